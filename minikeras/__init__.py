@@ -1,0 +1,198 @@
+"""minikeras: a Keras-style deep-learning framework on its own gradient tape.
+
+TensorFlow's and Keras's names, over NumPy on the CPU and CuPy on the GPU. `import minikeras as tf` runs TensorFlow's autodiff
+guides. This file holds names only; read `core/dispatch.py` first.
+"""
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from . import autodiff, config, data, debugging, errors, image, linalg, math, nest, nn, random, test
+from .arrays import device
+from .core import (
+    GradientTape,
+    RegisterGradient,
+    Tensor,
+    UnconnectedGradients,
+    Variable,
+    convert_to_tensor,
+    custom_gradient,
+    no_gradient,
+    recompute_grad,
+)
+from .functions.contractions import einsum, matmul, tensordot
+from .functions.control_flow import (
+    case,
+    cond,
+    foldl,
+    grad_pass_through,
+    map_fn,
+    scan,
+    switch_case,
+    vectorized_map,
+    while_loop,
+)
+from .functions.creation import (
+    constant,
+    eye,
+    fill,
+    linspace,
+    meshgrid,
+    one_hot,
+    ones,
+    ones_like,
+    range,
+    rank,
+    shape,
+    size,
+    zeros,
+    zeros_like,
+)
+from .functions.elementwise import (
+    abs,
+    acos,
+    acosh,
+    add,
+    add_n,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bitcast,
+    cast,
+    clip_by_value,
+    complex,
+    cos,
+    cosh,
+    divide,
+    equal,
+    exp,
+    floor,
+    greater,
+    greater_equal,
+    identity,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    not_equal,
+    pow,
+    round,
+    saturate_cast,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    stop_gradient,
+    subtract,
+    tan,
+    tanh,
+    truediv,
+    where,
+)
+from .functions.indexing import (
+    boolean_mask,
+    gather,
+    gather_nd,
+    scatter_nd,
+    strided_slice,
+    take_along_axis,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from .functions.indexing import getitem as _getitem
+from .functions.indexing import slice_ as slice
+from .functions.ordering import argsort, searchsorted, sort, unique
+from .functions.reductions import (
+    argmax,
+    argmin,
+    clip_by_global_norm,
+    clip_by_norm,
+    cumsum,
+    norm,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from .functions.shaping import (
+    broadcast_to,
+    concat,
+    ensure_shape,
+    expand_dims,
+    is_tensor,
+    pad,
+    repeat,
+    reshape,
+    reverse,
+    roll,
+    split,
+    squeeze,
+    stack,
+    tile,
+    transpose,
+    unstack,
+)
+from .module import Module
+from .program import function
+from .types import (
+    DType,
+    TensorShape,
+    as_dtype,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .types import boolean as bool
+
+if _TYPE_CHECKING:
+    from . import keras
+
+newaxis = None
+__version__ = "0.1.0"
+
+
+def get_logger() -> _Any:
+    """The logger through which this package warns.
+
+    >>> get_logger().name
+    'minikeras'
+    """
+    from .core.tape import logger
+
+    return logger
+
+
+def __getattr__(name: str) -> _Any:
+    """`keras` is imported when it is first used; `bfloat16` needs the package ml_dtypes."""
+    if name == "keras":
+        import importlib
+
+        return importlib.import_module(".keras", __name__)
+    if name == "bfloat16":
+        return as_dtype("bfloat16")
+    raise AttributeError(f"module 'minikeras' has no attribute {name!r}.")

@@ -1,0 +1,27 @@
+"""The only place that tells NumPy from CuPy.
+
+May import `errors` and `types`, nothing else of the package. Read `namespaces.py` first: the type of an array decides
+which library works on it; `devices.py` decides only where new arrays are made.
+"""
+
+from .devices import creation_namespace, device, device_name, device_report, list_physical_devices, probe, to_device
+from .namespaces import ALLOWED_NAMES, BARE, is_array, namespace, register, resolve, to_numpy
+from .quiet import quiet
+
+__all__ = [
+    "ALLOWED_NAMES",
+    "BARE",
+    "creation_namespace",
+    "device",
+    "device_name",
+    "device_report",
+    "is_array",
+    "list_physical_devices",
+    "namespace",
+    "probe",
+    "quiet",
+    "register",
+    "resolve",
+    "to_device",
+    "to_numpy",
+]

@@ -1,0 +1,33 @@
+"""Dispatch, Tensors, Variables, the gradient tape and the four families of operations.
+
+May import `errors`, `types`, `nest` and `arrays`; knows no layer and no particular operation. Read `dispatch.py` first.
+"""
+
+from .convert import convert_to_tensor
+from .custom import RegisterGradient, custom_gradient, no_gradient, recompute_grad
+from .dispatch import Primitive, Record, bind
+from .families import bilinear, elementwise, linear, primitive
+from .forward import ForwardAccumulator
+from .tape import GradientTape, UnconnectedGradients
+from .tensor import Tensor
+from .variable import Variable
+
+__all__ = [
+    "ForwardAccumulator",
+    "GradientTape",
+    "Primitive",
+    "Record",
+    "RegisterGradient",
+    "Tensor",
+    "UnconnectedGradients",
+    "Variable",
+    "bilinear",
+    "bind",
+    "convert_to_tensor",
+    "custom_gradient",
+    "elementwise",
+    "linear",
+    "no_gradient",
+    "primitive",
+    "recompute_grad",
+]

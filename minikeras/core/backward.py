@@ -1,0 +1,106 @@
+"""The backward sweep over a list of Records.
+
+Key idea: one pass forward marks what depends on the sources, one pass backward carries cotangents along exactly those paths.
+The rules run on bare arrays when nobody listens, and on Tensors, recorded like any operation, when somebody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .dispatch import Record, arrays_of
+from .registry import operations
+from .tensor import Tensor
+
+
+def sweep(
+    records: Iterable[Record],
+    cotangents: dict[int, Any],
+    sources: Iterable[int],
+    bare: bool,
+    refused: list[tuple[Record, int]] | None = None,
+) -> dict[int, Any]:
+    """Carry cotangents from targets to sources.
+
+    Args:
+        records: in the order in which they happened.
+        cotangents: the seeds, by key of the target; used up by the sweep.
+        sources: keys of the Tensors and Variables whose cotangents are asked for.
+        bare: True to run the rules on bare arrays.
+        refused: a list to fill with the Records whose rule gave None, and the position of the operand.
+
+    Returns:
+        The cotangent of each source that is connected to a target, by key.
+
+    Raises:
+        LookupError: if an operation on the way has no gradient.
+    """
+    kept = set(sources)
+    result: dict[int, Any] = {}
+    for record, wanted in reversed(_between(records, kept)):
+        outputs = record.outputs
+        if type(outputs) is tuple:
+            parts = [_take(cotangents, result, kept, output.key) for output in outputs]
+            if all(part is None for part in parts):
+                continue
+            g: Any = tuple([_zeros(y, bare) if part is None else part for part, y in zip(parts, outputs, strict=True)])
+        else:
+            g = _take(cotangents, result, kept, outputs.key)
+            if g is None:
+                continue
+        rule = record.primitive.vjp or gradient_registry(record.primitive.name)
+        if rule is None:
+            raise LookupError(f"gradient registry has no entry for: {record.primitive.name}")
+        inputs = record.inputs
+        if bare:
+            arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
+            found = rule(wanted, g, arrays_of(outputs), arrays, record.params)
+        else:
+            found = rule(wanted, g, outputs, inputs, record.params)
+        for i, cotangent in zip(wanted, found, strict=True):
+            if cotangent is not None:
+                key = inputs[i].key
+                earlier = cotangents.get(key)
+                cotangents[key] = cotangent if earlier is None else earlier + cotangent
+            elif refused is not None:
+                refused.append((record, i))
+    for key in kept:
+        _take(cotangents, result, kept, key)
+    return result
+
+
+def gradient_registry(name: str) -> Any:
+    """The gradient that a user registered for an operation without one, or None."""
+    from .custom import registered_rule
+
+    return registered_rule(name)
+
+
+def _between(records: Iterable[Record], sources: set[int]) -> list[tuple[Record, Sequence[int]]]:
+    """The Records that depend on a source, each with the positions of the inputs through which it does."""
+    reached = set(sources)
+    steps: list[tuple[Record, Sequence[int]]] = []
+    for record in records:
+        wanted = [i for i, x in enumerate(record.inputs) if getattr(x, "key", None) in reached]
+        if wanted:
+            steps.append((record, wanted))
+            outputs = record.outputs
+            if type(outputs) is tuple:
+                reached.update([output.key for output in outputs])
+            else:
+                reached.add(outputs.key)
+    return steps
+
+
+def _take(cotangents: dict[int, Any], result: dict[int, Any], kept: set[int], key: int) -> Any:
+    """Remove a finished cotangent, keeping it if it was asked for."""
+    cotangent = cotangents.pop(key, None)
+    if cotangent is not None and key in kept:
+        result[key] = cotangent
+    return cotangent
+
+
+def _zeros(output: Any, bare: bool) -> Any:
+    """The cotangent of a result that the target does not use."""
+    return operations.zeros_like(arrays_of(output) if bare else output)

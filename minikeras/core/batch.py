@@ -1,0 +1,184 @@
+"""Batch: an interpreter that turns an operation on stacks into one operation with one more leading axis.
+
+Key idea: kernels act on trailing axes, so a stack of values is a batch for them as it stands. All there is to do is to line up
+inputs that are stacks with inputs that are not. A `Stack` looks like one of its values; the whole lies below.
+Next: `jacobians.py`, which sweeps back once over a stack of cotangents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace, to_numpy
+from ..errors import InvalidArgumentError
+from ..types import Array
+from .dispatch import Frame, Primitive, current, switch
+from .registry import operations
+from .tensor import Tensor, next_key
+
+loop_fallbacks: Counter[str] = Counter()
+"""How often an operation without a rule for stacks was carried out value by value, by name."""
+
+
+class Stack(Tensor):
+    """One value that stands for many: shape and dtype are those of one, `stacked` holds them all along a first axis."""
+
+    __slots__ = ("batch", "stacked")
+
+    def __init__(self, stacked: Tensor, batch: Batch) -> None:
+        self.stacked = stacked
+        self.batch = batch
+        self.key = next_key()
+
+    @property
+    def _array(self) -> Array:  # type: ignore[override]
+        """One of the values, for its shape and dtype."""
+        whole = self.stacked._array
+        return whole[0] if whole.shape[0] else namespace(whole).zeros(whole.shape[1:], dtype=whole.dtype)
+
+    def _refuse(self, *arguments: Any, **options: Any) -> Any:
+        raise InvalidArgumentError(
+            f"a tensor of shape {self.shape} stands for {self.stacked.shape[0]} values at once, so it has no single value to "
+            "read. Inside vectorized_map use tf operations such as tf.where instead of Python's if, float() or .numpy()."
+        )
+
+    numpy = __bool__ = __float__ = __int__ = __index__ = __complex__ = __array__ = _refuse
+
+    def __str__(self) -> str:
+        return f"tf.Tensor(<{self.stacked.shape[0]} values>, shape={self.shape}, dtype={self.dtype.name})"
+
+    __repr__ = __str__
+
+
+def all_values(x: Tensor) -> np.ndarray[Any, Any]:
+    """Every number that a tensor stands for, on the host: for checks that each of a stack has to pass."""
+    while isinstance(x, Stack):
+        x = x.stacked
+    return to_numpy(x._array)
+
+
+def own_values(x: Tensor) -> np.ndarray[Any, Any]:
+    """The numbers of one tensor, on the host: for results whose shape depends on them. A stack is refused."""
+    return x.numpy() if isinstance(x, Stack) else to_numpy(x._array)
+
+
+class Batch:
+    """The interpreter for one stack size.
+
+    Args:
+        size: number of values in each stack.
+    """
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    @contextlib.contextmanager
+    def on_top(self) -> Iterator[Batch]:
+        """Interpret everything within the block."""
+        switch(Frame(self, current()))
+        try:
+            yield self
+        finally:
+            switch(current().without(self))
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Send the operation on whole stacks below."""
+        if not any(self.holds(x) for x in inputs):
+            return below.process(primitive, inputs, params)
+        outer = current()
+        switch(below)
+        try:
+            rule = primitive.batching
+            if isinstance(rule, str):
+                outputs = getattr(self, rule)(primitive, inputs, params)
+            else:
+                outputs = rule(self, primitive, inputs, params)
+        finally:
+            switch(outer)
+        if outputs is None:
+            return below.process(primitive, [self.example(x) for x in inputs], params)
+        if type(outputs) is tuple:
+            return tuple([Stack(output, self) for output in outputs])
+        return Stack(outputs, self)
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Nothing to watch: a stack goes by as it is."""
+
+    def holds(self, x: Any) -> bool:
+        """True for stacks of this batch."""
+        return type(x) is Stack and x.batch is self
+
+    def whole(self, x: Any) -> Any:
+        """The tensor below a stack of this batch; anything else with a first axis of size 1."""
+        if self.holds(x):
+            return x.stacked
+        if not isinstance(x, Tensor):
+            return x
+        return operations.reshape(x, shape=(1, *x.shape), rank=len(x.shape))
+
+    def full(self, x: Any) -> Any:
+        """As `whole`, repeated to the size of the batch."""
+        if self.holds(x) or not isinstance(x, Tensor):
+            return self.whole(x)
+        return operations.broadcast_to(x, shape=(self.size, *x.shape), rank=len(x.shape))
+
+    def example(self, x: Any) -> Any:
+        """One value of a stack, where only the shape and dtype count."""
+        return Tensor(x._array) if self.holds(x) else x
+
+    def stack_of(self, x: Any) -> Tensor:
+        """What a result is as a tensor with a first axis: its values, or repetitions of the one value there is."""
+        return x.stacked if self.holds(x) else operations.broadcast_to(x, shape=(self.size, *x.shape), rank=len(x.shape))
+
+    # The rules that a primitive may name ---------------------------------------------------------------------------------
+
+    def keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Inputs as they are: the kernel takes what lies in front of the axes it knows as a batch."""
+        return primitive(*[x.stacked if self.holds(x) else x for x in inputs], **params)
+
+    def lead(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Inputs that are not broadcast by themselves: each gets a first axis."""
+        return primitive(*[self.whole(x) for x in inputs], **params)
+
+    def fill(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Inputs that need equal sizes: each is repeated along the first axis."""
+        return primitive(*[self.full(x) for x in inputs], **params)
+
+    def constant(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """A result that depends on shape and dtype only: one for all."""
+        return None
+
+    def align(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Inputs that are broadcast against one another: axes of size 1 go behind the first axis of shorter ones."""
+        rank = max(len(x.shape) for x in inputs if isinstance(x, Tensor))
+        ready = []
+        for x in inputs:
+            if self.holds(x):
+                missing = (1,) * (rank - len(x.shape))
+                whole = x.stacked
+                x = (
+                    operations.reshape(whole, shape=(self.size, *missing, *x.shape), rank=len(whole.shape))
+                    if missing
+                    else whole
+                )
+            ready.append(x)
+        return primitive(*ready, **params)
+
+    def loop(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Value by value, counted in `loop_fallbacks`."""
+        loop_fallbacks[primitive.name] += 1
+        columns = [[operations.getitem(x.stacked, i) for i in range(self.size)] if self.holds(x) else x for x in inputs]
+        results = [
+            primitive(*[column[i] if self.holds(x) else x for x, column in zip(inputs, columns, strict=True)], **params)
+            for i in range(self.size)
+        ]
+        if type(results[0]) is tuple:
+            return tuple(operations.stack(list(parts)) for parts in zip(*results, strict=True))
+        return operations.stack(results)

@@ -1,0 +1,179 @@
+"""From Python numbers, lists and arrays to Tensors, by TensorFlow's rules of dtypes.
+
+Key idea: a Tensor's dtype rules; numbers, lists and arrays follow it. Without a Tensor, Python floats are float32 and Python
+ints int32, while arrays keep their dtype. Next: `dispatch.py`, which calls `operands` when an input is no Tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import creation_namespace, is_array, namespace, to_device, to_numpy
+from ..errors import DTypeError
+from ..types import Array, DType, as_dtype
+from .complaints import mixed_dtypes
+from .dispatch import Primitive
+from .registry import operations
+from .tensor import Tensor
+
+_NUMBERS = (bool, int, float, complex)
+_RANK_OF_KIND = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
+    """The value as a Tensor; a Tensor is returned as it is, a Variable is read, anything else is copied.
+
+    Args:
+        value: Tensor, Variable, array, number, string, or nested lists of these (Tensors inside are stacked).
+        dtype: required dtype, or None: float32 for Python floats, int32 for ints (int64 if too large), an array's own.
+        dtype_hint: used if `dtype` is None and the value can take it.
+        name: accepted for compatibility, ignored.
+
+    Returns:
+        A Tensor of the value's shape.
+
+    Raises:
+        ValueError: for None, ragged lists, or a Tensor of another dtype than asked for.
+        TypeError: if a number does not fit the dtype, such as 1.5 and int32.
+
+    >>> convert_to_tensor([1, 2.5]).dtype
+    tf.float32
+    """
+    if hasattr(value, "read_value"):
+        value = value.read_value()
+    if isinstance(value, Tensor):
+        if dtype is not None and as_dtype(dtype) != value.dtype:
+            raise ValueError(
+                f"Tensor conversion requested dtype {as_dtype(dtype).name} for Tensor with dtype {value.dtype.name}. "
+                f"Convert it: tf.cast(x, '{as_dtype(dtype).name}')."
+            )
+        return value
+    if dtype is None and dtype_hint is not None:
+        try:
+            return convert_to_tensor(value, dtype_hint)
+        except TypeError:
+            pass
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        return operations.stack([convert_to_tensor(element, dtype) for element in value])
+    return Tensor(to_array(value, None if dtype is None else as_dtype(dtype)))
+
+
+def _holds_tensor(value: Any) -> bool:
+    """True if a Tensor or Variable is somewhere inside nested lists."""
+    if isinstance(value, (list, tuple)):
+        return any(_holds_tensor(element) for element in value)
+    return hasattr(value, "key")
+
+
+def to_array(value: Any, dtype: DType | None = None) -> Array:
+    """A new array on the current device, by the rules of `convert_to_tensor`."""
+    if is_array(value):
+        wanted = value.dtype if dtype is None else dtype.numpy
+        if namespace(value) is not np or creation_namespace() is not np:
+            array = to_device(value)
+            return array.astype(wanted) if array.dtype != wanted else array.copy()
+        array = np.array(value, dtype=None if wanted.kind in "USO" else wanted)
+        if array.dtype.kind in "US" or (array.dtype.kind == "O" and dtype is not None):
+            array = array.astype(object)
+        if array.dtype.kind == "O" and not all(isinstance(item, (str, bytes)) for item in array.flat):
+            raise ValueError(f"an object array of shape {array.shape} is no tensor; convert it to numbers first.")
+        return _scalar_or_array(array)
+    if value is None:
+        raise ValueError("Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.")
+    array = _from_python(value)
+    if dtype is None:
+        array = _default_dtype(array)
+    elif array.dtype != dtype.numpy:
+        _check_fits(value, array, dtype)
+        array = array.astype(dtype.numpy)
+    if creation_namespace() is not np:
+        return to_device(array)
+    return _scalar_or_array(array)
+
+
+def _scalar_or_array(array: np.ndarray[Any, Any]) -> Array:
+    """NumPy's own scalar for an array without axes: its operators are faster. A string has none, so it stays an array."""
+    return array if array.ndim or array.dtype.kind == "O" else array[()]
+
+
+def _from_python(value: Any) -> np.ndarray[Any, Any]:
+    """NumPy's reading of a number, string, list, range or anything with `__array__`."""
+    if hasattr(value, "_array"):
+        value = to_numpy(value._array)
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise ValueError(f"Can't convert non-rectangular Python sequence to Tensor: {error}.") from None
+    if array.dtype.kind in "US":
+        return array.astype(object)
+    if array.dtype.kind not in "biufc" and not all(isinstance(item, (str, bytes)) for item in array.flat):
+        raise ValueError(f"Attempt to convert a value ({value!r:.80}) with an unsupported type ({type(value)}) to a Tensor.")
+    return array
+
+
+def _default_dtype(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Python floats become float32; Python ints int32 if they fit."""
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype == np.int64 and (not array.size or (array.min() >= -(2**31) and array.max() < 2**31)):
+        return array.astype(np.int32)
+    return array
+
+
+def _check_fits(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
+    """Refuse a Python value whose kind the dtype cannot hold: 1.5 as int32, 1j as float32, 'a' as a number."""
+    found, wanted = array.dtype.kind, dtype.kind
+    fits = array.size == 0 or (
+        found in _RANK_OF_KIND and wanted in _RANK_OF_KIND and _RANK_OF_KIND[found] <= _RANK_OF_KIND[wanted]
+    )
+    if found == "b" and wanted != "b" and array.size:
+        fits = False
+    if not fits:
+        raise DTypeError(f"Cannot convert {value!r:.60} to EagerTensor of dtype {dtype.name}.")
+    if wanted in "iu" and array.size and found in "iu":
+        limits = np.iinfo(dtype.numpy)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise DTypeError(f"Cannot convert {value!r:.60} to EagerTensor of dtype {dtype.name}: out of range.")
+
+
+def operands(primitive: Primitive, inputs: Sequence[Any]) -> Sequence[Any]:
+    """The inputs as Tensors of one dtype; Python numbers stay numbers beside a Tensor, since they take its dtype.
+
+    Raises:
+        DTypeError: if two Tensors differ in dtype, or a number does not fit the Tensor's dtype.
+    """
+    read = [x.read_value() if hasattr(x, "read_value") else x for x in inputs]
+    if not primitive.uniform:
+        return [x if isinstance(x, Tensor) or type(x) in _NUMBERS else convert_to_tensor(x) for x in read]
+    tensors = [x for x in read if isinstance(x, Tensor)]
+    if not tensors:
+        first = convert_to_tensor(read[0])
+        tensors, read = [first], [first, *read[1:]]
+    dtype = tensors[0].dtype
+    if any(x._array.dtype != tensors[0]._array.dtype for x in tensors[1:]):
+        raise mixed_dtypes(primitive.name, read)
+    return [_operand(x, dtype, tensors[0]) for x in read]
+
+
+def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:
+    """One input, made fit to stand beside a Tensor of `dtype`."""
+    if isinstance(value, Tensor):
+        return value
+    kind = type(value)
+    if (
+        (kind is float and dtype.kind in "fc")
+        or (kind is int and dtype.kind in "iufc")
+        or (kind is complex and dtype.kind == "c")
+    ):
+        return value
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        return convert_to_tensor(value, dtype)
+    array = np.asarray(to_numpy(value)) if is_array(value) else None
+    if array is not None and array.dtype.kind in "biufc":
+        if _RANK_OF_KIND[array.dtype.kind] > _RANK_OF_KIND.get(dtype.kind, -1):
+            raise DTypeError(f"Cannot convert {array!r:.60} to EagerTensor of dtype {dtype.name}.")
+        return Tensor(to_device(array.astype(dtype.numpy), namespace(beside._array)))
+    return Tensor(to_device(to_array(value, dtype), namespace(beside._array)))

@@ -1,0 +1,258 @@
+"""Custom gradients: functions whose derivative the user writes.
+
+Key idea: the function runs hidden from everyone who watches, and then one Record is announced in its place, whose rule is the
+user's. The rule is made of ordinary operations, so outer tapes see through it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..arrays import is_array
+from .batch import Batch, Stack
+from .convert import convert_to_tensor
+from .dispatch import Evaluate, Frame, Primitive, announce, arrays_of, current, switch
+from .operand import Operand
+from .tape import GradientTape
+from .tensor import Tensor
+from .variable import Variable
+
+Function = Callable[..., Any]
+
+
+@contextlib.contextmanager
+def _hidden() -> Iterator[None]:
+    """A stack without those who watch: only what computes and what rewrites."""
+    outer = current()
+    switch(_without_watchers(outer))
+    try:
+        yield
+    finally:
+        switch(outer)
+
+
+def _without_watchers(frame: Frame) -> Frame:
+    if isinstance(frame.interpreter, Evaluate):
+        return frame
+    below = _without_watchers(frame.below)
+    return Frame(frame.interpreter, below) if isinstance(frame.interpreter, Batch) else below
+
+
+def _is_argument(value: Any) -> bool:
+    """True for what gets a gradient; False for objects such as `self`."""
+    return isinstance(value, (Operand, int, float, complex, np.generic)) or is_array(value)
+
+
+def _anew(value: Any) -> Tensor:
+    """The same values as a Tensor of its own, so that it is never the input itself."""
+    tensor = convert_to_tensor(value)
+    return Stack(tensor.stacked, tensor.batch) if isinstance(tensor, Stack) else Tensor(tensor._array)
+
+
+def custom_gradient(f: Function | None = None) -> Any:
+    """A decorator for a function that returns its result and a function for its gradient.
+
+    Args:
+        f: `f(*args, **kwargs)` returns `(y, grad_fn)`. `grad_fn(*upstream)` gets one upstream gradient for each result and
+            returns one gradient for each positional argument (None where there is none; a single one needs no list). If `f`
+            reads trainable Variables that are not its arguments, `grad_fn` must take `variables=` and return
+            `(gradients of args, list of gradients of variables)`.
+
+    Returns:
+        The function with that gradient. Higher derivatives differentiate the operations of `grad_fn`.
+
+    Raises:
+        TypeError: at the call, if `grad_fn` does not take `variables` but has to.
+        ValueError: if it returns the wrong number of gradients.
+
+    >>> import minikeras as tf
+    >>> @tf.custom_gradient
+    ... def rounded(x):
+    ...     return tf.round(x), lambda upstream: upstream
+    >>> x = tf.Variable(2.6)
+    >>> with tf.GradientTape() as tape:
+    ...     y = rounded(x)
+    >>> print(y.numpy(), tape.gradient(y, x).numpy())
+    3.0 1.0
+    """
+    if f is None:
+        return custom_gradient
+    function = f
+
+    @functools.wraps(function)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and not any(_is_argument(leaf) for leaf in nest.flatten(list(args))):
+            bound = inspect.signature(function).bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
+        return _called(function, args, kwargs)
+
+    return decorated
+
+
+def _called(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = [leaf for leaf in nest.flatten(list(args)) if _is_argument(leaf)]
+    inputs: list[Any] = [leaf.read_value() if isinstance(leaf, Variable) else convert_to_tensor(leaf) for leaf in given]
+    with _hidden(), GradientTape(persistent=True) as private:
+        result, grad_fn = function(*args, **kwargs)
+    arguments = {leaf.key for leaf in given if isinstance(leaf, Variable)}
+    variables = [variable for variable in private.watched_variables() if variable.trainable and variable.key not in arguments]
+    if variables and not _takes_variables(grad_fn):
+        raise TypeError(
+            "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
+            f"{[variable.name for variable in variables]}"
+        )
+    leaves = nest.flatten(result)
+    outputs = [_anew(leaf) for leaf in leaves]
+    name = getattr(function, "__name__", "custom")
+    primitive = _rule(name, grad_fn, len(inputs), variables, several=len(outputs) != 1)
+    inputs += [variable.read_value() for variable in variables]
+    announce(current(), primitive, inputs, {}, tuple(outputs) if len(outputs) != 1 else outputs[0])
+    return nest.pack(result, list(outputs))
+
+
+def _takes_variables(grad_fn: Function) -> bool:
+    parameters = inspect.signature(grad_fn).parameters.values()
+    return any((p.name == "variables" and p.kind is not p.VAR_POSITIONAL) or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _rule(name: str, grad_fn: Function, count: int, variables: Sequence[Variable], several: bool) -> Primitive:
+    """The primitive that stands for one call: it has a rule, and is never computed again."""
+
+    def gradients(g: Any) -> list[Any]:
+        bare = not isinstance(g[0] if several else g, Tensor)
+        upstream = [Tensor(part) if bare else part for part in (g if several else (g,))]
+        if variables:
+            found, for_variables = grad_fn(*upstream, variables=list(variables))
+            for_variables = list(for_variables) if isinstance(for_variables, (list, tuple)) else [for_variables]
+            if len(for_variables) != len(variables):
+                raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+        else:
+            found, for_variables = grad_fn(*upstream), []
+        listed = list(nest.flatten(found)) if isinstance(found, (list, tuple)) else [found]
+        if len(listed) != count:
+            raise ValueError(
+                f"custom_gradient function expected to return {count} gradients, but returned {len(listed)} instead."
+            )
+        ready = [None if c is None else convert_to_tensor(c) for c in (*listed, *for_variables)]
+        return [arrays_of(c) for c in ready] if bare else ready
+
+    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        found = gradients(g)
+        return [found[i] for i in wanted]
+
+    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        from .transposition import transposed
+
+        wanted = [i for i, t in enumerate(tangents) if t is not None]
+        return transposed(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+
+    return Primitive(name, lambda xp: _never, vjp=vjp, jvp=jvp, registered=False)
+
+
+def _never(*arrays: Any) -> Any:
+    raise AssertionError("a custom gradient's Record is announced, not computed")
+
+
+def recompute_grad(f: Function) -> Function:
+    """The same function, whose intermediate results are not kept: the gradient computes them once more.
+
+    Memory for time: one more forward pass for each `gradient`. Variables and keyword arguments that `f` uses take part.
+
+    >>> import minikeras as tf
+    >>> x = tf.Variable(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     y = tf.recompute_grad(lambda v: tf.sin(v) ** 2)(x)
+    >>> print(f"{tape.gradient(y, x):.4f}")
+    -0.2794
+    """
+
+    @functools.wraps(f)
+    def recomputed(*args: Any, **kwargs: Any) -> Any:
+        def with_rule(*arguments: Any) -> Any:
+            def grad_fn(*upstream: Any, variables: Sequence[Variable] = ()) -> Any:
+                leaves = [leaf for leaf in nest.flatten(list(arguments)) if _is_argument(leaf)]
+                tensors = [leaf if isinstance(leaf, Variable) else convert_to_tensor(leaf) for leaf in leaves]
+                fresh = iter(tensors)
+                again = nest.map_structure(lambda leaf: next(fresh) if _is_argument(leaf) else leaf, list(arguments))
+                with GradientTape() as tape:
+                    tape.watch([tensor for tensor in tensors if tensor.dtype.is_differentiable])
+                    result = f(*again, **kwargs)
+                found = tape.gradient(nest.flatten(result), [*tensors, *variables], list(upstream), "zero")
+                own, rest = found[: len(tensors)], found[len(tensors) :]
+                return (own, rest) if variables else own
+
+            return f(*arguments, **kwargs), grad_fn
+
+        return custom_gradient(with_rule)(*args)
+
+    return recomputed
+
+
+_registry: dict[str, Function] = {}
+
+
+class RegisterGradient:
+    """A decorator that enters a gradient for an operation by name, for one that has none.
+
+    Args:
+        op_type: the name in the LookupError, such as 'AdjustContrastv2'.
+
+    The function is called as `fn(op, *upstream)`, with `op.inputs` and `op.outputs`, and returns a gradient for each input.
+
+    Raises:
+        KeyError: if the name has a gradient already.
+        TypeError: if the name is no str.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError(f"RegisterGradient: the name must be a str, found {op_type!r}.")
+        self._name = op_type
+
+    def __call__(self, f: Function) -> Function:
+        """Enter the function."""
+        if self._name in _registry:
+            earlier = _registry[self._name].__module__
+            raise KeyError(f"Registering two gradient with name '{self._name}'! (Previous registration was in {earlier})")
+        _registry[self._name] = f
+        return f
+
+
+def no_gradient(op_type: str) -> None:
+    """Say that an operation has no gradient: sources behind it get None.
+
+    Raises:
+        TypeError: if the name is no str.
+
+    >>> import minikeras as tf
+    >>> tf.no_gradient("MyOperation")
+    """
+    if not isinstance(op_type, str):
+        raise TypeError(f"no_gradient: the name must be a str, found {op_type!r}.")
+    RegisterGradient(op_type)(lambda op, *upstream: [None] * len(op.inputs))
+
+
+def registered_rule(name: str) -> Any:
+    """The registered gradient of an operation in the form of a primitive's VJP, or None."""
+    function = _registry.get(name)
+    if function is None:
+        return None
+
+    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        from types import SimpleNamespace
+
+        lift: Callable[[Any], Any] = lambda value: value if not is_array(value) else Tensor(value)
+        bare = is_array(g)
+        op = SimpleNamespace(inputs=[lift(x) for x in inputs], outputs=[lift(y)], type=name, get_attr=params.get)
+        found = function(op, lift(g))
+        listed = list(found) if isinstance(found, (list, tuple)) else [found]
+        return [arrays_of(listed[i]) if bare else listed[i] for i in wanted]
+
+    return vjp

@@ -1,0 +1,295 @@
+"""Why a gradient is None: the search for the cause in what a tape knows.
+
+Key idea: follow everything that happened, also what has no derivative, from the source to the target. If there is a path,
+the cause is what cuts it, nearest to the target first; if even an uncut path leaves None, the source was not watched. If there
+is no path, the source is not part of the computation, and the question is which object was. Next: `reasons.py`, the sentences.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import TapeError
+from .backward import sweep
+from .dispatch import BOTTOM, Record, current
+from .questions import seeds_of
+from .reasons import TRACE_HINT, Explanation, because
+from .tensor import Tensor
+from .trace import Step, Trace, steps_of, variable_name
+from .variable import Variable
+
+Refused = set[tuple[int, int]]
+"""Pairs of the keys of a result and an operand for which the operation's rule returned None."""
+
+
+class Inquiry:
+    """A question to a tape: what it knows, and the targets.
+
+    Args:
+        tape: the tape.
+        targets: Tensors and Variables.
+    """
+
+    def __init__(self, tape: Any, targets: Sequence[Any]) -> None:
+        self.tape = tape
+        self.targets = targets
+        self.trace: Trace | None = tape._trace
+        self.steps = [self._with_moment(s) for s in self.trace.steps] if self.trace else steps_of(tape._records)
+        self.made = {key: step for step in self.steps for key in step.outputs}
+        self.refused: Refused = set()
+        self.without_rule: str | None = None
+        self.known = not tape._forgot
+
+    def _with_moment(self, step: Step) -> Step:
+        """The Step, cut if it happened while the tape did not record."""
+        when = self.tape._when(step.moment)
+        return step._replace(cut="computed_outside", detail=when) if when and step.cut is None else step
+
+    # Is there a gradient? --------------------------------------------------------------------------------------------
+
+    def connected(self, sources: Sequence[Any]) -> set[int]:
+        """Keys of the sources for which `gradient` gives more than None, found by a sweep that leaves no trace."""
+        from .custom import _hidden
+
+        keys = [source.key for source in sources]
+        smooth = {target.key for target in self.targets if target.dtype.is_differentiable or target.key in keys}
+        if not self.known:
+            return self._remembered({target.key for target in self.targets}, smooth, set(keys))
+        refused: list[tuple[Record, int]] = []
+        records = self.tape._records
+        with _hidden(), np.errstate(all="ignore"):
+            bare = current() is BOTTOM
+            seeds = seeds_of(self.targets, self.targets, None, keys, bare)
+            reachable = [key for key in keys if key in self.tape._tracked or key in seeds]
+            try:
+                found = set(sweep(records, seeds, reachable, bare, refused))
+            except LookupError as error:
+                self.without_rule = str(error).rpartition(" ")[2]
+                found = smooth & set(keys)
+        for record, position in refused:
+            for output in record.outputs if type(record.outputs) is tuple else (record.outputs,):
+                self.refused.add((output.key, record.inputs[position].key))
+        return found
+
+    def _remembered(self, targets: set[int], smooth: set[int], sources: set[int]) -> set[int]:
+        """As `connected`, of a tape whose Records are gone, from its last answer."""
+        asked, found = self.tape._answer
+        if targets == asked or not smooth & self.tape._tracked:
+            return sources & (found if targets == asked else smooth)
+        raise TapeError(
+            "explain: the tape was used up by another target, and its Records are gone. Explain that target, ask before "
+            "gradient(), or use GradientTape(trace=True)."
+        )
+
+    # Why not? --------------------------------------------------------------------------------------------------------
+
+    def explanation(self, source: Any) -> Explanation:
+        """The reasons for a source without gradient: the one nearest to the target, holding the others."""
+        reasons = list({(reason.reason, reason.text): reason for reason in self._reasons(source)}.values())
+        if not reasons:
+            hint = "" if self.trace else TRACE_HINT
+            name = described(source, self.trace)
+            reasons = [because("no_dependence", name, detail=self._ancestors(), further_hint=hint)]
+        return dataclasses.replace(reasons[0], others=tuple(reasons[1:]))
+
+    def _reasons(self, source: Any) -> Iterator[Explanation]:
+        name = described(source, self.trace)
+        if not source.dtype.is_differentiable:
+            yield because("integer_dtype", name, detail=f"{name} is a source of dtype {source.dtype.name}")
+            return
+        if self.without_rule:
+            where = self.trace.line_of(self.without_rule) if self.trace else None
+            yield because("non_differentiable_op", name, self.without_rule, where)
+            return
+        smooth, _ = self._path(source, uncut=True)
+        passed, cuts = (True, []) if smooth else self._path(source)
+        if cuts:
+            for step in cuts:
+                yield self._cut(step, name)
+        elif not passed:
+            yield from self._no_path(source, name)
+            if self.trace:
+                return
+        unwatched = list(self._not_watched(source, name, passed))
+        yield from unwatched
+        if smooth and not unwatched:
+            where = next((step.where for step in self.steps if source.key in step.inputs), None)
+            yield because("not_watched", name, where=where, detail="was watched only after it had been used")
+
+    def _cut(self, step: Step, source: str) -> Explanation:
+        """The reason that one Step gives."""
+        if step.cut is not None:
+            op = "a tensor on the way" if step.cut == "computed_outside" else step.name
+            return because(step.cut, source, op, step.where, step.detail)
+        if step.custom:
+            refused = [str(i) for i, key in enumerate(step.inputs) if any((y, key) in self.refused for y in step.outputs)]
+            return because("custom_rule_returned_none", source, step.name, step.where, ", ".join(refused))
+        return because("non_differentiable_op", source, step.name, step.where)
+
+    def _no_path(self, source: Any, name: str) -> Iterator[Explanation]:
+        """Reasons why the source is not among what the target was made of."""
+        dtypes = [target.dtype for target in self.targets]
+        if not any(dtype.is_differentiable for dtype in dtypes):
+            where = self.made[self.targets[0].key].where if self.targets[0].key in self.made else None
+            yield because("integer_dtype", name, where=where, detail=f"the target has dtype {dtypes[0].name}")
+        known = self.made.keys() | self.tape._tracked
+        unseen = [target for target in self.targets if isinstance(target, Tensor) and target.key not in known]
+        for target in unseen[:1]:
+            when = self.tape._when(target.key)
+            if when:
+                yield because("computed_outside", name, "the target", detail=when)
+            elif self.trace:
+                yield because("computed_outside", name, "the target", detail="in another thread, or from plain numbers")
+        if all(self._older(target, source) for target in self.targets):
+            where = self.trace.where_made(source.key) if self.trace else None
+            detail = "it was made after the target" + self._really_used(source)
+            yield because("assigned_after_use", name, where=where, detail=detail)
+        elif isinstance(source, Tensor) and not any(source.key in step.inputs for step in self.steps):
+            used = self._really_used(source)
+            if used:
+                where = self.trace.where_made(source.key) if self.trace else None
+                yield because("assigned_after_use", name, where=where, detail="nothing was made of it" + used)
+
+    def _older(self, target: Any, source: Any) -> bool:
+        """Whether the target's value was final before the source existed. A Variable has no final value."""
+        return isinstance(target, Tensor) and bool(target.key < source.key)
+
+    def _really_used(self, source: Any) -> str:
+        """The Variables that both the source and the target were made of."""
+        common = self._made_of([source.key]) & self._made_of([target.key for target in self.targets])
+        names = sorted(self._name(key) for key in common if self._name(key))
+        return f", and the target used {', '.join(names)}, which it was made of" if names else ""
+
+    def _not_watched(self, source: Any, name: str, passed: bool) -> Iterator[Explanation]:
+        """Reasons that lie in the source itself."""
+        tape = self.tape
+        if source.key in tape._tracked:
+            late = source.key in tape._watched_at and all(t.key < tape._watched_at[source.key] for t in self.targets)
+            if late and not passed:
+                yield because("not_watched", name, detail="was watched only after the target had been computed")
+            return
+        if any(self._older(target, source) for target in self.targets) and not passed:
+            return
+        variable = isinstance(source, Variable)
+        other = next((one for one in gc.get_objects() if _watches(one, source.key) and one is not tape), None)
+        if other is not None:
+            order = "around" if other._opened() < tape._opened() else "inside or after"
+            yield because("other_tape", name, detail=f"one that was entered {order} this one")
+        elif variable and not source.trainable:
+            yield because("not_trainable", name)
+        elif not variable:
+            detail = "is a Tensor that was never watched; tapes watch only Variables by themselves"
+            rebound = "If `x = x + 1` put it in the place of a Variable, write x.assign_add(1)."
+            yield because("not_watched", name, detail=detail, further_hint=rebound)
+        elif not tape._watch_accessed:
+            yield because("not_watched", name, detail="was never watched, and the tape has watch_accessed_variables=False")
+
+    # Following what happened -----------------------------------------------------------------------------------------
+
+    def _path(self, source: Any, uncut: bool = False) -> tuple[bool, list[Step]]:
+        """Whether the source reaches a target, and the Steps on the way that no gradient passes, the last one first.
+
+        Args:
+            source: the Tensor or Variable to start from.
+            uncut: True to follow only what a gradient passes.
+        """
+        reached, carrying, links = self._forward(source.key, uncut)
+        needed = {target.key for target in self.targets}
+        cuts, conversions = [], {links[key] for key in needed if key in links}
+        for i in range(len(self.steps) - 1, -1, -1):
+            step = self.steps[i]
+            wanted = i in conversions or not needed.isdisjoint(step.outputs)
+            if wanted and i in carrying:
+                conversions |= {links[key] for key in (*step.inputs, -1 - i) if key in links}
+                needed |= reached.intersection(step.inputs)
+                if self._blocks(step, reached):
+                    cuts.append(step)
+            if wanted and step.name == "assign" and source.key not in step.outputs:
+                needed.difference_update(step.outputs)
+        return source.key in needed, cuts
+
+    def _forward(self, source: int, uncut: bool) -> tuple[set[int], set[int], dict[int, int]]:
+        """Keys that depend on the source, the positions of the Steps that carry it on, and links through NumPy.
+
+        A link leads from a key of unknown origin (or from -1 - i for a number that went into Step i) to the conversion of a
+        dependent value before it.
+        """
+        reached, carrying, links = {source}, set(), {}
+        left: list[int] = []
+        for i, step in enumerate(self.steps):
+            for key in step.inputs if left else ():
+                if key not in self.made and key not in reached and key > self.steps[left[0]].moment:
+                    links[key] = max(c for c in left if self.steps[c].moment < key)
+                    reached.add(key)
+            matching = [c for c in left if self.steps[c].value is not None and self.steps[c].value in step.numbers]
+            if matching:
+                links[-1 - i] = matching[-1]
+            if matching or not reached.isdisjoint(step.inputs):
+                if uncut and self._blocks(step, reached):
+                    continue
+                carrying.add(i)
+                if step.cut == "left_through_numpy":
+                    left.append(i)
+                reached.update(step.outputs)
+            elif step.name == "assign" and source not in step.outputs:
+                reached.difference_update(step.outputs)
+        for target in self.targets if left else ():
+            if target.key not in self.made and target.key > self.steps[left[0]].moment and target.key != source:
+                links[target.key] = max(c for c in left if self.steps[c].moment < target.key)
+        return reached, carrying, links
+
+    def _blocks(self, step: Step, reached: set[int]) -> bool:
+        """True if no gradient passes a Step from any of its inputs that depend on the source."""
+        inputs = reached.intersection(step.inputs)
+        return step.cut is not None or (bool(inputs) and any(all((y, x) in self.refused for x in inputs) for y in step.outputs))
+
+    def _made_of(self, keys: Sequence[int]) -> set[int]:
+        """Everything that some results were made of, themselves included."""
+        needed = set(keys)
+        for step in reversed(self.steps):
+            if not needed.isdisjoint(step.outputs):
+                needed.update(step.inputs)
+        return needed
+
+    def _ancestors(self) -> str:
+        """What the target does depend on, in words."""
+        if not self.known:
+            return "the tape was used up, so its Records are gone"
+        found = self._made_of([target.key for target in self.targets])
+        names = [self._name(key) for key in sorted(found) if self._name(key)]
+        return f"it depends on {', '.join(names)}" if names else "it depends on nothing that was watched"
+
+    def _name(self, key: int) -> str:
+        """The name of a Variable in quotes, or nothing."""
+        if key in self.tape._accessed:
+            return f"'{variable_name(self.tape._accessed[key])}'"
+        return f"'{self.trace.names[key]}'" if self.trace and key in self.trace.names else ""
+
+
+def described(operand: Any, trace: Trace | None) -> str:
+    """A Tensor or Variable in a sentence."""
+    if isinstance(operand, Variable):
+        return f"variable '{variable_name(operand)}'"
+    where = trace.where_made(operand.key) if trace else None
+    shape = ",".join(map(str, operand.shape))
+    return f"the tensor {operand.dtype.name}[{shape}]" + (f" made at {where}" if where else "")
+
+
+def _watches(candidate: object, key: int) -> bool:
+    """True for a tape that tracks a key. Tapes are found among all objects, so that no tape pays for a list of tapes."""
+    from .tape import GradientTape
+
+    return type(candidate) is GradientTape and key in candidate._tracked
+
+
+def explanations(tape: Any, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
+    """An Explanation for each source."""
+    inquiry = Inquiry(tape, targets)
+    found = inquiry.connected(sources)
+    connected = Explanation(True, text="the target depends on the source, and a gradient flows")
+    return [connected if source.key in found else inquiry.explanation(source) for source in sources]

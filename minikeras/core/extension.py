@@ -1,0 +1,130 @@
+"""New operations from user code: the four families, for functions that are no part of the package.
+
+Key idea: the same as `families.py`, with two differences. The operation does not enter the registry of names, which belongs to
+the package: so a definition can be run again, in a notebook for example. And rules see Tensors always, so that any tf function
+may stand in them; the rules of the package see bare arrays where nobody listens, for speed. See docs/adding-an-operation.md.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from . import families
+from .dispatch import Primitive, Rule
+from .tensor import Tensor
+
+
+def _on_tensors(rule: Any) -> Any:
+    """The same rule, for whom arrays are wrapped; its result is unwrapped if it was given no Tensor at all."""
+    if not callable(rule):
+        return rule
+
+    @functools.wraps(rule)
+    def wrapped(*values: Any, **params: Any) -> Any:
+        found = rule(*[_lifted(value) for value in values], **params)
+        return found if any(_is_tensor(value) for value in values) else _lowered(found)
+
+    return wrapped
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value[0] if type(value) is tuple else value, Tensor)
+
+
+def _lifted(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple([_lifted(part) for part in value])
+    return Tensor(value) if hasattr(value, "dtype") and not isinstance(value, Tensor) else value
+
+
+def _lowered(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)([_lowered(part) for part in value])
+    return value._array if isinstance(value, Tensor) else value
+
+
+def elementwise(name: str, function: str | Callable[..., Any], *partials: Rule | int | None, **options: Any) -> Primitive:
+    """A new operation on corresponding elements, from its partial derivatives.
+
+    Args:
+        name: shown in records and messages.
+        function: `function(xp, *arrays, **params)` with `xp` NumPy or CuPy, or the name of a ufunc.
+        partials: for each input `partial(*inputs, y, **params)`, written with tf functions; 1 and -1 stand for themselves,
+            None for an input without gradient.
+        options: `guarded=True` if a slope may be infinite: then a cotangent of zero stays zero; `singular=True` if infinities
+            and NaN are legitimate results.
+
+    Derived: gradients with broadcasting undone, tangents, second and higher derivatives, stacks.
+
+    >>> import minikeras as tf
+    >>> cube = tf.autodiff.elementwise("cube", lambda xp, x: x**3, lambda x, y: 3.0 * x**2)
+    >>> x = tf.Variable([1.0, 2.0])
+    >>> with tf.GradientTape() as tape:
+    ...     y = cube(x)
+    >>> print(tape.gradient(y, x).numpy())
+    [ 3. 12.]
+    """
+    return families.elementwise(name, function, *map(_on_tensors, partials), registered=False, **options)
+
+
+def linear(name: str, function: Callable[..., Any], transpose: Rule, **options: Any) -> Primitive:
+    """A new operation that is linear in its input, from its transpose.
+
+    Args:
+        name: shown in records and messages.
+        function: `function(xp, *arrays, **params)`, acting on trailing axes; further leading axes are a stack.
+        transpose: `transpose(g, *inputs, **params)`, the cotangent of the input, or a list with one for each of several.
+        options: `batching` if the function cannot take leading axes: 'loop', or a rule as in the guide.
+
+    Derived: gradients, tangents (the map itself), higher derivatives, stacks.
+
+    >>> import minikeras as tf
+    >>> flip = tf.autodiff.linear("flip", lambda xp, x: x[..., ::-1], lambda g, x: g[..., ::-1])
+    >>> print(flip(tf.constant([1.0, 2.0])).numpy())
+    [2. 1.]
+    """
+    return families.linear(name, function, _on_tensors(transpose), registered=False, **options)
+
+
+def bilinear(name: str, function: Callable[..., Any], left: Rule, right: Rule, **options: Any) -> Primitive:
+    """A new operation that is linear in each of two inputs, from its transpose in each.
+
+    Args:
+        name: shown in records and messages.
+        function: `function(xp, a, b, **params)`, acting on trailing axes; further leading axes are broadcast.
+        left: `left(g, a, b, **params)`, the cotangent of `a`, of the shape of `a`.
+        right: `right(g, a, b, **params)`, the cotangent of `b`.
+        options: as in `linear`.
+
+    Derived: gradients, tangents by the product rule, higher derivatives, stacks.
+
+    >>> import minikeras as tf
+    >>> dot = tf.autodiff.bilinear(
+    ...     "dot", lambda xp, a, b: (a * b).sum(-1), lambda g, a, b: g[..., None] * b, lambda g, a, b: g[..., None] * a
+    ... )
+    >>> print(dot(tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])).numpy())
+    11.0
+    """
+    return families.bilinear(name, function, _on_tensors(left), _on_tensors(right), registered=False, **options)
+
+
+def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **options: Any) -> Primitive:
+    """Any new operation, from its vector-Jacobian products.
+
+    Args:
+        name: shown in records and messages.
+        function: `function(xp, *arrays, **params)`; a tuple if it has several results.
+        vjps: for each input `vjp(g, y, *inputs, **params)`, or None; `g` and `y` are tuples if there are several results.
+        options: `batching='keep'` if the function acts on trailing axes only; without it, stacks are carried out value by
+            value and counted in `tf.autodiff.loop_fallbacks`.
+
+    Derived: tangents, by differentiating the rule in its cotangent; higher derivatives.
+
+    >>> import minikeras as tf
+    >>> total = tf.autodiff.primitive("total", lambda xp, x: x.sum(), lambda g, y, x: g * tf.ones_like(x))
+    >>> print(total(tf.constant([1.0, 2.0])).numpy())
+    3.0
+    """
+    return families.primitive(name, function, *map(_on_tensors, vjps), registered=False, **options)

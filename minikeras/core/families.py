@@ -1,0 +1,189 @@
+"""Four ways to define an operation: state each mathematical fact once, derive the rest.
+
+    family        you state                                derived
+    elementwise   the partial derivatives                  VJP with broadcasting undone, JVP
+    linear        the transposed map                       VJP; the JVP is the map itself
+    bilinear      the transpose in each argument           VJP; JVP by the product rule
+    primitive     the VJP                                  JVP, by differentiating the VJP in its cotangent
+
+In rules `g` is the cotangent, `y` the result, `x` or `a, b` the inputs, `t` a tangent. Rules are written with our own
+operations, which are polymorphic, so the same text runs on bare arrays and, when an outer tape listens, on Tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .dispatch import Primitive, Rule, kernel
+from .registry import operations
+
+Partial = Rule | int | None
+
+
+def _kernel(function: str | Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
+    """The kernel for the name of an elementwise function, or for `function(xp, *arrays, **params)`."""
+    if isinstance(function, str):
+        from ..arrays import resolve
+
+        name = function
+        return lambda xp: resolve(xp, name)
+    return kernel(function)
+
+
+def is_complex(value: Any) -> bool:
+    """True for a complex array or Tensor."""
+    return bool(value.dtype.kind == "c")
+
+
+def unbroadcast(g: Any, x: Any) -> Any:
+    """Sum `g` down to the shape of `x`: the transpose of broadcasting.
+
+    Where both operands of an operation were broadcast, each gets the sum over the axes along which it was repeated.
+    """
+    target = x.shape
+    if g.dtype.kind == "c" and not is_complex(x):
+        g = operations.real(g)
+    if g.shape == target:
+        return g
+    extra = len(g.shape) - len(target)
+    axes = tuple(-axis for axis in range(1, len(target) + 1) if target[-axis] == 1 and g.shape[-axis] != 1)
+    if axes:
+        g = operations.reduce_sum(g, axes=axes, keepdims=True)
+    if extra:
+        g = operations.reduce_sum(g, axes=tuple(range(-len(g.shape), -len(target))), keepdims=False)
+    return g
+
+
+def elementwise(name: str, function: str | Callable[..., Any], *partials: Partial, **options: Any) -> Primitive:
+    """An operation on corresponding elements, broadcast like NumPy.
+
+    Args:
+        name: its name in the registry.
+        function: the name of a NumPy ufunc, or `function(xp, *arrays, **params)`.
+        partials: for each input its partial derivative, `partial(*inputs, y, **params)`; 1 and -1 stand for
+            themselves, None for an input without gradient.
+        options: `differentiable`, `uniform`, `singular`, `vjp`, as in `Primitive`; `guarded` if a slope may be infinite:
+            then a cotangent of zero stays zero instead of turning into NaN.
+    """
+    guarded = options.pop("guarded", False)
+
+    def times(slope: Any, change: Any) -> Any:
+        return operations.multiply_no_nan(slope, change) if guarded else slope * change
+
+    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        found: list[Any] = []
+        for i in wanted:
+            partial = partials[i]
+            if partial is None:
+                found.append(None)
+                continue
+            if partial == 1:
+                change = g
+            elif partial == -1:
+                change = -g
+            else:
+                slope = partial(*inputs, y, **params)  # type: ignore[operator]
+                if g.dtype.kind == "c":
+                    slope = operations.conj(slope) if hasattr(slope, "dtype") else slope.conjugate()
+                change = times(slope, g)
+            found.append(unbroadcast(change, inputs[i]))
+        return found
+
+    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        total = None
+        for i, t in enumerate(tangents):
+            partial = partials[i]
+            if t is None or partial is None:
+                continue
+            if partial == -1:
+                t = -t
+            elif partial != 1:
+                t = times(partial(*inputs, y, **params), t)  # type: ignore[operator]
+            total = t if total is None else total + t
+        if total is None or total.shape == y.shape:
+            return total
+        return operations.broadcast_to(total, shape=tuple(y.shape), rank=len(total.shape))
+
+    smooth = any(partial is not None for partial in partials)
+    options = {"vjp": vjp, "jvp": jvp, "differentiable": smooth, "batching": "align", **options}
+    return Primitive(name, _kernel(function), **options)
+
+
+def linear(name: str, function: Callable[..., Any], transpose: Rule, **options: Any) -> Primitive:
+    """An operation that is linear in all its differentiable inputs together.
+
+    Args:
+        name: its name in the registry.
+        function: `function(xp, *arrays, **params)`, or the name of a ufunc.
+        transpose: `transpose(g, *inputs, **params)`, the cotangent of the first input, or a list with one for each
+            input where several are linear (None for those that are not).
+        options: as in `Primitive`.
+    """
+
+    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        cotangents = transpose(g, *inputs, **params)
+        return [cotangents[i] for i in wanted] if type(cotangents) is list else [cotangents]
+
+    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        kinds = {t.dtype.kind for t in tangents if t is not None}
+        moved = [constant(x, kinds) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
+        return result(*moved, **params)
+
+    def constant(x: Any, kinds: set[str]) -> Any:
+        """What stands for an input without tangent: zero, or itself if the map is not linear in it (indices, a mask)."""
+        if type(x) in (int, float, complex):
+            return 0
+        return operations.zeros_like(x) if hasattr(x, "dtype") and x.dtype.kind in kinds else x
+
+    result = Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, "batching": "keep", **options})
+    return result
+
+
+def bilinear(name: str, function: Callable[..., Any], left: Rule, right: Rule, **options: Any) -> Primitive:
+    """An operation that is linear in each of its two inputs.
+
+    Args:
+        name: its name in the registry.
+        function: `function(xp, a, b, **params)`, or the name of a ufunc.
+        left: `left(g, a, b, **params)`, the cotangent of `a`; conjugation for complex numbers is part of it.
+        right: `right(g, a, b, **params)`, the cotangent of `b`.
+        options: as in `Primitive`.
+    """
+    transposes = (left, right)
+
+    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        return [transposes[i](g, *inputs, **params) for i in wanted]
+
+    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        a, b = inputs
+        s, t = tangents
+        if s is None or t is None:
+            return result(a if s is None else s, b if t is None else t, **params)
+        return operations.add(result(s, b, **params), result(a, t, **params))
+
+    result = Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, "batching": "align", **options})
+    return result
+
+
+def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **options: Any) -> Primitive:
+    """An operation that is given by its VJP.
+
+    Args:
+        name: its name in the registry.
+        function: `function(xp, *arrays, **params)`; a tuple if it has several results.
+        vjps: for each input `vjp(g, y, *inputs, **params)`, or None; `g` and `y` are tuples if there are several results.
+        options: as in `Primitive`.
+    """
+
+    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        rules = [vjps[i] for i in wanted]
+        return [None if rule is None else rule(g, y, *inputs, **params) for rule in rules]
+
+    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        from .transposition import transposed
+
+        wanted = [i for i, t in enumerate(tangents) if t is not None]
+        return transposed(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+
+    return Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, **options})

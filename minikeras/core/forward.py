@@ -1,0 +1,132 @@
+"""ForwardAccumulator: an interpreter that pushes tangents along with the values.
+
+Key idea: after the operation was carried out below, the primitive's JVP rule runs, also below, on the tangents of its inputs.
+So an accumulator entered later differentiates the tangents of an earlier one, and a tape below records them: forward over
+forward and back over forward follow from the order on the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import nest
+from ..errors import ShapeError
+from .convert import convert_to_tensor
+from .dispatch import Frame, Primitive, current, switch
+from .notices import warn
+from .registry import operations
+from .tape import UnconnectedGradients
+from .tensor import Tensor
+from .variable import Variable
+
+
+class ForwardAccumulator:
+    """Jacobian-vector products by forward mode: derivatives along one direction, at the cost of the function itself.
+
+    Args:
+        primals: Tensor, Variable or nest of them: where to differentiate.
+        tangents: the direction, a nest of the same structure, shapes and dtypes.
+
+    Raises:
+        ValueError: if structures, shapes or dtypes differ, or a primal is named twice.
+
+    Source: Griewank and Walther, Evaluating Derivatives (2008), section 3.1 (forward mode).
+
+    >>> import minikeras as tf
+    >>> x = tf.Variable([1.0, 2.0])
+    >>> with tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, 0.0])) as accumulator:
+    ...     y = x * x
+    >>> print(accumulator.jvp(y).numpy())
+    [2. 0.]
+    """
+
+    __slots__ = ("__weakref__", "_active", "_tangents")
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        points = nest.flatten(primals)
+        try:
+            directions = nest.flatten_up_to(primals, tangents)  # a list of numbers may stand for a tensor
+        except ValueError:
+            raise ValueError(
+                f"ForwardAccumulator: {len(points)} primals but {len(nest.flatten(tangents))} tangents, or in another order; "
+                "the nests must be alike."
+            ) from None
+        self._active = False
+        self._tangents: dict[int, Any] = {}
+        for point, direction in zip(points, directions, strict=True):
+            if not isinstance(point, (Tensor, Variable)):
+                raise ValueError(f"ForwardAccumulator: a primal is a {type(point).__name__}, not a Tensor or Variable.")
+            if not point.dtype.is_differentiable:
+                warn(5, "The dtype of the watched primal must be floating (e.g. tf.float32), got %r", point.dtype)
+                continue
+            if point.key in self._tangents:
+                raise ValueError(
+                    f"ForwardAccumulator: tensor {point!r} was specified as a primal multiple times. Add up its tangents."
+                )
+            tangent = convert_to_tensor(direction, point.dtype)
+            if tangent.shape != point.shape:
+                raise ShapeError(f"ForwardAccumulator: a tangent has shape {tangent.shape}, its primal {point.shape}.")
+            self._tangents[point.key] = tangent
+
+    def __enter__(self) -> ForwardAccumulator:
+        if self._active:
+            raise ValueError("Accumulator is already recording.")
+        switch(Frame(self, current()))
+        self._active = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        switch(current().without(self))
+        self._active = False
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below, then push tangents along."""
+        outputs = below.interpreter.process(primitive, inputs, params, below.below)
+        self.observe(primitive, inputs, params, outputs, below)
+        return outputs
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Compute the tangents of the results from those of the inputs."""
+        if not primitive.differentiable:
+            return
+        tangents = [self._tangents.get(x.key) if hasattr(x, "key") else None for x in inputs]
+        if all(tangent is None for tangent in tangents):
+            return
+        results = outputs if type(outputs) is tuple else (outputs,)
+        if not any(result.dtype.is_differentiable for result in results):
+            return
+        if primitive.jvp is None:
+            raise LookupError(f"gradient registry has no entry for: {primitive.name}")
+        above = current()
+        switch(below)
+        try:
+            moved = primitive.jvp(tangents, outputs, inputs, params)
+        finally:
+            switch(above)
+        for result, tangent in zip(results, moved if type(outputs) is tuple else (moved,), strict=True):
+            if tangent is not None and result.dtype.is_differentiable:
+                self._tangents[result.key] = tangent
+
+    def jvp(self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE) -> Any:
+        """The derivative of results along the direction, as far as they were computed within the block.
+
+        Args:
+            primals: Tensor, Variable or nest of them.
+            unconnected_gradients: 'none' gives None, 'zero' zeros, for what does not depend on the primals.
+
+        Returns:
+            A nest like `primals`.
+        """
+        try:
+            fill = UnconnectedGradients(unconnected_gradients)
+        except ValueError:
+            raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}") from None
+
+        def look_up(result: Any) -> Any:
+            tangent = self._tangents.get(result.key)
+            if tangent is None and fill is UnconnectedGradients.ZERO:
+                return operations.zeros_like(Tensor(result._array))
+            return tangent
+
+        return nest.map_structure(look_up, primals)

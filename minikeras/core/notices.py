@@ -1,0 +1,30 @@
+"""Warnings about how a tape is used, through the package's logger, a limited number from each line of the user's code.
+
+Key idea: a training loop passes the same line a million times, and one message says all there is to say about it.
+"""
+
+from __future__ import annotations
+
+import collections
+import logging
+import sys
+
+logger = logging.getLogger("minikeras")
+
+_told: collections.Counter[tuple[str, int, str]] = collections.Counter()
+
+
+def call_site() -> tuple[str, int]:
+    """File and line of the innermost code outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] == __package__.partition(".")[0] and frame.f_back:
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def warn(limit: int, message: str, *details: object) -> None:
+    """Log a warning, at most `limit` times for one line of the user's code."""
+    place = (*call_site(), message)
+    _told[place] += 1
+    if _told[place] <= limit:
+        logger.warning(message, *details)

@@ -1,0 +1,111 @@
+"""NumericsCheck: an interpreter that stops at the first operation which makes a NaN or an infinity of finite values.
+
+Key idea: as long as it lies on the stack somebody listens, so the backward sweep, too, sends its operations down the stack and
+is checked operation by operation. Whether an operation belongs to a sweep, or to a layer, is read from the running program's
+frames, and only once something was found; nothing is paid for it before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import to_numpy
+from ..errors import NotFiniteError
+from .backward import sweep
+from .complaints import describe
+from .dispatch import Frame, Primitive, current, switch
+from .notices import call_site
+from .operand import Operand
+
+
+class NumericsCheck:
+    """Checks every operation of this thread within its block, forward and backward."""
+
+    __slots__ = ("__weakref__",)
+
+    def __enter__(self) -> NumericsCheck:
+        if not _on_stack(current(), self):
+            switch(Frame(self, current()))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        switch(current().without(self))
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below, and check."""
+        outputs = below.interpreter.process(primitive, inputs, params, below.below)
+        self.observe(primitive, inputs, params, outputs, below)
+        return outputs
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Check the results if the inputs are finite."""
+        for output in outputs if type(outputs) is tuple else (outputs,):
+            index = first_bad_index(output)
+            if index is not None and all(first_bad_index(x) is None for x in inputs):
+                raise NotFiniteError(_complaint(primitive, inputs, output, index))
+
+
+def first_bad_index(operand: Any) -> tuple[int, ...] | None:
+    """The index of the first element that is NaN or infinite; None if all are finite."""
+    while hasattr(operand, "stacked"):
+        operand = operand.stacked
+    array = to_numpy(operand._array) if isinstance(operand, Operand) else operand
+    if isinstance(array, (float, complex)):
+        array = np.asarray(array)
+    if not hasattr(array, "dtype") or array.dtype.kind not in "fc":
+        return None
+    # Adding up is the fastest test; only a sum that is not finite needs a look at each element.
+    with np.errstate(all="ignore"):
+        if np.isfinite(array.sum(dtype=None)):
+            return None
+    bad = np.argwhere(~np.isfinite(array))
+    return tuple(int(i) for i in bad[0]) if len(bad) else None
+
+
+def active_checks() -> list[NumericsCheck]:
+    """The checks on this thread's stack."""
+    found, frame = [], current()
+    while frame is not None:
+        if isinstance(frame.interpreter, NumericsCheck):
+            found.append(frame.interpreter)
+        frame = frame.below
+    return found
+
+
+def _on_stack(frame: Frame | None, check: NumericsCheck) -> bool:
+    return frame is not None and (frame.interpreter is check or _on_stack(frame.below, check))
+
+
+def _complaint(primitive: Primitive, inputs: Sequence[Any], output: Any, index: tuple[int, ...]) -> str:
+    """What was made, of what, and where."""
+    while hasattr(output, "stacked"):
+        output = output.stacked
+    value = to_numpy(output._array)[index]
+    kind = "NaN" if np.isnan(value) else "Inf"
+    layer, differentiated = _surroundings()
+    return (
+        f"{primitive.name} made {kind} at index {list(index)} of its result {describe(output)} from finite inputs "
+        f"({', '.join(describe(x) for x in inputs)})"
+        + (f", in the gradient of {differentiated}" if differentiated else "")
+        + (f", in layer '{layer}'" if layer else "")
+        + ", called at {}:{}.".format(*call_site())
+    )
+
+
+def _surroundings() -> tuple[str | None, str | None]:
+    """The innermost layer that is being called, and the operation that is being differentiated, if there are such."""
+    layer, differentiated = None, None
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is sweep.__code__ and differentiated is None:
+            record = frame.f_locals["record"]
+            differentiated = record.primitive.name
+        owner: Any = frame.f_locals.get("self") if frame.f_code.co_name == "__call__" else None
+        if layer is None and hasattr(owner, "call") and isinstance(getattr(owner, "name", None), str):
+            layer = str(getattr(owner, "path", owner.name))
+        frame = frame.f_back  # type: ignore[assignment]
+    return layer, differentiated

@@ -1,0 +1,227 @@
+"""What Tensors and Variables share: operators, indexing, shape and dtype, and the ways out to Python and NumPy.
+
+Key idea: an operator is a lookup in the registry of operations; nothing is computed here. Next: `tensor.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..arrays import device_name, to_numpy
+from ..types import Array, DType, TensorShape, as_dtype
+from .registry import operations
+
+
+class Reference:
+    """A hashable stand-in for a Tensor or Variable, equal only to references to the same object."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The Tensor or Variable itself."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+
+class Operand:
+    """Base of Tensor and Variable: everything that only needs `_array`, the values at this moment."""
+
+    __slots__ = ()
+    __array_priority__ = 100
+    _array: Array
+
+    @property
+    def shape(self) -> TensorShape:
+        """The sizes of the axes."""
+        return TensorShape(self._array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return as_dtype(self._array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return int(self._array.ndim)
+
+    @property
+    def device(self) -> str:
+        """Where the values are, for example 'CPU:0'."""
+        return device_name(self._array)
+
+    def get_shape(self) -> TensorShape:
+        """The sizes of the axes."""
+        return self.shape
+
+    def ref(self) -> Reference:
+        """A hashable reference, for sets and keys of dicts."""
+        return Reference(self)
+
+    def numpy(self) -> Any:
+        """A copy of the values as an ndarray, or a NumPy scalar if there are no axes."""
+        values = to_numpy(self._array)
+        operations.leave(self, ".numpy()")
+        return np.array(values) if values.ndim else values[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        operations.leave(self, "a NumPy function")
+        return np.array(to_numpy(self._array), dtype=dtype)
+
+    def __hash__(self) -> int:
+        kind = "Variable" if hasattr(self, "assign") else "Tensor"
+        raise TypeError(f"{kind} is unhashable. Instead, use {kind.lower()}.ref() as the key.")
+
+    # Leaving for Python ------------------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise ValueError(
+                f"The truth value of a tensor with {self._array.size} elements (shape {self.shape}) is ambiguous. "
+                "Use tf.reduce_any or tf.reduce_all."
+            )
+        return self._left("bool()", bool(to_numpy(self._array)))
+
+    def __float__(self) -> float:
+        return self._left("float()", float(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
+
+    def __int__(self) -> int:
+        return self._left("int()", int(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
+
+    def __complex__(self) -> complex:
+        return self._left("complex()", complex(to_numpy(self._array)))
+
+    def _left(self, conversion: str, value: Any) -> Any:
+        """The value, after telling those who watch that it leaves."""
+        operations.leave(self, conversion, value)
+        return value
+
+    def __index__(self) -> int:
+        if self._array.ndim or self._array.dtype.kind not in "iu":
+            raise TypeError(f"only scalar integer tensors serve as an index, got shape {self.shape}, {self.dtype.name}.")
+        return self._left("an index", int(to_numpy(self._array)))
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("Scalar tensor has no `len()`.")
+        return int(self._array.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._array.ndim:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[index] for index in range(len(self)))
+
+    def __format__(self, specification: str) -> str:
+        return format(self.numpy() if not self._array.ndim else str(self), specification)
+
+    # Operators ---------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        return operations.bind(operations.add, (self, other), {})
+
+    def __radd__(self, other: Any) -> Any:
+        return operations.bind(operations.add, (other, self), {})
+
+    def __sub__(self, other: Any) -> Any:
+        return operations.bind(operations.subtract, (self, other), {})
+
+    def __rsub__(self, other: Any) -> Any:
+        return operations.bind(operations.subtract, (other, self), {})
+
+    def __mul__(self, other: Any) -> Any:
+        return operations.bind(operations.multiply, (self, other), {})
+
+    def __rmul__(self, other: Any) -> Any:
+        return operations.bind(operations.multiply, (other, self), {})
+
+    def __truediv__(self, other: Any) -> Any:
+        return operations.bind(operations.divide, (self, other), {})
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return operations.bind(operations.divide, (other, self), {})
+
+    def __floordiv__(self, other: Any) -> Any:
+        return operations.bind(operations.floor_divide, (self, other), {})
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return operations.bind(operations.floor_divide, (other, self), {})
+
+    def __mod__(self, other: Any) -> Any:
+        return operations.bind(operations.floor_modulus, (self, other), {})
+
+    def __rmod__(self, other: Any) -> Any:
+        return operations.bind(operations.floor_modulus, (other, self), {})
+
+    def __pow__(self, other: Any) -> Any:
+        return operations.bind(operations.power, (self, other), {})
+
+    def __rpow__(self, other: Any) -> Any:
+        return operations.bind(operations.power, (other, self), {})
+
+    def __matmul__(self, other: Any) -> Any:
+        return operations.bind(operations.matrix_product, (self, other), {})
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return operations.bind(operations.matrix_product, (other, self), {})
+
+    def __neg__(self) -> Any:
+        return operations.negative(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return operations.absolute(self)
+
+    def __invert__(self) -> Any:
+        return operations.logical_not(self)
+
+    def __and__(self, other: Any) -> Any:
+        return operations.bind(operations.logical_and, (self, other), {})
+
+    def __rand__(self, other: Any) -> Any:
+        return operations.bind(operations.logical_and, (other, self), {})
+
+    def __or__(self, other: Any) -> Any:
+        return operations.bind(operations.logical_or, (self, other), {})
+
+    def __ror__(self, other: Any) -> Any:
+        return operations.bind(operations.logical_or, (other, self), {})
+
+    def __xor__(self, other: Any) -> Any:
+        return operations.bind(operations.logical_xor, (self, other), {})
+
+    def __rxor__(self, other: Any) -> Any:
+        return operations.bind(operations.logical_xor, (other, self), {})
+
+    def __lt__(self, other: Any) -> Any:
+        return operations.bind(operations.less, (self, other), {})
+
+    def __le__(self, other: Any) -> Any:
+        return operations.bind(operations.less_equal, (self, other), {})
+
+    def __gt__(self, other: Any) -> Any:
+        return operations.bind(operations.greater, (self, other), {})
+
+    def __ge__(self, other: Any) -> Any:
+        return operations.bind(operations.greater_equal, (self, other), {})
+
+    def __eq__(self, other: object) -> Any:
+        return operations.elementwise_equality(self, other, True)
+
+    def __ne__(self, other: object) -> Any:
+        return operations.elementwise_equality(self, other, False)
+
+    def __getitem__(self, key: Any) -> Any:
+        return operations.getitem(self, key)

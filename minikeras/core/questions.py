@@ -1,0 +1,157 @@
+"""What a tape is asked, checked and put in order: targets, sources, seeds, and what stands for a gradient that is not there.
+
+Key idea: all checks come before the sweep, so that a wrong question leaves the tape as it was. Next: `tape.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from .. import nest
+from ..arrays import namespace
+from ..errors import DTypeError, ShapeError
+from .complaints import describe
+from .convert import convert_to_tensor
+from .dispatch import arrays_of
+from .registry import operations
+from .tensor import Tensor
+from .variable import Variable
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `gradient` returns for a source that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+INSIDE_OWN_BLOCK = (
+    "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient than "
+    "calling it outside the context (it causes the gradient ops to be recorded on the tape, leading to increased "
+    "CPU and memory usage). Only call GradientTape.gradient inside the context if you actually want to trace the "
+    "gradient in order to compute higher order derivatives."
+)
+
+
+def watchable_leaves(structure: Any) -> list[Any]:
+    """The leaves of a nest that a tape is asked to watch."""
+    leaves = nest.flatten(structure)
+    for leaf in leaves:
+        if not isinstance(leaf, (Tensor, Variable)):
+            raise ValueError(
+                f"Passed in object {leaf} of type '{type(leaf).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
+            )
+    return leaves
+
+
+def one_target(name: str, target: Any, sources: Any, single: bool = False) -> list[Any]:
+    """The leaves of the sources, after checking that the target is one Tensor or Variable."""
+    if not isinstance(target, (Tensor, Variable)):
+        raise TypeError(
+            f"{name}: the target is a {type(target).__name__}; give one Tensor at a time: stack or concat them, or call it for "
+            "each target on a persistent tape."
+        )
+    if single and not isinstance(sources, (Tensor, Variable)):
+        raise TypeError(f"{name}: the source is a {type(sources).__name__}, expected one Tensor or Variable.")
+    return differentiable_leaves("source", sources)
+
+
+def common_batch(target: Any, source: Any) -> int:
+    """The size of the first axis that target and source have in common."""
+    for role, value in (("target", target), ("source", source)):
+        if value.ndim == 0:
+            raise ScalarBatchError(
+                f"batch_jacobian: the {role} has shape (), the target {target.shape} and the source {source.shape}; a scalar "
+                "has no batch axis. Use gradient()."
+            )
+    if target.shape[0] != source.shape[0]:
+        raise ValueError(f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match.")
+    for value in (target, source):
+        if value.ndim < 2:
+            raise ValueError(f"Shape {value.shape} must have rank at least 2.")
+    return int(target.shape[0])
+
+
+class ScalarBatchError(ValueError, IndexError):
+    """A scalar was given where a batch axis is needed; TensorFlow raises an IndexError there."""
+
+
+def absent_jacobian(shape: tuple[int, ...], source: Any, fill: UnconnectedGradients) -> Tensor | None:
+    """What stands for a Jacobian that is not connected."""
+    if fill is UnconnectedGradients.NONE:
+        return None
+    return Tensor(namespace(source._array).zeros(shape, dtype=source._array.dtype))
+
+
+def unconnected_choice(choice: UnconnectedGradients | str) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(choice)
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {choice!r}") from None
+
+
+def differentiable_leaves(role: str, structure: Any) -> list[Any]:
+    """The leaves of a nest, each of them a Tensor or Variable."""
+    if role == "target" and structure is None:
+        raise TypeError(
+            "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
+            "differentiated, but received None."
+        )
+    leaves = nest.flatten(structure)
+    for position, leaf in enumerate(leaves):
+        if not isinstance(leaf, (Tensor, Variable)):
+            raise TypeError(
+                f"gradient: {role} {position} is a {type(leaf).__name__}, not a Tensor or Variable. "
+                "Convert it with tf.constant and watch it."
+            )
+    return leaves
+
+
+def seeds_of(structure: Any, targets: Sequence[Any], given: Any, sources: Sequence[int], bare: bool) -> dict[int, Any]:
+    """The cotangent of each target, by key: ones, or what the caller gave. A target named twice counts twice."""
+    values = [None] * len(targets) if given is None else _parallel(structure, targets, given)
+    seeds: dict[int, Any] = {}
+    for target, value in zip(targets, values, strict=True):
+        if not target.dtype.is_differentiable and target.key not in sources:
+            continue  # what has no derivative carries no cotangent
+        if given is None:
+            seed = operations.ones_like(arrays_of(target) if bare and isinstance(target, Tensor) else Tensor(target._array))
+        else:
+            seed = _given_seed(value, target)
+        if bare:
+            seed = arrays_of(seed)
+        seeds[target.key] = operations.add(seeds[target.key], seed) if target.key in seeds else seed
+    return seeds
+
+
+def _parallel(structure: Any, targets: Sequence[Any], given: Any) -> list[Any]:
+    """The output_gradients, one for each target; a list of numbers may stand for a tensor."""
+    values = nest.flatten(given)
+    if len(values) == len(targets):
+        return values
+    with contextlib.suppress(ValueError):
+        return nest.flatten_up_to(structure, given)
+    raise ValueError(f"gradient: {len(values)} output_gradients for {len(targets)} targets; give one for each.")
+
+
+def _given_seed(value: Any, target: Any) -> Tensor:
+    if value is None:
+        raise ValueError("gradient: None among the output_gradients; give a tensor for each target, zeros to leave it out.")
+    seed = convert_to_tensor(value, None if isinstance(value, (Tensor, Variable)) else target.dtype)
+    if seed.shape != target.shape or seed.dtype != target.dtype:
+        raise (ShapeError if seed.dtype == target.dtype else DTypeError)(
+            f"gradient: an output_gradient is {describe(seed)}, its target {describe(target)}; they must be alike."
+        )
+    return seed
+
+
+def finished(cotangent: Any, source: Any, fill: UnconnectedGradients, bare: bool) -> Tensor | None:
+    """A cotangent as the Tensor to return, or what stands for a missing one."""
+    if cotangent is not None:
+        return Tensor(cotangent) if bare else cotangent
+    if fill is UnconnectedGradients.ZERO:
+        return operations.zeros_like(Tensor(source._array))
+    return None

@@ -1,0 +1,61 @@
+"""Tensor: an immutable value with an identity.
+
+Key idea: the array is never written after the Tensor exists, so a tape may keep it without a copy. The key is a serial
+number, never reused, so a tape recognises a Tensor without keeping it alive. Next: `variable.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from ..arrays import to_numpy
+from ..types import Array
+from .operand import Operand
+
+next_key = itertools.count().__next__
+"""Serial numbers shared by Tensors and Variables: a lower one was made earlier."""
+
+
+class Tensor(Operand):
+    """An n-dimensional array of one dtype that remembers nothing and never changes.
+
+    Made by `tf.constant`, `tf.convert_to_tensor` and by every operation.
+
+    >>> import minikeras as tf
+    >>> x = tf.constant([1.0, 2.0])
+    >>> print(x * x + 1)
+    tf.Tensor([2. 5.], shape=(2,), dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_array", "key")
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self.key = next_key()
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({to_numpy(self._array)}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={values_text(self._array)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tensor, (self.numpy(),)
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+
+def values_text(array: Array) -> str:
+    """The values as NumPy prints them, on lines of their own if they need several."""
+    values = to_numpy(array)
+    text = repr(values) if values.ndim else str(values)
+    return "\n" + text if "\n" in text else text
+
+
+# TensorFlow's guides print the class of a tensor; code that was written beside them compares that name.
+Tensor.__name__ = "EagerTensor"

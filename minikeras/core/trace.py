@@ -1,0 +1,121 @@
+"""What happened in a tape's block, in brief: enough to say why a gradient is None, without keeping any value alive.
+
+Key idea: a `Trace` is an interpreter below the tape that watches everything, also what has no gradient and what happens while
+the tape does not record. It keeps keys, names and lines. Where no tape traces, the Records say less. Next: `explain.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from .dispatch import Frame, Primitive, Record
+from .notices import call_site
+from .operand import Operand
+from .tensor import next_key
+
+
+class Step(NamedTuple):
+    """One thing that happened.
+
+    Attributes:
+        name: of the operation, conversion or assignment.
+        inputs: keys of the Tensors and Variables that went in.
+        numbers: Python numbers that went in.
+        outputs: keys of what came out; of a Variable, if it was assigned; none for a conversion to Python or NumPy.
+        cut: the reason why no gradient passes, one of the codes in `reasons.py`; None if it does.
+        detail: what the explanation adds to the reason.
+        where: 'file:line' of the user's code.
+        moment: a serial number; a Tensor with a higher key was made later.
+        custom: whether the user wrote the rule.
+        value: the number that a conversion gave, or None.
+    """
+
+    name: str
+    inputs: tuple[int, ...]
+    numbers: tuple[Any, ...]
+    outputs: tuple[int, ...]
+    cut: str | None = None
+    detail: str = ""
+    where: str | None = None
+    moment: int = 0
+    custom: bool = False
+    value: Any = None
+
+
+class Trace:
+    """The interpreter that keeps Steps. It stays on the stack while its tape stops recording."""
+
+    __slots__ = ("names", "steps")
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.names: dict[int, str] = {}
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below, and note."""
+        outputs = below.interpreter.process(primitive, inputs, params, below.below)
+        self.observe(primitive, inputs, params, outputs, below)
+        return outputs
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Note what went in, what came out and where."""
+        results = outputs if type(outputs) is tuple else (outputs,)
+        for x in inputs:
+            if hasattr(x, "read_value"):
+                self.names[x.key] = variable_name(x)
+        cut, detail = _cut(primitive, inputs, params, results)
+        step = _step(primitive, inputs, results, params)
+        moment, where = next_key(), "{}:{}".format(*call_site())
+        self.steps.append(step._replace(cut=cut, detail=detail, where=where, moment=moment, value=params.get("value")))
+
+    def where_made(self, key: int) -> str | None:
+        """The line that made a Tensor, if it was seen."""
+        return next((step.where for step in reversed(self.steps) if key in step.outputs), None)
+
+    def line_of(self, name: str) -> str | None:
+        """The last line that called an operation, if there is one."""
+        return next((step.where for step in reversed(self.steps) if step.name == name), None)
+
+
+def steps_of(records: Iterable[Record]) -> list[Step]:
+    """The Steps that the Records of a tape without a Trace amount to: no lines, and nothing that was not recorded."""
+    return [
+        _step(
+            record.primitive,
+            record.inputs,
+            record.outputs if type(record.outputs) is tuple else (record.outputs,),
+            record.params,
+        )
+        for record in records
+    ]
+
+
+def variable_name(variable: Any) -> str:
+    """The path of a layer's weight, the name of another Variable."""
+    return str(getattr(variable, "path", None) or variable.name)
+
+
+def _step(primitive: Primitive, inputs: Sequence[Any], results: Sequence[Any], params: dict[str, Any]) -> Step:
+    return Step(
+        params.get("conversion", primitive.name),
+        tuple([x.key for x in inputs if hasattr(x, "key")]),
+        tuple([x for x in inputs if type(x) in (int, float, complex)]),
+        tuple([y.key for y in results]),
+        custom=primitive.kernel.__module__.endswith(".custom"),
+    )
+
+
+def _cut(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], results: Sequence[Any]) -> tuple[str | None, str]:
+    """Why no gradient passes an operation, and what to add; None if it does, or if none arrives from its inputs anyway."""
+    if primitive.name in ("leave", "assign"):
+        return {"leave": "left_through_numpy", "assign": "through_assignment"}[primitive.name], ", ".join(
+            variable_name(y) for y in results
+        )
+    if not any(isinstance(x, Operand) and x.dtype.is_differentiable for x in inputs):
+        return None, ""
+    if not primitive.differentiable:
+        return ("stopped" if primitive.name == "stop_gradient" else "non_differentiable_op"), ""
+    if not any(y.dtype.is_differentiable for y in results):
+        return "integer_dtype", f"the operation {primitive.name} made a tensor of dtype {results[0].dtype.name}"
+    return None, ""

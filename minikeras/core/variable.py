@@ -1,0 +1,291 @@
+"""Variable: a cell that holds a value and can be given another.
+
+Key idea: reading is an operation like any other. It makes a fresh Tensor, and a tape that watches the Variable records it,
+so the gradient with respect to a Variable is the sum over its reads. Assigning re-binds the cell to another array and
+leaves the old one as it was: no reader ever sees a later write.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace, to_device, to_numpy
+from ..errors import InvalidArgumentError, ShapeError
+from ..types import Array, as_dtype
+from .convert import convert_to_tensor, to_array
+from .dispatch import BOTTOM, Primitive, announce, current, perform
+from .operand import Operand
+from .registry import operations
+from .tensor import Tensor, next_key, values_text
+
+read_variable = Primitive(
+    "read_variable",
+    lambda xp: lambda variable: variable._array,
+    vjp=lambda wanted, g, y, inputs, params: [g],
+    jvp=lambda tangents, y, inputs, params: tangents[0],
+)
+
+assigned = Primitive("assign", lambda xp: lambda value: value, differentiable=False, uniform=False, registered=False)
+"""Stands on the stack for an assignment, of which the derivatives see nothing."""
+
+
+# Reading the old value and binding the new one is one step for other threads that update the same Variable.
+_update_lock = threading.Lock()
+
+
+class Variable(Operand):
+    """A mutable value that gradient tapes watch by themselves when it is read.
+
+    Args:
+        initial_value: number, list, array, Tensor, Variable (copied) or a function without arguments that returns one.
+        trainable: whether tapes watch it by themselves.
+        name: shown with TensorFlow's suffix ':0'.
+        dtype: as in `tf.convert_to_tensor`.
+        shape: if given, the initial value must have it.
+        constraint: a function of a Tensor that an optimizer applies after its step; `assign` does not.
+
+    Raises:
+        ValueError: if there is no initial value or its shape is not `shape`.
+
+    >>> import minikeras as tf
+    >>> v = tf.Variable([1.0, 2.0], name="v")
+    >>> v.assign_add([1.0, 1.0])
+    <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
+    """
+
+    __slots__ = ("__weakref__", "_array", "_name", "_spare", "_trainable", "constraint", "key")
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        shape: Any = None,
+        constraint: Callable[[Any], Any] | None = None,
+    ) -> None:
+        if callable(initial_value) and not hasattr(initial_value, "key"):
+            initial_value = initial_value()
+        if initial_value is None:
+            raise ValueError("Variable: an initial value is needed, None was given. Write for example tf.Variable(0.0).")
+        array = _own_array(initial_value, dtype)
+        if shape is not None and tuple(shape) != array.shape:
+            raise ValueError(f"Variable: the initial value's shape {array.shape} is not the given shape {tuple(shape)}.")
+        self._array = array
+        self._spare: Array = None
+        self._trainable = bool(trainable)
+        self._name = name or "Variable"
+        self.constraint = constraint
+        self.key = next_key()
+        self._note(initial_value, "an initial value")
+
+    @property
+    def name(self) -> str:
+        """The name with TensorFlow's suffix."""
+        return f"{self._name}:0"
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it by themselves."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+
+    # Reading -----------------------------------------------------------------------------------------------------
+
+    def read_value(self) -> Tensor:
+        """The value at this moment, as a Tensor that later assignments do not change."""
+        return perform(read_variable, (self,), {})
+
+    def value(self) -> Tensor:
+        """The same as `read_value`."""
+        return self.read_value()
+
+    def initialized_value(self) -> Tensor:
+        """The same as `read_value`."""
+        return self.read_value()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read_value())
+
+    # Assigning ---------------------------------------------------------------------------------------------------
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Hold another value of the same shape and dtype.
+
+        Returns:
+            The Variable itself, or None with `read_value=False`.
+
+        Raises:
+            ValueError: if the shape or a Tensor's dtype differs. The old value stays.
+        """
+        array = self._convert(value)
+        if array.shape != self._array.shape:
+            raise ShapeError(
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch. The variable shape {self.shape}, and the "
+                f"assigned value shape {tuple(array.shape)} are incompatible."
+            )
+        self._array = array
+        self._note(value, "assign")
+        return self if read_value else None
+
+    def _note(self, value: Any, how: str) -> None:
+        """Tell those who watch that a value went into this Variable."""
+        frame = current()
+        if frame is not BOTTOM:
+            announce(frame, assigned, (value,) if isinstance(value, Operand) else (), {"conversion": how}, self)
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Hold the value plus `delta`, which has the same shape; otherwise as `assign`."""
+        return self._change(delta, operator.add, "assign_add", read_value)
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Hold the value minus `delta`, which has the same shape; otherwise as `assign`."""
+        return self._change(delta, operator.sub, "assign_sub", read_value)
+
+    def _change(self, delta: Any, combine: Callable[[Array, Array], Array], what: str, read_value: bool) -> Any:
+        change = self._convert(delta)
+        if change.shape != self._array.shape:
+            raise ShapeError(
+                f"{what}: variable '{self.name}' has shape {self.shape}, the change has shape {tuple(change.shape)}. "
+                "Broadcast it first: tf.broadcast_to(delta, variable.shape)."
+            )
+        with _update_lock:
+            self._array = combine(self._array, change)
+        self._note(delta, what)
+        return self if read_value else None
+
+    def _convert(self, value: Any) -> Array:
+        """The value as an array of this Variable's dtype, on its device, that nothing else will write to."""
+        if isinstance(value, Operand):
+            array = _one_value(convert_to_tensor(value, self.dtype))
+        elif callable(value):
+            return self._convert(value())
+        else:
+            array = to_array(value, self.dtype)
+        return to_device(array, namespace(self._array))
+
+    def exchange(self, array: Array) -> None:
+        """Re-bind to `array`, which the caller gives away, and keep the old array for a later step to write into."""
+        self._array, self._spare = array, self._array
+
+    def spare(self) -> Array:
+        """The array before the last `exchange`, for the caller to write into; None if anybody else can still see it.
+
+        A snapshot, a Record and a view each hold a reference to it, so nobody does if this is the only one.
+        """
+        # Two references: the one in the slot and the one that the question itself makes.
+        alone = isinstance(self._spare, np.ndarray) and self._spare.base is None and sys.getrefcount(self._spare) == 2
+        array, self._spare = self._spare, None
+        return array if alone else None
+
+    # Parts -------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        part = operations.getitem(self, key)
+        return Part(part._array, self, key, part.key) if isinstance(part, Tensor) else part
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Replace the elements at `indices`, an integer tensor of shape (..., n), by `updates`."""
+        return self._scatter(indices, updates, np.ndarray.__setitem__, nd=True)
+
+    def scatter_update(self, sparse_delta: Any, name: str | None = None) -> Variable:
+        """Replace the rows named by `IndexedSlices(values, indices)`."""
+        return self._scatter(sparse_delta.indices, sparse_delta.values, np.ndarray.__setitem__, nd=False)
+
+    def scatter_add(self, sparse_delta: Any, name: str | None = None) -> Variable:
+        """Add to the rows named by `IndexedSlices(values, indices)`; repeated indices add up."""
+        return self._scatter(sparse_delta.indices, sparse_delta.values, np.add.at, nd=False)
+
+    def _scatter(self, indices: Any, updates: Any, write: Callable[..., Any], nd: bool) -> Variable:
+        where = np.asarray(to_numpy(convert_to_tensor(indices)._array))
+        positions = tuple(np.moveaxis(where, -1, 0)) if nd else (where,)
+        for axis, (position, size) in enumerate(zip(positions, self.shape, strict=False)):
+            if position.size and not 0 <= position.min() <= position.max() < size:
+                raise InvalidArgumentError(f"scatter: an index of axis {axis} of variable '{self.name}' is not in [0, {size}).")
+        new = to_numpy(self._convert(updates))
+        self._note(updates, "scatter")
+        return self._rewrite(lambda values: write(values, positions, new))
+
+    def _rewrite(self, write: Callable[[np.ndarray[Any, Any]], None]) -> Variable:
+        """Hold a copy of the value that `write` has changed in some places."""
+        with _update_lock:
+            values = np.array(to_numpy(self._array))
+            write(values)
+            self._array = self._convert(values)
+        return self
+
+    # In-place operators of Python would re-bind the name and lose the Variable ------------------------------------
+
+    def __iadd__(self, other: Any) -> Any:
+        raise RuntimeError("`variable += value` with `tf.Variable`s is not supported. Use `variable.assign_add(value)`.")
+
+    def __isub__(self, other: Any) -> Any:
+        raise RuntimeError("`variable -= value` with `tf.Variable`s is not supported. Use `variable.assign_sub(value)`.")
+
+    def __imul__(self, other: Any) -> Any:
+        raise RuntimeError("`variable *= value` with `tf.Variable`s is not supported. Use `variable.assign(variable * value)`.")
+
+    def __itruediv__(self, other: Any) -> Any:
+        raise RuntimeError("`variable /= value` with `tf.Variable`s is not supported. Use `variable.assign(variable / value)`.")
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={values_text(self._array)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.numpy(), self.trainable, self._name)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        """A Variable of its own with the same value."""
+        copy = Variable.__new__(type(self))
+        for owner in type(self).__mro__:
+            for slot in getattr(owner, "__slots__", ()):
+                if slot != "__weakref__":
+                    setattr(copy, slot, getattr(self, slot))
+        copy.key, copy._spare = next_key(), None
+        memo[id(self)] = copy
+        return copy
+
+
+class Part(Tensor):
+    """What indexing a Variable gives: a Tensor, with `assign` to write that part of the Variable."""
+
+    __slots__ = ("_index", "_variable")
+
+    def __init__(self, array: Array, variable: Variable, index: Any, key: int) -> None:
+        self._array, self._variable, self._index, self.key = array, variable, index, key
+
+    def assign(self, value: Any) -> Variable:
+        """Write this part of the Variable; the rest stays."""
+        index = tuple(self._index) if isinstance(self._index, list) else self._index
+        new = to_numpy(self._variable._convert(value))
+        self._variable._note(value, "assign to a part")
+        return self._variable._rewrite(lambda values: values.__setitem__(index, new))
+
+
+def _own_array(value: Any, dtype: Any) -> Array:
+    """An array that belongs to the new Variable alone."""
+    if isinstance(value, Operand):
+        wanted = value.dtype if dtype is None else as_dtype(dtype)
+        return _one_value(value).astype(wanted.numpy)
+    return to_array(value, None if dtype is None else as_dtype(dtype))
+
+
+def _one_value(value: Operand) -> Array:
+    """The array of a Tensor or Variable; a stack of many values is refused, since a cell holds one."""
+    if hasattr(value, "stacked"):
+        value.numpy()
+    return value._array
+
+
+# See tensor.py: the class name that TensorFlow's guides print.
+Variable.__name__ = "ResourceVariable"
+Part.__name__ = Tensor.__name__

@@ -1,0 +1,76 @@
+"""`tf.debugging`: find the operation that makes the first NaN or infinity, and check gradients numerically.
+
+Key idea: the check is an interpreter on the stack (`core/numerics.py`), so it costs nothing while it is off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core import Tensor, convert_to_tensor
+from .core.numerics import NumericsCheck, active_checks, first_bad_index
+from .errors import InvalidArgumentError, NotFiniteError
+from .test import check_gradients
+
+__all__ = ["check_gradients", "check_numerics", "disable_check_numerics", "enable_check_numerics"]
+
+
+def enable_check_numerics() -> NumericsCheck:
+    """Stop at the first operation that makes a NaN or an infinity of finite values, forward or backward, in this thread.
+
+    Until `disable_check_numerics`, or within a block. The error names the operation, the shapes, the first bad element, the
+    layer and the line. Every operation then looks at all its results, which costs about as much as a sum over them.
+
+    Returns:
+        A context manager that ends the check; it may be ignored.
+
+    Raises:
+        NotFiniteError: later, by the operation; also an InvalidArgumentError.
+
+    >>> import minikeras as tf
+    >>> with tf.debugging.enable_check_numerics():
+    ...     try:
+    ...         tf.math.log(tf.constant([1.0, 0.0]))
+    ...     except tf.errors.NotFiniteError as error:
+    ...         print(str(error)[:78])
+    log made Inf at index [1] of its result float32[2] from finite inputs (float32
+    """
+    active = active_checks()
+    return active[0] if active else NumericsCheck().__enter__()
+
+
+def disable_check_numerics() -> None:
+    """End what `enable_check_numerics` began in this thread; nothing happens if it did not.
+
+    >>> disable_check_numerics()
+    """
+    for check in active_checks():
+        check.__exit__()
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """The tensor itself, after checking that every element is finite.
+
+    Args:
+        tensor: of a floating or complex dtype.
+        message: stands at the beginning of the error.
+        name: accepted for compatibility, ignored.
+
+    Raises:
+        NotFiniteError: if an element is NaN or infinite; also an InvalidArgumentError.
+        InvalidArgumentError: for another dtype.
+
+    >>> check_numerics([1.0, 2.0], "weights").shape
+    TensorShape([2])
+    """
+    result = convert_to_tensor(tensor)
+    if not result.dtype.is_differentiable:
+        raise InvalidArgumentError(f"check_numerics: {message}: dtype {result.dtype.name} has no NaN; give floats.")
+    index = first_bad_index(result)
+    if index is not None:
+        kind = "NaN" if bool(result._array[index] != result._array[index]) else "Inf"
+        raise NotFiniteError(
+            f"{message} : Tensor had {kind} values, the first at index {list(index)} of "
+            f"{result.dtype.name}[{','.join(map(str, result.shape))}]."
+        )
+    return result

@@ -1,0 +1,238 @@
+"""Functions that make tensors, and ask for their shapes: constants, ranges, grids, one-hot rows.
+
+Key idea: a new tensor is made on the current device; one that is made from another follows that one. Next: `shaping.py`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..arrays import creation_namespace
+from ..core import Tensor, convert_to_tensor
+from ..errors import InvalidArgumentError
+from ..ops import arithmetic
+from ..types import TensorLike, TensorShape, as_dtype
+from .publish import beside, static_shape, tensor, tensors
+from .shaping import broadcast_to, expand_dims, reshape, transpose
+
+# Making ----------------------------------------------------------------------------------------------------------
+
+
+def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str | None = "Const") -> Tensor:
+    """A Tensor from a number, list or array, copied.
+
+    Args:
+        value: what to hold; Python floats become float32, ints int32, arrays keep their dtype.
+        dtype: another dtype.
+        shape: reshape to it, or repeat a single number over it.
+        name: accepted for compatibility, ignored.
+
+    Raises:
+        TypeError: if the number of elements does not fit the shape.
+
+    >>> import minikeras as tf
+    >>> tf.constant([1, 2.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1. , 2.5], dtype=float32)>
+    """
+    result = convert_to_tensor(value, dtype)
+    if shape is None:
+        return result
+    wanted = static_shape(shape)
+    if result._array.size == 1:
+        return fill(wanted, result)
+    if result._array.size != TensorShape(wanted).num_elements():
+        raise TypeError(f"constant: {result._array.size} values do not fill the shape {wanted}.")
+    return reshape(result, wanted)
+
+
+def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
+    """Zeros of a shape.
+
+    >>> import minikeras as tf
+    >>> print(tf.zeros([2]).numpy())
+    [0. 0.]
+    """
+    return Tensor(creation_namespace().zeros(static_shape(shape), dtype=as_dtype(dtype).numpy))
+
+
+def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
+    """Ones of a shape.
+
+    >>> import minikeras as tf
+    >>> print(tf.ones([2]).numpy())
+    [1. 1.]
+    """
+    return Tensor(creation_namespace().ones(static_shape(shape), dtype=as_dtype(dtype).numpy))
+
+
+def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
+    """One value repeated over a shape.
+
+    >>> import minikeras as tf
+    >>> print(tf.fill([2], 7.0).numpy())
+    [7. 7.]
+    """
+    return broadcast_to(reshape(value, ()), dims)
+
+
+def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros of the shape and dtype of a tensor.
+
+    >>> import minikeras as tf
+    >>> print(tf.zeros_like([1, 2]).numpy())
+    [0 0]
+    """
+    return arithmetic.zeros_like(tensor(input), dtype=None if dtype is None else as_dtype(dtype).name)
+
+
+def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones of the shape and dtype of a tensor.
+
+    >>> import minikeras as tf
+    >>> print(tf.ones_like([1, 2]).numpy())
+    [1 1]
+    """
+    return arithmetic.ones_like(tensor(input), dtype=None if dtype is None else as_dtype(dtype).name)
+
+
+def eye(
+    num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = "float32", name: str | None = None
+) -> Tensor:
+    """The identity matrix, or a stack of identity matrices.
+
+    >>> import minikeras as tf
+    >>> print(tf.eye(2).numpy().tolist())
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    columns = num_rows if num_columns is None else num_columns
+    matrix = Tensor(creation_namespace().eye(int(num_rows), int(columns), dtype=as_dtype(dtype).numpy))
+    return matrix if batch_shape is None else broadcast_to(matrix, (*static_shape(batch_shape), num_rows, columns))
+
+
+def range(start: TensorLike, limit: TensorLike = None, delta: TensorLike = 1, dtype: Any = None, name: str = "range") -> Tensor:
+    """Numbers from `start` to `limit`, which is left out, in steps of `delta`. With one argument they start at 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.range(3).numpy(), tf.range(1.0, 2.0, 0.5).numpy())
+    [0 1 2] [1.  1.5]
+    """
+    if limit is None:
+        start, limit = 0, start
+    bounds = [np.asarray(value) for value in (start, limit, delta)]
+    if dtype is None:
+        floating = [bound.dtype for bound in bounds if bound.dtype.kind == "f"]
+        typed = [as_dtype(value.dtype).name for value in (start, limit, delta) if hasattr(value, "dtype")]
+        dtype = typed[0] if typed else "float32" if floating else "int32"
+    if float(bounds[2]) == 0:
+        raise InvalidArgumentError("range: delta must not be zero.")
+    return convert_to_tensor(np.arange(*[bound.item() for bound in bounds]).astype(as_dtype(dtype).numpy))
+
+
+def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = None, axis: int = 0) -> Tensor:
+    """`num` evenly spaced numbers from `start` to `stop`, both included; float64 for integers.
+
+    >>> import minikeras as tf
+    >>> print(tf.linspace(0.0, 1.0, 5).numpy())
+    [0.   0.25 0.5  0.75 1.  ]
+    """
+    first, last = tensors(start, stop)
+    if not first.dtype.is_floating:
+        first, last = (arithmetic.cast(value, dtype="float64") for value in (first, last))
+    if int(num) < 1:
+        raise InvalidArgumentError(f"linspace: num must be at least 1, found {num}.")
+    steps = np.linspace(0.0, 1.0, int(num))
+    position = axis if axis >= 0 else axis + first.ndim + 1
+    grid = beside(first, steps.reshape((-1,) + (1,) * (first.ndim - position)))
+    weight = arithmetic.cast(grid, dtype=first.dtype.name)
+    low, high = expand_dims(first, position), expand_dims(last, position)
+    inside = low + (high - low) * weight
+    return arithmetic.select(weight == 1.0, high, inside)
+
+
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """Coordinate grids from vectors, in 'xy' (columns first) or 'ij' order.
+
+    >>> import minikeras as tf
+    >>> x, y = tf.meshgrid([1, 2], [3, 4, 5])
+    >>> x.shape
+    TensorShape([3, 2])
+    """
+    vectors = [reshape(value, (-1,)) for value in args]
+    swap = indexing == "xy" and len(vectors) > 1
+    order = [1, 0, *builtins.range(2, len(vectors))] if swap else list(builtins.range(len(vectors)))
+    sizes = [vectors[position].shape[0] for position in order]
+    grids = []
+    for position, vector in enumerate(vectors):
+        place = order.index(position)
+        shape = [1] * len(vectors)
+        shape[place] = vector.shape[0]
+        grids.append(broadcast_to(reshape(vector, shape), sizes))
+    return grids
+
+
+def one_hot(
+    indices: TensorLike,
+    depth: int,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Rows that hold `on_value` (1) at the index and `off_value` (0) elsewhere; an index out of range gives no `on_value`.
+
+    >>> import minikeras as tf
+    >>> print(tf.one_hot([1], 3).numpy())
+    [[0. 1. 0.]]
+    """
+    from ..ops import nn
+
+    wanted = as_dtype(dtype if dtype is not None else getattr(on_value, "dtype", None) or "float32")
+    on, off = (default if value is None else np.asarray(value).item() for value, default in ((on_value, 1), (off_value, 0)))
+    rows = nn.one_hot(tensor(indices), depth=int(depth), on=on, off=off, dtype=wanted.name)
+    return rows if axis in (None, -1) else _move_last_axis(rows, int(axis))
+
+
+def _move_last_axis(x: Tensor, axis: int) -> Tensor:
+    place = axis % x.ndim
+    order = list(builtins.range(x.ndim - 1))
+    return transpose(x, [*order[:place], x.ndim - 1, *order[place:]])
+
+
+# Asking about shapes ---------------------------------------------------------------------------------------------------
+
+
+def shape(input: TensorLike, out_type: Any = "int32", name: str | None = None) -> Tensor:
+    """The shape as an integer Tensor.
+
+    >>> import minikeras as tf
+    >>> print(tf.shape([[1, 2, 3]]).numpy())
+    [1 3]
+    """
+    x = tensor(input)
+    return beside(x, np.asarray(x.shape, dtype=as_dtype(out_type).numpy))
+
+
+def size(input: TensorLike, out_type: Any = "int32", name: str | None = None) -> Tensor:
+    """The number of elements as an integer Tensor.
+
+    >>> import minikeras as tf
+    >>> print(tf.size([[1, 2, 3]]).numpy())
+    3
+    """
+    x = tensor(input)
+    return beside(x, x.shape.num_elements(), out_type)
+
+
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
+    """The number of axes as an int32 Tensor.
+
+    >>> import minikeras as tf
+    >>> print(tf.rank([[1, 2, 3]]).numpy())
+    2
+    """
+    x = tensor(input)
+    return beside(x, x.ndim, "int32")

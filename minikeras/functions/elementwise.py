@@ -1,0 +1,255 @@
+"""Functions of corresponding elements: arithmetic, exponentials, trigonometry, comparisons, logic, casts.
+
+Key idea: a row states name, formula, derivative and one worked value; `publish.py` makes the function. Next:
+`reductions.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor
+from ..core.batch import own_values
+from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..ops import arithmetic, nn, transcendental
+from ..types import TensorLike, as_dtype
+from .publish import beside, binary, inexact, tensor, tensors, unary
+
+# A table: one row for each function.
+# fmt: off
+
+# Arithmetic ----------------------------------------------------------------------------------------------------------
+
+add = binary(arithmetic.add, "add", "Sum: x + y", "1, 1", "print(tf.add(1.0, 2.0).numpy()) -> 3.0")
+subtract = binary(arithmetic.subtract, "subtract", "Difference: x - y", "1, -1", "print(tf.subtract(1.0, 2.0).numpy()) -> -1.0")
+multiply = binary(arithmetic.multiply, "multiply", "Product: x * y", "y, x", "print(tf.multiply(3.0, 2.0).numpy()) -> 6.0")
+divide = binary(arithmetic.divide, "divide", "Quotient; float64 for integers: x / y", "1/y, -x/y**2", "print(tf.divide(3.0, 2.0).numpy()) -> 1.5")
+truediv = binary(arithmetic.divide, "truediv", "Quotient; float64 for integers: x / y", "1/y, -x/y**2", "print(tf.truediv(3, 2).numpy()) -> 1.5")
+floordiv = binary(arithmetic.floor_divide, "floordiv", "Quotient rounded down: floor(x / y)", "none", "print(tf.math.floordiv(-7, 2).numpy()) -> -4")
+floormod = binary(arithmetic.floor_modulus, "floormod", "Remainder with the sign of y: x - floor(x / y) * y", "1, -floor(x/y)", "print(tf.math.floormod(-7, 3).numpy()) -> 2")
+mod = floormod
+pow = binary(arithmetic.power, "pow", "Power: x ** y", "y * x**(y-1), x**y * log(x); 0 where y, or x <= 0, makes it undefined", "print(tf.pow(2.0, 3.0).numpy()) -> 8.0")
+maximum = binary(arithmetic.maximum, "maximum", "Larger of two: max(x, y)", "1 for the larger; the first at a tie", "print(tf.maximum(1.0, 2.0).numpy()) -> 2.0")
+minimum = binary(arithmetic.minimum, "minimum", "Smaller of two: min(x, y)", "1 for the smaller; the first at a tie", "print(tf.minimum(1.0, 2.0).numpy()) -> 1.0")
+squared_difference = binary(arithmetic.squared_difference, "squared_difference", "Squared difference: (x - y)**2", "2(x-y), -2(x-y)", "print(tf.math.squared_difference(1.0, 3.0).numpy()) -> 4.0")
+divide_no_nan = binary(arithmetic.divide_no_nan, "divide_no_nan", "Quotient that is 0 for a zero divisor: x / y, or 0 where y = 0", "1/y, -x/y**2, or 0", "print(tf.math.divide_no_nan(3.0, 0.0).numpy()) -> 0.0")
+multiply_no_nan = binary(arithmetic.multiply_no_nan, "multiply_no_nan", "Product that is 0 for a zero y, whatever x: x * y, or 0 where y = 0", "y, x", "print(tf.math.multiply_no_nan(float('inf'), 0.0).numpy()) -> 0.0")
+xlogy = binary(transcendental.xlogy, "xlogy", "Product with a logarithm: x * log(y), or 0 where x = 0", "log(y), x/y, or 0 where x = 0", "print(tf.math.xlogy(0.0, 0.0).numpy()) -> 0.0")
+xlog1py = binary(transcendental.xlog1py, "xlog1py", "Product with a logarithm: x * log(1 + y), or 0 where x = 0", "log(1+y), x/(1+y), or 0 where x = 0", "print(tf.math.xlog1py(0.0, -1.0).numpy()) -> 0.0")
+xdivy = binary(transcendental.xdivy, "xdivy", "Quotient that is 0 for a zero x: x / y, or 0 where x = 0", "1/y, -x/y**2, or 0 where x = 0", "print(tf.math.xdivy(0.0, 0.0).numpy()) -> 0.0")
+atan2 = binary(transcendental.atan2, "atan2", "Angle of the point (y, x) in radians, in [-pi, pi]: atan(x / y)", "y/(x**2+y**2), -x/(x**2+y**2); 0 at the origin", "print(f'{tf.atan2(1.0, 1.0):.4f}') -> 0.7854")
+
+negative = unary(arithmetic.negative, "negative", "Negation: -x", "-1", "print(tf.negative(2.0).numpy()) -> -2.0", "any")
+abs = unary(arithmetic.absolute, "abs", "Absolute value; modulus of complex numbers: |x|", "sign(x), 0 at 0", "print(tf.abs(-2.0).numpy()) -> 2.0", "any")
+sign = unary(arithmetic.sign, "sign", "Sign: -1, 0 or 1", "0", "print(tf.sign(-2.0).numpy()) -> -1.0", "any")
+square = unary(arithmetic.square, "square", "Square: x**2", "2x", "print(tf.square(3.0).numpy()) -> 9.0", "any")
+reciprocal = unary(arithmetic.reciprocal, "reciprocal", "Reciprocal: 1 / x", "-1/x**2", "print(tf.math.reciprocal(4.0).numpy()) -> 0.25")
+floor = unary(arithmetic.floor, "floor", "Largest integer not above: floor(x)", "none", "print(tf.floor(1.7).numpy()) -> 1.0")
+ceil = unary(arithmetic.ceil, "ceil", "Smallest integer not below: ceil(x)", "none", "print(tf.math.ceil(1.2).numpy()) -> 2.0")
+round = unary(arithmetic.round_half_even, "round", "Nearest integer, halves to even: round(x)", "none", "print(tf.round(2.5).numpy()) -> 2.0", "any")
+rint = unary(arithmetic.round_half_even, "rint", "Nearest integer, halves to even: round(x)", "none", "print(tf.math.rint(1.5).numpy()) -> 2.0")
+
+# Exponentials, logarithms and roots ------------------------------------------------------------------------------------
+
+sqrt = unary(transcendental.sqrt, "sqrt", "Square root: x**(1/2)", "1/(2 sqrt(x)), infinite at 0", "print(tf.sqrt(9.0).numpy()) -> 3.0")
+rsqrt = unary(transcendental.rsqrt, "rsqrt", "Reciprocal square root: x**(-1/2)", "-x**(-3/2) / 2", "print(tf.math.rsqrt(4.0).numpy()) -> 0.5")
+exp = unary(transcendental.exp, "exp", "Exponential: e**x", "e**x", "print(tf.exp(0.0).numpy()) -> 1.0")
+expm1 = unary(transcendental.expm1, "expm1", "Exponential minus one, accurate near 0: e**x - 1", "e**x", "print(tf.math.expm1(0.0).numpy()) -> 0.0")
+log = unary(transcendental.log, "log", "Natural logarithm: ln(x)", "1/x", "print(tf.math.log(1.0).numpy()) -> 0.0")
+log1p = unary(transcendental.log1p, "log1p", "Logarithm of one plus x, accurate near 0: ln(1 + x)", "1/(1+x)", "print(tf.math.log1p(0.0).numpy()) -> 0.0")
+sigmoid = unary(transcendental.sigmoid, "sigmoid", "Logistic function: 1 / (1 + exp(-x))", "y (1 - y)", "print(tf.sigmoid(0.0).numpy()) -> 0.5")
+softplus = unary(transcendental.softplus, "softplus", "Smooth rectifier: ln(1 + e**x)", "sigmoid(x)", "print(f'{tf.math.softplus(0.0):.4f}') -> 0.6931")
+erf = unary(transcendental.erf, "erf", "Error function: 2/sqrt(pi) * integral of exp(-t**2) from 0 to x", "2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erf(0.5):.4f}') -> 0.5205")
+erfc = unary(transcendental.erfc, "erfc", "Complementary error function: 1 - erf(x)", "-2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erfc(0.5):.4f}') -> 0.4795")
+
+# Trigonometric and hyperbolic functions, in radians ----------------------------------------------------------------------
+
+sin = unary(transcendental.sin, "sin", "Sine of radians: sin(x)", "cos(x)", "print(f'{tf.sin(0.5):.4f}') -> 0.4794")
+cos = unary(transcendental.cos, "cos", "Cosine of radians: cos(x)", "-sin(x)", "print(f'{tf.cos(0.5):.4f}') -> 0.8776")
+tan = unary(transcendental.tan, "tan", "Tangent of radians: tan(x)", "1 + y**2", "print(f'{tf.tan(0.5):.4f}') -> 0.5463")
+asin = unary(transcendental.asin, "asin", "Inverse sine in radians, for x in [-1, 1]: asin(x)", "1/sqrt(1-x**2)", "print(f'{tf.asin(0.5):.4f}') -> 0.5236")
+acos = unary(transcendental.acos, "acos", "Inverse cosine in radians, for x in [-1, 1]: acos(x)", "-1/sqrt(1-x**2)", "print(f'{tf.acos(0.5):.4f}') -> 1.0472")
+atan = unary(transcendental.atan, "atan", "Inverse tangent in radians: atan(x)", "1/(1+x**2)", "print(f'{tf.atan(0.5):.4f}') -> 0.4636")
+sinh = unary(transcendental.sinh, "sinh", "Hyperbolic sine: (e**x - e**-x) / 2", "cosh(x)", "print(f'{tf.sinh(0.5):.4f}') -> 0.5211")
+cosh = unary(transcendental.cosh, "cosh", "Hyperbolic cosine: (e**x + e**-x) / 2", "sinh(x)", "print(f'{tf.cosh(0.5):.4f}') -> 1.1276")
+tanh = unary(transcendental.tanh, "tanh", "Hyperbolic tangent: sinh(x) / cosh(x)", "1 - y**2", "print(f'{tf.tanh(0.5):.4f}') -> 0.4621")
+asinh = unary(transcendental.asinh, "asinh", "Inverse hyperbolic sine: ln(x + sqrt(x**2 + 1))", "1/sqrt(x**2+1)", "print(f'{tf.asinh(0.5):.4f}') -> 0.4812")
+acosh = unary(transcendental.acosh, "acosh", "Inverse hyperbolic cosine, for x >= 1: ln(x + sqrt(x**2 - 1))", "1/sqrt(x**2-1)", "print(f'{tf.acosh(1.5):.4f}') -> 0.9624")
+atanh = unary(transcendental.atanh, "atanh", "Inverse hyperbolic tangent, for |x| < 1: ln((1+x)/(1-x)) / 2", "1/(1-x**2)", "print(f'{tf.atanh(0.5):.4f}') -> 0.5493")
+
+# Comparisons and logic -------------------------------------------------------------------------------------------------
+
+equal = binary(arithmetic.equal, "equal", "Equality: x = y", "none (bool)", "print(tf.equal(1, 1).numpy()) -> True")
+not_equal = binary(arithmetic.not_equal, "not_equal", "Inequality: x != y", "none (bool)", "print(tf.not_equal(1, 1).numpy()) -> False")
+less = binary(arithmetic.less, "less", "Order: x < y", "none (bool)", "print(tf.less(1, 2).numpy()) -> True")
+less_equal = binary(arithmetic.less_equal, "less_equal", "Order: x <= y", "none (bool)", "print(tf.less_equal(1, 1).numpy()) -> True")
+greater = binary(arithmetic.greater, "greater", "Order: x > y", "none (bool)", "print(tf.greater(1, 2).numpy()) -> False")
+greater_equal = binary(arithmetic.greater_equal, "greater_equal", "Order: x >= y", "none (bool)", "print(tf.greater_equal(1, 1).numpy()) -> True")
+logical_and = binary(arithmetic.logical_and, "logical_and", "Conjunction: x and y", "none (bool)", "print(tf.logical_and(True, False).numpy()) -> False")
+logical_or = binary(arithmetic.logical_or, "logical_or", "Disjunction: x or y", "none (bool)", "print(tf.logical_or(True, False).numpy()) -> True")
+logical_xor = binary(arithmetic.logical_xor, "logical_xor", "Exclusive disjunction: x or y, not both", "none (bool)", "print(tf.math.logical_xor(True, True).numpy()) -> False")
+logical_not = unary(arithmetic.logical_not, "logical_not", "Negation: not x", "none (bool)", "print(tf.logical_not(True).numpy()) -> False", "any")
+is_nan = unary(arithmetic.is_nan, "is_nan", "Whether an element is not a number: x is NaN", "none (bool)", "print(tf.math.is_nan(float('nan')).numpy()) -> True")
+is_inf = unary(arithmetic.is_inf, "is_inf", "Whether an element is infinite: x is inf or -inf", "none (bool)", "print(tf.math.is_inf(float('inf')).numpy()) -> True")
+is_finite = unary(arithmetic.is_finite, "is_finite", "Whether an element is finite: x is neither NaN nor infinite", "none (bool)", "print(tf.math.is_finite(1.0).numpy()) -> True")
+
+# Complex numbers and identity ----------------------------------------------------------------------------------------------
+
+real = unary(arithmetic.real, "real", "Real part: Re(x)", "1", "print(tf.math.real(1 + 2j).numpy()) -> 1.0")
+imag = unary(arithmetic.imag, "imag", "Imaginary part: Im(x)", "1 with respect to the imaginary part", "print(tf.math.imag(1 + 2j).numpy()) -> 2.0")
+conj = unary(arithmetic.conj, "conj", "Complex conjugate: Re(x) - i Im(x)", "its own transpose", "print(tf.math.conj(1 + 2j).numpy()) -> (1-2j)")
+identity = unary(arithmetic.identity, "identity", "The same values as a new Tensor: x", "1", "print(tf.identity(2.0).numpy()) -> 2.0", "any")
+stop_gradient = unary(arithmetic.stop_gradient, "stop_gradient", "The same values, through which no gradient flows: x", "none", "print(tf.stop_gradient(2.0).numpy()) -> 2.0", "any")
+
+# fmt: on
+
+
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
+    """Argument in radians, in [-pi, pi]: atan2(Im(x), Re(x)). Derivative: i x / |x|**2, and 0 at 0.
+
+    >>> import minikeras as tf
+    >>> print(f'{tf.math.angle(1 + 1j):.4f}')
+    0.7854
+    """
+    x = inexact("angle", tensor(input))
+    return transcendental.atan2(arithmetic.imag(x), arithmetic.real(x))
+
+
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
+    """Complex numbers from their real and imaginary parts, float32 to complex64 and float64 to complex128.
+
+    >>> import minikeras as tf
+    >>> print(tf.complex(1.0, 2.0).numpy())
+    (1+2j)
+    """
+    first, second = tensors(real, imag)
+    if first.dtype not in ("float32", "float64"):
+        raise DTypeError(f"complex: needs float32 or float64 parts, found {first.dtype.name}. Use tf.cast(x, 'float32').")
+    return arithmetic.make_complex(first, second)
+
+
+def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
+    """`x` in another dtype: the only conversion between dtypes.
+
+    Float to float passes gradients back in the dtype of `x`; float to integer truncates toward zero and cuts them.
+
+    >>> import minikeras as tf
+    >>> tf.cast([1.8, -1.8], tf.int32)
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, -1], dtype=int32)>
+    """
+    x, wanted = tensor(x), as_dtype(dtype)
+    return x if x.dtype == wanted else arithmetic.cast(x, dtype=wanted.name)
+
+
+def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
+    """`value` limited to the range of `dtype`, then cast to it.
+
+    >>> import minikeras as tf
+    >>> print(tf.saturate_cast(300.0, tf.uint8).numpy())
+    255
+    """
+    x, wanted = tensor(value), as_dtype(dtype)
+    kind = int if x.dtype.is_integer else float
+    low, high = (kind(limit) for limit in (wanted.min, wanted.max))
+    if x.dtype.is_integer:
+        low, high = max(low, kind(x.dtype.min)), min(high, kind(x.dtype.max))
+    elif wanted.is_integer and float(rounded := x.dtype.numpy.type(high)) > wanted.max:
+        high = float(np.nextafter(rounded, x.dtype.numpy.type(0)))  # 2**31 - 1 is no float32: take the one below
+    return cast(clip_by_value(x, low, high), wanted)
+
+
+def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
+    """The same bytes read as another dtype of the same size. No gradient is registered.
+
+    >>> import minikeras as tf
+    >>> print(tf.bitcast(1.0, tf.int32).numpy())
+    1065353216
+    """
+    x = tensor(input)
+    wanted = as_dtype(type)
+    if wanted.size != x.dtype.size:
+        raise DTypeError(f"bitcast: {x.dtype.name} has {x.dtype.size} bytes, {wanted.name} {wanted.size}; they must agree.")
+    return arithmetic.bitcast(x, dtype=wanted.name)
+
+
+def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape and dtype.
+
+    >>> import minikeras as tf
+    >>> print(tf.add_n([1.0, 2.0, 3.0]).numpy())
+    6.0
+
+    Raises:
+        ValueError: for an empty list, or shapes that differ.
+    """
+    values = tensors(*inputs) if len(inputs) else []
+    if not values:
+        raise ValueError("add_n: inputs must be a list of at least one tensor, found an empty list.")
+    if len({tuple(value.shape) for value in values}) > 1:
+        raise ShapeError(f"add_n: all shapes must be equal, found {[list(value.shape) for value in values]}.")
+    result = values[0]
+    for value in values[1:]:
+        result = result + value
+    return result
+
+
+def clip_by_value(t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None) -> Tensor:
+    """Each element limited to an interval: min(max(t, low), high). The slope is 1 inside and at both edges, else 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.clip_by_value([-2.0, 0.5, 2.0], -1.0, 1.0).numpy())
+    [-1.   0.5  1. ]
+    """
+    return arithmetic.clip(tensor(t), clip_value_min, clip_value_max)
+
+
+def where(condition: TensorLike, x: TensorLike = None, y: TensorLike = None, name: str | None = None) -> Tensor:
+    """Elements of `x` where the condition holds and of `y` elsewhere; all three are broadcast.
+
+    The branch that is not taken gets a gradient of exactly zero. Without `x` and `y`: the indices of the true elements,
+    int64 of shape (count, rank).
+
+    >>> import minikeras as tf
+    >>> x = tf.Variable([-1.0, 4.0])
+    >>> with tf.GradientTape() as tape:
+    ...     y = tf.where(x > 0, tf.sqrt(x), 0.0)
+    >>> print(tape.gradient(y, x).numpy())
+    [0.   0.25]
+    """
+    mask = beside(next((value for value in (x, y) if isinstance(value, Tensor)), tensor(condition)), condition)
+    if x is None and y is None:
+        return beside(mask, np.argwhere(own_values(mask)).astype("int64"))
+    if x is None or y is None:
+        raise ValueError("where: x and y must both be given, or neither.")
+    if mask.dtype != "bool":
+        raise DTypeError(f"where: the condition must be bool, found {mask.dtype.name}. Compare: x != 0.")
+    first, second = tensors(x, y)
+    if first.dtype != second.dtype:
+        raise DTypeError(f"where: x is {first.dtype.name}, y is {second.dtype.name}; cast one of them.")
+    return arithmetic.select(mask, first, second)
+
+
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
+    """Logarithm of the logistic function, stable at both ends: -softplus(-x).
+
+    >>> import minikeras as tf
+    >>> print(tf.math.log_sigmoid(-1000.0).numpy())
+    -1000.0
+    """
+    return negative(softplus(negative(x)))
+
+
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike, name: str | None = None) -> Tensor:
+    """(x - mean) * factor + mean, the mean over height and width. As in TensorFlow, no gradient is registered.
+
+    >>> import minikeras as tf
+    >>> print(tf.image.adjust_contrast([[[0.0], [2.0]]], 2.0).numpy().ravel())
+    [-1.  3.]
+    """
+    x = tensor(images)
+    if x.ndim < 3:
+        raise InvalidArgumentError(f"adjust_contrast: images need (height, width, channels), found shape {x.shape}.")
+    return nn.adjust_contrast(x, cast(tensors(x, contrast_factor)[1], x.dtype))

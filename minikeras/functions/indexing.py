@@ -1,0 +1,299 @@
+"""Reading and writing at positions: slices, gathers, scatters and masks.
+
+Key idea: a key of Python's indexing is made canonical once, with every axis named, and then handed to one primitive. Next:
+`contractions.py`.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor, convert_to_tensor
+from ..core.batch import all_values, own_values
+from ..core.operand import Operand
+from ..core.registry import enter
+from ..errors import InvalidArgumentError, ShapeError
+from ..ops import arithmetic, indexing, shaping
+from ..types import TensorLike
+from .publish import beside, negative_axis, static_shape, tensor
+from .shaping import reshape, transpose
+
+_KEY_ERROR = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid indices"
+    ", got {!r}. To pick several elements use tf.gather."
+)
+
+
+def getitem(x: TensorLike, key: Any) -> Any:
+    """`x[key]`: integers, slices, Ellipsis, None, scalar integer tensors, or one boolean mask."""
+    value = tensor(x) if not isinstance(x, Operand) else convert_to_tensor(x)
+    if _is_mask(key):
+        return boolean_mask(value, key)
+    parts = tuple(key) if isinstance(key, (tuple, list)) else (key,)
+    if not parts:
+        return value
+    return indexing.strided_slice(value, key=_canonical(parts, tuple(value.shape)), shape=tuple(value.shape))
+
+
+enter("getitem", getitem)
+
+
+def _is_mask(key: Any) -> bool:
+    """True for a boolean tensor or array with at least one axis."""
+    return getattr(key, "ndim", 0) > 0 and getattr(key, "dtype", None) in (np.dtype(bool), "bool")
+
+
+def _canonical(parts: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The key with an Ellipsis first and one entry for every axis."""
+    taken = sum(1 for part in parts if part is not None and part is not Ellipsis)
+    if taken > len(shape):
+        raise InvalidArgumentError(f"Index out of range: {taken} indices for a tensor with {len(shape)} axes (shape {shape}).")
+    gaps = sum(1 for part in parts if part is Ellipsis)
+    if gaps > 1:
+        raise InvalidArgumentError("Multiple ellipses are not allowed in one index.")
+    if not gaps:
+        parts = (*parts, Ellipsis)
+    key: list[Any] = [Ellipsis]
+    axis = 0
+    for part in parts:
+        if part is Ellipsis:
+            rest = len(shape) - taken
+            key += [slice(None)] * rest
+            axis += rest
+        elif part is None:
+            key.append(None)
+        else:
+            key.append(_index(part, axis, shape[axis]))
+            axis += 1
+    return tuple(key)
+
+
+def _index(part: Any, axis: int, size: int) -> Any:
+    """An integer or a slice of plain ints, checked against the size of its axis."""
+    if isinstance(part, slice):
+        bounds = [None if bound is None else _integer(bound) for bound in (part.start, part.stop, part.step)]
+        if bounds[2] == 0:
+            raise InvalidArgumentError("slice step cannot be zero.")
+        return slice(*bounds)
+    position = _integer(part)
+    if not -size <= position < size:
+        raise InvalidArgumentError(f"slice index {position} of dimension {axis} out of bounds: the axis has {size} elements.")
+    return position
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(_KEY_ERROR.format(value))
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(_KEY_ERROR.format(value)) from None
+
+
+def slice_(input_: TensorLike, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """The block that starts at `begin` and has the given sizes; -1 stands for the rest of an axis.
+
+    >>> import minikeras as tf
+    >>> print(tf.slice([1, 2, 3, 4], [1], [2]).numpy())
+    [2 3]
+    """
+    x = tensor(input_)
+    starts, sizes = static_shape(begin), static_shape(size)
+    if len(starts) != x.ndim or len(sizes) != x.ndim:
+        raise ShapeError(f"slice: begin {list(starts)} and size {list(sizes)} need one entry for each axis of {x.shape}.")
+    for start, length, whole in zip(starts, sizes, x.shape, strict=True):
+        if start < 0 or length < -1 or start + max(length, 0) > whole:
+            raise InvalidArgumentError(
+                f"slice: begin {list(starts)} and size {list(sizes)} leave the tensor of shape {x.shape}."
+            )
+    key = tuple(slice(start, None if length == -1 else start + length) for start, length in zip(starts, sizes, strict=True))
+    return indexing.strided_slice(x, key=(Ellipsis, *key), shape=tuple(x.shape))
+
+
+def strided_slice(input_: TensorLike, begin: Any, end: Any, strides: Any = None, name: str | None = None) -> Tensor:
+    """The elements from `begin` to `end`, which is left out, in steps, along the first axes.
+
+    >>> import minikeras as tf
+    >>> print(tf.strided_slice([1, 2, 3, 4], [0], [4], [2]).numpy())
+    [1 3]
+    """
+    starts, stops = static_shape(begin), static_shape(end)
+    steps = static_shape(strides) if strides is not None else (1,) * len(starts)
+    return getitem(input_, tuple(slice(*bounds) for bounds in zip(starts, stops, steps, strict=True)))
+
+
+def _checked_indices(name: str, indices: TensorLike, x: Tensor, axis: int) -> Tensor:
+    """Integer indices, each within the size of an axis of `x`."""
+    where, size = beside(x, indices), x.shape[axis]
+    if not where.dtype.is_integer:
+        raise TypeError(f"{name}: indices must be integers, found {where.dtype.name}.")
+    values = all_values(where)
+    if values.size and (values.min() < 0 or values.max() >= size):
+        bad = values[(values < 0) | (values >= size)].flat[0]
+        raise InvalidArgumentError(f"{name}: indices = {bad} is not in [0, {size}).")
+    return where
+
+
+def gather(
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: Any = None,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:
+    """Slices of `params` along an axis, picked by index.
+
+    Args:
+        params: where to read.
+        indices: integer tensor of any shape, values in [0, size of the axis).
+        validate_indices: accepted for compatibility, ignored; indices are always checked.
+        axis: along which to pick; `batch_dims` by default.
+        batch_dims: number of leading axes that both have in common.
+        name: accepted for compatibility, ignored.
+
+    Returns:
+        Shape: params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:].
+
+    Raises:
+        InvalidArgumentError: if an index is out of range.
+
+    >>> import minikeras as tf
+    >>> print(tf.gather([10.0, 20.0, 30.0], [2, 0]).numpy())
+    [30. 10.]
+    """
+    x = tensor(params)
+    place = negative_axis(batch_dims if axis is None else axis, x.ndim, "gather")
+    where = _checked_indices("gather", indices, x, place)
+    if not batch_dims:
+        return indexing.gather_rows(x, where, axis=place)
+    return _batched_gather(x, where, place + x.ndim, batch_dims % (where.ndim + 1) if batch_dims < 0 else batch_dims)
+
+
+def _batched_gather(x: Tensor, where: Tensor, axis: int, batch_dims: int) -> Tensor:
+    """Each leading position has its own indices: one gather from the flattened leading axes."""
+    lead, size = tuple(x.shape[:batch_dims]), x.shape[axis]
+    order = [*range(batch_dims), axis, *(i for i in range(batch_dims, x.ndim) if i != axis)]
+    rest = [x.shape[i] for i in order[batch_dims + 1 :]]
+    count = int(np.prod(lead))
+    rows = reshape(transpose(x, order), (count * size, *rest))
+    offsets = (np.arange(count) * size).reshape(lead + (1,) * (where.ndim - batch_dims))
+    picked = indexing.gather_rows(rows, arithmetic.cast(where, dtype="int64") + beside(x, offsets), axis=-1 - len(rest))
+    inner = where.ndim - batch_dims
+    before = axis - batch_dims
+    turned = [*range(batch_dims)]
+    turned += [batch_dims + inner + i for i in range(before)]
+    turned += [batch_dims + i for i in range(inner)]
+    turned += [batch_dims + inner + i for i in range(before, len(rest))]
+    return transpose(picked, turned)
+
+
+def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    """Elements or slices picked by tuples of indices in the last axis of `indices`.
+
+    >>> import minikeras as tf
+    >>> print(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy())
+    [2 3]
+    """
+    if batch_dims:
+        raise NotImplementedError("gather_nd: batch_dims other than 0 is not available; use tf.gather with batch_dims.")
+    x = tensor(params)
+    return indexing.gather_nd(x, _checked_tuples("gather_nd", indices, tuple(x.shape), x))
+
+
+def _checked_tuples(name: str, indices: TensorLike, shape: tuple[int, ...], x: Tensor) -> Tensor:
+    """Index tuples in the last axis, each within the shape, on the device of `x`."""
+    where = beside(x, indices)
+    values = all_values(where)
+    if not where.dtype.is_integer or not values.ndim or values.shape[-1] > len(shape):
+        raise InvalidArgumentError(
+            f"{name}: indices {where.dtype.name}{list(values.shape)} must be integers, at most {len(shape)} a tuple."
+        )
+    limits = np.asarray(shape[: values.shape[-1]])
+    if values.size and ((values < 0) | (values >= limits)).any():
+        bad = values.reshape(-1, values.shape[-1])[((values < 0) | (values >= limits)).any(-1).reshape(-1)][0]
+        raise InvalidArgumentError(f"{name}: indices = {bad.tolist()} does not index into shape {list(shape)}.")
+    return where
+
+
+def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of a shape with `updates` added at index tuples; repeated positions add up.
+
+    >>> import minikeras as tf
+    >>> print(tf.scatter_nd([[1], [1]], [2.0, 3.0], [3]).numpy())
+    [0. 5. 0.]
+    """
+    whole, values = static_shape(shape), tensor(updates)
+    return indexing.scatter_nd(values, _checked_tuples("scatter_nd", indices, whole, values), shape=whole)
+
+
+def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
+    """The tensor with `updates` added at index tuples.
+
+    >>> import minikeras as tf
+    >>> print(tf.tensor_scatter_nd_add([1.0, 1.0], [[0]], [5.0]).numpy())
+    [6. 1.]
+    """
+    x = convert_to_tensor(tensor)
+    return x + scatter_nd(indices, beside(x, updates, x.dtype), x.shape)
+
+
+def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
+    """The tensor with `updates` subtracted at index tuples.
+
+    >>> import minikeras as tf
+    >>> print(tf.tensor_scatter_nd_sub([1.0, 1.0], [[0]], [5.0]).numpy())
+    [-4.  1.]
+    """
+    x = convert_to_tensor(tensor)
+    return x - scatter_nd(indices, beside(x, updates, x.dtype), x.shape)
+
+
+def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
+    """The tensor with the elements at index tuples replaced by `updates`; positions should not repeat.
+
+    >>> import minikeras as tf
+    >>> print(tf.tensor_scatter_nd_update([1.0, 1.0], [[0]], [5.0]).numpy())
+    [5. 1.]
+    """
+    x = convert_to_tensor(tensor)
+    where = _checked_tuples("tensor_scatter_nd_update", indices, tuple(x.shape), x)
+    return indexing.overwrite_nd(x, where, beside(x, updates, x.dtype))
+
+
+def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int = 0, name: str = "boolean_mask") -> Tensor:
+    """The elements where a boolean mask is true, along the axes that the mask covers.
+
+    >>> import minikeras as tf
+    >>> print(tf.boolean_mask([1, 2, 3], [True, False, True]).numpy())
+    [1 3]
+    """
+    x, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
+    covered = tuple(x.shape[axis : axis + chosen.ndim])
+    if chosen.dtype != "bool" or not chosen.ndim or covered != tuple(chosen.shape):
+        raise ShapeError(
+            f"boolean_mask: a bool mask of shape {chosen.shape} ({chosen.dtype.name}) does not cover {covered} of {x.shape}."
+        )
+    flat = reshape(x, (*x.shape[:axis], -1, *x.shape[axis + chosen.ndim :]))
+    (rows,) = own_values(chosen).reshape(-1).nonzero()
+    return indexing.gather_rows(flat, beside(x, rows), axis=axis - flat.ndim)
+
+
+def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int) -> Tensor:
+    """Elements picked along an axis, with indices of the same rank, as `numpy.take_along_axis`.
+
+    >>> import minikeras as tf
+    >>> print(tf.take_along_axis([[10, 20]], [[1]], axis=1).numpy())
+    [[20]]
+    """
+    x = tensor(arr)
+    place = negative_axis(axis, x.ndim, "take_along_axis")
+    return indexing.take_along(x, _checked_indices("take_along_axis", indices, x, place), axis=place)
+
+
+def swap_last_axes(x: Tensor) -> Tensor:
+    """The transpose of each matrix in a stack."""
+    return shaping.swap_last(x)

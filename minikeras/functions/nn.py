@@ -1,0 +1,329 @@
+"""Activations, losses and normalization of neural networks.
+
+Key idea: losses take logits, so that they are exact for any size of input. Next: `random.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..arrays import namespace, to_device
+from ..arrays import random as streams
+from ..core import Tensor, convert_to_tensor
+from ..core.batch import all_values
+from ..errors import InvalidArgumentError, ShapeError
+from ..ops import arithmetic, nn, transcendental
+from ..types import TensorLike
+from .elementwise import log_sigmoid, sigmoid, softplus, tanh
+from .indexing import gather
+from .ordering import top_k
+from .publish import beside, inexact, negative_axis, static_shape, tensor, tensors, unary
+from .reductions import l2_normalize, reduce_mean, reduce_sum, reduce_variance
+
+__all__ = ["l2_normalize", "log_sigmoid", "sigmoid", "softplus", "tanh", "top_k"]
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+relu = unary(
+    nn.relu, "relu", "Rectifier: max(x, 0)", "1 where x > 0, else 0", "print(tf.nn.relu([-1.0, 2.0]).numpy()) -> [0. 2.]", "any"
+)
+relu6 = unary(
+    nn.relu6,
+    "relu6",
+    "Rectifier with a ceiling: min(max(x, 0), 6)",
+    "1 where 0 < x < 6, else 0",
+    "print(tf.nn.relu6([-1.0, 8.0]).numpy()) -> [0. 6.]",
+    "any",
+)
+
+
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """x where x > 0, else alpha x; the slope at 0 is alpha.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.leaky_relu([-1.0, 2.0], alpha=0.5).numpy())
+    [-0.5  2. ]
+    """
+    return nn.leaky_relu(tensor(features), alpha=float(alpha))
+
+
+def elu(features: TensorLike, alpha: float = 1.0, name: str | None = None) -> Tensor:
+    """x where x > 0, else alpha (e**x - 1).
+
+    Source: Clevert, Unterthiner and Hochreiter (2015), equation (15).
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.elu([-1000.0, 2.0]).numpy())
+    [-1.  2.]
+    """
+    return transcendental.elu(inexact("elu", tensor(features)), alpha=float(alpha))
+
+
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
+    """1.0507 elu(x, 1.6733): keeps mean 0 and variance 1 across layers.
+
+    Source: Klambauer et al., Self-Normalizing Neural Networks (2017), equation (2).
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.selu([0.0, 1.0]).numpy().round(4))
+    [0.     1.0507]
+    """
+    return elu(features, _SELU_ALPHA) * _SELU_SCALE
+
+
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
+    """x Phi(x), with Phi the normal distribution function; by tanh if `approximate`.
+
+    Source: Hendrycks and Gimpel (2016), section 2.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.gelu([0.0, 1.0]).numpy().round(4))
+    [0.     0.8413]
+    """
+    x = inexact("gelu", tensor(features))
+    if approximate:
+        inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
+        return 0.5 * x * (1.0 + transcendental.tanh(inner))
+    return 0.5 * x * transcendental.erfc(x * -math.sqrt(0.5))
+
+
+def silu(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Tensor:
+    """x sigmoid(beta x), also known as swish.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.silu([0.0, 1.0]).numpy().round(4))
+    [0.     0.7311]
+    """
+    x = inexact("silu", tensor(features))
+    return x * transcendental.sigmoid(x * beta if beta != 1.0 else x)
+
+
+swish = silu
+
+
+def softsign(features: TensorLike, name: str | None = None) -> Tensor:
+    """x / (1 + |x|).
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.softsign([-1.0, 1.0]).numpy())
+    [-0.5  0.5]
+    """
+    x = inexact("softsign", tensor(features))
+    return x / (1.0 + arithmetic.absolute(x))
+
+
+def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis, without overflow.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.softmax([1000.0, 1000.0]).numpy())
+    [0.5 0.5]
+    """
+    x = inexact("softmax", tensor(logits))
+    return nn.softmax(x, axis=negative_axis(axis, x.ndim, "softmax"))
+
+
+def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+    """The logarithm of softmax, exact where softmax underflows.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.log_softmax([1000.0, 0.0]).numpy())
+    [    0. -1000.]
+    """
+    x = inexact("log_softmax", tensor(logits))
+    return nn.log_softmax(x, axis=negative_axis(axis, x.ndim, "log_softmax"))
+
+
+def softmax_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """-sum(labels * log_softmax(logits)) along the last axis.
+
+    Args:
+        labels: probabilities, of the shape of `logits`.
+        logits: float tensor (..., classes).
+        axis: the axis of the classes.
+        name: accepted for compatibility, ignored.
+
+    Returns:
+        One loss for each row. Gradients: softmax(logits) - labels, and -log_softmax(logits) for the labels.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, 0.0]]).numpy().round(4))
+    [0.6931]
+    """
+    from .shaping import transpose
+
+    x, y = tensors(logits, labels)
+    if x.shape != y.shape:
+        raise ShapeError(
+            f"softmax_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {y.shape}."
+        )
+    place = negative_axis(axis, x.ndim, "softmax_cross_entropy_with_logits")
+    if place != -1:
+        order = [i for i in range(x.ndim) if i != place + x.ndim] + [place + x.ndim]
+        x, y = transpose(x, order), transpose(y, order)
+    return nn.softmax_cross_entropy(y, x)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, name: str | None = None) -> Tensor:
+    """-log_softmax(logits)[label], for integer labels of the shape of `logits` without its last axis.
+
+    Raises:
+        InvalidArgumentError: if a label is out of range.
+        ShapeError: if the shapes do not fit.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 0.0]]).numpy().round(4))
+    [0.6931]
+    """
+    x = inexact("sparse_softmax_cross_entropy_with_logits", tensor(logits))
+    y = beside(x, labels)
+    if y._array.dtype.kind not in "iu":
+        raise TypeError(f"sparse_softmax_cross_entropy_with_logits: labels must be integers, found {y.dtype.name}.")
+    if y._array.shape != x._array.shape[:-1]:
+        raise ShapeError(
+            f"sparse_softmax_cross_entropy_with_logits: logits {x.shape} need labels of shape {x.shape[:-1]}, found {y.shape}."
+        )
+    check_labels(y, x.shape[-1])
+    return nn.sparse_softmax_cross_entropy(y, x)
+
+
+def check_labels(labels: Tensor, classes: int) -> None:
+    """Refuse a label outside [0, classes): it would read some other class, or past the end."""
+    values = all_values(labels)
+    # A negative number read without its sign is larger than any number of classes: one pass instead of two.
+    if values.size and values.view(f"u{values.dtype.itemsize}").max() >= classes:
+        bad = values[(values < 0) | (values >= classes)].flat[0]
+        raise InvalidArgumentError(f"Received a label value of {bad} which is outside the valid range of [0, {classes}).")
+
+
+def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, name: str | None = None) -> Tensor:
+    """max(x, 0) - x z + ln(1 + exp(-|x|)), elementwise, for logits x and labels z.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.sigmoid_cross_entropy_with_logits(1.0, -1000.0).numpy())
+    1000.0
+    """
+    x, z = tensors(logits, labels)
+    if x.shape != z.shape:
+        raise ShapeError(
+            f"sigmoid_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {z.shape}."
+        )
+    return nn.sigmoid_cross_entropy(z, x)
+
+
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
+    """sum(t**2) / 2.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.l2_loss([3.0, 4.0]).numpy())
+    12.5
+    """
+    x = tensor(t)
+    return reduce_sum(x * x) * 0.5
+
+
+def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """A vector added along the last axis (or along axis 1 with data_format 'NC...').
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy())
+    [[11. 22.]]
+    """
+    from .shaping import reshape
+
+    x, b = tensors(value, bias)
+    if data_format and data_format.startswith("NC"):
+        b = reshape(b, (-1,) + (1,) * (x.ndim - 2))
+    return x + b
+
+
+def moments(
+    x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and population variance along axes.
+
+    >>> import minikeras as tf
+    >>> mean, variance = tf.nn.moments([1.0, 3.0], axes=[0])
+    >>> print(mean.numpy(), variance.numpy())
+    2.0 1.0
+    """
+    return reduce_mean(x, axes, keepdims), reduce_variance(x, axes, keepdims)
+
+
+def batch_normalization(
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    offset: TensorLike,
+    scale: TensorLike,
+    variance_epsilon: float,
+    name: str | None = None,
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset; `offset` and `scale` may be None.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.batch_normalization([4.0], 2.0, 1.0, None, None, 0.0).numpy())
+    [2.]
+    """
+    value = tensor(x)
+    factor = transcendental.rsqrt(tensors(value, variance)[1] + float(variance_epsilon))
+    if scale is not None:
+        factor = factor * scale
+    shift = -(factor * mean) if offset is None else offset - factor * mean
+    return value * factor + shift
+
+
+def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Each element zeroed with probability `rate`, the others scaled by 1 / (1 - rate).
+
+    >>> import minikeras as tf
+    >>> sorted(set(tf.nn.dropout(tf.ones([100]), 0.5).numpy().tolist()))
+    [0.0, 2.0]
+    """
+    from .random import _draw
+
+    value = inexact("dropout", tensor(x))
+    if not 0.0 <= rate < 1.0:
+        raise ValueError(f"dropout: rate must lie in [0, 1), found {rate}.")
+    shape = tuple(value.shape)
+    if noise_shape is not None:
+        shape = tuple(
+            size if wanted in (None, -1) else int(wanted) for wanted, size in zip(static_shape(noise_shape), shape, strict=True)
+        )
+    return value * dropout_mask(_draw(seed), shape, float(rate), value) if rate else value
+
+
+def dropout_mask(generator: Any, shape: tuple[int, ...], rate: float, like: Tensor) -> Tensor:
+    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere."""
+    draws = to_device(streams.uniform(generator, shape, "float32"), namespace(like._array))
+    return Tensor((draws >= rate).astype(like._array.dtype) * (1.0 / (1.0 - rate)))
+
+
+def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None) -> Tensor:
+    """Rows of a table, picked by integer ids.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.embedding_lookup([[1.0], [2.0]], [1, 1]).numpy().ravel())
+    [2. 2.]
+    """
+    from .reductions import clip_by_norm
+
+    rows = gather(params, ids)
+    return rows if max_norm is None else clip_by_norm(rows, max_norm, axes=[-1])
+
+
+def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """A tensor divided by its norm, and the norm.
+
+    >>> import minikeras as tf
+    >>> print(tf.linalg.normalize([3.0, 4.0])[0].numpy())
+    [0.6 0.8]
+    """
+    from .reductions import norm
+
+    x = convert_to_tensor(tensor)
+    length = norm(x, ord, axis, True)
+    return x / length, length

@@ -1,0 +1,116 @@
+"""Sorting, ranking and counting.
+
+Key idea: the order of elements is found once, as indices; elements are then gathered, so gradients go back to where they came
+from. Next: `shaping.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core import Tensor
+from ..core.batch import own_values
+from ..ops import indexing, reductions
+from ..types import TensorLike
+from .elementwise import cast
+from .publish import beside, negative_axis, tensor, tensors
+
+
+def argsort(
+    values: TensorLike, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """Indices (int32) that sort along an axis; always stable.
+
+    >>> import minikeras as tf
+    >>> print(tf.argsort([3.0, 1.0, 2.0]).numpy())
+    [1 2 0]
+    """
+    x = tensor(values)
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"argsort: direction must be 'ASCENDING' or 'DESCENDING', found {direction!r}.")
+    return reductions.argsort(x, axis=negative_axis(axis, x.ndim, "argsort"), descending=direction == "DESCENDING")
+
+
+def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """The elements in order along an axis. Gradients go back to where each element came from.
+
+    >>> import minikeras as tf
+    >>> print(tf.sort([3.0, 1.0, 2.0]).numpy())
+    [1. 2. 3.]
+    """
+    x = tensor(values)
+    order = argsort(x, axis, direction)
+    return indexing.take_along(x, order, axis=negative_axis(axis, x.ndim, "sort"))
+
+
+def top_k(
+    input: TensorLike, k: int = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The `k` largest elements along the last axis, and their indices; the lower index first at a tie.
+
+    >>> import minikeras as tf
+    >>> values, indices = tf.math.top_k([1.0, 3.0, 2.0], k=2)
+    >>> print(values.numpy(), indices.numpy())
+    [3. 2.] [1 2]
+    """
+    x = tensor(input)
+    if not x.ndim or int(k) > x.shape[-1]:
+        raise ValueError(f"top_k: k={k} but the last axis of {list(x.shape)} has {x.shape[-1] if x.ndim else 0} elements.")
+    order = argsort(x, -1, "DESCENDING")[..., : int(k)]
+    return indexing.take_along(x, order, axis=-1), cast(order, index_type)
+
+
+def unique(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The distinct elements of a vector in order of appearance, and for each element its position among them.
+
+    >>> import minikeras as tf
+    >>> values, positions = tf.unique([5, 7, 5])
+    >>> print(values.numpy(), positions.numpy())
+    [5 7] [0 1 0]
+    """
+    vector = tensor(x)
+    array = own_values(vector)
+    values, first, positions = np.unique(array, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.argsort(order, kind="stable")
+    return beside(vector, values[order]), beside(vector, rank[positions].astype("int32"))
+
+
+def searchsorted(
+    sorted_sequence: TensorLike,
+    values: TensorLike,
+    side: Literal["left", "right"] = "left",
+    out_type: Any = "int32",
+    name: str | None = None,
+) -> Tensor:
+    """Where to insert each value so that the sorted sequence (last axis) stays sorted.
+
+    >>> import minikeras as tf
+    >>> print(tf.searchsorted([1.0, 3.0, 5.0], [2.0, 5.0]).numpy())
+    [1 2]
+    """
+    ordered, looked_up = tensors(sorted_sequence, values)
+    return cast(reductions.searchsorted(ordered, looked_up, side=side), out_type)
+
+
+def bincount(
+    arr: TensorLike,
+    weights: TensorLike = None,
+    minlength: int | None = None,
+    maxlength: int | None = None,
+    dtype: Any = "int32",
+    name: str | None = None,
+) -> Tensor:
+    """How often each non-negative integer occurs.
+
+    >>> import minikeras as tf
+    >>> print(tf.math.bincount([0, 2, 2]).numpy())
+    [1 0 2]
+    """
+    integers = tensor(arr)
+    counted = own_values(integers).reshape(-1)
+    weighted = None if weights is None else own_values(tensor(weights)).reshape(-1)
+    counts = np.bincount(counted, weighted, minlength or 0)[:maxlength]
+    return beside(integers, counts.astype(weighted.dtype)) if weighted is not None else cast(beside(integers, counts), dtype)

@@ -1,0 +1,165 @@
+"""From a primitive to a public function: arguments converted, dtypes checked, documentation from one row of facts.
+
+Key idea: an elementwise function is fully described by its formula, its derivative and one worked value. Next:
+`elementwise.py`, where the rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..arrays import namespace, to_device
+from ..core import Primitive, Tensor, bind, convert_to_tensor
+from ..core.dispatch import perform
+from ..errors import DTypeError, ShapeError
+from ..types import TensorLike, TensorShape
+
+_DOCUMENTATION = """{summary}
+
+    {formula}
+
+Args:
+    {arguments}
+    name: accepted for compatibility, ignored.
+
+Returns:
+    A Tensor of the {shape} and {result}. Derivative: {derivative}.
+
+Raises:
+    DTypeError: {refusal}.
+
+>>> import minikeras as tf
+>>> {example}
+{expected}
+"""
+_REAL = "fc"
+
+
+def tensor(value: TensorLike) -> Tensor:
+    """The value as a Tensor, quickly if it is one."""
+    return value if type(value) is Tensor else convert_to_tensor(value)
+
+
+def tensors(*values: TensorLike) -> list[Any]:
+    """The values as Tensors of one dtype and on one device: the first Tensor's, else the first value's."""
+    anchor = convert_to_tensor(next((value for value in values if hasattr(value, "key")), values[0]))
+    return [convert_to_tensor(value) if hasattr(value, "key") else beside(anchor, value, anchor.dtype) for value in values]
+
+
+def beside(x: Tensor, value: TensorLike, dtype: Any = None) -> Tensor:
+    """The value as a Tensor; if it is none yet, on the device of `x`, whatever the current device is."""
+    other = convert_to_tensor(value, dtype)
+    if hasattr(value, "key"):
+        return other
+    array = to_device(other._array, namespace(x._array))
+    return other if array is other._array else Tensor(array)
+
+
+def inexact(name: str, x: Tensor) -> Tensor:
+    """`x`, refused if its dtype is an integer or bool."""
+    if x._array.dtype.kind not in _REAL:
+        raise DTypeError(
+            f"{name}: needs a float or complex tensor, found {x.dtype.name}{list(x.shape)}. Use tf.cast(x, 'float32')."
+        )
+    return x
+
+
+def unary(
+    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = _REAL
+) -> Callable[..., Tensor]:
+    """The public function of one tensor over a primitive.
+
+    Args:
+        primitive: what it calls.
+        name: the public name.
+        formula: 'y = ...' in words of mathematics.
+        derivative: dy/dx, or 'none'.
+        example: an expression and its printed value, separated by ' -> '.
+        kinds: dtype kinds that are accepted.
+    """
+    refuse = kinds == _REAL
+
+    def function(x: TensorLike, name: str | None = None) -> Tensor:
+        x = x if type(x) is Tensor else convert_to_tensor(x)
+        if refuse and x._array.dtype.kind not in _REAL:
+            inexact(function.__name__, x)
+        return perform(primitive, (x,), {})
+
+    result = "bool" if "bool" in derivative else "dtype of `x`"
+    _describe(function, name, formula, derivative.replace(" (bool)", ""), example, "x: tensor of any shape.", result, refuse)
+    return function
+
+
+def binary(primitive: Primitive, name: str, formula: str, derivative: str, example: str) -> Callable[..., Tensor]:
+    """The public function of two tensors, broadcast against one another, over a primitive. Arguments as in `unary`."""
+
+    def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+        if type(x) is not Tensor and type(y) is not Tensor:
+            x = convert_to_tensor(x, None if not hasattr(y, "key") else y.dtype if not hasattr(x, "key") else None)
+        return bind(primitive, (x, y), {})
+
+    arguments = "x, y: tensors of one dtype whose shapes can be broadcast; numbers and arrays follow the tensor."
+    result = "bool" if "bool" in derivative else "the common dtype"
+    _describe(function, name, formula, derivative.replace(" (bool)", ""), example, arguments, result, False)
+    return function
+
+
+def _describe(
+    function: Any, name: str, formula: str, derivative: str, example: str, arguments: str, result: str, refuse: bool
+) -> None:
+    expression, _, expected = example.partition(" -> ")
+    function.__name__ = function.__qualname__ = name
+    summary, _, equation = formula.partition(": ")
+    function.__doc__ = _DOCUMENTATION.format(
+        summary=summary + ".",
+        formula=equation,
+        arguments=arguments,
+        shape="shape of `x`" if arguments.startswith("x:") else "broadcast shape",
+        result=result,
+        derivative=derivative,
+        refusal="for integers and bools; cast them first" if refuse else "if two tensors differ in dtype",
+        example=expression,
+        expected=expected,
+    )
+
+
+# Axes and shapes -------------------------------------------------------------------------------------------------------
+
+
+def negative_axis(axis: Any, rank: int, name: str) -> int:
+    """One axis counted from the last, checked.
+
+    Raises:
+        ShapeError: if the tensor has no such axis.
+    """
+    position = int(axis)
+    if not -rank <= position < rank:
+        raise ShapeError(f"{name}: axis {position} is out of range for a tensor with {rank} axes ([{-rank}, {rank - 1}]).")
+    return position if position < 0 else position - rank
+
+
+def negative_axes(axis: Any, rank: int, name: str) -> tuple[int, ...]:
+    """Axes counted from the last, sorted; None stands for all."""
+    if axis is None:
+        return tuple(range(-rank, 0))
+    if hasattr(axis, "numpy"):
+        axis = axis.numpy().tolist()
+    listed = list(axis) if isinstance(axis, (list, tuple, range)) or getattr(axis, "ndim", None) else [axis]
+    axes = sorted(negative_axis(one, rank, name) for one in listed)
+    if len(set(axes)) < len(axes):
+        raise ShapeError(f"{name}: axis {axis} names one axis twice.")
+    return tuple(axes)
+
+
+def static_shape(shape: Any) -> tuple[int, ...]:
+    """A shape given as int, list, TensorShape, or integer tensor, as a tuple of ints."""
+    if isinstance(shape, TensorShape):
+        return tuple(shape)
+    if hasattr(shape, "numpy") and not isinstance(shape, (list, tuple)):
+        shape = shape.numpy()
+    if hasattr(shape, "tolist"):
+        shape = shape.tolist()
+    if isinstance(shape, (list, tuple, range)):
+        return tuple(int(size) for size in shape)
+    return (int(shape),)

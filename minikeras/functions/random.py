@@ -1,0 +1,215 @@
+"""Random tensors: from the global stream, from a Generator of one's own, or stateless from a seed.
+
+Key idea: the state of any stream is two integers (`arrays/random.py`). The numbers are not TensorFlow's; the contracts are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import random as streams
+from ..arrays import to_device, to_numpy
+from ..core import Tensor
+from ..types import TensorLike, as_dtype
+from .publish import static_shape, tensor
+
+
+def set_seed(seed: int) -> None:
+    """Start the global stream anew: the same calls then give the same numbers.
+
+    >>> import minikeras as tf
+    >>> tf.random.set_seed(1)
+    >>> first = float(tf.random.normal([]))
+    >>> tf.random.set_seed(1)
+    >>> float(tf.random.normal([])) == first
+    True
+    """
+    streams.set_global_seed(seed)
+
+
+def _draw(seed: Any) -> np.random.Generator:
+    """The next draw of the global stream; an operation seed gives it a stream of its own beside it."""
+    stream = streams.global_stream()
+    if seed is None:
+        return stream.generator()
+    stream.generator()
+    return streams.generator_at(stream.seed ^ (int(seed) << 20) ^ 0x5EED, stream.position)
+
+
+def _normal(generator: np.random.Generator, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    unit = Tensor(streams.normal(generator, static_shape(shape), as_dtype(dtype).numpy))
+    return unit * stddev + mean
+
+
+def _uniform(generator: np.random.Generator, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+    wanted = as_dtype(dtype)
+    if wanted.is_integer:
+        if maxval is None:
+            raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
+        low, high = np.asarray(minval), np.asarray(maxval)
+        return Tensor(to_device(generator.integers(low, high, static_shape(shape), dtype=wanted.numpy)))
+    unit = Tensor(streams.uniform(generator, static_shape(shape), wanted.numpy))
+    return unit * ((1.0 if maxval is None else maxval) - minval) + minval
+
+
+def normal(
+    shape: Any,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normally distributed numbers.
+
+    >>> import minikeras as tf
+    >>> tf.random.normal([2, 3]).shape
+    TensorShape([2, 3])
+    """
+    return _normal(_draw(seed), shape, mean, stddev, dtype)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normally distributed numbers, redrawn where they lie more than two standard deviations from the mean.
+
+    >>> import minikeras as tf
+    >>> bool(tf.reduce_all(tf.abs(tf.random.truncated_normal([100])) <= 2.0))
+    True
+    """
+    unit = Tensor(streams.truncated_normal(_draw(seed), static_shape(shape), as_dtype(dtype).numpy))
+    return unit * stddev + mean
+
+
+def uniform(
+    shape: Any,
+    minval: TensorLike = 0,
+    maxval: TensorLike = None,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Evenly distributed numbers in [minval, maxval); maxval is 1 for floats and must be given for integers.
+
+    >>> import minikeras as tf
+    >>> bool(tf.reduce_all(tf.random.uniform([100], maxval=6, dtype=tf.int32) < 6))
+    True
+    """
+    return _uniform(_draw(seed), shape, minval, maxval, dtype)
+
+
+def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The slices along the first axis in random order.
+
+    >>> import minikeras as tf
+    >>> sorted(tf.random.shuffle([1, 2, 3]).numpy().tolist())
+    [1, 2, 3]
+    """
+    from .indexing import gather
+
+    x = tensor(value)
+    return gather(x, _draw(seed).permutation(x.shape[0]))
+
+
+def categorical(
+    logits: TensorLike, num_samples: int, dtype: Any = "int64", seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Indices drawn with probabilities softmax(logits), for each row (batch, classes) -> (batch, num_samples).
+
+    >>> import minikeras as tf
+    >>> print(tf.random.categorical([[0.0, -1e9]], 3).numpy())
+    [[0 0 0]]
+    """
+    from .reductions import argmax
+    from .shaping import expand_dims
+
+    rows = tensor(logits)
+    noise = streams.uniform(_draw(seed), (rows.shape[0], int(num_samples), rows.shape[1]), np.dtype("float64"))
+    gumbel = -np.log(-np.log(np.maximum(to_numpy(noise), 1e-300)))
+    return argmax(expand_dims(rows, 1) + gumbel.astype(rows.dtype.numpy), -1, dtype)
+
+
+def _seed_pair(seed: Any) -> tuple[int, int]:
+    first, second = (int(part) for part in np.asarray(seed).reshape(-1))
+    return first & (2**64 - 1), second & (2**64 - 1)
+
+
+def stateless_normal(
+    shape: Any, seed: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
+) -> Tensor:
+    """Normally distributed numbers that depend only on the arguments; `seed` is a pair of integers.
+
+    >>> import minikeras as tf
+    >>> first, second = (tf.random.stateless_normal([2], seed=[1, 2]) for _ in range(2))
+    >>> bool(tf.reduce_all(first == second))
+    True
+    """
+    return _normal(streams.generator_at(*_seed_pair(seed)), shape, mean, stddev, dtype)
+
+
+def stateless_uniform(
+    shape: Any, seed: Any, minval: TensorLike = 0, maxval: TensorLike = None, dtype: Any = "float32", name: str | None = None
+) -> Tensor:
+    """Evenly distributed numbers that depend only on the arguments; `seed` is a pair of integers.
+
+    >>> import minikeras as tf
+    >>> tf.random.stateless_uniform([2], seed=[1, 2]).shape
+    TensorShape([2])
+    """
+    return _uniform(streams.generator_at(*_seed_pair(seed)), shape, minval, maxval, dtype)
+
+
+class Generator:
+    """A stream of random numbers of one's own.
+
+    >>> import minikeras as tf
+    >>> a, b = (tf.random.Generator.from_seed(7) for _ in range(2))
+    >>> bool(tf.reduce_all(a.normal([3]) == b.normal([3])))
+    True
+    """
+
+    def __init__(self, stream: streams.Stream) -> None:
+        self._stream = stream
+
+    @classmethod
+    def from_seed(cls, seed: int, alg: Any = None) -> Generator:
+        """A generator that repeats for the same seed."""
+        return cls(streams.Stream(int(seed)))
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """A generator that differs from run to run."""
+        return cls(streams.Stream(int(np.random.SeedSequence().generate_state(1, np.uint64)[0])))
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """Seed and position: all there is to save."""
+        return self._stream.state
+
+    def reset_from_seed(self, seed: int) -> None:
+        """Start anew."""
+        self._stream.state = (int(seed), 0)
+
+    def normal(
+        self, shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
+    ) -> Tensor:
+        """Normally distributed numbers."""
+        return _normal(self._stream.generator(), shape, mean, stddev, dtype)
+
+    def uniform(
+        self, shape: Any, minval: TensorLike = 0, maxval: TensorLike = None, dtype: Any = "float32", name: str | None = None
+    ) -> Tensor:
+        """Evenly distributed numbers in [minval, maxval)."""
+        return _uniform(self._stream.generator(), shape, minval, maxval, dtype)
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """Independent generators that depend only on this one's state."""
+        return [Generator(self._stream.fork()) for _ in range(count)]

@@ -1,0 +1,290 @@
+"""Sums, means, extrema, norms, running sums and sorting along axes.
+
+Key idea: `axis` may be None (all axes), a number or a list; it is turned into negative axes here, once. Next: `shaping.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core import Primitive, Tensor, convert_to_tensor
+from ..ops import arithmetic, reductions, transcendental
+from ..types import TensorLike
+from .publish import inexact, negative_axes, negative_axis, tensor
+from .shaping import stack
+
+_DOCUMENTATION = """{summary} along axes.
+
+Args:
+    input_tensor: tensor of any shape.
+    axis: an axis, a list of axes, or None for all.
+    keepdims: keep the reduced axes with size 1.
+    name: accepted for compatibility, ignored.
+
+Returns:
+    A Tensor without the axes that were reduced. Derivative: {derivative}.
+
+Raises:
+    ShapeError: if there is no such axis.
+
+>>> import minikeras as tf
+>>> print(tf.{name}({sample}).numpy())
+{expected}
+"""
+
+
+def _reduction(
+    primitive: Primitive, name: str, summary: str, derivative: str, sample: str, expected: str, floating: bool = False
+) -> Callable[..., Tensor]:
+    """The public function over a reducing primitive."""
+
+    def function(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+        x = tensor(input_tensor)
+        if floating:
+            inexact(function.__name__, x)
+        axes = negative_axes(axis, len(x._array.shape), function.__name__)
+        return primitive(x, axes=axes, keepdims=bool(keepdims))
+
+    function.__name__ = function.__qualname__ = name
+    place = (
+        name
+        if name
+        in {
+            "reduce_sum",
+            "reduce_mean",
+            "reduce_max",
+            "reduce_min",
+            "reduce_prod",
+            "reduce_any",
+            "reduce_all",
+            "reduce_logsumexp",
+        }
+        else f"math.{name}"
+    )
+    function.__doc__ = _DOCUMENTATION.format(
+        summary=summary, derivative=derivative, name=place, sample=sample, expected=expected
+    )
+    return function
+
+
+reduce_sum = _reduction(reductions.reduce_sum, "reduce_sum", "Sum", "1", "[1.0, 2.0, 3.0]", "6.0")
+reduce_mean = _reduction(reductions.reduce_mean, "reduce_mean", "Mean; truncated for integers", "1/n", "[1.0, 2.0, 3.0]", "2.0")
+reduce_max = _reduction(reductions.reduce_max, "reduce_max", "Maximum", "1, shared evenly at a tie", "[1.0, 3.0, 2.0]", "3.0")
+reduce_min = _reduction(reductions.reduce_min, "reduce_min", "Minimum", "1, shared evenly at a tie", "[1.0, 3.0, 2.0]", "1.0")
+reduce_prod = _reduction(
+    reductions.reduce_prod, "reduce_prod", "Product", "the product of the others, exact with zeros", "[1.0, 2.0, 3.0]", "6.0"
+)
+reduce_logsumexp = _reduction(
+    reductions.reduce_logsumexp,
+    "reduce_logsumexp",
+    "ln(sum(exp(x))), without overflow,",
+    "softmax(x)",
+    "[1000.0, 0.0]",
+    "1000.0",
+    True,
+)
+reduce_euclidean_norm = _reduction(
+    reductions.reduce_euclidean_norm,
+    "reduce_euclidean_norm",
+    "sqrt(sum(|x|**2))",
+    "x / |x|, 0 at the origin",
+    "[3.0, 4.0]",
+    "5.0",
+    True,
+)
+reduce_any = _reduction(reductions.reduce_any, "reduce_any", "Whether any element is true", "none", "[True, False]", "True")
+reduce_all = _reduction(reductions.reduce_all, "reduce_all", "Whether all elements are true", "none", "[True, False]", "False")
+
+
+def reduce_variance(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Population variance along axes: mean(|x - mean(x)|**2), real, in two passes so that a large mean costs no accuracy.
+
+    >>> import minikeras as tf
+    >>> print(tf.math.reduce_variance([1.0, 3.0]).numpy())
+    1.0
+    """
+    x = inexact("reduce_variance", tensor(input_tensor))
+    return reductions.variance(x, negative_axes(axis, x.ndim, "reduce_variance"), keepdims)
+
+
+def reduce_std(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Population standard deviation along axes. For equal values it is 0 with the subgradient 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.math.reduce_std([1.0, 3.0]).numpy())
+    1.0
+    """
+    x = inexact("reduce_std", tensor(input_tensor))
+    axes = negative_axes(axis, x.ndim, "reduce_std")
+    root = math.sqrt(reductions.count(x.shape, axes) or 1)
+    return reductions.reduce_euclidean_norm(reductions.centred(x, axes), axes=axes, keepdims=keepdims) / root
+
+
+def norm(
+    tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Norm of vectors, or of all elements.
+
+    Args:
+        tensor: float or complex tensor.
+        ord: 'euclidean', 'fro', 1, 2, any positive number p for (sum |x|**p)**(1/p), or infinity.
+        axis: None for all elements, an axis for vectors, a pair of axes for matrices ('euclidean', 'fro', 1, inf, 2).
+        keepdims: keep the reduced axes with size 1.
+        name: accepted for compatibility, ignored.
+
+    Returns:
+        A Tensor; the gradient at the origin is the subgradient 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.norm([3.0, -4.0]).numpy(), tf.norm([3.0, -4.0], ord=1).numpy())
+    5.0 7.0
+    """
+    x = inexact("norm", convert_to_tensor(tensor))
+    axes = negative_axes(axis, x.ndim, "norm")
+    pair = isinstance(axis, (list, tuple)) and len(axis) == 2
+    if ord in ("euclidean", "fro") or (ord == 2 and not pair):
+        return reduce_euclidean_norm(x, axes, keepdims)
+    size = arithmetic.absolute(x)
+    if pair:
+        return _matrix_norm(x, size, ord, [negative_axis(one, x.ndim, "norm") for one in axis], keepdims)
+    if ord == math.inf:
+        return reduce_max(size, axes, keepdims)
+    if ord == 1:
+        return reduce_sum(size, axes, keepdims)
+    if not isinstance(ord, (int, float)) or ord <= 0:
+        raise ValueError(f"norm: ord must be 'euclidean', 'fro', a positive number or inf, found {ord!r}.")
+    total = reduce_sum(arithmetic.power(size, float(ord)), axes, keepdims)
+    root = arithmetic.power(total, 1.0 / ord)
+    # The root has an infinite slope at 0, where the norm has the subgradient 0: there nothing goes back through it.
+    return arithmetic.select(total > 0, root, arithmetic.zeros_like(total))
+
+
+def _matrix_norm(x: Tensor, size: Tensor, ord: Any, axes: Sequence[int], keepdims: bool) -> Tensor:
+    """Operator norms of matrices whose rows and columns lie along `axes`."""
+    rows, columns = axes
+    if ord in (1, math.inf):
+        inner, outer = (rows, columns) if ord == 1 else (columns, rows)
+        total = reduce_max(reduce_sum(size, inner, True), outer, True)
+        return total if keepdims else reduce_sum(total, [rows, columns])
+    if ord == 2 and sorted(axes) == [-2, -1]:
+        from ..ops.linalg import singular_values
+
+        largest = reduce_max(singular_values(x), -1)
+        return largest[..., None, None] if keepdims else largest
+    raise ValueError(f"norm: ord {ord!r} is not available for matrices along axes {list(axes)}; use 'fro', 1, 2 or inf.")
+
+
+def argmax(input: TensorLike, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
+    """Index of the largest element along an axis (default 0); the first one at a tie.
+
+    >>> import minikeras as tf
+    >>> print(tf.argmax([1.0, 3.0, 2.0]).numpy())
+    1
+    """
+    return _position(reductions.argmax, "argmax", input, axis, output_type)
+
+
+def argmin(input: TensorLike, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
+    """Index of the smallest element along an axis (default 0); the first one at a tie.
+
+    >>> import minikeras as tf
+    >>> print(tf.argmin([2.0, 3.0, 1.0]).numpy())
+    2
+    """
+    return _position(reductions.argmin, "argmin", input, axis, output_type)
+
+
+def _position(primitive: Primitive, name: str, value: TensorLike, axis: Any, dtype: Any) -> Tensor:
+    from ..types import as_dtype
+
+    x = tensor(value)
+    where = negative_axis(0 if axis is None else axis, x.ndim, name)
+    return primitive(x, axis=where, dtype=as_dtype(dtype).name)
+
+
+def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Running sum along an axis: y_k = x_0 + ... + x_k.
+
+    Args:
+        x: tensor with at least one axis.
+        axis: along which to add.
+        exclusive: leave x_k itself out.
+        reverse: run from the end.
+        name: accepted for compatibility, ignored.
+
+    >>> import minikeras as tf
+    >>> print(tf.cumsum([1.0, 2.0, 3.0]).numpy())
+    [1. 3. 6.]
+    """
+    value = tensor(x)
+    return reductions.cumsum(value, axis=negative_axis(axis, value.ndim, "cumsum"), exclusive=exclusive, reverse=reverse)
+
+
+def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Running product along an axis; options as in `cumsum`. Gradients are exact with zeros, at n**2 cost in the axis.
+
+    >>> import minikeras as tf
+    >>> print(tf.math.cumprod([1.0, 2.0, 3.0]).numpy())
+    [1. 2. 6.]
+    """
+    value = tensor(x)
+    return reductions.cumprod(value, axis=negative_axis(axis, value.ndim, "cumprod"), exclusive=exclusive, reverse=reverse)
+
+
+def l2_normalize(x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
+    """x / sqrt(max(sum(x**2), epsilon)) along axes; the zero vector stays zero.
+
+    >>> import minikeras as tf
+    >>> print(tf.math.l2_normalize([3.0, 4.0]).numpy())
+    [0.6 0.8]
+    """
+    value = tensor(x)
+    squares = reductions.reduce_sum(value * value, axes=negative_axes(axis, value.ndim, "l2_normalize"), keepdims=True)
+    return value * transcendental.rsqrt(arithmetic.maximum(squares, float(epsilon)))
+
+
+def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
+    """sqrt(sum of squares) over all tensors of a list together; None is left out.
+
+    >>> import minikeras as tf
+    >>> print(tf.linalg.global_norm([[3.0], [4.0]]).numpy())
+    5.0
+    """
+    present = [tensor(t) for t in t_list if t is not None]
+    if not present:
+        return convert_to_tensor(0.0)
+    # A norm of norms has the subgradient 0 at the origin, which the root of a sum has not.
+    return reduce_euclidean_norm(stack([reduce_euclidean_norm(t) for t in present]))
+
+
+def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
+    """`t` scaled down to Euclidean norm `clip_norm` if it is longer: t * c / max(|t|, c).
+
+    >>> import minikeras as tf
+    >>> print(tf.clip_by_norm([3.0, 4.0], 1.0).numpy())
+    [0.6 0.8]
+    """
+    value = tensor(t)
+    length = reduce_euclidean_norm(value, axes, True)
+    return value * clip_norm / arithmetic.maximum(length, clip_norm)
+
+
+def clip_by_global_norm(
+    t_list: Sequence[TensorLike | None], clip_norm: TensorLike, use_norm: TensorLike = None, name: str | None = None
+) -> tuple[list[Tensor | None], Tensor]:
+    """All tensors scaled by one factor so that their global norm is at most `clip_norm`; None stays None.
+
+    Returns:
+        The list and the global norm before clipping. A norm that is not finite makes all results NaN.
+
+    >>> import minikeras as tf
+    >>> clipped, norm = tf.clip_by_global_norm([[3.0], None, [4.0]], 1.0)
+    >>> print(clipped[0].numpy(), clipped[1], norm.numpy())
+    [0.6] None 5.0
+    """
+    length = global_norm(t_list) if use_norm is None else tensor(use_norm)
+    scale = clip_norm * arithmetic.minimum(arithmetic.reciprocal(length), 1.0 / clip_norm)
+    scale = arithmetic.select(arithmetic.is_finite(length), scale, float("nan"))
+    return [None if t is None else tensor(t) * scale for t in t_list], length

@@ -1,0 +1,285 @@
+"""Functions that make and move elements: constants, ranges, reshape, transpose, concatenate, pad, tile.
+
+Key idea: shapes and axes are checked here and handed on as trailing axes. Next: `indexing.py`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor, Variable, convert_to_tensor
+from ..core.registry import enter
+from ..errors import ShapeError
+from ..ops import arithmetic, indexing, shaping
+from ..types import TensorLike
+from .publish import beside, negative_axes, negative_axis, static_shape, tensor, tensors
+
+# Moving ----------------------------------------------------------------------------------------------------------------
+
+
+def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements in row-major order with another shape; one size may be -1.
+
+    >>> import minikeras as tf
+    >>> tf.reshape([1, 2, 3, 4], [2, -1]).shape
+    TensorShape([2, 2])
+    """
+    x, wanted = convert_to_tensor(tensor), static_shape(shape)
+    count, known = x.shape.num_elements(), 1
+    for length in wanted:
+        known *= length if length != -1 else 1
+    if wanted.count(-1) > 1 or (known != count if -1 not in wanted else known == 0 or count % known):
+        raise ShapeError(
+            f"reshape: Input to reshape is a tensor with {count} values (shape {x.shape}), but the requested "
+            f"shape is {list(wanted)}."
+        )
+    if -1 in wanted:
+        wanted = tuple(count // known if length == -1 else length for length in wanted)
+    return shaping.reshape(x, shape=wanted, rank=x.ndim)
+
+
+def transpose(a: TensorLike, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
+    """The axes in another order; reversed by default.
+
+    >>> import minikeras as tf
+    >>> tf.transpose([[1, 2, 3]]).shape
+    TensorShape([3, 1])
+    """
+    x = tensor(a)
+    order = tuple(builtins.range(x.ndim))[::-1] if perm is None else static_shape(perm)
+    axes = tuple(negative_axis(axis, x.ndim, "transpose") for axis in order)
+    if sorted(axes) != list(builtins.range(-x.ndim, 0)):
+        raise ShapeError(
+            f"transpose: perm {list(order)} is no permutation of the {x.ndim} axes of a tensor of shape {x.shape}."
+        )
+    turned = shaping.transpose(x, perm=axes)
+    return arithmetic.conj(turned) if conjugate and x.dtype.is_complex else turned
+
+
+def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor:
+    """A new axis of size 1 at position `axis`.
+
+    >>> import minikeras as tf
+    >>> tf.expand_dims([1, 2], 0).shape
+    TensorShape([1, 2])
+    """
+    x = tensor(input)
+    place = negative_axis(axis, x.ndim + 1, "expand_dims") + x.ndim + 1
+    return reshape(x, (*x.shape[:place], 1, *x.shape[place:]))
+
+
+def squeeze(input: TensorLike, axis: Any = None, name: str | None = None) -> Tensor:
+    """Without axes of size 1: all of them, or those named.
+
+    >>> import minikeras as tf
+    >>> tf.squeeze([[[1], [2]]]).shape
+    TensorShape([2])
+    """
+    x = tensor(input)
+    axes = negative_axes(axis, x.ndim, "squeeze")
+    if axis is None or axis == []:
+        axes = tuple(one for one in builtins.range(-x.ndim, 0) if x.shape[one] == 1)
+    for one in axes:
+        if x.shape[one] != 1:
+            raise ShapeError(f"squeeze: axis {one} of shape {x.shape} has size {x.shape[one]}, only size 1 can go.")
+    return reshape(x, [length for i, length in enumerate(x.shape, -x.ndim) if i not in axes])
+
+
+def broadcast_to(input: TensorLike, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated to a shape, by NumPy's rules.
+
+    >>> import minikeras as tf
+    >>> print(tf.broadcast_to([1, 2], [2, 2]).numpy().tolist())
+    [[1, 2], [1, 2]]
+    """
+    x = tensor(input)
+    return shaping.broadcast_to(x, shape=static_shape(shape), rank=x.ndim)
+
+
+def _several(name: str, values: Any) -> list[Any]:
+    """A list of values as Tensors of one dtype."""
+    if not len(values):
+        raise ValueError(f"{name}: at least one tensor is needed, found an empty list.")
+    return tensors(*values)
+
+
+def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
+    """Tensors joined along an axis that they have.
+
+    >>> import minikeras as tf
+    >>> print(tf.concat([[1, 2], [3]], axis=0).numpy())
+    [1 2 3]
+    """
+    parts = _several("concat", values) if isinstance(values, (list, tuple)) else [tensor(values)]
+    return shaping.concat(*parts, axis=negative_axis(axis, parts[0].ndim, "concat"))
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Tensors of one shape joined along a new axis.
+
+    >>> import minikeras as tf
+    >>> tf.stack([[1, 2], [3, 4], [5, 6]]).shape
+    TensorShape([3, 2])
+    """
+    parts = _several("stack", values)
+    if any(part.shape != parts[0].shape for part in parts):
+        raise ShapeError(f"stack: all shapes must be equal, found {[list(part.shape) for part in parts]}.")
+    return shaping.stack_along(*parts, axis=negative_axis(axis, parts[0].ndim + 1, "stack"))
+
+
+enter("stack", stack)
+
+
+def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+    """The slices along an axis, without that axis.
+
+    >>> import minikeras as tf
+    >>> [int(part) for part in tf.unstack([1, 2, 3])]
+    [1, 2, 3]
+    """
+    x = tensor(value)
+    place = negative_axis(axis, x.ndim, "unstack")
+    if num is not None and num != x.shape[place]:
+        raise ShapeError(f"unstack: num={num}, but axis {axis} of {x.shape} has {x.shape[place]} slices.")
+    behind = (slice(None),) * (-1 - place)
+    return [indexing.strided_slice(x, key=(Ellipsis, i, *behind), shape=tuple(x.shape)) for i in builtins.range(x.shape[place])]
+
+
+def split(
+    value: TensorLike, num_or_size_splits: Any, axis: int = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """Pieces along an axis: a number of equal ones, or ones of the given sizes (one may be -1).
+
+    >>> import minikeras as tf
+    >>> [part.numpy().tolist() for part in tf.split([1, 2, 3, 4], [1, 3])]
+    [[1], [2, 3, 4]]
+    """
+    x = tensor(value)
+    place = negative_axis(axis, x.ndim, "split")
+    whole = x.shape[place]
+    sizes = static_shape(num_or_size_splits)
+    if isinstance(num_or_size_splits, int):
+        if num_or_size_splits < 1 or whole % num_or_size_splits:
+            raise ShapeError(f"split: axis {axis} has size {whole}, which {num_or_size_splits} does not divide evenly.")
+        sizes = (whole // num_or_size_splits,) * num_or_size_splits
+    if sizes.count(-1) == 1:
+        rest = whole - sum(length for length in sizes if length != -1)
+        sizes = tuple(rest if length == -1 else length for length in sizes)
+    if sum(sizes) != whole or min(sizes, default=0) < 0:
+        raise ShapeError(f"split: sizes {list(sizes)} do not add up to the {whole} elements of axis {axis}.")
+    stops = np.cumsum(sizes).tolist()
+    return [shaping._part(x, place, stop - length, stop) for length, stop in zip(sizes, stops, strict=True)]
+
+
+def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None) -> Tensor:
+    """Elements added before and behind along each axis.
+
+    Args:
+        tensor: what to pad.
+        paddings: for each axis the pair (before, behind).
+        mode: 'CONSTANT', 'REFLECT' (mirrored without the edge) or 'SYMMETRIC' (mirrored with it).
+        constant_values: the number to pad with.
+        name: accepted for compatibility, ignored.
+
+    >>> import minikeras as tf
+    >>> print(tf.pad([1, 2], [[1, 0]]).numpy())
+    [0 1 2]
+    """
+    x = convert_to_tensor(tensor)
+    pairs = np.asarray(paddings.numpy() if hasattr(paddings, "numpy") else paddings, dtype=int).reshape(-1, 2)
+    if len(pairs) != x.ndim or (pairs < 0).any():
+        raise ShapeError(
+            f"pad: paddings {pairs.tolist()} for a tensor of shape {x.shape}: one pair of sizes >= 0 for each axis."
+        )
+    widths = tuple((int(before), int(behind)) for before, behind in pairs)
+    if mode.upper() == "CONSTANT":
+        return shaping.pad(x, paddings=widths, value=np.asarray(constant_values).item())
+    if mode.upper() not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, found {mode!r}.")
+    for axis, width in enumerate(widths):
+        if any(width):
+            rows = np.pad(np.arange(x.shape[axis]), width, mode=mode.lower())  # type: ignore[call-overload]
+            x = indexing.gather_rows(x, beside(x, rows.astype("int64")), axis=axis - x.ndim)
+    return x
+
+
+def tile(input: TensorLike, multiples: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated along each axis.
+
+    >>> import minikeras as tf
+    >>> print(tf.tile([1, 2], [2]).numpy())
+    [1 2 1 2]
+    """
+    x, repeats = tensor(input), static_shape(multiples)
+    if len(repeats) != x.ndim:
+        raise ShapeError(
+            f"tile: {len(repeats)} multiples for a tensor with {x.ndim} axes (shape {x.shape}); give one for each."
+        )
+    return shaping.tile(x, multiples=repeats)
+
+
+def repeat(input: TensorLike, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Each element repeated, along an axis or of the flattened tensor.
+
+    >>> import minikeras as tf
+    >>> print(tf.repeat([1, 2], 2).numpy())
+    [1 1 2 2]
+    """
+    x = tensor(input)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    place = negative_axis(axis, x.ndim, "repeat")
+    rows = np.repeat(np.arange(x.shape[place]), np.asarray(repeats))
+    return indexing.gather_rows(x, beside(x, rows), axis=place)
+
+
+def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The elements moved along axes; those that leave at one end come in at the other.
+
+    >>> import minikeras as tf
+    >>> print(tf.roll([1, 2, 3], 1, axis=0).numpy())
+    [3 1 2]
+    """
+    x = tensor(input)
+    axes = tuple(negative_axis(one, x.ndim, "roll") for one in static_shape(axis))
+    return shaping.roll(x, shift=static_shape(shift), axis=axes)
+
+
+def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
+    """The order turned around along axes.
+
+    >>> import minikeras as tf
+    >>> print(tf.reverse([1, 2, 3], [0]).numpy())
+    [3 2 1]
+    """
+    x = convert_to_tensor(tensor)
+    axes = negative_axes(axis, x.ndim, "reverse")
+    key = tuple(slice(None, None, -1) if i in axes else slice(None) for i in builtins.range(-x.ndim, 0))
+    return indexing.strided_slice(x, key=(Ellipsis, *key), shape=tuple(x.shape))
+
+
+def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = None) -> Tensor:
+    """`x` itself, refused if its shape differs; None fits any size.
+
+    >>> import minikeras as tf
+    >>> tf.ensure_shape([1, 2], [None]).shape
+    TensorShape([2])
+    """
+    value = tensor(x)
+    if len(shape) != value.ndim or any(want not in (None, found) for want, found in zip(shape, value.shape, strict=True)):
+        raise ShapeError(f"ensure_shape: expected {list(shape)}, found {list(value.shape)}.")
+    return value
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a Tensor or Variable.
+
+    >>> import minikeras as tf
+    >>> tf.is_tensor(tf.zeros([])), tf.is_tensor(0.0)
+    (True, False)
+    """
+    return isinstance(x, (Tensor, Variable))

@@ -1,0 +1,61 @@
+"""From 'relu', a configuration or an object to the object: the lookup behind every `get(identifier)`.
+
+Key idea: each kind of thing (activation, initializer, loss ...) has one closed table. A name finds an entry or an error that
+lists the names there are; nothing is imported by name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..module import snake_case
+
+
+class Catalogue:
+    """The named classes and functions of one kind.
+
+    Args:
+        kind: what the entries are, for messages.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._entries: dict[str, Any] = {}
+
+    def add(self, *names: str) -> Callable[[Any], Any]:
+        """A decorator that enters a class or function under its own name, in snake case, and under further names."""
+
+        def enter(entry: Any) -> Any:
+            for name in {entry.__name__, snake_case(entry.__name__), *names}:
+                self._entries[name] = entry
+            return entry
+
+        return enter
+
+    def get(self, identifier: Any) -> Any:
+        """The object for None, a name, {'class_name': ..., 'config': ...}, a class, or an object itself.
+
+        Raises:
+            ValueError: if there is no entry of that name, with the nearest ones.
+        """
+        if isinstance(identifier, str):
+            entry = self._find(identifier)
+            return entry() if isinstance(entry, type) else entry
+        if isinstance(identifier, Mapping):
+            entry = self._find(str(identifier.get("class_name")))
+            config = identifier.get("config") or {}
+            return entry.from_config(config) if hasattr(entry, "from_config") else entry
+        if isinstance(identifier, type):
+            return identifier()
+        if identifier is None or callable(identifier) or hasattr(identifier, "get_config"):
+            return identifier
+        raise ValueError(f"Could not interpret {self._kind} identifier: {identifier!r}. Give a name, an object or a function.")
+
+    def _find(self, name: str) -> Any:
+        if name not in self._entries:
+            near = difflib.get_close_matches(name, self._entries, n=3)
+            hint = f" Did you mean {', '.join(near)}?" if near else f" There are: {', '.join(sorted(self._entries))}."
+            raise ValueError(f"Unknown {self._kind}: '{name}'.{hint}")
+        return self._entries[name]

@@ -1,0 +1,109 @@
+"""Projections that an optimizer applies to weights after its step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import Tensor
+from ..functions.elementwise import clip_by_value, maximum
+from ..functions.publish import tensor
+from ..functions.reductions import reduce_euclidean_norm
+from ..types import TensorLike
+from .catalogue import Catalogue
+from .config import epsilon
+
+catalogue = Catalogue("constraint")
+get = catalogue.get
+
+
+class Constraint:
+    """Base: a function from a weight to its projection."""
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        """The projection."""
+        raise NotImplementedError(f"{type(self).__name__} must implement __call__(w).")
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Constraint:
+        """A constraint from `get_config`."""
+        return cls(**config)
+
+
+@catalogue.add("nonneg")
+class NonNeg(Constraint):
+    """max(w, 0).
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.constraints.NonNeg()([-1.0, 2.0]).numpy())
+    [0. 2.]
+    """
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        return maximum(w, 0.0)
+
+
+@catalogue.add()
+class MaxNorm(Constraint):
+    """w scaled down to Euclidean norm `max_value` along an axis, if longer.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.constraints.MaxNorm(1.0)([[3.0], [4.0]]).numpy().round(4).tolist())
+    [[0.6000000238418579], [0.800000011920929]]
+    """
+
+    def __init__(self, max_value: float = 2, axis: int = 0) -> None:
+        self.max_value, self.axis = max_value, axis
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        w = tensor(w)
+        norms = reduce_euclidean_norm(w, self.axis, True)
+        return w * (clip_by_value(norms, 0.0, float(self.max_value)) / (norms + epsilon()))  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        return {"max_value": self.max_value, "axis": self.axis}
+
+
+@catalogue.add()
+class UnitNorm(Constraint):
+    """w scaled to Euclidean norm 1 along an axis.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.constraints.UnitNorm()([[3.0], [4.0]]).numpy().round(4).tolist())
+    [[0.6000000238418579], [0.800000011920929]]
+    """
+
+    def __init__(self, axis: int = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        w = tensor(w)
+        return w / (reduce_euclidean_norm(w, self.axis, True) + epsilon())  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        return {"axis": self.axis}
+
+
+@catalogue.add()
+class MinMaxNorm(Constraint):
+    """w scaled so that its norm along an axis moves, at `rate`, into [min_value, max_value].
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.constraints.MinMaxNorm(0.0, 1.0)([[3.0], [4.0]]).numpy().round(4).tolist())
+    [[0.6000000238418579], [0.800000011920929]]
+    """
+
+    def __init__(self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: int = 0) -> None:
+        self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        w = tensor(w)
+        norms = reduce_euclidean_norm(w, self.axis, True)
+        desired = self.rate * clip_by_value(norms, float(self.min_value), float(self.max_value)) + (1 - self.rate) * norms
+        return w * (desired / (norms + epsilon()))  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        return {"min_value": self.min_value, "max_value": self.max_value, "rate": self.rate, "axis": self.axis}

@@ -1,0 +1,54 @@
+"""Small datasets: found on the machine or downloaded, verified by SHA-256, returned as NumPy arrays in Keras' shapes.
+
+This package may import `minikeras.errors`, NumPy and the standard library, nothing else of minikeras.
+Read `catalogue.py` first (what exists), then `locate.py` (where it is looked for).
+
+    >>> from minikeras.keras import datasets
+    >>> (x_train, y_train), (x_test, y_test) = datasets.iris.load_data()
+    >>> x_train.shape, y_test.shape
+    ((120, 4), (30,))
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minikeras.keras.datasets import breast_cancer, digits, fashion_mnist, iris, mnist, wine
+    from minikeras.keras.datasets.manage import clear_cache, list_available, path
+    from minikeras.keras.datasets.remote_file import get_file
+
+__all__ = [
+    "breast_cancer",
+    "clear_cache",
+    "digits",
+    "fashion_mnist",
+    "get_file",
+    "iris",
+    "list_available",
+    "mnist",
+    "path",
+    "wine",
+]
+
+_MODULE_OF_FUNCTION = {
+    "clear_cache": "manage",
+    "get_file": "remote_file",
+    "list_available": "manage",
+    "path": "manage",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a loader when it is first used: most programs use one dataset or none."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+    from importlib import import_module
+
+    module = import_module(f"{__name__}.{_MODULE_OF_FUNCTION.get(name, name)}")
+    value = getattr(module, name) if name in _MODULE_OF_FUNCTION else module
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Names that exist, imported or not, so that completion works."""
+    return sorted({*globals(), *__all__})

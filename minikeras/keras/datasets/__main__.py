@@ -1,0 +1,80 @@
+"""Command line: `python -m minikeras.keras.datasets {list, fetch NAME, verify [NAME]}`."""
+
+import argparse
+import sys
+
+from minikeras.errors import MinikerasError
+from minikeras.keras.datasets import locate, manage
+from minikeras.keras.datasets.catalogue import DATASETS, forms_of
+from minikeras.keras.datasets.policy import Attempt
+
+NAMES = tuple(dict.fromkeys(dataset.name for dataset in DATASETS))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: Words of the command line, by default those of the process.
+
+    Returns:
+        Exit status: 0 for success, 1 if a dataset is damaged or cannot be had.
+    """
+    parser = argparse.ArgumentParser(prog="python -m minikeras.keras.datasets", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="show every dataset and where it was found")
+    fetch_parser = commands.add_parser("fetch", help="make sure that a dataset is on this machine")
+    fetch_parser.add_argument("name", choices=NAMES)
+    verify_parser = commands.add_parser("verify", help="compare every copy on this machine with its SHA-256")
+    verify_parser.add_argument("name", choices=NAMES, nargs="?")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "list":
+            return list_datasets()
+        if options.command == "fetch":
+            return fetch(options.name)
+        return verify((options.name,) if options.name else NAMES)
+    except MinikerasError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def list_datasets() -> int:
+    """One line per dataset."""
+    for name in NAMES:
+        form = forms_of(name)[0]
+        size = sum(file.size for file in form.files) / 1e6
+        print(f"{name:18}{size:8.2f} MB  {form.licence:46}{manage.location(name) or 'not on this machine'}")
+    return 0
+
+
+def fetch(name: str) -> int:
+    """Find a dataset or download it."""
+    form, _ = locate.find(forms_of(name))
+    print(f"{name}: intact, in {manage.path(form.name)}")
+    return 0
+
+
+def verify(names: tuple[str, ...]) -> int:
+    """Hash every copy in every place; a copy that exists but differs is an error, a missing one is not."""
+    status = 0
+    for name in names:
+        copies = 0
+        for directory, form in locate.candidates(forms_of(name)):
+            for file in form.files:
+                try:
+                    stored = locate.stored_file(file, directory)
+                except OSError:
+                    continue
+                copies += 1
+                attempts: list[Attempt] = []
+                intact = locate.read_intact(form._replace(files=(file,)), directory, attempts) is not None
+                print(f"{name}: {stored}: {'intact' if intact else 'DAMAGED: ' + attempts[0].reason}")
+                status = status if intact else 1
+        if not copies:
+            print(f"{name}: not on this machine")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""The datasets this package knows: their files, sizes, SHA-256 hashes, licences and mirrors.
+
+The table is code and not a data file, so that whoever can plant a data file cannot also plant its hash.
+`datasets/CHECKSUMS.tsv` shows the same table to people; a test keeps the two equal.
+"""
+
+from typing import NamedTuple
+
+from minikeras.errors import InvalidArgumentError
+
+
+class DataFile(NamedTuple):
+    """One file of a dataset.
+
+    Args:
+        name: File name without `.gz`; a copy may be stored plain or as `name + ".gz"`.
+        size: Bytes after decompression.
+        sha256: Hash after decompression, hence the same for every way a mirror or Debian wraps the gzip stream.
+        urls: https addresses, best first; an address that ends in `.gz` is decompressed on arrival.
+    """
+
+    name: str
+    size: int
+    sha256: str
+    urls: tuple[str, ...] = ()
+
+
+class Dataset(NamedTuple):
+    """One dataset, in one form.
+
+    Args:
+        name: Name in this package, and of its directory in every place that is searched.
+        files: The files; all of them have to be in one directory.
+        licence: Short name of the licence.
+        shape: Shape of the table, labels included (tabular data), or of one image.
+        system_directories: Where other software puts the same files.
+        package_hint: Shell command that installs the files, if there is one.
+        in_scikit_learn: Whether scikit-learn brings the same files.
+    """
+
+    name: str
+    files: tuple[DataFile, ...]
+    licence: str
+    shape: tuple[int, int]
+    system_directories: tuple[str, ...] = ()
+    package_hint: str = ""
+    in_scikit_learn: bool = False
+
+
+_UCI_LICENCE = "CC BY 4.0 (UCI), BSD-3-Clause (scikit-learn)"
+
+DIGITS = Dataset(
+    "digits",
+    (DataFile("digits.csv", 264_712, "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"),),
+    _UCI_LICENCE,
+    (1797, 65),
+    in_scikit_learn=True,
+)
+IRIS = Dataset(
+    "iris",
+    (DataFile("iris.csv", 2_734, "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449"),),
+    _UCI_LICENCE,
+    (150, 5),
+    in_scikit_learn=True,
+)
+WINE = Dataset(
+    "wine",
+    (DataFile("wine_data.csv", 11_157, "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede"),),
+    _UCI_LICENCE,
+    (178, 14),
+    in_scikit_learn=True,
+)
+BREAST_CANCER = Dataset(
+    "breast_cancer",
+    (DataFile("breast_cancer.csv", 119_913, "fed3eb72d0575ef6192293f5093c6e801b1476b577d0386bf4455504522172ed"),),
+    _UCI_LICENCE,
+    (569, 31),
+    in_scikit_learn=True,
+)
+FASHION_MNIST_6K = Dataset(
+    "fashion_mnist_6k",
+    (DataFile("fashion_mnist_6k.npz", 2_639_737, "5de05f4efcbb2713f7dbeeb1ba7286288c73937220f24d8e0c5b9212aa3732cb"),),
+    "MIT",
+    (28, 28),
+)
+
+
+def _idx_files(mirrors: tuple[str, ...], hashes: tuple[str, str, str, str]) -> tuple[DataFile, ...]:
+    """The four IDX files that MNIST and Fashion-MNIST share the names and sizes of."""
+    names = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+    sizes = (47_040_016, 60_008, 7_840_016, 10_008)
+    return tuple(
+        DataFile(name, size, sha256, tuple(f"{mirror}{name}.gz" for mirror in mirrors))
+        for name, size, sha256 in zip(names, sizes, hashes, strict=True)
+    )
+
+
+FASHION_MNIST = Dataset(
+    "fashion_mnist",
+    _idx_files(
+        (
+            "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+            "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+        ),
+        (
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ),
+    ),
+    "MIT",
+    (28, 28),
+    ("/usr/share/datasets/fashion-mnist", "~/.keras/datasets/fashion-mnist"),
+    "apt-get install dataset-fashion-mnist",
+)
+
+# MNIST is not shipped. Its hashes agree between several public projects; no copy was at hand to measure them.
+MNIST = Dataset(
+    "mnist",
+    (
+        DataFile(
+            "mnist.npz",
+            11_490_434,
+            "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1",
+            ("https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz",),
+        ),
+    ),
+    "CC BY-SA 3.0",
+    (28, 28),
+    ("~/.keras/datasets",),
+)
+MNIST_IDX = Dataset(
+    "mnist",
+    _idx_files(
+        (
+            "https://ossci-datasets.s3.amazonaws.com/mnist/",
+            "https://storage.googleapis.com/cvdf-datasets/mnist/",
+        ),
+        (
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ),
+    ),
+    "CC BY-SA 3.0",
+    (28, 28),
+)
+
+DATASETS = (DIGITS, IRIS, WINE, BREAST_CANCER, FASHION_MNIST_6K, FASHION_MNIST, MNIST, MNIST_IDX)
+
+
+def forms_of(name: str) -> tuple[Dataset, ...]:
+    """The forms in which a dataset exists, best first.
+
+    Args:
+        name: A name of the catalogue, for example `"mnist"`.
+
+    Returns:
+        At least one `Dataset`, all of this name.
+
+    Raises:
+        InvalidArgumentError: No dataset has this name.
+
+    >>> [form.files[0].name for form in forms_of("mnist")]
+    ['mnist.npz', 'train-images-idx3-ubyte']
+    """
+    forms = tuple(dataset for dataset in DATASETS if dataset.name == name)
+    if not forms:
+        known = ", ".join(dict.fromkeys(dataset.name for dataset in DATASETS))
+        raise InvalidArgumentError(f"dataset {name!r} was asked for, but only these are known: {known}")
+    return forms

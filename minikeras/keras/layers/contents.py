@@ -1,0 +1,222 @@
+"""What a layer holds: its Variables and sublayers, found by walking attributes, and whether they are trained.
+
+Key idea: nothing is registered. Attributes, lists, tuples and dicts are walked when asked, in the order in which they were
+set; the walk is kept until some layer sets an attribute. Next: `layer.py`, which builds and calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ...core import Tensor, Variable
+from ...module import Module, children
+from ..metrics import Metric
+from ..seeds import SeedGenerator, SeedState
+from ..weight import Weight
+
+_structure = {"version": 0}
+
+
+class Contents(NamedTuple):
+    """What a layer holds, sublayers included, each thing once."""
+
+    variables: list[Variable]
+    sublayers: list[Holder]
+    metrics: list[Metric]
+
+
+class Holder(Module):
+    """The part of `Layer` that finds, freezes, reads and sets weights."""
+
+    _built: bool
+    _trainable: bool
+
+    def __init__(self, name: str, trainable: bool) -> None:
+        super().__init__(name)
+        self._trainable = bool(trainable)
+        self._frozen: set[int] = set()
+        self._collected: tuple[int, Contents] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._not_walked and _holds_state(value):
+            if "_name" not in self.__dict__:
+                raise RuntimeError(_forgotten(self))
+            if self._built and self.__dict__.get(name) is not value:
+                raise ValueError(locked(self, f"attribute '{name}'"))
+            if isinstance(value, Variable) and not isinstance(value, Weight) and not self._trainable:
+                self._freeze(value)
+        _structure["version"] += 1
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if "_name" not in self.__dict__ and not name.startswith("__"):
+            raise RuntimeError(_forgotten(self))
+        return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
+
+    def _restore(self, attributes: dict[str, Any]) -> None:
+        """Have exactly these attributes again."""
+        self.__dict__.clear()
+        self.__dict__.update(attributes)
+        _structure["version"] += 1
+
+    # Finding -----------------------------------------------------------------------------------------------------------
+
+    def _own(self) -> tuple[list[Any], bool]:
+        """What is held directly or in containers, and whether none of these can change unseen."""
+        found: list[Any] = []
+        fixed = [_visit(value, found) for name, value in self.__dict__.items() if name not in self._not_walked]
+        return found, all(fixed)
+
+    def _collect(self) -> Contents:
+        """All that is held by this layer and by those within it, in the order of the attributes.
+
+        The walk is kept until some layer sets an attribute, unless a list or dict, which may change unseen, is part of it.
+        """
+        if self._collected is not None and self._collected[0] == _structure["version"]:
+            return self._collected[1]
+        contents = Contents([], [], [])
+        fixed = self._gather(contents, {id(self)})
+        contents = Contents(_distinct(contents.variables), contents.sublayers, _distinct(contents.metrics))
+        if fixed:
+            object.__setattr__(self, "_collected", (_structure["version"], contents))
+        return contents
+
+    def _gather(self, contents: Contents, seen: set[int]) -> bool:
+        """Add what this layer and those within it hold, and whether it is sure not to change unseen."""
+        own, fixed = self._own()
+        held = [thing for thing in own if isinstance(thing, Variable)]
+        contents.variables.extend(sorted(held, key=lambda variable: (not self._learns(variable), variable.key)))
+        contents.variables.extend(thing.state for thing in own if isinstance(thing, SeedGenerator))
+        contents.metrics.extend(thing for thing in own if isinstance(thing, Metric))
+        for thing in own:
+            if isinstance(thing, Holder) and id(thing) not in seen:
+                seen.add(id(thing))
+                contents.sublayers.append(thing)
+                fixed = thing._gather(contents, seen) and fixed
+        return fixed
+
+    def _learns(self, variable: Variable) -> bool:
+        """Trainable by its nature, frozen or not."""
+        return variable.learns if isinstance(variable, Weight) else variable._trainable or variable.key in self._frozen
+
+    @property
+    def variables(self) -> Any:
+        """All Variables: own trainable ones, own others, random state, then those of the sublayers."""
+        return list(self._collect().variables)
+
+    @property
+    def weights(self) -> list[Any]:
+        """The Variables without random state."""
+        return [variable for variable in self._collect().variables if not isinstance(variable, SeedState)]
+
+    @property
+    def trainable_variables(self) -> Any:
+        """The Variables that an optimizer changes."""
+        return [variable for variable in self._collect().variables if variable._trainable]
+
+    @property
+    def non_trainable_variables(self) -> Any:
+        """The Variables that an optimizer leaves alone."""
+        return [variable for variable in self._collect().variables if not variable._trainable]
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The weights that an optimizer changes."""
+        return [weight for weight in self.weights if weight._trainable]
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The weights that an optimizer leaves alone."""
+        return [weight for weight in self.weights if not weight._trainable]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether the weights are trained. Setting it reaches all sublayers; nothing has to be compiled again."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        for layer in (self, *self._collect().sublayers):
+            object.__setattr__(layer, "_trainable", bool(value))
+            for thing in layer._own()[0]:
+                if isinstance(thing, Weight):
+                    thing.freeze(not value)
+                elif isinstance(thing, Variable) and value and thing.key in layer._frozen:
+                    layer._frozen.remove(thing.key)
+                    thing.trainable = True
+                elif isinstance(thing, Variable) and not value:
+                    layer._freeze(thing)
+
+    def _freeze(self, variable: Variable) -> None:
+        """Stop training a Variable that was not made by `add_weight`, and remember that it was trained."""
+        if variable.trainable:
+            self._frozen.add(variable.key)
+            variable.trainable = False
+
+    def count_params(self) -> int:
+        """The number of elements of all weights.
+
+        Raises:
+            ValueError: if the layer is not built yet.
+        """
+        if not self.built:
+            raise ValueError(f"count_params: layer '{self.name}' is not built; call it on data or build(input_shape) first.")
+        return sum(weight.shape.num_elements() for weight in self.weights)
+
+    def get_weights(self) -> list[Any]:
+        """The values of the weights as NumPy arrays."""
+        return [weight.numpy() for weight in self.weights]
+
+    def set_weights(self, weights: list[Any]) -> None:
+        """Assign all weights, in the order of `weights`; nothing changes if a number or shape is wrong."""
+        own = self.weights
+        if len(weights) != len(own):
+            raise ValueError(
+                f"You called `set_weights(weights)` on layer '{self.name}' with a weight list of length {len(weights)}, "
+                f"but the layer was expecting {len(own)} weights."
+            )
+        arrays = [weight._convert(value) for weight, value in zip(own, weights, strict=True)]
+        for weight, array in zip(own, arrays, strict=True):
+            if tuple(array.shape) != tuple(weight.shape):
+                raise ValueError(
+                    f"Layer {self.name} weight shape {tuple(weight.shape)} ('{getattr(weight, 'path', weight.name)}') is not "
+                    f"compatible with provided weight shape {tuple(array.shape)}."
+                )
+        for weight, array in zip(own, arrays, strict=True):
+            weight.assign(Tensor(array))
+
+
+def _visit(value: Any, found: list[Any]) -> bool:
+    """Append the state that a value is or holds; False if it is a container that may change unseen."""
+    if isinstance(value, (Variable, Holder, SeedGenerator, Metric)):
+        found.append(value)
+        return True
+    if not isinstance(value, (Module, Mapping, list, tuple)):
+        return True
+    inner = [_visit(child, found) for _, child in children(value)]
+    return isinstance(value, tuple) and all(inner)
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    """The items without repetitions, compared by identity."""
+    return list({id(item): item for item in items}.values())
+
+
+def _holds_state(value: Any) -> bool:
+    """True for a Variable, a layer, or a container with one inside."""
+    if isinstance(value, (Variable, Holder)):
+        return True
+    return isinstance(value, (list, tuple, Mapping)) and any(_holds_state(child) for _, child in children(value))
+
+
+def _forgotten(layer: Any) -> str:
+    name = type(layer).__name__
+    return f"In layer {name}, you forgot to call `super().__init__()` as the first statement in `__init__()`. Go add it!"
+
+
+def locked(layer: Any, what: str) -> str:
+    return (
+        f"You cannot add new elements of state (variables or sub-layers) to a layer that is already built ('{layer.name}', "
+        f"{what}). Make them in `__init__` or in `build`."
+    )

@@ -1,0 +1,5 @@
+"""Training. May import all of keras below its models. Read `steps.py` first, then `trainer.py`."""
+
+from .trainer import Trainer
+
+__all__ = ["Trainer"]

@@ -1,0 +1,37 @@
+"""Small public tools: one-hot labels, seeds, files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .names import clear_session
+from .seeds import set_random_seed
+
+__all__ = ["clear_session", "get_file", "set_random_seed", "to_categorical"]
+
+
+def to_categorical(x: Any, num_classes: int | None = None) -> Any:
+    """Integer labels as one-hot rows, float32.
+
+    >>> to_categorical([0, 2]).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+
+    Raises:
+        ValueError: if a label is not in [0, num_classes).
+    """
+    labels = np.asarray(x, dtype=np.int64)
+    if labels.ndim > 1 and labels.shape[-1] == 1:
+        labels = labels[..., 0]
+    count = int(labels.max()) + 1 if num_classes is None else num_classes
+    if labels.size and (labels.min() < 0 or labels.max() >= count):
+        raise ValueError(f"to_categorical: labels from {labels.min()} to {labels.max()} do not fit num_classes={count}.")
+    return np.eye(count, dtype=np.float32)[labels]
+
+
+def get_file(*arguments: Any, **options: Any) -> str:
+    """Download a file once and verify it; see `keras.datasets.get_file`."""
+    from . import datasets
+
+    return datasets.get_file(*arguments, **options)

@@ -1,0 +1,29 @@
+"""`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
+
+from .functions.elementwise import log_sigmoid, sigmoid, softplus, tanh
+from .functions.nn import (
+    batch_normalization,
+    bias_add,
+    dropout,
+    elu,
+    embedding_lookup,
+    gelu,
+    l2_loss,
+    leaky_relu,
+    log_softmax,
+    moments,
+    relu,
+    relu6,
+    selu,
+    sigmoid_cross_entropy_with_logits,
+    silu,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    softsign,
+    sparse_softmax_cross_entropy_with_logits,
+    swish,
+)
+from .functions.ordering import top_k
+from .functions.reductions import l2_normalize
+
+__all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,0 +1,242 @@
+"""Arithmetic, comparisons, logic, choice and casts, element by element.
+
+Key idea: one row per operation, with its partial derivatives; broadcasting is undone by the family. At a tie, `maximum`
+and `minimum` give the whole gradient to the first argument. Next: `transcendental.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import to_numpy
+from ..core.dispatch import Primitive
+from ..core.families import elementwise, is_complex, linear, primitive, unbroadcast
+from ..core.registry import enter, operations
+from ..errors import InvalidArgumentError, ShapeError
+from ..types import Array
+
+
+def indicator(condition: Any, like: Any) -> Any:
+    """1 where the condition holds and 0 elsewhere, in the dtype of `like`."""
+    return cast(condition, dtype=like.dtype.name)
+
+
+# Arithmetic ----------------------------------------------------------------------------------------------------------
+
+add = elementwise("add", "add", 1, 1)
+subtract = elementwise("subtract", "subtract", 1, -1)
+multiply = elementwise("multiply", "multiply", lambda a, b, y: b, lambda a, b, y: a)
+negative = elementwise("negative", "negative", -1)
+square = elementwise("square", "square", lambda x, y: multiply(x, 2))
+squared_difference = elementwise(
+    "squared_difference",
+    lambda xp, a, b: xp.square(a - b),
+    lambda a, b, y: multiply(subtract(a, b), 2),
+    lambda a, b, y: multiply(subtract(b, a), 2),
+)
+divide: Primitive = elementwise(
+    "divide",
+    "divide",
+    lambda a, b, y: reciprocal(b) if hasattr(b, "dtype") else 1.0 / b if b else float("inf"),
+    lambda a, b, y: negative(divide(y, b)),
+    singular=True,
+    guarded=True,
+)
+reciprocal: Primitive = elementwise(
+    "reciprocal", lambda xp, x: 1 / x, lambda x, y: negative(multiply(y, y)), singular=True, guarded=True
+)
+
+
+def _multiply_no_nan(xp: Any, a: Array, b: Array) -> Array:
+    product = xp.multiply(a, b)
+    return xp.where(xp.equal(b, 0), xp.zeros_like(product), product)
+
+
+def _divide_no_nan(xp: Any, a: Array, b: Array) -> Array:
+    zero = xp.equal(b, 0)
+    quotient = xp.divide(a, xp.where(zero, 1, b))
+    return xp.where(zero, xp.zeros_like(quotient), quotient)
+
+
+multiply_no_nan = elementwise(
+    "multiply_no_nan", _multiply_no_nan, lambda a, b, y: b, lambda a, b, y: a, singular=True, guarded=True
+)
+divide_no_nan: Primitive = elementwise(
+    "divide_no_nan",
+    _divide_no_nan,
+    lambda a, b, y: divide_no_nan(1.0, b),
+    lambda a, b, y: negative(divide_no_nan(y, b)),
+    singular=True,
+)
+
+
+def _floor_divide(xp: Any, a: Array, b: Array) -> Array:
+    _refuse_integer_zero(xp, b)
+    return a // b
+
+
+def _floor_modulus(xp: Any, a: Array, b: Array) -> Array:
+    _refuse_integer_zero(xp, b)
+    return a % b
+
+
+def _refuse_integer_zero(xp: Any, b: Array) -> None:
+    """Integers have no infinity to answer with."""
+    kind = b.dtype.kind if hasattr(b, "dtype") else "i" if type(b) is int else "f"
+    if kind in "iu" and bool(to_numpy(xp.equal(b, 0).any() if hasattr(b, "dtype") else b == 0)):
+        raise InvalidArgumentError("Integer division by zero. Integers cannot hold infinity; cast to a float dtype first.")
+
+
+floor_divide = elementwise("floor_divide", _floor_divide, None, None, singular=True)
+floor_modulus = elementwise("floor_modulus", _floor_modulus, 1, lambda a, b, y: negative(floor_divide(a, b)), singular=True)
+
+
+def _power_by_base(a: Any, b: Any, y: Any) -> Any:
+    """b * a**(b - 1), and 0 where b is 0, also at a = 0."""
+    if hasattr(b, "dtype"):
+        return multiply_no_nan(power(a, subtract(b, 1)), b)
+    return multiply(a, 2) if b == 2 else multiply(power(a, b - 1), b) if b else 0.0
+
+
+def _power_by_exponent(a: Any, b: Any, y: Any) -> Any:
+    """y * log(a), and 0 where a is not positive (real) or zero (complex)."""
+    if not hasattr(a, "dtype"):
+        return multiply(y, operations.log(operations.add(operations.zeros_like(y), a))) if a else 0.0
+    regular = not_equal(a, 0) if is_complex(a) else greater(a, 0)
+    return multiply(y, operations.log(select(regular, a, ones_like(a))))
+
+
+power = elementwise("power", "power", _power_by_base, _power_by_exponent, singular=True, guarded=True)
+maximum = elementwise(
+    "maximum",
+    "maximum",
+    lambda a, b, y: indicator(greater_equal(a, b), y),
+    lambda a, b, y: indicator(less(a, b), y),
+)
+minimum = elementwise(
+    "minimum",
+    "minimum",
+    lambda a, b, y: indicator(less_equal(a, b), y),
+    lambda a, b, y: indicator(greater(a, b), y),
+)
+
+
+def _absolute_vjp(g: Any, y: Any, x: Any) -> Any:
+    """g sign(x), where the sign of a complex number is x / |x|, and 0 at 0."""
+    if is_complex(x):
+        return multiply(_complex_like(g, x), divide_no_nan(x, _complex_like(y, x)))
+    return multiply(g, sign(x))
+
+
+absolute = primitive("absolute", lambda xp, x: abs(x), _absolute_vjp, batching="keep")
+sign = elementwise("sign", lambda xp, x: xp.sign(x), lambda x, y: multiply(y, 0))
+
+# Rounding: piecewise constant, so there is no gradient -------------------------------------------------------------
+
+floor = elementwise("floor", "floor", None)
+ceil = elementwise("ceil", "ceil", None)
+round_half_even = elementwise("round", "rint", None)
+trunc = elementwise("trunc", "trunc", None)
+
+# Comparisons and logic -----------------------------------------------------------------------------------------------
+
+equal = elementwise("equal", "equal", None, None)
+not_equal = elementwise("not_equal", "not_equal", None, None)
+less: Primitive = elementwise("less", "less", None, None)
+less_equal: Primitive = elementwise("less_equal", "less_equal", None, None)
+greater: Primitive = elementwise("greater", "greater", None, None)
+greater_equal: Primitive = elementwise("greater_equal", "greater_equal", None, None)
+logical_and = elementwise("logical_and", "logical_and", None, None)
+logical_or = elementwise("logical_or", "logical_or", None, None)
+logical_xor = elementwise("logical_xor", "logical_xor", None, None)
+logical_not = elementwise("logical_not", "logical_not", None)
+is_nan = elementwise("is_nan", "isnan", None)
+is_inf = elementwise("is_inf", "isinf", None)
+is_finite = elementwise("is_finite", "isfinite", None)
+
+
+def elementwise_equality(a: Any, b: Any, equality: bool) -> Any:
+    """`a == b` or `a != b` as operators see it: shapes that do not fit, and None, are simply unequal."""
+    if b is None or isinstance(b, (str, type)):
+        return (a.dtype.name == "string" and _compare(a, b, equality)) if b is not None and isinstance(b, str) else not equality
+    try:
+        return _compare(a, b, equality)
+    except ShapeError:
+        return not equality
+
+
+def _compare(a: Any, b: Any, equality: bool) -> Any:
+    return (equal if equality else not_equal)(a, b)
+
+
+enter("elementwise_equality", elementwise_equality)
+
+# Choice and identity -------------------------------------------------------------------------------------------------
+
+
+def _select_transpose(g: Any, condition: Any, a: Any, b: Any) -> list[Any]:
+    """Each branch gets the cotangent where it was chosen and a true zero elsewhere."""
+    return [
+        None,
+        unbroadcast(select(condition, g, 0), a) if hasattr(a, "dtype") else None,
+        unbroadcast(select(condition, 0, g), b) if hasattr(b, "dtype") else None,
+    ]
+
+
+select = linear(
+    "select", lambda xp, condition, a, b: xp.where(condition, a, b), _select_transpose, uniform=False, batching="align"
+)
+identity = linear("identity", lambda xp, x: x, lambda g, x: g)
+stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None)
+zeros_like = elementwise("zeros_like", lambda xp, x, dtype=None: xp.zeros_like(x, dtype=dtype), None)
+ones_like = elementwise("ones_like", lambda xp, x, dtype=None: xp.ones_like(x, dtype=dtype), None)
+
+# Dtypes and complex numbers ------------------------------------------------------------------------------------------
+
+
+def _cast(xp: Any, x: Array, dtype: str) -> Array:
+    if x.dtype.kind == "c" and xp.dtype(dtype).kind != "c":
+        x = x.real
+    return x.astype(dtype)
+
+
+def _complex_like(x: Any, like: Any) -> Any:
+    """A real value with a zero imaginary part, in the dtype of `like`."""
+    return cast(x, dtype=like.dtype.name)
+
+
+cast: Primitive = linear("cast", _cast, lambda g, x, dtype: cast(g, dtype=x.dtype.name), singular=True)
+real = linear("real", lambda xp, x: x.real, lambda g, x: _complex_like(g, x) if is_complex(x) else g)
+imag = linear(
+    "imag",
+    lambda xp, x: x.imag,
+    lambda g, x: make_complex(zeros_like(g), g) if is_complex(x) else zeros_like(g),
+)
+conj: Primitive = linear("conj", lambda xp, x: xp.conj(x), lambda g, x: conj(g))
+
+
+def _make_complex(xp: Any, a: Array, b: Array) -> Array:
+    # Written part by part: a + 1j * b would turn an infinite imaginary part into NaN.
+    whole = xp.zeros_like(a + b, dtype="complex64" if a.dtype == "float32" else "complex128")
+    whole.real, whole.imag = a, b
+    return whole
+
+
+make_complex: Primitive = linear(
+    "complex",
+    _make_complex,
+    lambda g, a, b: [unbroadcast(real(g), a), unbroadcast(imag(g), b)],
+    singular=True,
+    batching="align",
+)
+
+
+# No gradient is registered for it in TensorFlow: the bits of a number are no smooth function of it.
+bitcast = linear(
+    "Bitcast", lambda xp, x, dtype: x.reshape(-1).view(dtype).reshape(x.shape), lambda g, x, dtype: g, vjp=None, jvp=None
+)
+
+
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """x limited to [low, high]; the slope is 1 at both edges."""
+    return minimum(maximum(x, low), high)

@@ -1,0 +1,221 @@
+"""Slices, gathers and scatters.
+
+Key idea: reading at positions and adding at positions are transposes of each other, so each pair below is written once
+in both directions. Positions that occur twice add up. Next: `contractions.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import namespace
+from ..core.dispatch import Primitive
+from ..core.families import linear
+from ..core.registry import operations
+from ..core.tensor import Tensor
+from ..types import Array
+
+Key = tuple[Any, ...]
+Sizes = tuple[int, ...]
+
+
+def _key_rank(key: Key) -> int:
+    """Number of axes that the result of a slice with this key has, not counting those under the Ellipsis."""
+    return sum(1 for part in key if isinstance(part, slice) or part is None)
+
+
+def _put_slice(xp: Any, g: Array, key: Key, shape: Sizes) -> Array:
+    described = sum(1 for part in key if part is not None and part is not Ellipsis)
+    kept = len(shape) - described
+    lead = tuple(g.shape[: g.ndim - _key_rank(key) - kept])
+    whole = xp.zeros(lead + shape, dtype=g.dtype)
+    whole[key] = g
+    return whole
+
+
+strided_slice = linear(
+    "strided_slice",
+    lambda xp, x, key, shape: x[key],
+    lambda g, x, key, shape: put_slice(g, key=key, shape=shape),
+)
+put_slice: Primitive = linear(
+    "put_slice",
+    _put_slice,
+    lambda g, x, key, shape: strided_slice(g, key=key, shape=shape),
+)
+
+
+def _along(xp: Any, indices: Array, shape: Sizes, axis: int) -> Key:
+    """Index arrays that address `indices` along one axis and every position along the others."""
+    rank = len(shape)
+    return tuple(
+        indices if position == rank + axis else xp.arange(size).reshape((1,) * position + (-1,) + (1,) * (rank - position - 1))
+        for position, size in enumerate(shape)
+    )
+
+
+def _add_along(xp: Any, g: Array, indices: Array, axis: int, size: int) -> Array:
+    shape = (*g.shape[:axis], size, *g.shape[g.ndim + axis + 1 :])
+    whole = xp.zeros(shape, dtype=g.dtype)
+    xp.add.at(whole, _along(xp, indices, tuple(g.shape), axis), g)
+    return whole
+
+
+take_along = linear(
+    "take_along",
+    lambda xp, x, indices, axis: xp.take_along_axis(x, indices, axis=axis),
+    lambda g, x, indices, axis: [add_along(g, indices, axis=axis, size=x.shape[axis]), None],
+    uniform=False,
+    batching="lead",
+)
+add_along: Primitive = linear(
+    "add_along",
+    _add_along,
+    lambda g, x, indices, axis, size: [take_along(g, indices, axis=axis), None],
+    uniform=False,
+    batching="fill",
+)
+
+
+def _gather_from_stacks(batch: Any, gather: Any, inputs: Any, params: Any) -> Any:
+    """One gather for all: the values of a stack lie one behind the other, and the indices of each start where it does."""
+    x, indices = inputs
+    axis, rank = params["axis"], len(x.shape)
+    if not batch.holds(indices):
+        return gather(x.stacked, indices, **params)
+    if not batch.holds(x):
+        return _moved(gather(x, indices.stacked, **params), rank + axis, 0)
+    rows = _moved(x.stacked, rank + 1 + axis, 1)
+    rest = tuple(rows.shape[2:])
+    rows = operations.reshape(rows, shape=(batch.size * rows.shape[1], *rest), rank=rank + 1)
+    picked = gather(rows, _offset(batch, indices, x.shape[axis]), axis=-rank)
+    return _axes_moved(picked, 1, len(indices.shape), rank + 1 + axis)
+
+
+def _add_to_stacks(batch: Any, add: Any, inputs: Any, params: Any) -> Any:
+    """The transpose of the above."""
+    g, indices = inputs
+    axis, size = params["axis"], params["size"]
+    if not batch.holds(indices):
+        return add(g.stacked, indices, **params)
+    start = len(g.shape) + 1 + axis - len(indices.shape) + 1
+    rows = _axes_moved(batch.full(g), start, len(indices.shape), 1)
+    rest = tuple(rows.shape[1 + len(indices.shape) :])
+    whole = add(rows, _offset(batch, indices, size), axis=-1 - len(rest), size=batch.size * size)
+    whole = operations.reshape(whole, shape=(batch.size, size, *rest), rank=len(whole.shape))
+    return _moved(whole, 1, start)
+
+
+def _offset(batch: Any, indices: Any, size: int) -> Any:
+    """The stack of indices, those of value i larger by i times the size."""
+    return operations.add(_wide(indices.stacked), operations.multiply(_numbers(batch, indices, len(indices.shape)), size))
+
+
+def _wide(indices: Any) -> Any:
+    """As int64: small integers may not hold what is added."""
+    return operations.cast(indices, dtype="int64")
+
+
+def _numbers(batch: Any, indices: Any, trailing: int) -> Any:
+    """The position of each value in the batch, with axes of size 1 behind."""
+    array = indices.stacked._array if batch.holds(indices) else indices._array
+    numbers = namespace(array).arange(batch.size, dtype="int64")
+    return Tensor(numbers.reshape((batch.size,) + (1,) * trailing))
+
+
+def _axes_moved(x: Any, start: int, count: int, target: int) -> Any:
+    """`count` neighbouring axes moved together, so that the first of them comes to lie at `target`."""
+    order = [axis for axis in range(len(x.shape)) if not start <= axis < start + count]
+    order[target:target] = range(start, start + count)
+    return operations.transpose(x, perm=tuple(axis - len(order) for axis in order))
+
+
+def _moved(x: Any, source: int, target: int) -> Any:
+    """One axis moved to another place."""
+    return _axes_moved(x, source, 1, target)
+
+
+def _numbered(batch: Any, operation: Any, inputs: Any, params: Any) -> Any:
+    """Positions in a stack: the number of the value is one more coordinate, in front of the others."""
+    x, indices, *updates = inputs
+    if "shape" in params:
+        params = {**params, "shape": (batch.size, *params["shape"])}
+    elif not batch.holds(x) and not updates:
+        return operation(x, indices.stacked, **params)
+    whole = _wide(batch.full(indices))
+    numbers = _numbers(batch, indices, len(indices.shape))
+    numbers = operations.broadcast_to(numbers, shape=(*whole.shape[:-1], 1), rank=len(whole.shape))
+    tuples = operations.concat(numbers, whole, axis=-1)
+    return operation(batch.full(x), tuples, *[batch.full(update) for update in updates], **params)
+
+
+def _add_rows(xp: Any, g: Array, indices: Array, axis: int, size: int) -> Array:
+    """Zeros of `size` along the axis, with each slice of `g` added at its index."""
+    rank = indices.ndim
+    start = g.ndim + axis - rank + 1
+    rows = xp.moveaxis(g, tuple(range(start, start + rank)), tuple(range(rank)))
+    whole = xp.zeros((size, *rows.shape[rank:]), dtype=g.dtype)
+    xp.add.at(whole, indices, rows)
+    return xp.moveaxis(whole, 0, axis)
+
+
+gather_rows = linear(
+    "gather_rows",
+    lambda xp, x, indices, axis: xp.take(x, indices, axis=axis),
+    lambda g, x, indices, axis: [add_rows(g, indices, axis=axis, size=x.shape[axis]), None],
+    uniform=False,
+    batching=_gather_from_stacks,
+)
+add_rows: Primitive = linear(
+    "add_rows",
+    _add_rows,
+    lambda g, x, indices, axis, size: [gather_rows(g, indices, axis=axis), None],
+    uniform=False,
+    batching=_add_to_stacks,
+)
+
+
+def _positions(xp: Any, indices: Array) -> Key:
+    """The last axis of `indices` taken apart: one index array for each axis that is addressed."""
+    return tuple(indices[..., i] for i in range(indices.shape[-1]))
+
+
+def _scatter_nd(xp: Any, updates: Array, indices: Array, shape: Sizes) -> Array:
+    whole = xp.zeros(shape, dtype=updates.dtype)
+    xp.add.at(whole, _positions(xp, indices), updates)
+    return whole
+
+
+gather_nd = linear(
+    "gather_nd",
+    lambda xp, x, indices: x[_positions(xp, indices)],
+    lambda g, x, indices: [scatter_nd(g, indices, shape=tuple(x.shape)), None],
+    uniform=False,
+    batching=_numbered,
+)
+scatter_nd: Primitive = linear(
+    "scatter_nd",
+    _scatter_nd,
+    lambda g, updates, indices, shape: [gather_nd(g, indices), None],
+    uniform=False,
+    batching=_numbered,
+)
+
+
+def _overwrite_nd(xp: Any, x: Array, indices: Array, updates: Array) -> Array:
+    whole = x.copy()
+    whole[_positions(xp, indices)] = updates
+    return whole
+
+
+overwrite_nd: Primitive = linear(
+    "overwrite_nd",
+    _overwrite_nd,
+    lambda g, x, indices, updates: [
+        overwrite_nd(g, indices, operations.zeros_like(updates)),
+        None,
+        gather_nd(g, indices),
+    ],
+    uniform=False,
+    batching=_numbered,
+)

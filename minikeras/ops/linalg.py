@@ -1,0 +1,228 @@
+"""Solving, inverting and factoring matrices, each for stacks of them.
+
+Key idea: differentiate the defining equation. From A X = B follows dX = solve(A, dB - dA X), from A = L L^T the
+cotangent of the Cholesky factor, and so on. Source: M. Giles, Collected matrix derivative results for forward and
+reverse mode algorithmic differentiation (2008), by section. Next: `nn.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dispatch import Primitive
+from ..core.families import is_complex, linear, primitive, unbroadcast
+from ..types import Array
+from .arithmetic import add, conj, divide, equal, multiply, negative, select, subtract, zeros_like
+from .contractions import matrix_product
+from .reductions import identity_like
+from .shaping import reshape, swap_last
+
+
+def adjoint(x: Any) -> Any:
+    """Conjugate transpose of each matrix."""
+    return swap_last(conj(x) if is_complex(x) else x)
+
+
+def as_matrix(value: Any) -> Any:
+    """A stack of scalars with two axes of size 1, to scale matrices with."""
+    return reshape(value, shape=(*value.shape, 1, 1), rank=len(value.shape))
+
+
+def as_columns(value: Any) -> Any:
+    """A stack of vectors as rows of size 1, to scale the columns of matrices with."""
+    return reshape(value, shape=(*value.shape[:-1], 1, value.shape[-1]), rank=len(value.shape))
+
+
+def _checked(function: Any) -> Any:
+    """NumPy raises at a singular matrix; CuPy has to be asked to."""
+
+    def kernel(xp: Any, *arrays: Array, **params: Any) -> Array:
+        if not hasattr(xp, "cuda"):
+            return function(xp, *arrays, **params)
+        import cupyx
+
+        with cupyx.errstate(linalg="raise"):
+            return function(xp, *arrays, **params)
+
+    return kernel
+
+
+# A X = B: Giles 2.2.1 and 2.3.1 -------------------------------------------------------------------------------------
+
+
+def _solve_right(g: Any, y: Any, a: Any, b: Any) -> Any:
+    return unbroadcast(solve(adjoint(a), g), b)
+
+
+def _solve_left(g: Any, y: Any, a: Any, b: Any) -> Any:
+    return unbroadcast(negative(matrix_product(solve(adjoint(a), g), adjoint(y))), a)
+
+
+solve = primitive("solve", _checked(lambda xp, a, b: xp.linalg.solve(a, b)), _solve_left, _solve_right, batching="align")
+inverse = primitive(
+    "inverse",
+    _checked(lambda xp, a: xp.linalg.inv(a)),
+    lambda g, y, a: negative(matrix_product(matrix_product(adjoint(y), g), adjoint(y))),
+    batching="keep",
+)
+
+
+def _triangular_solve(xp: Any, a: Array, b: Array, lower: bool, transposed: bool) -> Array:
+    triangle = xp.tril(a) if lower else xp.triu(a)
+    return xp.linalg.solve(xp.swapaxes(triangle, -1, -2).conj() if transposed else triangle, b)
+
+
+def _triangular_left(g: Any, y: Any, a: Any, b: Any, lower: bool, transposed: bool) -> Any:
+    inner = triangular_solve(a, g, lower=lower, transposed=not transposed)
+    product = matrix_product(y, adjoint(inner)) if transposed else matrix_product(inner, adjoint(y))
+    return unbroadcast(negative(triangle(product, lower=lower, offset=0)), a)
+
+
+triangle: Primitive = linear(
+    "triangle",
+    lambda xp, x, lower, offset: xp.tril(x, offset) if lower else xp.triu(x, offset),
+    lambda g, x, lower, offset: triangle(g, lower=lower, offset=offset),
+)
+triangular_solve: Primitive = primitive(
+    "triangular_solve",
+    _checked(_triangular_solve),
+    _triangular_left,
+    lambda g, y, a, b, lower, transposed: unbroadcast(triangular_solve(a, g, lower=lower, transposed=not transposed), b),
+    batching="align",
+)
+
+# Determinants: Giles 2.2.4 --------------------------------------------------------------------------------------------
+
+determinant = primitive(
+    "determinant",
+    lambda xp, a: xp.linalg.det(a),
+    lambda g, y, a: multiply(as_matrix(multiply(g, conj(y) if is_complex(y) else y)), adjoint(inverse(a))),
+    batching="keep",
+)
+log_determinant = primitive(
+    "slogdet",
+    lambda xp, a: tuple(xp.linalg.slogdet(a)),
+    lambda g, y, a: multiply(as_matrix(g[1]), adjoint(inverse(a))),
+    batching="keep",
+)
+
+# Cholesky: I. Murray, Differentiation of the Cholesky decomposition (2016), equation (10) ----------------------------
+
+
+def _cholesky(xp: Any, a: Array) -> Array:
+    try:
+        return xp.linalg.cholesky(a)
+    except Exception as error:  # each library has its own class for "not positive definite"
+        if type(error).__name__ != "LinAlgError":
+            raise
+        return a * float("nan")
+
+
+def _half_lower(x: Any) -> Any:
+    """The lower triangle with its diagonal halved."""
+    return subtract(triangle(x, lower=True, offset=0), multiply(diagonal_part(x), 0.5))
+
+
+def diagonal_part(x: Any) -> Any:
+    """The matrix with everything off the diagonal set to zero."""
+    return multiply(x, identity_like(x, n=x.shape[-1], trailing=0))
+
+
+def _cholesky_vjp(g: Any, y: Any, a: Any) -> Any:
+    inner = _half_lower(matrix_product(adjoint(y), g))
+    right = triangular_solve(y, adjoint(inner), lower=True, transposed=True)
+    whole = triangular_solve(y, adjoint(right), lower=True, transposed=True)
+    return multiply(add(whole, adjoint(whole)), 0.5)
+
+
+cholesky = primitive("cholesky", _checked(_cholesky), _cholesky_vjp, batching="keep")
+
+# Eigenvalues of symmetric matrices: Giles 3.1 -------------------------------------------------------------------------
+
+
+def _inverse_gaps(values: Any) -> Any:
+    """1 / (w_j - w_i), zero on the diagonal and between equal eigenvalues."""
+    column = reshape(values, shape=(*values.shape, 1), rank=len(values.shape))
+    gaps = subtract(as_columns(values), column)
+    same = equal(gaps, 0)
+    return select(same, zeros_like(gaps), divide(1.0, select(same, add(zeros_like(gaps), 1.0), gaps)))
+
+
+def _eigh_vjp(g: Any, y: Any, a: Any) -> Any:
+    values, vectors = y
+    turned = multiply(_like(_inverse_gaps(values), vectors), matrix_product(adjoint(vectors), g[1]))
+    scaled = multiply(identity_like(vectors, n=vectors.shape[-1], trailing=0), _like(as_columns(g[0]), vectors))
+    whole = matrix_product(matrix_product(vectors, add(turned, scaled)), adjoint(vectors))
+    return multiply(add(whole, adjoint(whole)), 0.5)
+
+
+def _like(value: Any, other: Any) -> Any:
+    from .arithmetic import cast
+
+    return cast(value, dtype=other.dtype.name) if is_complex(other) else value
+
+
+eigh = primitive("eigh", lambda xp, a: tuple(xp.linalg.eigh(a)), _eigh_vjp, batching="keep")
+
+# QR: J.-G. Liu, the pull-back of QR (2019); for matrices with at least as many rows as columns ------------------------
+
+
+def _qr_vjp(g: Any, y: Any, a: Any) -> Any:
+    q, r = y
+    if q.shape[-2] < r.shape[-1] or q.shape[-1] != r.shape[-1]:
+        raise LookupError("gradient registry has no entry for: qr of a matrix with fewer rows than columns, or full_matrices")
+    m = subtract(matrix_product(r, adjoint(g[1])), matrix_product(adjoint(g[0]), q))
+    below = triangle(m, lower=True, offset=-1)
+    symmetric = add(add(below, adjoint(below)), diagonal_part(m))
+    return adjoint(solve(r, adjoint(add(g[0], matrix_product(q, symmetric)))))
+
+
+def _qr(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
+    return tuple(xp.linalg.qr(a, mode="complete" if full else "reduced"))
+
+
+qr = primitive("qr", _qr, lambda g, y, a, full: _qr_vjp(g, y, a), batching="keep")
+
+# Singular values: J. Townsend, Differentiating the singular value decomposition (2016), for the reduced form ----------
+
+
+def _svd(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
+    u, s, vh = xp.linalg.svd(a, full_matrices=full)
+    return s, u, xp.swapaxes(vh, -1, -2).conj()
+
+
+def _svd_vjp(g: Any, y: Any, a: Any) -> Any:
+    s, u, v = y
+    gs, gu, gv = g
+    if u.shape[-1] != s.shape[-1] or v.shape[-1] != s.shape[-1]:
+        raise LookupError("gradient registry has no entry for: svd with full_matrices=True; use full_matrices=False")
+    squares = _inverse_gaps(multiply(s, s))
+    scale = as_columns(s)
+    uu = multiply(squares, matrix_product(swap_last(u), gu))
+    vv = multiply(squares, matrix_product(swap_last(v), gv))
+    left = multiply(add(uu, swap_last(uu)), scale)
+    right = multiply(swap_last(scale), add(vv, swap_last(vv)))
+    middle = add(add(left, right), multiply(identity_like(s, n=s.shape[-1], trailing=0), as_columns(gs)))
+    result = matrix_product(matrix_product(u, middle), swap_last(v))
+    inverse_scale = divide(1.0, scale)
+    if u.shape[-2] > s.shape[-1]:
+        rest = subtract(gu, matrix_product(u, matrix_product(swap_last(u), gu)))
+        result = add(result, matrix_product(multiply(rest, inverse_scale), swap_last(v)))
+    if v.shape[-2] > s.shape[-1]:
+        rest = subtract(gv, matrix_product(v, matrix_product(swap_last(v), gv)))
+        result = add(result, matrix_product(multiply(u, inverse_scale), swap_last(rest)))
+    return result
+
+
+svd = primitive("svd", _svd, lambda g, y, a, full: _svd_vjp(g, y, a), batching="keep")
+singular_values = primitive(
+    "singular_values",
+    lambda xp, a: xp.linalg.svd(a, compute_uv=False),
+    lambda g, y, a: _singular_values_vjp(g, *svd(a, full=False)),
+    batching="keep",
+)
+
+
+def _singular_values_vjp(g: Any, s: Any, u: Any, v: Any) -> Any:
+    """U diag(g) V^H."""
+    return matrix_product(multiply(u, _like(as_columns(g), u)), adjoint(v))

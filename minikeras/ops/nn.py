@@ -1,0 +1,184 @@
+"""Activations and losses of neural networks that are primitives for speed or numerical stability.
+
+Key idea: a loss from logits is computed as a whole, so that no exponential overflows and no logarithm meets a zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.families import elementwise, linear, primitive
+from ..types import Array
+from .arithmetic import (
+    add,
+    cast,
+    greater,
+    indicator,
+    less,
+    logical_and,
+    multiply,
+    negative,
+    select,
+    subtract,
+    zeros_like,
+)
+from .reductions import reduce_sum
+from .shaping import reshape
+from .transcendental import exp, sigmoid
+
+
+def _rectified(change: Any, y: Any) -> Any:
+    """A cotangent or tangent where the unit is active, a true zero elsewhere."""
+    return select(greater(y, 0), change, 0)
+
+
+relu = elementwise(
+    "relu",
+    lambda xp, x: xp.maximum(x, 0),
+    lambda x, y: indicator(greater(y, 0), y),
+    vjp=lambda wanted, g, y, inputs, params: [_rectified(g, y)],
+    jvp=lambda tangents, y, inputs, params: _rectified(tangents[0], y),
+)
+relu6 = elementwise(
+    "relu6",
+    lambda xp, x: xp.minimum(xp.maximum(x, 0), 6),
+    lambda x, y: indicator(logical_and(greater(x, 0), less(x, 6)), y),
+)
+leaky_relu = elementwise(
+    "leaky_relu",
+    lambda xp, x, alpha: xp.where(x > 0, x, x * alpha),
+    lambda x, y, alpha: add(multiply(indicator(greater(x, 0), y), 1.0 - alpha), alpha),
+)
+
+
+def _softmax(xp: Any, x: Array, axis: int) -> Array:
+    weights = xp.exp(x - x.max(axis=axis, keepdims=True))
+    return weights / weights.sum(axis=axis, keepdims=True)
+
+
+def _softmax_vjp(g: Any, y: Any, x: Any, axis: int) -> Any:
+    return multiply(y, subtract(g, reduce_sum(multiply(g, y), axes=(axis,), keepdims=True)))
+
+
+softmax = primitive(
+    "softmax",
+    _softmax,
+    _softmax_vjp,
+    jvp=lambda t, y, x, params: _softmax_vjp(t[0], y, x[0], **params),
+    singular=True,
+    batching="keep",
+)
+
+
+def _log_softmax(xp: Any, x: Array, axis: int) -> Array:
+    shifted = x - x.max(axis=axis, keepdims=True)
+    return shifted - xp.log(xp.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+log_softmax = primitive(
+    "log_softmax",
+    _log_softmax,
+    lambda g, y, x, axis: subtract(g, multiply(exp(y), reduce_sum(g, axes=(axis,), keepdims=True))),
+    singular=True,
+    batching="keep",
+)
+
+
+def _widen(g: Any) -> Any:
+    """One value per row, ready to scale the row."""
+    return reshape(g, shape=(*g.shape, 1), rank=len(g.shape))
+
+
+def _cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
+    log_probabilities = _log_softmax(xp, logits, -1)
+    # A label of zero contributes nothing, even where the logarithm is minus infinity.
+    return -xp.where(xp.equal(labels, 0), 0, labels * log_probabilities).sum(axis=-1)
+
+
+softmax_cross_entropy = primitive(
+    "softmax_cross_entropy",
+    _cross_entropy,
+    lambda g, y, labels, logits: multiply(_widen(g), negative(log_softmax(logits, axis=-1))),
+    lambda g, y, labels, logits: multiply(
+        _widen(g), subtract(multiply(softmax(logits, axis=-1), reduce_sum(labels, axes=(-1,), keepdims=True)), labels)
+    ),
+    singular=True,
+    batching="align",
+)
+one_hot = elementwise(
+    "one_hot",
+    lambda xp, indices, depth, on, off, dtype: xp.where(
+        xp.equal(xp.expand_dims(indices, -1), xp.arange(depth)),
+        xp.asarray(on, dtype=dtype),
+        xp.asarray(off, dtype=dtype),
+    ),
+    None,
+)
+
+
+def _sparse_cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return xp.log(xp.exp(shifted).sum(axis=-1)) - xp.take_along_axis(shifted, labels[..., None], axis=-1)[..., 0]
+
+
+def _excess(xp: Any, labels: Array, logits: Array) -> Array:
+    """softmax(logits) - one_hot(labels), without the one-hot rows."""
+    excess = _softmax(xp, logits, -1)
+    rows = excess.reshape(-1, excess.shape[-1])
+    rows[xp.arange(rows.shape[0]), xp.broadcast_to(labels, excess.shape[:-1]).reshape(-1)] -= 1
+    return excess
+
+
+label_excess = primitive(
+    "label_excess",
+    _excess,
+    None,
+    lambda g, y, labels, logits: _softmax_vjp(g, softmax(logits, axis=-1), logits, -1),
+    uniform=False,
+    singular=True,
+    batching="fill",
+)
+sparse_softmax_cross_entropy = primitive(
+    "sparse_softmax_cross_entropy",
+    _sparse_cross_entropy,
+    None,
+    lambda g, y, labels, logits: multiply(_widen(g), label_excess(labels, logits)),
+    uniform=False,
+    singular=True,
+    batching="lead",
+)
+
+
+def _sigmoid_cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
+    return xp.maximum(logits, 0) - logits * labels + xp.log1p(xp.exp(-xp.abs(logits)))
+
+
+sigmoid_cross_entropy = elementwise(
+    "sigmoid_cross_entropy",
+    _sigmoid_cross_entropy,
+    lambda labels, logits, y: negative(logits),
+    lambda labels, logits, y: subtract(sigmoid(logits), labels),
+    singular=True,
+)
+
+# Adjusting contrast has no registered gradient in TensorFlow, and its guide uses it to show the error.
+adjust_contrast = linear(
+    "AdjustContrastv2",
+    lambda xp, images, factor: (
+        (images - images.mean(axis=(-3, -2), keepdims=True)) * factor + images.mean(axis=(-3, -2), keepdims=True)
+    ),
+    lambda g, x, factor: g,
+    vjp=None,
+    jvp=None,
+    batching="align",
+)
+
+
+def masked_fill(condition: Any, value: Any) -> Any:
+    """`value` where the condition holds, zero elsewhere."""
+    return select(condition, value, zeros_like(value))
+
+
+def as_mask(condition: Any, dtype: str) -> Any:
+    """A condition as zeros and ones."""
+    return cast(condition, dtype=dtype)

@@ -1,0 +1,300 @@
+"""Sums, means, products, extrema and running sums along axes.
+
+Key idea: `axes` is a tuple of negative numbers, counted from the last axis, so that leading axes of a batch never
+change it. Next: `shaping.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import to_numpy
+from ..core.dispatch import Primitive
+from ..core.families import elementwise, is_complex, linear, primitive
+from ..types import Array
+from .arithmetic import (
+    add,
+    cast,
+    conj,
+    divide,
+    divide_no_nan,
+    equal,
+    identity,
+    indicator,
+    multiply,
+    ones_like,
+    real,
+    select,
+    square,
+    stop_gradient,
+    subtract,
+    zeros_like,
+)
+from .shaping import broadcast_to, reshape
+from .transcendental import exp
+
+Axes = tuple[int, ...]
+
+
+def _kept_shape(shape: Any, axes: Axes) -> tuple[int, ...]:
+    """`shape` with size 1 at `axes`."""
+    sizes = list(shape)
+    for axis in axes:
+        sizes[axis] = 1
+    return tuple(sizes)
+
+
+def count(shape: Any, axes: Axes) -> int:
+    """Number of elements that each result of a reduction is made of."""
+    total = 1
+    for axis in axes:
+        total *= shape[axis]
+    return total
+
+
+def expanded(value: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+    """The result of a reduction of `x`, brought back to the rank of `x` with size 1 at `axes`."""
+    return value if keepdims or not axes else reshape(value, shape=_kept_shape(x.shape, axes), rank=len(value.shape))
+
+
+def spread(value: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+    """The result of a reduction of `x`, repeated over the axes that were reduced."""
+    kept = expanded(value, x, axes, keepdims)
+    return broadcast_to(kept, shape=tuple(x.shape), rank=len(x.shape))
+
+
+def _mean(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+    total, n = x.sum(axis=axes, keepdims=keepdims), count(x.shape, axes)
+    if x.dtype.kind in "iu":  # truncated toward zero, as in TensorFlow
+        return (xp.sign(total) * (abs(total) // max(n, 1))).astype(x.dtype)
+    return total / n if n else total * float("nan")
+
+
+reduce_sum = linear(
+    "reduce_sum",
+    lambda xp, x, axes, keepdims: x.sum(axis=axes, keepdims=keepdims, dtype=x.dtype if x.dtype.kind in "iu" else None),
+    lambda g, x, axes, keepdims: spread(g, x, axes, keepdims),
+)
+reduce_mean = linear(
+    "reduce_mean",
+    _mean,
+    lambda g, x, axes, keepdims: spread(multiply(g, 1.0 / (count(x.shape, axes) or 1)), x, axes, keepdims),
+)
+
+
+def _extremum_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+    """The elements that attain the extremum share the cotangent evenly."""
+    attained = indicator(equal(x, expanded(y, x, axes, keepdims)), x)
+    share = divide(attained, reduce_sum(attained, axes=axes, keepdims=True))
+    return multiply(expanded(g, x, axes, keepdims), share)
+
+
+def _of_nothing(xp: Any, x: Array, axes: Axes, keepdims: bool, start: float) -> Array:
+    """The result of a reduction over an empty axis: its neutral element."""
+    kept = xp.full(_kept_shape(x.shape, axes), start, dtype=x.dtype)
+    return kept if keepdims else kept.sum(axis=axes)
+
+
+def _extremum(name: str, start: float) -> Any:
+    """`xp.max` or `xp.min`, with the neutral element for an empty axis."""
+
+    def kernel(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+        if not count(x.shape, axes) and x.dtype.kind == "f":
+            return _of_nothing(xp, x, axes, keepdims, start)
+        return getattr(x, name)(axis=axes, keepdims=keepdims)
+
+    return kernel
+
+
+reduce_max = primitive("reduce_max", _extremum("max", -float("inf")), _extremum_vjp, batching="keep")
+reduce_min = primitive("reduce_min", _extremum("min", float("inf")), _extremum_vjp, batching="keep")
+
+
+def _product_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+    """The product of all the others: exact where elements are zero, since nothing is divided."""
+    rank = len(x.shape)
+    rest = tuple(axis for axis in range(-rank, 0) if axis not in axes)
+    order = rest + axes
+    moved = transposed(x, order)
+    flat = reshape(moved, shape=(*moved.shape[: len(rest)], count(x.shape, axes)), rank=rank)
+    before = cumprod(flat, axis=-1, exclusive=True, reverse=False)
+    after = cumprod(flat, axis=-1, exclusive=True, reverse=True)
+    others = reshape(multiply(before, after), shape=tuple(moved.shape), rank=len(flat.shape))
+    inverse = tuple(sorted(range(-rank, 0), key=lambda axis: order[axis]))
+    slope = transposed(others, inverse)
+    return multiply(expanded(g, x, axes, keepdims), conj(slope) if is_complex(slope) else slope)
+
+
+def transposed(x: Any, order: Axes) -> Any:
+    """`x` with its axes in the given order, or itself if that is the present one."""
+    from .shaping import transpose
+
+    return x if order == tuple(range(-len(order), 0)) else transpose(x, perm=order)
+
+
+reduce_prod = primitive(
+    "reduce_prod",
+    lambda xp, x, axes, keepdims: x.prod(axis=axes, keepdims=keepdims, dtype=x.dtype if x.dtype.kind in "iu" else None),
+    _product_vjp,
+    batching="keep",
+)
+
+
+def _logsumexp(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+    if not count(x.shape, axes):
+        return _of_nothing(xp, x, axes, keepdims, -float("inf"))
+    peak = xp.max(x, axis=axes, keepdims=True)
+    peak = xp.where(xp.isfinite(peak), peak, 0)
+    total = xp.log(xp.exp(x - peak).sum(axis=axes, keepdims=True)) + peak
+    return total if keepdims else total.reshape([n for i, n in enumerate(total.shape, -total.ndim) if i not in axes])
+
+
+def _logsumexp_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+    """Softmax; all zeros where every element is minus infinity."""
+    kept = expanded(y, x, axes, keepdims)
+    weights = exp(subtract(x, select(equal(kept, -float("inf")), zeros_like(kept), kept)))
+    # They sum to one but for the rounding of y, which is large where y is: 3e-5 for y = 1000 in float32.
+    share = divide_no_nan(weights, reduce_sum(weights, axes=axes, keepdims=True))
+    return multiply(expanded(g, x, axes, keepdims), share)
+
+
+reduce_logsumexp = primitive("reduce_logsumexp", _logsumexp, _logsumexp_vjp, singular=True, batching="keep")
+
+
+def _euclidean_norm(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+    return xp.sqrt((x * x.conj()).real.sum(axis=axes, keepdims=keepdims))
+
+
+reduce_euclidean_norm = primitive(
+    "reduce_euclidean_norm",
+    _euclidean_norm,
+    # x / |x|, and the subgradient 0 at the origin.
+    lambda g, y, x, axes, keepdims: multiply(
+        x, _as(x, divide_no_nan(expanded(g, x, axes, keepdims), expanded(y, x, axes, keepdims)))
+    ),
+    batching="keep",
+)
+
+
+def _as(like: Any, value: Any) -> Any:
+    """A real value in the dtype of `like`, which may be complex."""
+    return cast(value, dtype=like.dtype.name) if is_complex(like) else identity(value)
+
+
+reduce_any = elementwise("reduce_any", lambda xp, x, axes, keepdims: x.any(axis=axes, keepdims=keepdims), None)
+reduce_all = elementwise("reduce_all", lambda xp, x, axes, keepdims: x.all(axis=axes, keepdims=keepdims), None)
+argmax = elementwise("argmax", lambda xp, x, axis, dtype: x.argmax(axis=axis).astype(dtype), None)
+argmin = elementwise("argmin", lambda xp, x, axis, dtype: x.argmin(axis=axis).astype(dtype), None)
+
+# Running sums and products --------------------------------------------------------------------------------------------
+
+
+def _running(name: str, start: int) -> Any:
+    """A cumulative kernel with TensorFlow's options: `exclusive` leaves the element out, `reverse` runs backward."""
+
+    def kernel(xp: Any, x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+        if reverse:
+            x = xp.flip(x, axis)
+        y = getattr(xp, name)(x, axis=axis, dtype=x.dtype)
+        if exclusive:
+            first = xp.full((*x.shape[:axis], min(x.shape[axis], 1), *x.shape[x.ndim + axis + 1 :]), start, dtype=x.dtype)
+            keep = (Ellipsis, slice(None, -1), *(slice(None),) * (-1 - axis))
+            y = xp.concatenate([first, y[keep]], axis=axis)
+        return xp.flip(y, axis) if reverse else y
+
+    return kernel
+
+
+cumsum: Primitive = linear(
+    "cumsum",
+    _running("cumsum", 0),
+    lambda g, x, axis, exclusive, reverse: cumsum(g, axis=axis, exclusive=exclusive, reverse=not reverse),
+)
+
+
+def _cumprod_vjp(g: Any, y: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """Sum over k of g_k times the product without x_i: an n x n table, so that zeros need no division."""
+    n, rank = x.shape[axis], len(x.shape)
+    table_shape = (*x.shape[: rank + axis], n, n, *x.shape[rank + axis + 1 :])
+    row = broadcast_to(expanded(x, _Shaped(table_shape), (axis - 1,), False), shape=table_shape, rank=rank + 1)
+    here = _identity_table(x, n, -axis - 1)
+    without = select(equal(here, 1), ones_like(row), row)
+    products = cumprod(without, axis=axis, exclusive=exclusive, reverse=reverse)
+    if is_complex(products):
+        products = conj(products)
+    reach = cumsum(broadcast_to(here, shape=table_shape, rank=len(here.shape)), axis=axis, exclusive=exclusive, reverse=reverse)
+    weights = multiply(expanded(g, _Shaped(table_shape), (axis - 1,), False), reach)
+    return reduce_sum(multiply(weights, products), axes=(axis,), keepdims=False)
+
+
+class _Shaped:
+    """Only a shape, for the functions above that ask for nothing else."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+
+def _identity_table(x: Any, n: int, trailing: int) -> Any:
+    """The n x n identity with `trailing` axes of size 1 behind it, of the kind and dtype of `x`."""
+    return identity_like(x, n=n, trailing=trailing)
+
+
+def _identity_kernel(xp: Any, x: Array, n: int, trailing: int) -> Array:
+    return xp.eye(n, dtype=x.dtype).reshape((n, n) + (1,) * trailing)
+
+
+identity_like = elementwise("identity_like", _identity_kernel, None, batching="constant")
+cumprod = primitive("cumprod", _running("cumprod", 1), _cumprod_vjp, batching="keep")
+
+
+def _argsort(xp: Any, x: Array, axis: int, descending: bool) -> Array:
+    if descending:  # stable: equal elements keep their order, as in TensorFlow
+        backward = xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, **_stable(xp)), axis)
+        return (x.shape[axis] - 1 - backward).astype("int32")
+    return xp.argsort(x, axis=axis, **_stable(xp)).astype("int32")
+
+
+def _stable(xp: Any) -> dict[str, str]:
+    """NumPy has to be asked for a stable sort; CuPy's always is."""
+    return {"kind": "stable"}
+
+
+argsort = elementwise("argsort", _argsort, None)
+
+
+def _searchsorted(xp: Any, sequence: Array, values: Array, side: Any) -> Array:
+    """Row by row on the host, since neither library takes more than one sorted sequence at once."""
+    rows = to_numpy(sequence).reshape(-1, sequence.shape[-1])
+    queries = to_numpy(values).reshape(len(rows), -1)
+    found = [np.searchsorted(row, query, side=side) for row, query in zip(rows, queries, strict=True)]
+    return xp.asarray(np.stack(found).reshape(values.shape))
+
+
+searchsorted = elementwise("searchsorted", _searchsorted, None, None, batching="fill")
+
+
+def variance(x: Any, axes: Axes, keepdims: bool) -> Any:
+    """Mean squared distance from the mean, a real number also for complex `x`."""
+    distance = centred(x, axes)
+    squares = real(multiply(distance, conj(distance))) if is_complex(x) else square(distance)
+    return reduce_mean(squares, axes=axes, keepdims=keepdims)
+
+
+def centred(x: Any, axes: Axes) -> Any:
+    """The distance from the mean, without loss of accuracy where the mean is large.
+
+    The mean of numbers near 1e6 is rounded to 0.06 in float32. What is left of it afterwards is subtracted once more;
+    it is zero but for rounding, so its derivative is that of zero.
+    """
+    distance = subtract(x, reduce_mean(x, axes=axes, keepdims=True))
+    return subtract(distance, stop_gradient(reduce_mean(distance, axes=axes, keepdims=True)))
+
+
+def total(values: list[Any]) -> Any:
+    """The sum of several values of one shape."""
+    result = values[0]
+    for value in values[1:]:
+        result = add(result, value)
+    return result

@@ -1,0 +1,115 @@
+"""Operations that move elements without computing: reshape, transpose, concatenate, pad, tile and their like.
+
+Key idea: all are linear, and the transpose of each is another of them. Shapes and permutations describe the trailing
+axes; `rank` says how many of the input's axes are meant, so that further leading axes pass through. Next:
+`indexing.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dispatch import Primitive
+from ..core.families import linear, unbroadcast
+from ..core.registry import operations
+from ..types import Array
+
+Sizes = tuple[int, ...]
+
+
+def _lead(x: Array, rank: int) -> Sizes:
+    """The leading axes, those in front of the last `rank` ones."""
+    return tuple(x.shape[: x.ndim - rank])
+
+
+reshape: Primitive = linear(
+    "reshape",
+    lambda xp, x, shape, rank: x.reshape(_lead(x, rank) + shape),
+    lambda g, x, shape, rank: reshape(g, shape=tuple(x.shape), rank=len(shape)),
+)
+
+
+def _transpose(xp: Any, x: Array, perm: Sizes) -> Array:
+    if perm == (-1, -2):
+        return x.swapaxes(-1, -2)
+    lead = x.ndim - len(perm)
+    return x.transpose(tuple(range(lead)) + tuple(x.ndim + axis for axis in perm))
+
+
+def _inverse(perm: Sizes) -> Sizes:
+    """The permutation that undoes `perm`; both hold negative axes."""
+    return tuple(sorted(range(-len(perm), 0), key=lambda axis: perm[axis]))
+
+
+transpose: Primitive = linear("transpose", _transpose, lambda g, x, perm: transpose(g, perm=_inverse(perm)))
+
+
+def _broadcast_to(xp: Any, x: Array, shape: Sizes, rank: int) -> Array:
+    lead = _lead(x, rank)
+    if lead and rank < len(shape):
+        x = x.reshape(lead + (1,) * (len(shape) - rank) + tuple(x.shape[x.ndim - rank :]))
+    return xp.broadcast_to(x, lead + shape)
+
+
+broadcast_to = linear("broadcast_to", _broadcast_to, lambda g, x, shape, rank: unbroadcast(g, x))
+
+
+def _part(g: Any, axis: int, start: int, stop: int) -> Any:
+    """The elements from `start` to `stop` along a negative axis."""
+    key = (Ellipsis, slice(start, stop), *(slice(None),) * (-1 - axis))
+    return operations.strided_slice(g, key=key, shape=tuple(g.shape))
+
+
+def _concat_transpose(g: Any, *xs: Any, axis: int) -> list[Any]:
+    parts, start = [], 0
+    for x in xs:
+        stop = start + x.shape[axis]
+        parts.append(_part(g, axis, start, stop))
+        start = stop
+    return parts
+
+
+def _stack_transpose(g: Any, *xs: Any, axis: int) -> list[Any]:
+    behind = (slice(None),) * (-1 - axis)
+    return [operations.strided_slice(g, key=(Ellipsis, i, *behind), shape=tuple(g.shape)) for i in range(len(xs))]
+
+
+concat = linear("concat", lambda xp, *xs, axis: xp.concatenate(xs, axis=axis), _concat_transpose, batching="fill")
+stack_along = linear("stack_along", lambda xp, *xs, axis: xp.stack(xs, axis=axis), _stack_transpose, batching="fill")
+
+
+def _pad(xp: Any, x: Array, paddings: tuple[Sizes, ...], value: Any) -> Array:
+    return xp.pad(x, ((0, 0),) * (x.ndim - len(paddings)) + paddings, constant_values=value)
+
+
+def _unpad(g: Any, x: Any, paddings: tuple[Sizes, ...], value: Any) -> Any:
+    key = tuple(slice(before, before + size) for (before, _), size in zip(paddings, x.shape, strict=True))
+    return operations.strided_slice(g, key=(Ellipsis, *key), shape=tuple(g.shape))
+
+
+pad: Primitive = linear("pad", _pad, _unpad, jvp=lambda tangents, y, inputs, params: pad(tangents[0], **{**params, "value": 0}))
+
+
+def _tile(xp: Any, x: Array, multiples: Sizes) -> Array:
+    return xp.tile(x, (1,) * (x.ndim - len(multiples)) + multiples)
+
+
+def _untile(g: Any, x: Any, multiples: Sizes) -> Any:
+    """Each repetition gets an axis of its own, over which the cotangents add up."""
+    split = tuple(part for repeats, size in zip(multiples, x.shape, strict=True) for part in (repeats, size))
+    folded = reshape(g, shape=split, rank=len(multiples))
+    axes = tuple(range(-len(split), 0, 2))
+    return operations.reduce_sum(folded, axes=axes, keepdims=False)
+
+
+tile = linear("tile", _tile, _untile)
+roll: Primitive = linear(
+    "roll",
+    lambda xp, x, shift, axis: xp.roll(x, shift, axis=axis),
+    lambda g, x, shift, axis: roll(g, shift=tuple(-step for step in shift), axis=axis),
+)
+
+
+def swap_last(x: Any) -> Any:
+    """The transpose of a matrix, or of each in a stack."""
+    return transpose(x, perm=(-1, -2))

@@ -1,0 +1,136 @@
+"""Exponentials, logarithms, roots, trigonometric and hyperbolic functions, and the error function.
+
+Key idea: where a slope is infinite, a cotangent of zero stays zero (`guarded`), so that a branch that `select` did not
+take never turns into NaN. Next: `reductions.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..arrays import special
+from ..core.dispatch import Primitive
+from ..core.families import elementwise
+from ..types import Array
+from .arithmetic import (
+    add,
+    divide,
+    divide_no_nan,
+    less,
+    multiply,
+    negative,
+    not_equal,
+    ones_like,
+    reciprocal,
+    select,
+    square,
+    subtract,
+    zeros_like,
+)
+
+_TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
+
+exp = elementwise("exp", "exp", lambda x, y: y, singular=True)
+expm1 = elementwise("expm1", "expm1", lambda x, y: add(y, 1.0), singular=True)
+log = elementwise("log", "log", lambda x, y: reciprocal(x), singular=True, guarded=True)
+log1p = elementwise("log1p", "log1p", lambda x, y: reciprocal(add(x, 1.0)), singular=True, guarded=True)
+sqrt = elementwise("sqrt", "sqrt", lambda x, y: divide(0.5, y), singular=True, guarded=True)
+rsqrt = elementwise(
+    "rsqrt",
+    lambda xp, x: 1 / xp.sqrt(x),
+    lambda x, y: multiply(multiply(y, -0.5), reciprocal(x)),
+    singular=True,
+    guarded=True,
+)
+
+sin = elementwise("sin", "sin", lambda x, y: cos(x), singular=True)
+cos: Primitive = elementwise("cos", "cos", lambda x, y: negative(sin(x)), singular=True)
+tan = elementwise("tan", "tan", lambda x, y: add(square(y), 1.0), singular=True)
+asin = elementwise("asin", "arcsin", lambda x, y: rsqrt(subtract(1.0, square(x))), singular=True, guarded=True)
+acos = elementwise("acos", "arccos", lambda x, y: negative(rsqrt(subtract(1.0, square(x)))), singular=True, guarded=True)
+atan = elementwise("atan", "arctan", lambda x, y: reciprocal(add(square(x), 1.0)))
+atan2 = elementwise(
+    "atan2",
+    "arctan2",
+    lambda a, b, y: divide_no_nan(b, add(square(a), square(b))),
+    lambda a, b, y: negative(divide_no_nan(a, add(square(a), square(b)))),
+)
+
+sinh = elementwise("sinh", "sinh", lambda x, y: cosh(x), singular=True)
+cosh: Primitive = elementwise("cosh", "cosh", lambda x, y: sinh(x), singular=True)
+tanh = elementwise("tanh", "tanh", lambda x, y: subtract(1.0, square(y)))
+asinh = elementwise("asinh", "arcsinh", lambda x, y: rsqrt(add(square(x), 1.0)))
+acosh = elementwise("acosh", "arccosh", lambda x, y: rsqrt(subtract(square(x), 1.0)), singular=True, guarded=True)
+atanh = elementwise("atanh", "arctanh", lambda x, y: reciprocal(subtract(1.0, square(x))), singular=True, guarded=True)
+
+
+def _sigmoid(xp: Any, x: Array) -> Array:
+    # exp(-|x|) never overflows, and small results keep their relative accuracy.
+    decay = xp.exp(-xp.abs(x))
+    return xp.where(x >= 0, 1, decay) / (1 + decay)
+
+
+sigmoid = elementwise("sigmoid", _sigmoid, lambda x, y: multiply(y, subtract(1.0, y)))
+
+
+def _softplus(xp: Any, x: Array) -> Array:
+    return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
+
+
+softplus = elementwise("softplus", _softplus, lambda x, y: sigmoid(x))
+erf = elementwise("erf", special.erf, lambda x, y: multiply(exp(negative(square(x))), _TWO_OVER_ROOT_PI))
+erfc = elementwise("erfc", special.erfc, lambda x, y: multiply(exp(negative(square(x))), -_TWO_OVER_ROOT_PI))
+
+
+def _where_nonzero(function: Any) -> Any:
+    """`function(xp, a, b)`, but 0 wherever `a` is 0, whatever `b` is."""
+
+    def kernel(xp: Any, a: Array, b: Array) -> Array:
+        value = function(xp, a, b)
+        return xp.where(xp.equal(a, 0), xp.zeros_like(value), value)
+
+    return kernel
+
+
+def _masked(a: Any, value: Any) -> Any:
+    """`value`, but 0 where `a` is 0."""
+    return select(not_equal(a, 0), value, zeros_like(value)) if hasattr(a, "dtype") else value if a else zeros_like(value)
+
+
+xlogy = elementwise(
+    "xlogy",
+    _where_nonzero(lambda xp, a, b: a * xp.log(b)),
+    lambda a, b, y: _masked(a, log(b)),
+    lambda a, b, y: _masked(a, divide(a, b)),
+    singular=True,
+    guarded=True,
+)
+xlog1py = elementwise(
+    "xlog1py",
+    _where_nonzero(lambda xp, a, b: a * xp.log1p(b)),
+    lambda a, b, y: _masked(a, log1p(b)),
+    lambda a, b, y: _masked(a, divide(a, add(b, 1.0))),
+    singular=True,
+    guarded=True,
+)
+xdivy = elementwise(
+    "xdivy",
+    _where_nonzero(lambda xp, a, b: a / b),
+    lambda a, b, y: _masked(a, reciprocal(b)),
+    lambda a, b, y: negative(_masked(a, divide(y, b))),
+    singular=True,
+    guarded=True,
+)
+
+
+def _elu(xp: Any, x: Array, alpha: float) -> Array:
+    return xp.where(x > 0, x, alpha * xp.expm1(xp.minimum(x, 0)))
+
+
+elu = elementwise(
+    "elu",
+    _elu,
+    # The slope at 0 is 1 for every alpha, as in TensorFlow.
+    lambda x, y, alpha: select(less(x, 0), add(y, alpha), ones_like(x)),
+)

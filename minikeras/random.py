@@ -1,0 +1,15 @@
+"""`tf.random`: random tensors and generators. Names only; definitions are in `functions/random.py`."""
+
+from .functions.random import (
+    Generator,
+    categorical,
+    normal,
+    set_seed,
+    shuffle,
+    stateless_normal,
+    stateless_uniform,
+    truncated_normal,
+    uniform,
+)
+
+__all__ = [name for name in dir() if not name.startswith("_")]

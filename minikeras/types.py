@@ -1,0 +1,233 @@
+"""Dtypes by name, shapes that compare like tuples, and the type aliases used in annotations.
+
+Key idea: both are thin. A `DType` is a name over a NumPy dtype, a `TensorShape` is a tuple with TensorFlow's methods.
+Next: `core/tensor.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = Any
+"""An array of any backend: `numpy.ndarray` or a NumPy scalar, `cupy.ndarray`, or a test's strict array."""
+
+TensorLike: TypeAlias = Any
+"""What public operations accept: Tensor, Variable, array, Python number, or nested lists of these."""
+
+
+class DType:
+    """An element type, such as `tf.float32`.
+
+    Equal to its name, to the NumPy dtype and to the NumPy scalar type.
+
+    >>> import minikeras as tf
+    >>> tf.float32 == "float32" == tf.float32.name, tf.float32.is_floating
+    (True, True)
+    """
+
+    __slots__ = ("_numpy", "kind", "name")
+
+    def __init__(self, name: str, numpy_dtype: Any) -> None:
+        self.name = name
+        self._numpy = np.dtype(numpy_dtype)
+        self.kind = "f" if name == "bfloat16" else self._numpy.kind
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """The NumPy scalar type, for example `numpy.float32`."""
+        return self._numpy.type
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype."""
+        return self._numpy
+
+    @property
+    def is_floating(self) -> bool:
+        """True for float16, bfloat16, float32 and float64."""
+        return self.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """True for complex64 and complex128."""
+        return self.kind == "c"
+
+    @property
+    def is_integer(self) -> bool:
+        """True for signed and unsigned integers, not for bool."""
+        return self.kind in "iu"
+
+    @property
+    def is_bool(self) -> bool:
+        """True for bool."""
+        return self.kind == "b"
+
+    @property
+    def is_differentiable(self) -> bool:
+        """True for floating and complex types: the only ones that carry gradients."""
+        return self.kind in "fc"
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return self._numpy.itemsize
+
+    @property
+    def min(self) -> Any:
+        """Smallest finite value."""
+        return (np.finfo(self._numpy) if self.is_floating else np.iinfo(self._numpy)).min
+
+    @property
+    def max(self) -> Any:
+        """Largest finite value."""
+        return (np.finfo(self._numpy) if self.is_floating else np.iinfo(self._numpy)).max
+
+    def __eq__(self, other: object) -> bool:
+        if other is self:
+            return True
+        if isinstance(other, DType):
+            return self.name == other.name
+        try:
+            return as_dtype(other).name == self.name
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: '{self.name}'>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+_NAMES = (
+    *("float16", "float32", "float64", "complex64", "complex128", "bool"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+)
+_BY_NAME: dict[str, DType] = {name: DType(name, name) for name in _NAMES}
+_BY_NAME["string"] = DType("string", object)
+_BY_NUMPY: dict[Any, DType] = {dtype.numpy: dtype for dtype in _BY_NAME.values()}
+_BY_PYTHON = {float: _BY_NAME["float32"], int: _BY_NAME["int32"], bool: _BY_NAME["bool"], str: _BY_NAME["string"]}
+
+float16, float32, float64 = _BY_NAME["float16"], _BY_NAME["float32"], _BY_NAME["float64"]
+int8, int16, int32, int64 = (_BY_NAME[f"int{bits}"] for bits in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (_BY_NAME[f"uint{bits}"] for bits in (8, 16, 32, 64))
+complex64, complex128, boolean, string = (_BY_NAME[name] for name in ("complex64", "complex128", "bool", "string"))
+
+
+def _bfloat16() -> DType:
+    """The sixteen-bit brain float, which NumPy learns from the package `ml_dtypes`."""
+    from .errors import MissingExtraError
+
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise MissingExtraError("bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from error
+    dtype = _BY_NAME.setdefault("bfloat16", DType("bfloat16", ml_dtypes.bfloat16))
+    return _BY_NUMPY.setdefault(dtype.numpy, dtype)
+
+
+def as_dtype(value: Any) -> DType:
+    """The `DType` that a DType, a name, a NumPy dtype, a scalar type or a Python type stands for.
+
+    Raises:
+        TypeError: if it names no dtype of this package.
+
+    >>> as_dtype("float32"), as_dtype(int), as_dtype("f8")
+    (tf.float32, tf.int32, tf.float64)
+    """
+    if isinstance(value, np.dtype) and value in _BY_NUMPY:
+        return _BY_NUMPY[value]
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in _BY_NAME:
+        return _BY_NAME[value]
+    if isinstance(value, str) and value == "bfloat16":
+        return _bfloat16()
+    if isinstance(value, type) and value in _BY_PYTHON:
+        return _BY_PYTHON[value]
+    if value is None:
+        raise TypeError("None is no dtype; write for example 'float32'.")
+    found = _BY_NUMPY.get(np.dtype(value))
+    if found is None:
+        if np.dtype(value).kind in "USO":
+            return string
+        if np.dtype(value).name == "bfloat16":
+            return _bfloat16()
+        raise TypeError(f"{value!r} is no dtype of minikeras; there are {', '.join(_BY_NAME)}.")
+    return found
+
+
+class TensorShape(tuple[int, ...]):
+    """The shape of a Tensor: a tuple of ints that also equals lists.
+
+    >>> import minikeras as tf
+    >>> shape = tf.zeros([3, 2]).shape
+    >>> shape == (3, 2), shape == [3, 2], shape.rank, shape.num_elements(), shape.as_list()
+    (True, True, 2, 6, [3, 2])
+    """
+
+    __slots__ = ()
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return len(self)
+
+    ndims = rank
+
+    @property
+    def dims(self) -> list[int]:
+        """The sizes as a list."""
+        return list(self)
+
+    def as_list(self) -> list[int]:
+        """The sizes as a list."""
+        return list(self)
+
+    def num_elements(self) -> int:
+        """Product of the sizes; 1 for a scalar."""
+        count = 1
+        for size in self:
+            count *= size
+        return count
+
+    def concatenate(self, other: Iterable[int]) -> TensorShape:
+        """This shape followed by another."""
+        return TensorShape((*self, *other))
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape((*other, *self))
+
+    def is_fully_defined(self) -> bool:
+        """True: eager shapes are always known."""
+        return True
+
+    def __getitem__(self, key: Any) -> Any:
+        item = tuple.__getitem__(self, key)
+        return TensorShape(item) if isinstance(key, slice) else item
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __str__(self) -> str:
+        return tuple.__repr__(self)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({list(self)})"

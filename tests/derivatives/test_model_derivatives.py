@@ -1,0 +1,279 @@
+"""Derivatives of a model's loss in one call: rules (a) to (h) of section 18.3."""
+
+import numpy as np
+import pytest
+from derivatives.problems import Network, looped_hessian, looped_jacobian, raveled
+
+import minikeras as tf
+
+ad = tf.autodiff
+CLOSE = dict(rtol=1e-10, atol=1e-13)
+
+
+@pytest.fixture
+def network():
+    return Network()
+
+
+def every_matrix(net, chunk_size=None):
+    """All that have the form (P, P), by name."""
+    variables = net.trainable_variables
+    return {
+        "hessian": ad.hessian(net.loss, variables, chunk_size=chunk_size),
+        "gauss_newton": ad.gauss_newton(net.outputs, net.loss_of, variables, chunk_size=chunk_size),
+        "fisher": ad.fisher(net.log_likelihood, variables, chunk_size=chunk_size),
+    }
+
+
+def every_result(net):
+    """All results as one flat list of Tensors."""
+    variables, count = net.trainable_variables, 26
+    found = [*every_matrix(net).values(), ad.jacobian(net.outputs, variables)]
+    found += [block for row in ad.hessian(net.loss, variables, flat=False) for block in row]
+    found.append(ad.hvp(net.loss, variables, tf.ones(count, net.x.dtype)))
+    found += ad.hvp(net.loss, variables, [tf.ones_like(v) for v in variables])
+    found += [ad.hessian_diag(net.loss, variables), ad.hessian_trace(net.loss, variables)]
+    found += [*ad.hessian_diag(net.loss, variables, samples=3, seed=1), *ad.hessian_trace(net.loss, variables, samples=3)]
+    return found + ad.per_example_gradients(lambda x: tf.reduce_sum(net.outputs(x[None])), variables, net.x)
+
+
+def test_the_jacobian_is_that_of_a_loop(network):
+    whole = ad.jacobian(network.outputs, network)
+    assert whole.shape == (5, 2, 26)
+    np.testing.assert_allclose(
+        whole.numpy().reshape(10, 26), looped_jacobian(network.outputs, network.trainable_variables), **CLOSE
+    )
+
+
+def test_the_hessian_is_that_of_nested_tapes(network):
+    """(a)."""
+    expected = looped_hessian(network.loss, network.trainable_variables)
+    np.testing.assert_allclose(ad.hessian(network.loss, network).numpy(), expected, **CLOSE)
+
+
+def test_the_blocks_of_the_hessian_are_its_parts(network):
+    variables = network.trainable_variables
+    whole, blocks = ad.hessian(network.loss, variables).numpy(), ad.hessian(network.loss, variables, flat=False)
+    for first, row in zip(variables, blocks, strict=True):
+        for second, block in zip(variables, row, strict=True):
+            assert block.shape == (*first.shape, *second.shape)
+    sizes = [int(np.prod(v.shape)) for v in variables]
+    rows = [np.concatenate([b.numpy().reshape(n, -1) for b in row], 1) for n, row in zip(sizes, blocks, strict=True)]
+    np.testing.assert_array_equal(np.concatenate(rows), whole)
+
+
+@pytest.mark.parametrize("form", ["flat", "nested", "dict"])
+def test_hessian_vector_products_are_the_hessian_times_a_vector(network, form):
+    variables = network.trainable_variables
+    vector = np.random.default_rng(1).normal(size=26)
+    expected = looped_hessian(network.loss, variables) @ vector
+    parts = np.split(vector, np.cumsum([int(np.prod(v.shape)) for v in variables])[:-1])
+    shaped = [tf.constant(part.reshape(v.shape)) for part, v in zip(parts, variables, strict=True)]
+    if form == "flat":
+        product = ad.hvp(network.loss, network, tf.constant(vector)).numpy()
+    elif form == "nested":
+        product = raveled(ad.hvp(network.loss, variables, shaped))
+    else:
+        named = dict(zip("abcd", variables, strict=True))
+        found = ad.hvp(network.loss, named, dict(zip("abcd", shaped, strict=True)))
+        assert list(found) == list("abcd")
+        product = raveled(found.values())
+    np.testing.assert_allclose(product, expected, **CLOSE)
+
+
+def test_the_gauss_newton_matrix_is_its_formula(network):
+    """J^T H J, which has no negative eigenvalue since the loss is convex in the outputs."""
+    variables = network.trainable_variables
+    j = looped_jacobian(network.outputs, variables)
+    z = tf.Variable(network.outputs())
+    h = looped_hessian(lambda: network.loss_of(z), [z])
+    matrix = ad.gauss_newton(network.outputs, network.loss_of, variables).numpy()
+    np.testing.assert_allclose(matrix, j.T @ h @ j, **CLOSE)
+    assert np.linalg.eigvalsh(matrix).min() > -1e-12
+
+
+def test_the_gauss_newton_matrix_of_a_linear_model_is_the_hessian():
+    w, x = tf.Variable([[0.3], [-0.2]], dtype="float64"), tf.constant([[1.0, 2.0], [3.0, -1.0]], dtype="float64")
+    half_square = lambda z: tf.reduce_sum(z**4)
+    matrix = ad.gauss_newton(lambda: x @ w, half_square, [w])
+    np.testing.assert_allclose(matrix.numpy(), ad.hessian(lambda: half_square(x @ w), [w]).numpy(), rtol=1e-12)
+
+
+def test_the_fisher_matrix_is_the_mean_of_outer_products(network):
+    rows = looped_jacobian(network.log_likelihood, network.trainable_variables)
+    np.testing.assert_allclose(ad.fisher(network.log_likelihood, network).numpy(), rows.T @ rows / 5, **CLOSE)
+
+
+def test_diagonal_and_trace_are_those_of_the_hessian(network):
+    whole = looped_hessian(network.loss, network.trainable_variables)
+    np.testing.assert_allclose(ad.hessian_diag(network.loss, network).numpy(), np.diag(whole), **CLOSE)
+    np.testing.assert_allclose(ad.hessian_trace(network.loss, network).numpy(), np.trace(whole), **CLOSE)
+
+
+def test_estimates_agree_within_their_standard_error(network):
+    whole = looped_hessian(network.loss, network.trainable_variables)
+    trace = ad.hessian_trace(network.loss, network, samples=200, seed=3)
+    assert 0 < trace.standard_error < 0.1 * abs(np.trace(whole)) + 0.05
+    assert abs(trace.value - np.trace(whole)) < 4 * trace.standard_error
+    diagonal = ad.hessian_diag(network.loss, network, samples=200, seed=3)
+    assert np.all(np.abs(diagonal.value.numpy() - np.diag(whole)) <= 5 * diagonal.standard_error.numpy() + 1e-12)
+
+
+def test_an_estimate_is_repeated_by_its_seed_and_needs_a_sample(network):
+    first, second = (ad.hessian_trace(network.loss, network, samples=2, seed=5).value for _ in range(2))
+    assert first.numpy() == second.numpy()
+    assert np.isnan(ad.hessian_trace(network.loss, network, samples=1, seed=5).standard_error.numpy())
+    with pytest.raises(ValueError, match="at least one"):
+        ad.hessian_trace(network.loss, network, samples=0)
+
+
+def test_a_diagonal_hessian_is_estimated_without_error():
+    """Each probe is +1 or -1, so v * (H v) is the diagonal itself."""
+    w = tf.Variable([1.0, 2.0, 3.0], dtype="float64")
+    value, error = ad.hessian_diag(lambda: tf.reduce_sum(w**3), [w], samples=4, seed=0)
+    np.testing.assert_allclose(value.numpy(), [6.0, 12.0, 18.0])
+    np.testing.assert_array_equal(error.numpy(), 0.0)
+
+
+def test_per_example_gradients_are_those_of_a_loop(network):
+    variables = network.trainable_variables
+    loss = lambda x, y: tf.nn.sparse_softmax_cross_entropy_with_logits(y, network.outputs(x[None])[0])
+    found = ad.per_example_gradients(loss, network, network.x, network.labels)
+    for i in range(5):
+        with tf.GradientTape() as tape:
+            value = loss(network.x[i], network.labels[i])
+        expected = tape.gradient(value, variables, unconnected_gradients="zero")
+        np.testing.assert_allclose(raveled([g[i] for g in found]), raveled(expected), **CLOSE)
+
+
+def test_matrices_are_symmetric_to_the_last_bit(network):
+    """(b)."""
+    for name, matrix in every_matrix(network).items():
+        np.testing.assert_array_equal(matrix.numpy(), matrix.numpy().T, err_msg=name)
+
+
+def test_unconnected_blocks_are_zeros(network):
+    """(c): the variable that nothing uses has rows and columns of zeros."""
+    for matrix in every_matrix(network).values():
+        assert not matrix.numpy()[16:18].any() and not matrix.numpy()[:, 16:18].any()
+    assert not ad.jacobian(network.outputs, network).numpy()[..., 16:18].any()
+    assert not ad.hvp(network.loss, network, tf.ones(26, "float64")).numpy()[16:18].any()
+
+
+def test_a_loss_that_is_linear_has_a_hessian_of_zeros():
+    w = tf.Variable([1.0, 2.0])
+    linear = lambda: tf.reduce_sum(3.0 * w)
+    np.testing.assert_array_equal(ad.hessian(linear, [w]).numpy(), np.zeros((2, 2)))
+    np.testing.assert_array_equal(ad.hvp(linear, [w], tf.ones(2)).numpy(), np.zeros(2))
+    np.testing.assert_array_equal(ad.hessian_trace(linear, [w], samples=2).value.numpy(), 0.0)
+
+
+@pytest.mark.parametrize("chunk_size", [1, 3, 26, 1000])
+def test_the_size_of_chunks_does_not_matter(network, chunk_size):
+    """(d)."""
+    whole = every_matrix(network)
+    for name, matrix in every_matrix(network, chunk_size).items():
+        np.testing.assert_allclose(matrix.numpy(), whole[name].numpy(), err_msg=name, **CLOSE)
+
+
+THIRD_ORDER = {
+    "hessian": lambda net: ad.hessian(net.loss, net),
+    "blocks": lambda net: ad.hessian(net.loss, net, flat=False)[0][3],
+    "hvp": lambda net: ad.hvp(net.loss, net, tf.ones(26, "float64")),
+    "gauss_newton": lambda net: ad.gauss_newton(net.outputs, net.loss_of, net),
+    "fisher": lambda net: ad.fisher(net.log_likelihood, net),
+    "diagonal": lambda net: ad.hessian_diag(net.loss, net),
+    "estimated trace": lambda net: ad.hessian_trace(net.loss, net, samples=2, seed=1).value,
+    "per example": lambda net: ad.per_example_gradients(lambda x: tf.reduce_sum(net.outputs(x[None]) ** 2), net, net.x)[0],
+}
+
+
+@pytest.mark.parametrize("name", THIRD_ORDER)
+def test_an_outer_tape_differentiates_once_more(network, name):
+    """(e), against central differences in a random direction."""
+    generator = np.random.default_rng(2)
+    with tf.GradientTape() as tape:
+        result = THIRD_ORDER[name](network)
+        weights = tf.constant(generator.normal(size=result.shape))
+        total = tf.reduce_sum(result * weights)
+    variables = [network.hidden, network.outer]
+    gradients = tape.gradient(total, variables)
+    directions = [generator.normal(size=v.shape) for v in variables]
+    starts, ends, step = [v.numpy() for v in variables], [], 1e-5
+    for sign in (1, -1):
+        for variable, start, direction in zip(variables, starts, directions, strict=True):
+            variable.assign(start + sign * step * direction)
+        ends.append(float(tf.reduce_sum(THIRD_ORDER[name](network) * weights)))
+    actual = sum(np.sum(g.numpy() * d) for g, d in zip(gradients, directions, strict=True))
+    np.testing.assert_allclose(actual, (ends[0] - ends[1]) / (2 * step), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_results_have_the_dtype_of_the_variables(dtype):
+    """(g)."""
+    for result in every_result(Network(dtype)):
+        assert result.dtype == dtype
+
+
+ONE_RUN = {
+    "jacobian": lambda net, out, loss: ad.jacobian(out, net),
+    "hessian": lambda net, out, loss: ad.hessian(loss, net, chunk_size=2),
+    "hvp": lambda net, out, loss: ad.hvp(loss, net, tf.ones(sum(int(np.prod(v.shape)) for v in net.trainable_variables))),
+    "gauss_newton": lambda net, out, loss: ad.gauss_newton(out, lambda z: tf.reduce_sum(z**2), net),
+    "fisher": lambda net, out, loss: ad.fisher(out, net),
+    "diagonal": lambda net, out, loss: ad.hessian_diag(loss, net),
+    "estimated diagonal": lambda net, out, loss: ad.hessian_diag(loss, net, samples=3, seed=0),
+    "estimated trace": lambda net, out, loss: ad.hessian_trace(loss, net, samples=3, seed=0),
+}
+
+
+@pytest.mark.parametrize("name", ONE_RUN)
+def test_the_loss_is_run_once(name):
+    """(f)."""
+    net = Network("float32")
+    ONE_RUN[name](net, net.outputs, net.loss)
+    assert net.runs == 1
+
+
+@pytest.mark.parametrize("name", ONE_RUN)
+def test_moving_statistics_move_once(name):
+    """(f): as after one call of the layer in training."""
+    layers, x = tf.keras.layers, tf.constant(np.random.default_rng(0).normal(size=(6, 3)).astype("float32"))
+
+    def state_after(use):
+        norm = layers.BatchNormalization()
+        model = tf.keras.Sequential([norm, layers.Dense(2, kernel_initializer="ones")])
+        model(x)
+        outputs = lambda: model(x, training=True)
+        use(model, outputs, lambda: tf.reduce_mean(outputs() ** 2))
+        return norm.moving_mean.numpy(), norm.moving_variance.numpy()
+
+    expected = state_after(lambda model, outputs, loss: loss())
+    for actual, wanted in zip(state_after(ONE_RUN[name]), expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
+
+
+@pytest.mark.parametrize("name", ["hessian", "gauss_newton", "estimated diagonal"])
+def test_the_random_mask_is_the_same_in_all_passes(name):
+    """(f): y = mask * w, so each result is made of the squares of one mask."""
+    w, dropout = tf.Variable(tf.ones(40)), tf.keras.layers.Dropout(0.5, seed=1)
+    outputs = lambda: dropout(w, training=True)
+    result = ONE_RUN[name]([w], outputs, lambda: tf.reduce_sum(outputs() ** 2))
+    diagonal = np.diag(result.numpy()) if name != "estimated diagonal" else result.value.numpy()
+    assert set(diagonal.tolist()) == {0.0, 8.0}
+
+
+def test_a_layer_with_state_refuses_a_stack_of_examples():
+    """(f): statistics of a batch have no meaning for one example of a stack, and no cell can hold all of them."""
+    norm = tf.keras.layers.BatchNormalization()
+    norm(tf.ones((2, 3)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="stands for 4 values"):
+        ad.per_example_gradients(lambda x: tf.reduce_sum(norm(x[None], training=True)), norm, tf.ones((4, 3)))
+
+
+def test_a_loss_that_is_no_scalar_is_refused():
+    w = tf.Variable([1.0, 2.0])
+    with pytest.raises(ValueError, match="must return a scalar"):
+        ad.hessian(lambda: w * w, [w])
+    with pytest.raises(ValueError, match="2 elements"):
+        ad.hvp(lambda: tf.reduce_sum(w * w), [w], tf.ones(3))

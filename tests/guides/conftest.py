@@ -1,0 +1,10 @@
+"""What every guide starts from: no warnings counted yet."""
+
+import pytest
+
+from minikeras.core import notices
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_counted_afresh():
+    notices._told.clear()

@@ -1,0 +1,399 @@
+"""Bad input gets one clear error: what was asked, what was found, what to do. Model and optimizer stay as they were."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.errors import DTypeError, InvalidArgumentError, NotFiniteError, ShapeError, TapeError
+
+Dense = tf.keras.layers.Dense
+X, Y = np.random.default_rng(0).normal(size=(8, 3)).astype("float32"), np.ones((8, 2), "float32")
+
+
+def made(units=2, loss="mse", **options):
+    model = tf.keras.Sequential([tf.keras.Input((3,)), Dense(units, name="head")], name="net")
+    model.compile(tf.keras.optimizers.Adam(0.1), loss, **options)
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+@pytest.fixture
+def unharmed():
+    """A model, trained for a step, that must be the same after the test."""
+    model = made()
+    model.train_on_batch(X, Y)
+    held = [*model.variables, *model.optimizer.variables]
+    before = [variable.numpy() for variable in held]
+    yield model
+    for variable, value in zip(held, before, strict=True):
+        assert np.array_equal(variable.numpy(), value), f"{variable.name} has changed"
+    assert np.isfinite(model.train_on_batch(X, Y))
+
+
+# Shapes ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"])
+def test_inputs_of_the_wrong_width_name_layer_weight_and_both_shapes(unharmed, call):
+    arguments = (np.ones((8, 5)),) if "predict" in call else (np.ones((8, 5)), Y)
+    options = {} if "batch" in call else {"verbose": 0}
+    message = r"'head' \(net/head\) was built for 3 features \(weight 'net/head/kernel' has shape \(3, 2\)\); .* found \(8, 5\)"
+    with pytest.raises(ShapeError, match=message):
+        getattr(unharmed, call)(*arguments, **options)
+
+
+def test_a_single_row_is_told_to_need_the_batch_axis(unharmed):
+    with pytest.raises(ShapeError, match=r"found \(3,\). A single row needs the batch axis: shape \(1, 3\)"):
+        unharmed(np.ones(3))
+    with pytest.raises(ShapeError, match=r"needs inputs with at least two axes \(batch, features\), found shape \(3,\)"):
+        Dense(2)(np.ones(3))
+    with pytest.raises(ShapeError, match="needs a batch axis, found a scalar"):
+        tf.keras.layers.Flatten()(1.0)
+
+
+def test_normalization_of_another_width_names_the_weight():
+    layer = tf.keras.layers.BatchNormalization(name="bn")
+    layer(np.ones((2, 3)), training=True)
+    before = layer.get_weights()
+    with pytest.raises(
+        ShapeError, match=r"'bn' \(bn\) was built for 3 features along axis -1 .* found inputs of shape \(2, 4\)"
+    ):
+        layer(np.ones((2, 4)), training=True)
+    assert all(np.array_equal(a, b) for a, b in zip(before, layer.get_weights(), strict=True))
+    with pytest.raises(ShapeError, match="axis 3 of input shape"):
+        tf.keras.layers.BatchNormalization(axis=3)(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("shape", [(8, 1), (8,), (8, 3), (1, 2), (2,), (8, 2, 1, 1)])
+def test_labels_that_would_broadcast_are_refused(unharmed, shape):
+    with pytest.raises(
+        ShapeError, match=r"mean_squared_error: y_true has shape .* and y_pred \(8, 2\); they must be equal|same number"
+    ):
+        unharmed.fit(X, np.ones(shape), verbose=0)
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae", "binary_crossentropy"])
+@pytest.mark.parametrize("shapes", [((4,), (4, 4)), ((4, 1), (4, 2)), ((1, 4), (4, 4)), ((4,), (1,)), ((), (4,))])
+def test_losses_broadcast_nothing(loss, shapes):
+    y_true, y_pred = np.full(shapes[0], 0.5), np.full(shapes[1], 0.5)
+    for name in (loss, "binary_accuracy"):
+        function = tf.keras.losses.get(loss) if name == loss else tf.keras.metrics.get(name)
+        with pytest.raises(ShapeError, match="Nothing is broadcast here: check the number of units"):
+            function(y_true, y_pred)
+
+
+@pytest.mark.parametrize("shapes", [((4,), (4, 1)), ((4, 1), (4,)), ((4, 1), (4, 1))])
+def test_a_column_and_a_row_of_labels_are_the_same(shapes):
+    y_true, y_pred = np.arange(4.0).reshape(shapes[0]), np.zeros(4).reshape(shapes[1])
+    assert float(tf.keras.losses.MeanSquaredError()(y_true, y_pred)) == 3.5
+
+
+def test_one_column_is_no_categorical_prediction():
+    model = made(units=1, loss="categorical_crossentropy")
+    before = model.get_weights()
+    with pytest.raises(
+        ShapeError, match=r"y_pred has shape \(8, 1\), a single class, so the loss is 0 .* Use binary_crossentropy"
+    ):
+        model.fit(X, np.ones((8, 1)), verbose=0)
+    assert all(np.array_equal(a, b) for a, b in zip(before, model.get_weights(), strict=True))
+
+
+def test_one_hot_labels_for_a_sparse_loss_and_the_reverse():
+    probabilities = np.full((4, 3), 1 / 3)
+    with pytest.raises(
+        ShapeError, match=r"y_true has shape \(4, 3\), expected one integer .* For one-hot labels use categorical"
+    ):
+        tf.keras.losses.SparseCategoricalCrossentropy()(np.eye(4, 3), probabilities)
+    with pytest.raises(
+        ShapeError, match=r"categorical_crossentropy: y_true has shape \(4,\) and y_pred \(4, 3\).*one-hot encode"
+    ):
+        tf.keras.losses.CategoricalCrossentropy()(np.zeros(4), probabilities)
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_a_label_out_of_range_is_named(label, from_logits):
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits)
+    with pytest.raises(InvalidArgumentError, match=rf"label value of {label} which is outside the valid range of \[0, 3\)"):
+        loss(np.array([0, label]), np.full((2, 3), 1 / 3))
+
+
+def test_probabilities_are_no_integer_labels_but_whole_floats_are():
+    loss, p = tf.keras.losses.SparseCategoricalCrossentropy(), np.full((2, 3), 1 / 3)
+    with pytest.raises(InvalidArgumentError, match="must hold integer labels, found float64 values such as .*0.25"):
+        loss(np.array([0.25, 1.0]), p)
+    assert float(loss(np.array([0.0, 1.0]), p)) == float(loss(np.array([0, 1]), p))
+
+
+@pytest.mark.parametrize("shape", [(3,), (1,), (1, 1), (8, 3), (2, 8)])
+def test_weights_that_do_not_fit_the_rows_are_refused(shape):
+    values = (np.ones((8, 2)), np.zeros((8, 2)))
+    for use in (tf.keras.losses.MeanSquaredError(), tf.keras.metrics.MeanSquaredError()):
+        with pytest.raises(ShapeError, match=r"sample_weight has shape .* Give one weight for each row, shape \(8,\)"):
+            use(*values, sample_weight=np.ones(shape))
+
+
+def test_a_loss_without_reduction_cannot_train(unharmed):
+    model = made(loss=tf.keras.losses.MeanSquaredError(reduction="none"))
+    with pytest.raises(ShapeError, match=r"The loss of a batch has shape \(8,\), a scalar is needed to train"):
+        model.fit(X, Y, verbose=0)
+
+
+# Dtypes ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.array(["a"] * 8), np.array([object()] * 8), np.array([[1j]] * 8), [["x", "y"]] * 8])
+def test_data_that_are_no_numbers_are_refused(unharmed, bad):
+    with pytest.raises(DTypeError, match="numbers are needed. Encode them first"):
+        unharmed.fit(bad, Y, verbose=0)
+    with pytest.raises(DTypeError, match="numbers are needed. Encode them first"):
+        unharmed.fit(X, bad, verbose=0)
+
+
+def test_text_is_no_input_of_a_layer():
+    with pytest.raises((DTypeError, ValueError), match="string|str"):
+        Dense(2, name="d")(np.array([["a", "b"]]))
+
+
+def test_ragged_rows_are_refused(unharmed):
+    with pytest.raises(ValueError, match="inhomogeneous|non-rectangular|same number"):
+        unharmed.fit([[1.0, 2.0, 3.0], [1.0]], Y[:2], verbose=0)
+
+
+def test_mixed_dtypes_in_a_step_of_one_s_own_are_named():
+    layer = Dense(2)
+    y = layer(X)
+    with pytest.raises(DTypeError, match=r"float32 tensor but is a float64 tensor.*tf.cast\(x, 'float32'\)"):
+        _ = y - tf.constant(Y, "float64")
+
+
+# Rows ------------------------------------------------------------------------------------------------------------------
+
+
+def test_different_numbers_of_rows_are_named(unharmed):
+    for options in ({"y": Y[:5]}, {"y": Y, "sample_weight": np.ones(5)}):
+        with pytest.raises(ShapeError, match=r"fit: make sure all arrays contain the same number of samples; found .*\(5,"):
+            unharmed.fit(X, **options, verbose=0)
+
+
+@pytest.mark.parametrize("call", ["fit", "evaluate", "train_on_batch", "test_on_batch"])
+def test_data_without_rows_are_refused(unharmed, call):
+    options = {} if "batch" in call else {"verbose": 0}
+    with pytest.raises(ShapeError, match=r"the data has no rows \(shapes \[\(0, 3\), \(0, 2\)\]\). Check how it was loaded"):
+        getattr(unharmed, call)(X[:0], Y[:0], **options)
+    with pytest.raises(ShapeError, match="predict: the data has no rows"):
+        unharmed.predict(X[:0], verbose=0)
+
+
+def test_an_empty_batch_is_named_and_what_came_before_it_stays():
+    model, expected = made(), made()
+    expected.set_weights(model.get_weights())
+    with pytest.raises(
+        ShapeError, match=r"fit: batch 1 has no rows \(shapes \[\(0, 3\), \(0, 2\)\]\). Leave empty batches out"
+    ):
+        model.fit(iter([(X, Y), (X[:0], Y[:0])]), verbose=0)
+    expected.train_on_batch(X, Y)
+    assert all(np.array_equal(a, b) for a, b in zip(model.get_weights(), expected.get_weights(), strict=True))
+
+
+@pytest.mark.parametrize("split", [1.0, -0.1, 1.5])
+def test_a_validation_split_lies_between_0_and_1(unharmed, split):
+    with pytest.raises(ValueError, match=f"`validation_split` must be between 0 and 1, received: {split}"):
+        unharmed.fit(X, Y, validation_split=split, verbose=0)
+    with pytest.raises(ValueError, match="Training data contains 1 samples, which is not sufficient to split it"):
+        unharmed.fit(X[:1], Y[:1], validation_split=0.5, verbose=0)
+
+
+def test_what_belongs_into_batches_cannot_be_given_beside_them(unharmed):
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
+    for options in ({"y": Y}, {"sample_weight": np.ones(8)}, {"batch_size": 2}):
+        with pytest.raises(
+            ValueError, match=f"fit: `{next(iter(options))}` must be None when x is a Dataset; its elements hold it"
+        ):
+            unharmed.fit(data, **options, verbose=0)
+    with pytest.raises(ValueError, match="validation_split and class_weight need arrays"):
+        unharmed.fit(data, validation_split=0.5, verbose=0)
+    with pytest.raises(ValueError, match=r"You cannot `class_weight` and `sample_weight` at the same time"):
+        unharmed.fit(X, Y, class_weight={0: 1.0}, sample_weight=np.ones(8), verbose=0)
+    with pytest.raises(ValueError, match="class_weight needs labels: give y"):
+        unharmed.fit(X, class_weight={0: 1.0}, verbose=0)
+    with pytest.raises(ValueError, match="batch_size must be an int of at least 1, found 0"):
+        unharmed.fit(X, Y, batch_size=0, verbose=0)
+    with pytest.raises(ValueError, match="A batch should be .*found a tuple of 4"):
+        unharmed.fit(iter([(X, Y, None, None)]), verbose=0)
+
+
+# NaN -------------------------------------------------------------------------------------------------------------------
+
+
+def test_nan_in_the_data_passes_through_silently_without_a_check(recwarn):
+    x = X.copy()
+    x[0, 0] = np.nan
+    model = made()
+    history = model.fit(x, Y, batch_size=8, epochs=2, verbose=0).history
+    assert np.isnan(history["loss"]).all() and not recwarn.list
+
+
+def test_a_check_for_nan_stops_training_or_raises(capsys):
+    x = X.copy()
+    x[4, 0] = np.nan
+    model = made()
+    stopped = model.fit(x, Y, batch_size=2, epochs=9, shuffle=False, verbose=0, callbacks=[tf.keras.callbacks.TerminateOnNaN()])
+    assert stopped.epoch == [0] and int(model.optimizer.iterations) == 3
+    assert "Batch 2: Invalid loss nan, terminating training. Look for NaN in the data" in capsys.readouterr().err
+    with pytest.raises(NotFiniteError, match="Batch 2: Invalid loss nan"):
+        made().fit(
+            x, Y, batch_size=2, shuffle=False, verbose=0, callbacks=[tf.keras.callbacks.TerminateOnNaN(raise_error=True)]
+        )
+    fine = made().fit(X, Y, epochs=2, verbose=0, callbacks=[tf.keras.callbacks.TerminateOnNaN(raise_error=True)])
+    assert fine.epoch == [0, 1]
+
+
+# What was forgotten ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["fit", "evaluate", "train_on_batch", "test_on_batch"])
+def test_a_model_that_is_not_compiled_says_so(call):
+    model = tf.keras.Sequential([Dense(2)])
+    with pytest.raises(ValueError, match=rf"You must call `compile\(\)` before calling `{call}\(\)`: model.compile\("):
+        getattr(model, call)(X, Y)
+
+
+def test_what_a_model_lacks_is_named(unharmed):
+    with pytest.raises(ValueError, match="No loss to compute. Provide a `loss` argument in `compile"):
+        made(loss=None).fit(X, Y, verbose=0)
+    with pytest.raises(
+        ValueError, match="The loss 'mean_squared_error' compares predictions with labels, but the data holds no y"
+    ):
+        unharmed.fit(X, verbose=0)
+    with pytest.raises(ValueError, match="compiled without an optimizer"):
+        model = made()
+        model.compile(None, "mse")
+        model.fit(X, Y, verbose=0)
+    frozen = made()
+    frozen.trainable = False
+    with pytest.raises(ValueError, match="Model 'net' has no trainable weights; nothing can be trained"):
+        frozen.fit(X, Y, verbose=0)
+    with pytest.raises(NotImplementedError, match=r"Layer Empty does not have a `call\(\)` method implemented"):
+        type("Empty", (tf.keras.layers.Layer,), {})()(X)
+    with pytest.raises(ValueError, match=r"'s' cannot be called: it has no layers yet. Use model.add\(layer\)"):
+        tf.keras.Sequential(name="s")(X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        ("optimizer", lambda: made().compile("adan", "mse")),
+        ("loss", lambda: made(loss="mean_squared_eror")),
+        ("metric", lambda: made(metrics=["acuracy"])),
+        ("activation", lambda: Dense(2, activation="rellu")),
+        ("initializer", lambda: Dense(2, kernel_initializer="glorot_unifrom")),
+        ("regularizer", lambda: Dense(2, kernel_regularizer="l3")),
+        ("constraint", lambda: Dense(2, kernel_constraint="max_nrm")),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_ones(kind, make):
+    with pytest.raises(ValueError, match=f"Unknown {kind}: '.*'. (Did you mean|There are)"):
+        make()
+
+
+def test_what_is_no_callback_is_refused(unharmed):
+    with pytest.raises(TypeError, match="callbacks: expected objects of keras.callbacks.Callback, found <function"):
+        unharmed.fit(X, Y, callbacks=[lambda: None], verbose=0)
+
+
+@pytest.mark.parametrize("units", [0, -1, 1.5, "3", None, True])
+def test_units_are_a_positive_int(units):
+    with pytest.raises(ValueError, match=f"expected a positive integer. Received: units={units!r}"):
+        Dense(units)
+
+
+def test_options_out_of_range_are_refused():
+    layers = tf.keras.layers
+    for rate in (-0.1, 1.1, "a"):
+        with pytest.raises(ValueError, match=f"`rate`. Expected a float value between 0 and 1. Received: rate={rate!r}"):
+            layers.Dropout(rate)
+    with pytest.raises(ValueError, match=r"momentum in \[0, 1\] and epsilon > 0, found 2 and 0.001"):
+        layers.BatchNormalization(momentum=2)
+    with pytest.raises(ValueError, match="the first argument is the shape, found 'w'. Write name='w'"):
+        layers.Layer().add_weight("w")
+    with pytest.raises(ValueError, match="Invalid value for argument `reduction`"):
+        tf.keras.losses.MeanSquaredError(reduction="average")
+    with pytest.raises(ValueError, match="regularizer l2: expected a finite number >= 0, found -1"):
+        tf.keras.regularizers.L2(-1)
+    with pytest.raises(NotImplementedError, match="the functional API is not available yet"):
+        tf.keras.Model(inputs=[], outputs=[])
+
+
+# Optimizers ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [1, "0.1", None])
+def test_a_learning_rate_is_a_float_or_a_schedule(rate):
+    with pytest.raises(ValueError, match=f"`learning_rate` should be float, .* learning_rate={rate!r}"):
+        tf.keras.optimizers.SGD(rate)
+
+
+def test_one_way_of_clipping_at_a_time_and_above_zero():
+    for options in ({"clipnorm": 1.0, "clipvalue": 1.0}, {"clipnorm": 0.0}, {"global_clipnorm": -1.0}):
+        with pytest.raises(ValueError, match="give at most one of clipnorm, clipvalue and global_clipnorm, above 0; found"):
+            tf.keras.optimizers.Adam(**options)
+    with pytest.raises(ValueError, match="`momentum` must be a float between"):
+        tf.keras.optimizers.SGD(momentum=1.5)
+
+
+def test_a_scheduled_learning_rate_cannot_be_set_to_a_number():
+    optimizer = tf.keras.optimizers.SGD(lambda step: 0.1)
+    with pytest.raises(TypeError, match="created with a `LearningRateSchedule` or a callable"):
+        optimizer.learning_rate = 0.2
+    optimizer.learning_rate = lambda: 0.5
+    assert float(optimizer.learning_rate) == 0.5
+    plain = tf.keras.optimizers.SGD(0.1)
+    plain.learning_rate = 0.25
+    assert float(plain.learning_rate) == 0.25 and plain.get_config()["learning_rate"] == 0.25
+
+
+def test_gradients_and_variables_that_do_not_fit_change_nothing():
+    v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable([3.0], name="w")
+    optimizer = tf.keras.optimizers.Adam(0.1)
+    optimizer.build([v])
+    g = tf.ones([2])
+    for pairs, kind, message in (
+        ([(tf.ones([3]), v)], ShapeError, r"the gradient of 'v:0' has shape \(3,\), the variable \(2,\)"),
+        ([(None, v)], ValueError, "No gradients provided for any variable. Variables: v:0"),
+        ([], ValueError, "No gradients provided for any variable. Variables: none"),
+        ([(g, v), (tf.ones([1]), w)], ValueError, "Unknown variable: .*'w:0'.* recreate a new optimizer instance"),
+        ([(g, v), (g, v)], ValueError, "a variable is given twice among .* Add its gradients"),
+    ):
+        with pytest.raises(kind, match=message):
+            optimizer.apply_gradients(pairs)
+    with pytest.raises(ValueError, match="2 gradients for 1 variables; give one for each, None to leave one out"):
+        optimizer.apply([g, g], [v])
+    with pytest.raises(ValueError, match="can only be configured before the optimizer is built"):
+        optimizer.exclude_from_weight_decay([v])
+    assert v.numpy().tolist() == [1.0, 2.0] and w.numpy().tolist() == [3.0] and int(optimizer.iterations) == 0
+
+
+def test_a_missing_gradient_is_warned_about_and_its_variable_left_alone():
+    v, w = tf.Variable([1.0], name="v"), tf.Variable([3.0], name="w")
+    with pytest.warns(UserWarning, match="Gradients do not exist for variables w:0 when minimizing the loss"):
+        tf.keras.optimizers.SGD(1.0).apply([tf.ones([1]), None], [v, w])
+    assert v.numpy() == [0.0] and w.numpy() == [3.0]
+
+
+def test_a_second_gradient_on_a_spent_tape_changes_nothing(unharmed):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((unharmed(X) - Y) ** 2)
+    variables = unharmed.trainable_variables
+    tape.gradient(loss, variables)
+    with pytest.raises(TapeError, match="can only be used to compute one set of gradients .* use GradientTape"):
+        unharmed.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+
+
+def test_weights_with_infinities_get_finite_slots():
+    w = tf.Variable([np.inf, 1.0])
+    optimizer = tf.keras.optimizers.Adam(0.1)
+    optimizer.build([w])
+    assert all(np.isfinite(slot.numpy()).all() for slot in optimizer.variables)

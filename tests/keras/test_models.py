@@ -1,0 +1,202 @@
+"""Sequential models and subclasses: building, looking at, changing the chain; and the layers in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+
+layers = tf.keras.layers
+Dense, Sequential = layers.Dense, tf.keras.Sequential
+
+
+def test_a_model_with_an_input_is_built_at_once_else_by_its_first_call():
+    ready = Sequential([tf.keras.Input((4,)), Dense(3), Dense(2)])
+    assert ready.built and ready.count_params() == 23
+    assert (ready.input_shape, ready.output_shape) == ((None, 4), (None, 2))
+    later = Sequential([Dense(3), Dense(2)])
+    assert not later.built and later.weights == []
+    with pytest.raises(AttributeError, match="is not built yet, so its input shape is not known"):
+        _ = later.input_shape
+    later(np.ones((5, 4)))
+    assert later.built and later.count_params() == 23 and later.input_shape == (None, 4)
+
+
+def test_a_first_layer_may_tell_the_input_shape():
+    assert Sequential([Dense(3, input_shape=(4,)), Dense(2)]).count_params() == 23
+
+
+def test_build_by_hand_takes_a_shape_with_the_batch_axis():
+    model = Sequential([layers.Flatten(), Dense(3)])
+    model.build((None, 2, 4))
+    assert model.count_params() == 27 and model.built
+
+
+def test_a_layer_without_a_shape_rule_is_asked_by_a_call_on_zeros_that_does_not_train():
+    seen = []
+
+    class Double(layers.Layer):
+        def call(self, x, training=True):
+            seen.append((x.dtype.name, training))
+            return tf.concat([tf.cast(x, "float32")] * 2, axis=-1)
+
+    model = Sequential([tf.keras.Input((3,), dtype="int32"), Double(), Dense(2)])
+    assert model.layers[1].kernel.shape == (6, 2) and seen == [("int32", False)]
+
+
+def test_a_layer_of_one_s_own_is_called_once_by_the_first_call():
+    calls = []
+
+    class Noted(layers.Layer):
+        def call(self, x):
+            calls.append(x.shape)
+            return x
+
+    Sequential([Noted(), Dense(2)])(np.ones((3, 4)))
+    assert calls == [(3, 4)]
+
+
+def test_add_and_pop_change_the_chain_also_of_a_built_model():
+    model = Sequential([tf.keras.Input((4,)), Dense(3, name="a")])
+    model.add(Dense(2, name="b"))
+    assert model(np.ones((1, 4))).shape == (1, 2) and model.built
+    model.add(Dense(5, name="c"))
+    assert model.output_shape == (None, 5)
+    assert model.pop().name == "c" and [layer.name for layer in model.layers] == ["a", "b"]
+    assert model(np.ones((1, 4))).shape == (1, 2)
+    with pytest.raises(TypeError, match="there are no layers in the model"):
+        Sequential().pop()
+
+
+def test_only_layers_can_be_added_and_an_input_only_first():
+    with pytest.raises(TypeError, match="Only instances of `keras.Layer` can be added to a Sequential model. Received: 3"):
+        Sequential([3])
+    with pytest.raises(ValueError, match="Input must be the first element"):
+        Sequential([Dense(2), tf.keras.Input((3,))])
+    with pytest.raises(ValueError, match="Input: give shape=.*without the batch axis, or batch_shape"):
+        tf.keras.Input()
+
+
+def test_models_nest_and_share_layers():
+    shared = Dense(4)
+    inner = Sequential([shared, layers.BatchNormalization()])
+    outer = Sequential([tf.keras.Input((4,)), inner, shared])
+    assert len(outer.weights) == 6 and outer.count_params() == 4 * 4 + 4 + 4 * 4
+    assert outer(np.ones((2, 4))).shape == (2, 4)
+
+
+def test_layers_are_found_by_name_or_index():
+    model = Sequential([tf.keras.Input((4,)), Dense(3, name="a"), Dense(2, name="b")])
+    assert model.get_layer("b") is model.get_layer(index=1) is model.layers[1]
+    with pytest.raises(ValueError, match=r"No such layer: c. Existing layers are: \['a', 'b'\]"):
+        model.get_layer("c")
+    with pytest.raises(ValueError, match="retrieve layer at index 2 but model only has 2 layers"):
+        model.get_layer(index=2)
+    with pytest.raises(ValueError, match="give either a name or an index"):
+        model.get_layer()
+
+
+def summary(model):
+    lines = []
+    model.summary(print_fn=lines.append)
+    return lines
+
+
+def test_a_summary_tells_shapes_parameters_and_what_is_trained():
+    model = Sequential(
+        [tf.keras.Input((4,)), Dense(3, name="a"), layers.BatchNormalization(name="n"), layers.Dropout(0.5, name="d")]
+    )
+    model.get_layer("a").trainable = False
+    assert [line for line in summary(model) if not line.startswith("-")] == [
+        'Model: "sequential"',
+        "Layer (type)            Output shape  Parameters  Trained",
+        "a (Dense)               (None, 3)     15          frozen",
+        "n (BatchNormalization)  (None, 3)     12          yes",
+        "d (Dropout)             (None, 3)     0           -",
+        "Parameters: 27, of which 6 trainable and 21 not",
+    ]
+
+
+def test_a_summary_of_an_unbuilt_model_is_no_error():
+    lines = summary(Sequential([Dense(3, name="a")], name="net"))
+    assert any(line.split() == ["a", "(Dense)", "?", "0", "(unbuilt)", "-"] for line in lines), lines
+
+
+# Layers within models --------------------------------------------------------------------------------------------------
+
+
+def test_dropout_keeps_zero_or_two_in_training_and_everything_else_otherwise():
+    layer, x = layers.Dropout(0.5, seed=1), np.ones((20, 50), "float32")
+    first, second = layer(x, training=True).numpy(), layer(x, training=True).numpy()
+    assert set(np.unique(first)) == {0.0, 2.0} and 0.4 < (first == 0).mean() < 0.6
+    assert not np.array_equal(first, second)
+    assert np.array_equal(layers.Dropout(0.5, seed=1)(x, training=True).numpy(), first)
+    assert np.array_equal(layer(x).numpy(), x) and np.array_equal(layer(x, training=False).numpy(), x)
+    assert not layers.Dropout(1.0)(x, training=True).numpy().any()
+    assert layers.Dropout(0.0).variables == [] and np.array_equal(layers.Dropout(0.0)(x, training=True).numpy(), x)
+
+
+def test_dropout_shares_its_mask_along_axes_of_the_noise_shape():
+    y = layers.Dropout(0.5, noise_shape=(None, 1), seed=1)(np.ones((50, 4)), training=True).numpy()
+    assert (y == y[:, :1]).all() and set(np.unique(y)) == {0.0, 2.0}
+
+
+def test_the_state_of_dropout_is_a_variable_but_no_weight():
+    layer = layers.Dropout(0.5, seed=7)
+    (state,) = layer.variables
+    assert layer.weights == [] and state.numpy().tolist() == [7, 0] and state.dtype == tf.uint32
+    layer(np.ones((2, 2)), training=True)
+    assert state.numpy().tolist() == [7, 1]
+    layer(np.ones((2, 2)))
+    assert state.numpy().tolist() == [7, 1]
+
+
+def test_a_half_precision_normalization_computes_in_single_precision():
+    x = np.array([[300.0], [301.0], [302.0], [303.0]], "float16")
+    layer = layers.BatchNormalization(dtype="float16", momentum=0.0)
+    y = layer(x, training=True)
+    assert y.dtype == tf.float16
+    np.testing.assert_allclose(y.numpy()[:, 0], (x[:, 0] - 301.5) / np.sqrt(1.25 + 1e-3), atol=2e-3)
+    assert layer.moving_mean.dtype == tf.float16
+
+
+def test_flatten_keeps_the_batch_axis_and_moves_channels_last():
+    x = np.arange(12.0).reshape(1, 2, 3, 2)
+    assert layers.Flatten()(x).numpy().tolist() == [list(range(12))]
+    moved = layers.Flatten("channels_first")(x).numpy()
+    assert np.array_equal(moved, np.moveaxis(x, 1, -1).reshape(1, 12))
+    assert layers.Flatten()([1.0, 2.0]).shape == (2, 1)
+    assert layers.Flatten().compute_output_shape((None, None, 3)) == (None, None)
+
+
+def test_one_initializer_object_gives_two_layers_the_same_weights():
+    initializer = tf.keras.initializers.GlorotUniform()
+    model = Sequential([tf.keras.Input((4,)), *(Dense(4, kernel_initializer=initializer) for _ in range(2))])
+    assert np.array_equal(*(layer.kernel.numpy() for layer in model.layers))
+    model = Sequential([tf.keras.Input((4,)), Dense(4), Dense(4)])
+    assert not np.array_equal(*(layer.kernel.numpy() for layer in model.layers))
+
+
+def test_constraints_hold_after_every_step():
+    model = Sequential(
+        [tf.keras.Input((3,)), Dense(2, kernel_constraint="non_neg", bias_constraint=tf.keras.constraints.MaxNorm(0.1))]
+    )
+    model.compile(tf.keras.optimizers.SGD(1.0), "mse")
+    for _ in range(3):
+        model.train_on_batch(np.ones((4, 3)), np.full((4, 2), -5.0))
+        kernel, bias = model.get_weights()
+        assert (kernel >= 0).all() and np.sqrt((bias**2).sum()) <= 0.1 + 1e-6
+
+
+def test_the_seed_of_everything_makes_training_repeat():
+    def trained():
+        tf.keras.utils.clear_session()
+        tf.keras.seeds.streams.set_global_seed(11)
+        model = Sequential([Dense(4), layers.Dropout(0.3), Dense(1)])
+        model.compile("adam", "mse")
+        x = np.linspace(0, 1, 30).reshape(10, 3)
+        model.fit(x, x[:, :1], epochs=2, batch_size=3, verbose=0)
+        return model.get_weights()
+
+    assert all(np.array_equal(a, b) for a, b in zip(trained(), trained(), strict=True))

@@ -1,0 +1,107 @@
+"""Dtypes of results and gradients: integers stay integers, no gradient goes through them, float16 stays float16."""
+
+import laws
+import numpy as np
+import pytest
+from specimens import SMOOTH
+
+import minikeras as tf
+
+INTEGER_FUNCTIONS = {
+    "add": (lambda x: tf.add(x, x), lambda a: a + a),
+    "multiply": (lambda x: tf.multiply(x, 2), lambda a: a * 2),
+    "pow": (lambda x: x**2, lambda a: a**2),
+    "abs": (tf.abs, np.abs),
+    "sign": (tf.sign, np.sign),
+    "square": (tf.square, np.square),
+    "maximum": (lambda x: tf.maximum(x, 0), lambda a: np.maximum(a, 0)),
+    "relu": (tf.nn.relu, lambda a: np.maximum(a, 0)),
+    "reduce_sum": (tf.reduce_sum, np.sum),
+    "reduce_prod": (tf.reduce_prod, np.prod),
+    "reduce_max": (tf.reduce_max, np.max),
+    "reduce_mean, truncated toward zero": (lambda x: tf.reduce_mean(x, 1), lambda a: np.trunc(a.mean(1))),
+    "cumsum": (tf.cumsum, lambda a: a.cumsum(0)),
+    "cumprod": (tf.math.cumprod, lambda a: a.cumprod(0)),
+    "sort": (tf.sort, np.sort),
+    "matmul": (lambda x: tf.matmul(x, x, transpose_b=True), lambda a: a @ a.T),
+    "einsum": (lambda x: tf.einsum("ij->j", x), lambda a: a.sum(0)),
+    "where": (lambda x: tf.where(x > 0, x, 0), lambda a: np.where(a > 0, a, 0)),
+    "pad": (
+        lambda x: tf.pad(x, [[1, 0], [0, 1]], constant_values=9),
+        lambda a: np.pad(a, [(1, 0), (0, 1)], constant_values=9),
+    ),
+    "diag": (lambda x: tf.linalg.diag(x[0]), lambda a: np.diag(a[0])),
+    "set_diag": (lambda x: tf.linalg.set_diag(x[:, :2], [8, 8]), lambda a: np.array([[8, 2], [-4, 8]])),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("name", INTEGER_FUNCTIONS)
+def test_integers_stay_integers(name, dtype):
+    function, reference = INTEGER_FUNCTIONS[name]
+    values = np.array([[-3, 2, 2], [-4, -5, 1]], dtype)
+    result = function(tf.constant(values))
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result.numpy(), reference(values))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        lambda x: tf.cast(tf.cast(x, "int32"), "float32"),
+        lambda x: tf.cast(x > 0, "float32"),
+        lambda x: tf.gather([1.0, 2.0, 3.0], tf.cast(x, "int32")),
+        lambda x: tf.one_hot(tf.cast(x, "int32"), 3),
+        lambda x: tf.cast(tf.argmax(x), "float32"),
+        tf.round,
+        tf.stop_gradient,
+    ],
+)
+def test_no_gradient_flows_through_integers_and_steps(path):
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = path(x)
+    assert tape.gradient(y, x) is None
+
+
+def test_a_watched_integer_gets_no_gradient():
+    x = tf.constant([1, 2])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.cast(x, "float32") * 2.0
+    assert tape.gradient(y, x) is None
+
+
+def test_a_cast_gives_the_gradient_back_in_the_dtype_of_its_source():
+    x = tf.Variable([1.0, 2.0], dtype="float16")
+    with tf.GradientTape() as tape:
+        y = tf.square(tf.cast(x, "float64"))
+    gradient = tape.gradient(y, x)
+    assert gradient.dtype == "float16" and gradient.numpy().tolist() == [2.0, 4.0]
+
+
+# What NumPy's linear algebra and complex numbers lack in half precision.
+FLOAT32_AT_LEAST = (
+    "linalg",
+    "solve",
+    "inv",
+    "det",
+    "cholesky",
+    "lstsq",
+    "pinv",
+    "qr",
+    "svd",
+    "eigh",
+    "eigvals",
+    "order two",
+)
+HALF = [s for s in SMOOTH if s.float32 and s.sample()[0].dtype.kind != "c" and "complex" not in s.name]
+HALF = [s for s in HALF if not any(word in s.name for word in FLOAT32_AT_LEAST)]
+
+
+@pytest.mark.parametrize("specimen", HALF, ids=lambda specimen: specimen.name)
+def test_float16_stays_float16(specimen):
+    arrays = specimen.sample("float16")
+    seeds = laws.cotangents(specimen, arrays)
+    assert {y.dtype.name for y in laws.values(specimen, arrays) if y.dtype.kind == "f"} == {"float16"}
+    assert {g.dtype.name for g in laws.vjp(specimen, arrays, seeds)} == {"float16"}

@@ -1,0 +1,5 @@
+"""`python -m tests.performance`."""
+
+from .run import main
+
+main()

@@ -1,0 +1,37 @@
+"""Section `imports`: seconds of `import` beyond `import numpy`, each in a fresh process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+from . import clock
+from .candidates import OWN
+from .settings import PEERS, ROOT, Settings
+
+_PROGRAM = """
+import time, numpy
+start = time.perf_counter()
+import {module}
+print(time.perf_counter() - start)
+"""
+
+
+def seconds_of_import(module: str) -> float:
+    """Seconds that one import takes in a new process that has imported NumPy."""
+    program = [sys.executable, "-c", _PROGRAM.format(module=module)]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def measure(settings: Settings) -> list[dict[str, Any]]:
+    """A row for every module; the first import, which may write byte code, is not counted."""
+    modules = (OWN, f"{OWN}.keras", *filter(settings.has, PEERS))
+    seconds: dict[str, list[float]] = {module: [] for module in modules}
+    for turn in range(settings.repeats + 1):
+        for module, values in seconds.items():
+            found = seconds_of_import(module)
+            if turn:
+                values.append(found)
+    return clock.rows("imports", "import, beyond NumPy", seconds, OWN, unit="s")

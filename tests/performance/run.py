@@ -1,0 +1,71 @@
+"""The command line: settle threads, measure the sections asked for, print one table, write JSON and Markdown.
+
+Nothing here asserts a speed; `test_performance_script.py` only looks at the shape of what comes out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+if not __package__:  # run as a file: run again as a module, so that imports work
+    import runpy
+
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
+    runpy.run_module("tests.performance", run_name="__main__", alter_sys=True)
+    sys.exit()
+
+from . import report
+from .settings import PEERS, Settings, limit_threads, machine
+
+SECTIONS = ("steps", "chain", "predict", "imports", "memory", "fit")
+
+
+def arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    """The command line, parsed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.performance", description=__doc__)
+    parser.add_argument("--only", metavar="NAME", action="append", choices=SECTIONS, help=", ".join(SECTIONS))
+    parser.add_argument("--quick", action="store_true", help="seconds instead of minutes; the numbers mean little")
+    parser.add_argument("--threads", type=int, default=2, help="for every candidate (2)")
+    parser.add_argument("--rounds", type=int, default=15, help="blocks for each candidate (15)")
+    parser.add_argument("--without", metavar="PEER", action="append", choices=PEERS, default=[], help="leave one out")
+    parser.add_argument("--no-peers", action="store_true", help="this project and NumPy by hand alone")
+    parser.add_argument("--accuracy", action="store_true", help="train to the end, with three seeds")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE")
+    return parser.parse_args(given)
+
+
+def measure(sections: Sequence[str], settings: Settings) -> Iterator[dict[str, Any]]:
+    """All rows so far, with machine, versions and settings, after each section: a run of minutes may be interrupted."""
+    described = machine(settings.threads)
+    rows: list[dict[str, Any]] = []
+    for name in sections:
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        rows += importlib.import_module(f".{name}", __package__).measure(settings)
+        yield {"machine": described, "settings": settings._asdict(), "rows": rows}
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Run the program."""
+    options = arguments(given)
+    limit_threads(options.threads)
+    without = PEERS if options.no_peers else tuple(options.without)
+    settings = Settings(options.threads, options.rounds, without=without, accuracy=options.accuracy)
+    if options.quick:
+        settings = settings._replace(rounds=2, block=0.002, repeats=1, steps=20, quick=True)
+    for result in measure(options.only or SECTIONS, settings):
+        if options.json:
+            options.json.write_text(json.dumps(result, indent=1) + "\n")
+        if options.markdown:
+            options.markdown.write_text(report.markdown(result["rows"], result["machine"]))
+    print(report.header(result["machine"]), report.text(result["rows"]), *report.aims(result["rows"]), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What a run is asked for, and what it runs on. Imports no NumPy: the number of threads must be settled before that."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ("torch", "jax", "tensorflow", "keras", "autograd", "mygrad")
+PACKAGES = ("numpy", *PEERS, "tensorflow-cpu")
+
+# What each library calls its threads. XLA has no such variable; it counts the processors it may run on.
+_THREAD_VARIABLES = (
+    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"),
+    *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
+)
+
+
+class Settings(NamedTuple):
+    """The options of a run.
+
+    Attributes:
+        threads: for every candidate.
+        rounds: blocks for each candidate.
+        block: seconds a block.
+        repeats: fresh processes for each import.
+        steps: length of the loops whose memory is measured.
+        without: modules that take no part, installed or not.
+        accuracy: whether `fit` is run to its end, with three seeds.
+        quick: a run that only shows that everything works.
+    """
+
+    threads: int = 2
+    rounds: int = 15
+    block: float = 0.1
+    repeats: int = 7
+    steps: int = 1000
+    without: tuple[str, ...] = ()
+    accuracy: bool = False
+    quick: bool = False
+
+    def has(self, module: str) -> bool:
+        """Whether candidates that need a module take part. Nothing is imported to find out."""
+        return module not in self.without and importlib.util.find_spec(module) is not None
+
+
+def limit_threads(threads: int) -> None:
+    """Give every library, here and in child processes, the same number of threads and of processors."""
+    for variable in _THREAD_VARIABLES:
+        os.environ[variable] = str(threads)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """Processor, system, threads and versions: numbers of two machines are never comparable."""
+    return {
+        "processor": _processor(),
+        "processors": os.cpu_count(),
+        "threads": threads,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "load_average": list(os.getloadavg()),
+        "versions": {name: version for name in PACKAGES if (version := _version(name))},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    """The model name, where Linux tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

@@ -1,0 +1,15 @@
+"""One row for every operation: inputs, domain, reference. `laws.py` holds what must be true of each.
+
+Read `table.py` first. A primitive or a public operation without a row here is refused by
+`tests/ops/test_every_operation.py`.
+"""
+
+from specimens import elementwise, networks, plain, products, reductions, shaping
+from specimens.table import Specimen
+
+SPECIMENS: list[Specimen] = [
+    specimen for table in (elementwise, reductions, shaping, products, networks, plain) for specimen in table.SPECIMENS
+]
+SMOOTH = [specimen for specimen in SPECIMENS if specimen.smooth]
+
+__all__ = ["SMOOTH", "SPECIMENS", "Specimen"]

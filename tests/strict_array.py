@@ -1,0 +1,197 @@
+"""An array on a device that does not exist: NumPy underneath, and only what CuPy allows on top.
+
+It refuses what costs a hidden transfer or fails on a GPU: becoming a NumPy array, a number, a truth value or an index;
+operands that live on the host; NumPy's functions; names outside `minikeras.arrays.ALLOWED_NAMES`. Bringing it to the
+host through `minikeras.arrays.to_numpy` is legal, because there it can be seen.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minikeras.arrays import ALLOWED_NAMES, devices, register
+
+_METHODS = (
+    *(
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "astype",
+        "conj",
+        "copy",
+        "max",
+        "mean",
+        "min",
+        "prod",
+        "ravel",
+        "reshape",
+        "sum",
+    ),
+    *("squeeze", "swapaxes", "transpose", "view"),
+)
+_FACTS = ("dtype", "itemsize", "nbytes", "ndim", "shape", "size")
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_REFUSED_OPTIONS = {"initial", "where"}
+
+
+class HostSync(RuntimeError):
+    """A value on the device was asked for on the host, where the program would have to wait for it."""
+
+
+class MixedArrays(TypeError):
+    """An array on the host met one on the device."""
+
+
+def _refuse_sync(what: str) -> Callable[..., Any]:
+    def refuse(self: Any, *arguments: Any, **options: Any) -> Any:
+        raise HostSync(f"{what} of a device array of shape {self.shape}: go through minikeras.arrays.to_numpy.")
+
+    return refuse
+
+
+def _refuse_numpy(self: Any, function: Any, *arguments: Any, **options: Any) -> Any:
+    raise MixedArrays(f"NumPy's {function} was called with a device array; call the namespace of the array.")
+
+
+class StrictArray:
+    """An ndarray that behaves like `cupy.ndarray`: results without axes stay arrays."""
+
+    __slots__ = ("__weakref__", "_values")
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = values
+
+    __array__ = _refuse_sync("np.asarray")
+    __array_ufunc__ = __array_function__ = _refuse_numpy
+    __bool__ = _refuse_sync("bool()")
+    __int__ = _refuse_sync("int()")
+    __float__ = _refuse_sync("float()")
+    __complex__ = _refuse_sync("complex()")
+    __index__ = _refuse_sync("index")
+    __contains__ = _refuse_sync("`in`")
+    __iter__ = _refuse_sync("iteration")
+    item = _refuse_sync("item()")
+    tolist = _refuse_sync("tolist()")
+    __hash__ = None
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"StrictArray({self._values!r})"
+
+    def __getitem__(self, key: Any) -> StrictArray:
+        return _wrapped(self._values[_key(key)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._values[_key(key)] = _bare(value)
+
+    def _part(name: str) -> property:
+        def write(self: StrictArray, value: Any) -> None:
+            setattr(self._values, name, _bare(value))
+
+        return property(lambda self: _wrapped(getattr(self._values, name)), write)
+
+    real, imag = _part("real"), _part("imag")
+    del _part
+
+
+def _key(key: Any) -> Any:
+    """A key whose index arrays live on the device; a mask would have to be counted on the host."""
+    bare = _bare(key)
+    for part in bare if isinstance(bare, tuple) else (bare,):
+        if getattr(part, "dtype", None) == np.bool_:
+            raise HostSync("a boolean mask selects a number of elements that only the device knows.")
+    return bare
+
+
+def _bare(value: Any) -> Any:
+    """What NumPy computes with; arrays and array scalars of the host are refused."""
+    if isinstance(value, StrictArray):
+        return value._values
+    if isinstance(value, (np.ndarray, np.generic)):
+        raise MixedArrays(f"{type(value).__name__} {value!r:.60} of the host met a device array.")
+    if isinstance(value, (tuple, list)):
+        return type(value)([_bare(part) for part in value])
+    return value
+
+
+def _wrapped(value: Any) -> Any:
+    """Arrays and array scalars go back on the device."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return StrictArray(np.asarray(value))
+    if isinstance(value, tuple):
+        return tuple([_wrapped(part) for part in value])
+    return value
+
+
+def _on_device(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function from device arrays to device arrays; like a GPU it warns of nothing."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if refused := _REFUSED_OPTIONS & set(options):
+            raise TypeError(f"CuPy has no option {refused} here.")
+        bare = {name: _bare(option) for name, option in options.items()}
+        with np.errstate(all="ignore"):
+            return _wrapped(function(*_bare(arguments), **bare))
+
+    return call
+
+
+def _define_operators() -> None:
+    for name in _BINARY:
+        plain = getattr(operator, name + "_" if name in ("and", "or") else name)
+        setattr(StrictArray, f"__{name}__", _on_device(plain))
+        setattr(StrictArray, f"__r{name}__", _on_device(lambda a, b, plain=plain: plain(b, a)))
+    for name in (*_COMPARISONS, "neg", "abs", "invert"):
+        setattr(StrictArray, f"__{name}__", _on_device(getattr(operator, name)))
+    for name in _METHODS:
+        setattr(StrictArray, name, _on_device(lambda a, *xs, name=name, **options: getattr(a, name)(*xs, **options)))
+    for name in _FACTS:
+        setattr(StrictArray, name, property(lambda self, name=name: getattr(self._values, name)))
+
+
+_define_operators()
+
+
+class StrictNamespace:
+    """The functions of `ALLOWED_NAMES` on strict arrays, and nothing else."""
+
+    def __init__(self, library: Any, prefix: str = "") -> None:
+        self._library, self._prefix = library, prefix
+
+    def __getattr__(self, name: str) -> Any:
+        full = self._prefix + name
+        if any(allowed.startswith(full + ".") for allowed in ALLOWED_NAMES):
+            return StrictNamespace(getattr(self._library, name), full + ".")
+        if full not in ALLOWED_NAMES:
+            raise AttributeError(f"{full!r} is not in minikeras.arrays.ALLOWED_NAMES: does CuPy have it?")
+        plain = getattr(self._library, name)
+        if name == "dtype":
+            return plain
+        if name == "asarray":
+            return _asarray
+        function = _on_device(plain)
+        if hasattr(plain, "at"):
+            function.at = _on_device(plain.at)
+        return function
+
+
+def _asarray(value: Any, dtype: Any = None) -> StrictArray:
+    """The door from host to device: the one place that takes NumPy arrays."""
+    return StrictArray(np.array(value._values if isinstance(value, StrictArray) else value, dtype=dtype))
+
+
+strict = StrictNamespace(np)
+
+
+def install() -> None:
+    """Make strict arrays known to minikeras, and 'STRICT:0' a device."""
+    register(StrictArray, strict, lambda array: array._values.copy())
+    devices._BACKENDS["STRICT"] = lambda index: strict

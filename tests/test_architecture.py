@@ -1,0 +1,243 @@
+"""The plan of the house, checked: imports point up the list of layers, there is no circle, files stay small.
+
+The imports are read with `ast`, also those within functions: they may break a circle, but not point down a layer. What
+only type checkers see (`if TYPE_CHECKING`) does not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import pathlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+import minikeras
+
+ROOT = pathlib.Path(minikeras.__file__).parent
+LONGEST = 400
+
+LAYERS = [
+    ["errors", "types", "nest"],
+    ["arrays"],
+    ["core"],
+    ["ops"],
+    ["functions"],
+    ["program"],
+    ["autodiff", "config", "image", "linalg", "math", "nn", "random"],
+    ["module", "data"],
+    ["checkpoint", "train"],
+    ["keras.catalogue", "keras.config", "keras.names", "keras.seeds", "keras.weight", "keras.datasets"],
+    [
+        "keras.activations",
+        "keras.constraints",
+        "keras.initializers",
+        "keras.losses",
+        "keras.metrics",
+        "keras.regularizers",
+    ],
+    ["keras.layers", "keras.optimizers"],
+    ["keras.batches", "keras.callbacks"],
+    ["keras.training"],
+    ["keras.models", "keras.saving", "keras.utils"],
+    ["keras", "test", "debugging"],
+    [""],
+]
+"""Names below `minikeras`; each stands for itself and what is in it without an entry of its own. '' is the package."""
+
+ALLOWED_DOWN: dict[tuple[str, str], str] = {}
+"""(importing module, imported module) to the reason why this import within a function may point down a layer."""
+
+FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+
+
+class Import(NamedTuple):
+    """One import: from where, of what, in which line, and whether it runs when the module is loaded."""
+
+    source: str
+    target: str
+    line: int
+    at_load: bool
+
+
+@functools.cache
+def modules() -> dict[str, pathlib.Path]:
+    """Every module by its dotted name below `minikeras`; '' is the package itself."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix("__init__").rstrip("."): path
+        for path in sorted(ROOT.rglob("*.py"))
+    }
+
+
+@functools.cache
+def tree(name: str) -> ast.Module:
+    return ast.parse(modules()[name].read_text(encoding="utf-8"))
+
+
+def statements(node: ast.AST, at_load: bool = True) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node below, and whether it runs when the module is loaded."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        inner = at_load and not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        yield child, at_load
+        yield from statements(child, inner)
+
+
+def resolved(name: str, node: ast.ImportFrom) -> str | None:
+    """The dotted name below `minikeras` that a `from` import starts at; None if it is another package's."""
+    if not node.level:
+        return (
+            node.module.removeprefix("minikeras").lstrip(".") if (node.module or "").partition(".")[0] == "minikeras" else None
+        )
+    parts = name.split(".") if name else []
+    if modules()[name].name != "__init__.py":
+        parts = parts[:-1]
+    parts = parts[: len(parts) - (node.level - 1)]
+    return ".".join([*parts, *([node.module] if node.module else [])])
+
+
+@functools.cache
+def imports(name: str) -> tuple[Import, ...]:
+    """What one module imports from the package."""
+    found = []
+    for node, at_load in statements(tree(name)):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names if alias.name.partition(".")[0] == "minikeras"]
+            found += [Import(name, target.removeprefix("minikeras").lstrip("."), node.lineno, at_load) for target in targets]
+        elif isinstance(node, ast.ImportFrom):
+            start = resolved(name, node)
+            if start is None:
+                continue
+            for alias in node.names:
+                inside = f"{start}.{alias.name}".lstrip(".")
+                found.append(Import(name, inside if inside in modules() else start, node.lineno, at_load))
+    return tuple(found)
+
+
+def layer(name: str) -> int:
+    """The number of the layer that a module belongs to: that of the longest entry which it is or lies in."""
+    ranks = {entry: rank for rank, entries in enumerate(LAYERS) for entry in entries}
+    parts = name.split(".") if name else []
+    for length in range(len(parts), 0, -1):
+        entry = ".".join(parts[:length])
+        if entry in ranks and (entry != "keras" or name == "keras"):
+            return ranks[entry]
+    if not parts:
+        return ranks[""]
+    raise LookupError(
+        f"minikeras/{'/'.join(parts)} has no place in the list of layers: give it one in LAYERS of {__file__}, and in "
+        "section 2 of the architecture."
+    )
+
+
+@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
+def test_imports_point_up_the_list_of_layers(name: str) -> None:
+    own = layer(name)
+    down = [
+        f"minikeras/{one.source.replace('.', '/')} line {one.line}: imports {one.target}, which lies in a later layer"
+        for one in imports(name)
+        if layer(one.target) > own and (one.at_load or (one.source, one.target) not in ALLOWED_DOWN)
+    ]
+    assert not down, "\n".join(down)
+
+
+def test_every_exception_to_the_order_of_layers_is_still_needed() -> None:
+    used = {(one.source, one.target) for name in modules() for one in imports(name) if layer(one.target) > layer(name)}
+    assert set(ALLOWED_DOWN) <= used, "remove what is no longer imported from ALLOWED_DOWN"
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    """Of the imports that run when a module is loaded; those within functions are how a circle is broken."""
+    edges = {name: {one.target for one in imports(name) if one.at_load and one.target != name} for name in modules()}
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> None:
+        if name in path:
+            circle = [*path[path.index(name) :], name]
+            pytest.fail("a circle of imports: " + " -> ".join(part or "minikeras" for part in circle))
+        if name not in done:
+            for target in sorted(edges[name]):
+                visit(target, [*path, name])
+            done.add(name)
+
+    for name in edges:
+        visit(name, [])
+
+
+@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
+def test_a_file_stays_short_and_says_what_it_is_for(name: str) -> None:
+    text = modules()[name].read_text(encoding="utf-8")
+    lines = len(text.splitlines())
+    assert lines <= LONGEST, (
+        f"{modules()[name].relative_to(ROOT.parent)} has {lines} lines; split it by idea (at most {LONGEST})."
+    )
+    assert ast.get_docstring(tree(name)), f"{modules()[name].relative_to(ROOT.parent)} has no docstring"
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    folders = {path.parent for path in ROOT.rglob("*.py")}
+    assert {folder for folder in folders if not (folder / "__init__.py").exists()} == set()
+
+
+@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
+def test_only_arrays_tells_numpy_from_cupy(name: str) -> None:
+    """No other folder imports CuPy, and no file there calls NumPy and CuPy by choice."""
+    if name == "arrays" or name.startswith("arrays."):
+        return
+    found = [node.lineno for node, _ in statements(tree(name)) if "cupy" in imported_packages(node)]
+    assert not found, f"{name} imports cupy in lines {found}; ask minikeras.arrays for the namespace of an array instead."
+
+
+def imported_packages(node: ast.AST) -> set[str]:
+    """Outermost packages that a statement imports."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return {(node.module or "").partition(".")[0]}
+    return set()
+
+
+@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
+def test_no_file_of_the_package_can_run_code_from_data(name: str) -> None:
+    """No eval, exec, pickle or marshal, and no array file that may hold pickled objects."""
+    found = []
+    for node in ast.walk(tree(name)):
+        found += [f"line {node.lineno}: {module}" for module in imported_packages(node) & FORBIDDEN_MODULES]
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+                found.append(f"line {node.lineno}: {node.func.id}(...)")
+            for keyword in node.keywords:
+                refused = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+                if keyword.arg == "allow_pickle" and not refused:
+                    found.append(f"line {node.lineno}: allow_pickle={ast.unparse(keyword.value)}")
+    assert not found, f"{name}: {found}"
+
+
+# The checks themselves -----------------------------------------------------------------------------------------------
+
+
+def test_the_checks_see_imports_of_every_form() -> None:
+    """Without this, a change of how imports are read could pass everything."""
+    assert Import("core.tape", "core.dispatch", imports("core.tape")[0].line, True).target in {
+        i.target for i in imports("core.tape")
+    }
+    assert {"nest", "errors", "core.backward"} <= {one.target for one in imports("core.tape")}
+    assert not next(one for one in imports("core.families") if one.target == "core.transposition").at_load
+    assert {"math", "core", "functions.shaping"} <= {one.target for one in imports("")}
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"), [("errors", 0), ("core.tape", 2), ("keras.layers.core", 11), ("keras", 15), ("", 16)]
+)
+def test_modules_belong_to_the_layer_of_their_longest_entry(name: str, rank: int) -> None:
+    assert layer(name) == rank
+
+
+def test_a_module_without_a_place_is_named() -> None:
+    for name in ("stranger", "keras.stranger"):
+        with pytest.raises(LookupError, match="has no place in the list of layers"):
+            layer(name)

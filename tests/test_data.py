@@ -1,0 +1,228 @@
+"""Datasets: what the rows of a nest become on their way through shuffle, batch, repeat, map, take and skip."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minikeras as tf
+from minikeras.arrays import random as streams
+from minikeras.errors import ShapeError
+
+slices = tf.data.Dataset.from_tensor_slices
+
+
+@pytest.fixture(autouse=True)
+def fixed_stream():
+    """The global random stream at a fixed place, and afterwards where it was."""
+    stream = streams.global_stream()
+    before = stream.state
+    stream.state = (5, 0)
+    yield stream
+    stream.state = before
+
+
+def numbers(dataset):
+    return [element.numpy().tolist() for element in dataset]
+
+
+class Row(NamedTuple):
+    x: object
+    y: object
+
+
+# Structure -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_elements_are_the_rows_of_each_array_in_the_structure_given():
+    x, y = np.arange(6.0).reshape(3, 2), np.arange(3)
+    for structure in ((x, y), {"x": x, "y": y}, Row(x, y), {"deep": (x, {"y": y})}):
+        elements = list(slices(structure))
+        assert len(elements) == 3 and all(type(element) is type(structure) for element in elements)
+        leaves = tf.nest.flatten(elements[1])
+        assert [leaf.numpy().tolist() for leaf in leaves] == [[2.0, 3.0], 1]
+        assert [leaf.dtype.name for leaf in leaves] == ["float64", "int64"]
+
+
+def test_a_list_is_a_tensor_and_not_a_structure():
+    assert numbers(slices([1.0, 2.0])) == [1.0, 2.0]
+    assert numbers(slices([[1, 2], [3, 4]])) == [[1, 2], [3, 4]]
+    (x, y), _ = slices(([1.0, 2.0], [[1], [2]]))
+    assert (x.dtype, y.dtype, y.shape) == (tf.float32, tf.int32, (1,))
+
+
+@pytest.mark.parametrize(
+    "values", [tf.constant([1.0, 2.0]), tf.Variable([1.0, 2.0]), np.array([1.0, 2.0]), (np.array([1.0, 2.0]),)]
+)
+def test_tensors_variables_and_arrays_have_rows(values):
+    assert len(slices(values)) == 2
+
+
+def test_arrays_without_rows_or_with_different_numbers_of_rows_are_refused():
+    with pytest.raises(
+        ShapeError, match=r"from_tensor_slices: all arrays need the same number of rows, .* \[\(3,\), \(2, 2\)\]"
+    ):
+        slices((np.ones(3), np.ones((2, 2))))
+    with pytest.raises(ShapeError, match="a scalar has no rows; give arrays with at least one axis"):
+        slices((np.ones(3), 1.0))
+
+
+def test_no_gradient_flows_into_the_rows():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        total = sum(x_row * x_row for x_row in slices(x))
+    assert tape.gradient(total, x) is None
+
+
+def test_elements_are_copies_that_later_writes_do_not_reach():
+    x = np.zeros((4, 2))
+    first, batch = next(iter(slices(x))), next(iter(slices(x).batch(2)))
+    x[:] = 1.0
+    assert not first.numpy().any() and not batch.numpy().any()
+
+
+# Batches ---------------------------------------------------------------------------------------------------------------
+
+
+@given(rows=st.integers(0, 12), size=st.integers(1, 14), drop=st.booleans())
+def test_batches_hold_all_rows_in_order_and_the_length_is_told_beforehand(rows, size, drop):
+    dataset = tf.data.Dataset.range(rows).batch(size, drop_remainder=drop)
+    batches = numbers(dataset)
+    assert len(batches) == len(dataset)
+    assert [number for batch in batches for number in batch] == list(range(rows - rows % size if drop else rows))
+    assert all(len(batch) == size for batch in batches[:-1])
+
+
+def test_batches_of_batches_gain_an_axis():
+    assert numbers(tf.data.Dataset.range(5).batch(2).map(lambda x: x).batch(2, drop_remainder=True)) == [[[0, 1], [2, 3]]]
+    with pytest.raises(ShapeError):
+        list(tf.data.Dataset.range(5).batch(2).map(lambda x: x).batch(3))
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, "2"])
+def test_a_batch_size_is_a_positive_int(size):
+    with pytest.raises(ValueError, match=f"batch: batch_size must be an int of at least 1, found {size!r}"):
+        tf.data.Dataset.range(3).batch(size)
+
+
+# Shuffle ---------------------------------------------------------------------------------------------------------------
+
+
+@given(rows=st.integers(0, 30), extra=st.integers(0, 5), seed=st.integers(0, 1000))
+def test_a_full_buffer_gives_a_permutation(rows, extra, seed):
+    order = numbers(tf.data.Dataset.range(rows).shuffle(max(rows, 1) + extra, seed=seed))
+    assert sorted(order) == list(range(rows))
+
+
+@given(rows=st.integers(1, 30), size=st.integers(1, 10), seed=st.integers(0, 1000))
+def test_a_small_buffer_lets_no_element_out_before_it_came_in(rows, size, seed):
+    order = numbers(tf.data.Dataset.range(rows).shuffle(size, seed=seed))
+    assert sorted(order) == list(range(rows))
+    assert all(element < position + size for position, element in enumerate(order))
+
+
+def test_every_permutation_of_three_comes_about_as_often():
+    dataset = tf.data.Dataset.range(3).shuffle(3, seed=0)
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(600):
+        order = tuple(numbers(dataset))
+        counts[order] = counts.get(order, 0) + 1
+    assert len(counts) == 6 and min(counts.values()) > 60
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+@pytest.mark.parametrize("size", [4, 100])
+def test_each_iteration_is_shuffled_anew_unless_told_otherwise(seed, size):
+    rows = tf.data.Dataset.range(20)
+    again, fixed = rows.shuffle(size, seed), rows.shuffle(size, seed, reshuffle_each_iteration=False)
+    assert numbers(again) != numbers(again)
+    assert numbers(fixed) == numbers(fixed)
+
+
+def test_two_fixed_orders_differ():
+    fixed = [tf.data.Dataset.range(20).shuffle(20, reshuffle_each_iteration=False) for _ in range(2)]
+    assert numbers(fixed[0]) != numbers(fixed[1])
+
+
+def test_a_seed_repeats_the_orders_and_so_does_the_global_seed(fixed_stream):
+    orders = []
+    for _ in range(2):
+        seeded = tf.data.Dataset.range(20).shuffle(20, seed=3)
+        fixed_stream.state = (9, 0)
+        unseeded = tf.data.Dataset.range(20).shuffle(20)
+        orders.append([numbers(dataset) for dataset in (seeded, seeded, unseeded, unseeded)])
+    assert orders[0] == orders[1]
+
+
+def test_shuffled_columns_stay_together():
+    for x, y in slices((np.arange(50), np.arange(50) * 2)).shuffle(50).batch(7):
+        assert np.array_equal(2 * x.numpy(), y.numpy())
+
+
+def test_a_buffer_size_is_positive():
+    with pytest.raises(ValueError, match="shuffle: buffer_size must be at least 1, found 0"):
+        tf.data.Dataset.range(3).shuffle(0)
+
+
+# Repeat, take, skip, map -----------------------------------------------------------------------------------------------
+
+
+def test_repeat_shuffles_each_pass_anew():
+    passes = numbers(tf.data.Dataset.range(10).shuffle(10).repeat(2))
+    assert sorted(passes[:10]) == sorted(passes[10:]) == list(range(10)) and passes[:10] != passes[10:]
+
+
+def test_repeat_without_a_count_never_ends():
+    for dataset in (tf.data.Dataset.range(2).repeat(), tf.data.Dataset.range(2).repeat(-1)):
+        assert numbers(dataset.take(5)) == [0, 1, 0, 1, 0]
+        with pytest.raises(TypeError, match="length is unknown or infinite"):
+            len(dataset)
+    assert numbers(tf.data.Dataset.range(2).repeat(0)) == []
+
+
+@given(rows=st.integers(0, 8), taken=st.integers(-1, 10), skipped=st.integers(-1, 10))
+def test_take_and_skip_are_slices_and_a_negative_count_means_all(rows, taken, skipped):
+    dataset, listed = tf.data.Dataset.range(rows), list(range(rows))
+    assert numbers(dataset.take(taken)) == (listed if taken < 0 else listed[:taken])
+    assert numbers(dataset.skip(skipped)) == ([] if skipped < 0 else listed[skipped:])
+    assert len(dataset.take(taken)) == len(numbers(dataset.take(taken)))
+    assert len(dataset.skip(skipped)) == len(numbers(dataset.skip(skipped)))
+
+
+def test_map_hands_a_tuple_over_as_arguments_and_keeps_the_length():
+    pairs = slices((np.arange(3.0), np.arange(3.0))).map(lambda x, y: x + 10 * y)
+    assert numbers(pairs) == [0.0, 11.0, 22.0] and len(pairs) == 3
+    assert numbers(slices({"x": np.arange(2.0)}).map(lambda element: element["x"])) == [0.0, 1.0]
+    assert numbers(pairs.batch(2)) == [[0.0, 11.0], [22.0]]
+    assert sorted(numbers(pairs.shuffle(3))) == [0.0, 11.0, 22.0]
+
+
+def test_filter_enumerate_and_cache():
+    rows = tf.data.Dataset.range(5)
+    assert numbers(rows.filter(lambda x: x % 2 == 0)) == [0, 2, 4]
+    assert [(number, int(x)) for number, x in rows.skip(3).enumerate(start=7)] == [(7, 3), (8, 4)]
+    calls = []
+    cached = rows.map(lambda x: calls.append(1) or x).cache()
+    assert numbers(cached) == numbers(cached) == list(range(5)) and len(calls) == 5
+
+
+def test_a_dataset_can_be_iterated_twice_and_by_two_at_once():
+    dataset = tf.data.Dataset.range(4).batch(2)
+    assert numbers(dataset) == numbers(dataset)
+    first, second = iter(dataset), iter(dataset)
+    assert next(first).numpy().tolist() == next(second).numpy().tolist() == [0, 1]
+
+
+def test_elements_of_a_generator_are_made_anew_for_each_iteration():
+    dataset = tf.data.Dataset.from_generator(lambda: ((i, [i, 1.5]) for i in range(2)))
+    assert [int(number) for number, *_ in dataset] == [int(number) for number, *_ in dataset] == [0, 1]
+    assert dataset.cardinality() == -2
+
+
+def test_elements_come_as_numpy_arrays_if_asked():
+    rows = list(slices((np.arange(2), np.ones((2, 3)))).as_numpy_iterator())
+    assert isinstance(rows[0][1], np.ndarray) and rows[1][0] == 1

@@ -1,0 +1,98 @@
+"""Runs every example in the documentation: one test for each module, one for each function made from a row of a table.
+
+An example may rely on `import minikeras as tf` only where it writes that line itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import types
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from test_public_names import public_names
+
+import minikeras
+from minikeras import keras
+from minikeras.functions import publish
+
+NEEDS_NETWORK = {"minikeras.keras.datasets.download", "minikeras.keras.datasets.remote_file"}
+
+
+@pytest.fixture(autouse=True)
+def _numpys_global_random_state_is_put_back() -> Iterator[None]:
+    """An example may set it, to show that."""
+    state = np.random.get_state()
+    yield
+    np.random.set_state(state)
+
+
+def module_names() -> list[str]:
+    found = (module.name for module in pkgutil.walk_packages(minikeras.__path__, "minikeras."))
+    return ["minikeras", *(name for name in found if not name.endswith("__main__") and name not in NEEDS_NETWORK)]
+
+
+def generated_functions() -> dict[str, types.FunctionType]:
+    """Public functions that no module defines by `def`: their text comes from a row, their code from `publish.py`."""
+    found: dict[int, tuple[str, types.FunctionType]] = {}
+    for dotted in public_names():
+        value: object = minikeras
+        for part in dotted.split(".")[1:]:
+            value = getattr(value, part)
+        if isinstance(value, types.FunctionType) and value.__globals__ is vars(publish):
+            found.setdefault(id(value), (dotted, value))
+    return dict(found.values())
+
+
+def run(examples: list[doctest.DocTest]) -> str:
+    """What the examples complain about; empty if they are all right."""
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    report = io.StringIO()
+    for example in examples:
+        keras.utils.clear_session()  # the automatic names in an example count from the start
+        runner.run(example, out=report.write, clear_globs=True)
+    return report.getvalue()
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_the_examples_of_a_module_are_right(name: str) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
+        module = importlib.import_module(name)
+    examples = doctest.DocTestFinder(exclude_empty=True).find(module)
+    complaints = run([example for example in examples if example.examples])
+    assert not complaints, complaints
+
+
+GENERATED = generated_functions()
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_the_example_of_a_generated_function_is_right(name: str) -> None:
+    function = GENERATED[name]
+    example = doctest.DocTestParser().get_doctest(function.__doc__ or "", {}, name, None, None)
+    assert example.examples, f"{name} has no example"
+    complaints = run([example])
+    assert not complaints, complaints
+
+
+def test_the_generated_functions_are_found() -> None:
+    found = list(GENERATED.values())
+    assert minikeras.sin in found and minikeras.add in found and minikeras.math.xlogy in found
+    assert minikeras.reshape not in found, "this one is written by hand and belongs to its module"
+
+
+def test_every_public_function_outside_keras_has_an_example() -> None:
+    """What has no example cannot be shown to work as documented."""
+    without = []
+    for dotted in public_names():
+        value: object = minikeras
+        for part in dotted.split(".")[1:]:
+            value = getattr(value, part)
+        if isinstance(value, types.FunctionType) and "keras" not in dotted.split(".") and ">>>" not in (value.__doc__ or ""):
+            without.append(dotted)
+    assert not without, f"no example: {without}"

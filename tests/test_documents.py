@@ -1,0 +1,56 @@
+"""Every Python block in the README and the guides runs, and prints what the document says it prints."""
+
+import contextlib
+import io
+import pathlib
+import re
+import tomllib
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document):
+    """Pairs of code and expected output (None if the document shows none)."""
+    return [(match[1], match[2] or None) for match in BLOCK.finditer(document.read_text())]
+
+
+@pytest.fixture
+def numpy_random_state():
+    """`set_random_seed` reaches NumPy's global state, as in Keras; the document may, the test run may not."""
+    state = np.random.get_state()
+    yield
+    np.random.set_state(state)
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d)], ids=lambda d: d.relative_to(ROOT).as_posix())
+def test_every_block_runs_and_prints_what_the_document_shows(document, numpy_random_state):
+    namespace = {}
+    for code, expected in blocks(document):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, document.name, "exec"), namespace)
+        if expected is not None:
+            assert printed.getvalue() == expected
+    namespace.clear()  # its functions refer to it, and it to them
+
+
+def test_the_readme_names_only_extras_that_exist():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = set(re.findall(r"\.\[(\w+)\]", (ROOT / "README.md").read_text()))
+    assert named and named <= set(project["optional-dependencies"])
+
+
+def test_every_file_that_the_documents_link_to_exists():
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_the_readme_example_has_at_most_twelve_lines_of_code():
+    first, _ = blocks(ROOT / "README.md")[0]
+    assert len([line for line in first.splitlines() if line.strip()]) <= 12

@@ -1,0 +1,149 @@
+"""The public names, compared with a checked-in list, so that none comes, goes or moves unnoticed.
+
+After a change that is meant, write the list anew and read its difference:
+
+    python tests/test_public_names.py && git diff tests/public_names.txt
+"""
+
+from __future__ import annotations
+
+import pathlib
+import types
+from collections.abc import Iterator
+
+import minikeras
+
+LIST = pathlib.Path(__file__).with_name("public_names.txt")
+INTERNAL = {
+    *(
+        "minikeras.arrays",
+        "minikeras.core",
+        "minikeras.functions",
+        "minikeras.module",
+        "minikeras.ops",
+        "minikeras.program",
+    ),
+    *("minikeras.types", "minikeras.keras.batches", "minikeras.keras.catalogue", "minikeras.keras.names"),
+    *("minikeras.keras.seeds", "minikeras.keras.training", "minikeras.keras.weight"),
+}
+"""Modules that are not for users, although an import makes them attributes of the package that they lie in."""
+
+
+def public_names(module: types.ModuleType = minikeras) -> Iterator[str]:
+    """Dotted names of everything public: what each module declares in `__all__`, or else what is defined in it."""
+    getattr(module, "keras", None)  # imported at its first use, and an attribute from then on
+    for name in declared(module):
+        dotted, value = f"{module.__name__}.{name}", getattr(module, name)
+        if isinstance(value, types.ModuleType):
+            if value.__name__ == dotted and dotted not in INTERNAL:
+                yield dotted
+                yield from public_names(value)
+        else:
+            yield dotted
+
+
+def declared(module: types.ModuleType) -> list[str]:
+    """The names that a module says are public. For the package itself and others without `__all__`, its own ones."""
+    names = getattr(module, "__all__", None)
+    if names is not None:
+        return sorted({name for name in names if not name.startswith("_")})
+    everything = module is minikeras
+    return [
+        name
+        for name, value in sorted(vars(module).items())
+        if not name.startswith("_") and (everything or getattr(value, "__module__", None) == module.__name__)
+    ]
+
+
+def written(names: Iterator[str]) -> str:
+    return "\n".join(sorted(set(names))) + "\n"
+
+
+def test_the_public_names_are_those_of_the_list() -> None:
+    found, listed = set(public_names()), set(LIST.read_text(encoding="utf-8").split())
+    message = [f"new, not in the list: {name}" for name in sorted(found - listed)]
+    message += [f"in the list, but gone: {name}" for name in sorted(listed - found)]
+    assert not message, "\n".join([*message, f"If this is meant, write the list anew: python {pathlib.Path(__file__)}"])
+
+
+def test_the_list_is_sorted_and_names_everything_once() -> None:
+    text = LIST.read_text(encoding="utf-8")
+    assert text == written(iter(text.split()))
+
+
+def test_every_declared_name_exists() -> None:
+    """`__all__` cannot promise what is not there; for lazily made names `getattr` makes them."""
+    for dotted in public_names():
+        value = minikeras
+        for part in dotted.split(".")[1:]:
+            value = getattr(value, part)
+
+
+def test_the_minimum_of_names_that_the_guides_use_is_there() -> None:
+    """Section 20.1 of the tape's specification, without what later stages bring."""
+    missing = {
+        dotted
+        for dotted in (
+            *(
+                "GradientTape",
+                "UnconnectedGradients.ZERO",
+                "Variable",
+                "constant",
+                "stop_gradient",
+                "get_logger",
+                "__version__",
+            ),
+            *(
+                "bool",
+                "float32",
+                "int32",
+                "eye",
+                "linspace",
+                "pad",
+                "random.normal",
+                "range",
+                "reshape",
+                "transpose",
+                "zeros",
+            ),
+            *(
+                "clip_by_norm",
+                "clip_by_value",
+                "einsum",
+                "linalg.solve",
+                "math.round",
+                "math.sin",
+                "matmul",
+                "norm",
+                "pow",
+            ),
+            *(
+                "reduce_max",
+                "reduce_mean",
+                "reduce_prod",
+                "reduce_sum",
+                "sin",
+                "square",
+                "tensordot",
+                "nn.elu",
+                "nn.relu",
+            ),
+            *("nn.sigmoid", "nn.softmax", "nn.softplus", "image.adjust_contrast"),
+        )
+        if not _reachable(dotted)
+    }
+    assert missing == set()
+
+
+def _reachable(dotted: str) -> bool:
+    value: object = minikeras
+    for part in dotted.split("."):
+        if not hasattr(value, part):
+            return False
+        value = getattr(value, part)
+    return True
+
+
+if __name__ == "__main__":
+    LIST.write_text(written(public_names()), encoding="utf-8")
+    print(f"{LIST}: {len(LIST.read_text(encoding='utf-8').split())} names")
