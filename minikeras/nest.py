@@ -24,7 +24,7 @@ def is_nested(structure: Any) -> bool:
 
 
 @functools.cache
-def _is_container(kind: type) -> bool:
+def _is_container(kind: Hashable) -> bool:
     """Whether elements of this type are visited; kept by type, since asking an abstract class takes long."""
     return issubclass(kind, (list, tuple, Mapping)) and not hasattr(kind, "as_list")
 

@@ -22,9 +22,20 @@ def adam_step(
 
     Source: Kingma and Ba, Adam: a method for stochastic optimization (2015), section 2, last paragraph ("epsilon hat").
     """
-    m = m + (g - m) * (1.0 - beta_1)
-    v = v + (g * g - v) * (1.0 - beta_2)
-    return w - m * rate / (namespace(v).sqrt(v) + epsilon), m, v
+    xp = namespace(g)
+    # Fresh arrays take the further operations in place: same numbers, a third of the memory traffic.
+    mean = g - m
+    mean *= 1.0 - beta_1
+    mean += m
+    square = g * g
+    square -= v
+    square *= 1.0 - beta_2
+    square += v
+    scale = xp.sqrt(square)
+    scale += epsilon
+    change = mean * rate
+    change /= scale
+    return w - change, mean, square
 
 
 class Adam(Optimizer):

@@ -1,7 +1,7 @@
 """Running an elementwise formula over large arrays in pieces that stay in the cache.
 
 Key idea: an optimizer's step reads and writes several arrays as large as the model. Taken whole, every temporary goes through
-memory; in blocks of 16k elements, only the arrays themselves do. Measured on two cores of an x86-64 server, Adam over a million
+memory; in blocks of 32k elements, only the arrays themselves do. Measured on two cores of an x86-64 server, Adam over a million
 float32 values: whole arrays 9.8 ms, blocks 3.6 ms.
 """
 
@@ -15,7 +15,7 @@ from ...arrays import namespace
 from ...core import Variable
 from ...types import Array
 
-BLOCK = 16_384
+BLOCK = 32_768
 
 
 def stepped(formula: Callable[..., tuple[Array, ...]], variables: Sequence[Variable], gradient: Array) -> list[Array]:
