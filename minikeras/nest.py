@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
 __all__ = ["flatten", "flatten_up_to", "is_nested", "map_structure", "pack"]
@@ -20,11 +20,12 @@ def is_nested(structure: Any) -> bool:
     >>> is_nested([1]), is_nested({}), is_nested("text")
     (True, True, False)
     """
-    return _is_container(type(structure))
+    kind: Hashable = type(structure)
+    return _is_container(kind)
 
 
 @functools.cache
-def _is_container(kind: Hashable) -> bool:
+def _is_container(kind: type) -> bool:
     """Whether elements of this type are visited; kept by type, since asking an abstract class takes long."""
     return issubclass(kind, (list, tuple, Mapping)) and not hasattr(kind, "as_list")
 

@@ -29,7 +29,7 @@ LAYERS = [
     ["autodiff", "config", "image", "linalg", "math", "nn", "random"],
     ["module", "data"],
     ["checkpoint", "train"],
-    ["keras.catalogue", "keras.config", "keras.names", "keras.seeds", "keras.weight", "keras.datasets"],
+    ["keras.catalogue", "keras.config", "keras.logs", "keras.names", "keras.seeds", "keras.weight", "keras.datasets"],
     [
         "keras.activations",
         "keras.constraints",

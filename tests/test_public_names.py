@@ -15,16 +15,23 @@ import minikeras
 
 LIST = pathlib.Path(__file__).with_name("public_names.txt")
 INTERNAL = {
-    *(
-        "minikeras.arrays",
-        "minikeras.core",
-        "minikeras.functions",
-        "minikeras.module",
-        "minikeras.ops",
-        "minikeras.program",
-    ),
-    *("minikeras.types", "minikeras.keras.batches", "minikeras.keras.catalogue", "minikeras.keras.names"),
-    *("minikeras.keras.seeds", "minikeras.keras.training", "minikeras.keras.weight"),
+    f"minikeras.{name}"
+    for name in (
+        "arrays",
+        "core",
+        "functions",
+        "module",
+        "ops",
+        "program",
+        "types",
+        "keras.batches",
+        "keras.catalogue",
+        "keras.logs",
+        "keras.names",
+        "keras.seeds",
+        "keras.training",
+        "keras.weight",
+    )
 }
 """Modules that are not for users, although an import makes them attributes of the package that they lie in."""
 

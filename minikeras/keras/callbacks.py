@@ -13,9 +13,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-Logs = Mapping[str, Any]
+from .logs import Logs, numbers
 
 
 class Callback:
@@ -133,16 +131,6 @@ class CallbackList:
     def __exit__(self, *exception: object) -> None:
         if self._progress is not None:
             self._progress.close()
-
-
-def numbers(logs: Logs) -> dict[str, Any]:
-    """Results as Python floats, or as arrays if they have axes."""
-    return {name: _plain(value) for name, value in logs.items()}
-
-
-def _plain(value: Any) -> Any:
-    values = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
-    return values if values.ndim else float(values)
 
 
 class History(Callback):

@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import nest
 from .. import batches
-from ..callbacks import CallbackList, History, numbers
+from ..callbacks import CallbackList, History
+from ..logs import numbers
 from .steps import Logs, Steps
 
 

@@ -1,0 +1,23 @@
+"""Logs: what a step or an epoch reports, by name.
+
+Key idea: a step may leave its results on the device; they become plain numbers where somebody wants to read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+Logs = Mapping[str, Any]
+
+
+def numbers(logs: Logs) -> dict[str, Any]:
+    """Results as Python floats, or as arrays if they have axes."""
+    return {name: _plain(value) for name, value in logs.items()}
+
+
+def _plain(value: Any) -> Any:
+    values = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    return values if values.ndim else float(values)
