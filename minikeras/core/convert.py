@@ -145,17 +145,18 @@ def operands(primitive: Primitive, inputs: Sequence[Any]) -> Sequence[Any]:
     Raises:
         DTypeError: if two Tensors differ in dtype, or a number does not fit the Tensor's dtype.
     """
-    read = [x.read_value() if hasattr(x, "read_value") else x for x in inputs]
+    read = [x if isinstance(x, Tensor) or not hasattr(x, "read_value") else x.read_value() for x in inputs]
     if not primitive.uniform:
         return [x if isinstance(x, Tensor) or type(x) in _NUMBERS else convert_to_tensor(x) for x in read]
     tensors = [x for x in read if isinstance(x, Tensor)]
     if not tensors:
         first = convert_to_tensor(read[0])
         tensors, read = [first], [first, *read[1:]]
-    dtype = tensors[0].dtype
     if any(x._array.dtype != tensors[0]._array.dtype for x in tensors[1:]):
         raise mixed_dtypes(primitive.name, read)
-    return [_operand(x, dtype, tensors[0]) for x in read]
+    if len(tensors) == len(read):
+        return read
+    return [_operand(x, tensors[0].dtype, tensors[0]) for x in read]
 
 
 def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:

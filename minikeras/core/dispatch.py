@@ -213,13 +213,22 @@ def announce(frame: Frame, primitive: Primitive, inputs: Sequence[Any], params: 
 def bind(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """Make the inputs ready (Tensors of one dtype, or Python numbers beside one) and perform the operation."""
     dtype = None
+    number = False
     for x in inputs:
-        if not isinstance(x, Tensor) or (primitive.uniform and dtype is not None and x._array.dtype is not dtype):
+        if isinstance(x, Tensor):
+            if dtype is None:
+                dtype = x._array.dtype
+            elif primitive.uniform and x._array.dtype is not dtype:
+                break
+        elif type(x) is float or type(x) is int:
+            number = True
+        else:
             break
-        dtype = x._array.dtype
     else:
-        frame = _thread.frame
-        return frame.interpreter.process(primitive, inputs, params, frame.below)
+        # Floating tensors take any real number beside them; the other cases need the checks of `operands`.
+        if dtype is not None and (not number or dtype.kind in "fc"):
+            frame = _thread.frame
+            return frame.interpreter.process(primitive, inputs, params, frame.below)
     if all(type(x) in BARE or is_array(x) for x in inputs):
         return primitive.on(namespace(*inputs))(*inputs, **params)  # bare arrays of another library, inside a rule
     from .convert import operands
