@@ -11,6 +11,7 @@ from . import autodiff, config, data, debugging, errors, image, linalg, math, ne
 from .arrays import device
 from .core import (
     GradientTape,
+    IndexedSlices,
     RegisterGradient,
     Tensor,
     UnconnectedGradients,
@@ -98,6 +99,7 @@ from .functions.elementwise import (
     truediv,
     where,
 )
+from .functions.graph_mode import gradients, hessians
 from .functions.indexing import (
     boolean_mask,
     gather,
@@ -111,7 +113,7 @@ from .functions.indexing import (
 )
 from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
-from .functions.ordering import argsort, searchsorted, sort, unique
+from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique
 from .functions.reductions import (
     argmax,
     argmin,
@@ -151,6 +153,7 @@ from .program import function
 from .types import (
     DType,
     TensorShape,
+    TensorSpec,
     as_dtype,
     complex64,
     complex128,
@@ -170,7 +173,7 @@ from .types import (
 from .types import boolean as bool
 
 if _TYPE_CHECKING:
-    from . import keras
+    from . import experimental, keras, train
 
 newaxis = None
 __version__ = "0.1.0"
@@ -182,17 +185,17 @@ def get_logger() -> _Any:
     >>> get_logger().name
     'minikeras'
     """
-    from .core.tape import logger
+    from .core.notices import logger
 
     return logger
 
 
 def __getattr__(name: str) -> _Any:
-    """`keras` is imported when it is first used; `bfloat16` needs the package ml_dtypes."""
-    if name == "keras":
+    """`experimental`, `keras` and `train` are imported when they are first used; `bfloat16` needs the package ml_dtypes."""
+    if name in ("experimental", "keras", "train"):
         import importlib
 
-        return importlib.import_module(".keras", __name__)
+        return importlib.import_module(f".{name}", __name__)
     if name == "bfloat16":
         return as_dtype("bfloat16")
     raise AttributeError(f"module 'minikeras' has no attribute {name!r}.")

@@ -1,18 +1,20 @@
-"""`tf.autodiff`: differentiation. Names only; definitions are in `core/`."""
+"""`tf.autodiff`: differentiation. Names only; definitions are in `core/` and `figures/`."""
 
 from .core import ForwardAccumulator, GradientTape
 from .core.batch import loop_fallbacks
-from .core.derivatives import (
+from .core.curvature import (
     Estimate,
+    block_hessian,
     fisher,
     gauss_newton,
+    ggnvp,
     hessian,
     hessian_diag,
     hessian_trace,
     hvp,
-    jacobian,
-    per_example_gradients,
 )
+from .core.derivatives import jacobian, jvp, per_example_gradients, vjp
 from .core.extension import bilinear, elementwise, linear, primitive
+from .figures import plot_batch_jacobian, plot_hessian, plot_jacobian
 
 __all__ = [name for name in dir() if not name.startswith("_")]

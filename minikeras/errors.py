@@ -11,11 +11,15 @@ as before:
     │   │   └── NotFiniteError              + ArithmeticError
     │   └── NotFoundError                   tf.errors.NotFoundError
     ├── TapeError                           + RuntimeError
+    ├── CompileError                        + TypeError
+    ├── ExportError                         + NotImplementedError
     ├── DeviceUnavailableError              + RuntimeError
     ├── MissingExtraError                   + ImportError
     ├── UnconnectedGradientError            + ValueError
     ├── GradientMismatchError               + AssertionError
+    ├── CheckpointBusyError                 + OSError
     └── LoadError                           + ValueError
+        ├── UnknownObjectError              + TypeError
         └── DatasetUnavailableError         + OSError
 
 A message says what was asked, what was found and what to do, in that order.
@@ -24,9 +28,12 @@ A message says what was asked, what was found and what to do, in that order.
 from typing import Any
 
 __all__ = [
+    "CheckpointBusyError",
+    "CompileError",
     "DTypeError",
     "DatasetUnavailableError",
     "DeviceUnavailableError",
+    "ExportError",
     "GradientMismatchError",
     "InvalidArgumentError",
     "LoadError",
@@ -38,6 +45,7 @@ __all__ = [
     "ShapeError",
     "TapeError",
     "UnconnectedGradientError",
+    "UnknownObjectError",
 ]
 
 
@@ -69,6 +77,14 @@ class TapeError(MinikerasError, RuntimeError):
     """A gradient tape was used out of turn, for example twice although it is not persistent."""
 
 
+class CompileError(MinikerasError, TypeError):
+    """A function that was to be recorded asks for what only its next run can know. The message names the line and the ways out."""
+
+
+class ExportError(MinikerasError, NotImplementedError):
+    """A model computes something that another format cannot hold. The message names the layer and the operation."""
+
+
 class UnconnectedGradientError(MinikerasError, ValueError):
     """A strict tape found sources without gradient; the message says why for each, and `.explanations` holds the reasons."""
 
@@ -93,8 +109,16 @@ class NotFiniteError(InvalidArgumentError, ArithmeticError):
     """A NaN or an infinity appeared where a check was asked for."""
 
 
+class CheckpointBusyError(MinikerasError, OSError):
+    """Another process is writing checkpoints into the same folder."""
+
+
 class LoadError(MinikerasError, ValueError):
     """A file is damaged, hostile or not what its name promises. What was being loaded into is unchanged."""
+
+
+class UnknownObjectError(LoadError, TypeError):
+    """A configuration names a class or function that is not known. Register it, or pass it in `custom_objects`."""
 
 
 class DatasetUnavailableError(LoadError, OSError):

@@ -6,10 +6,14 @@ made, and the dotted path on the way (`hidden.kernel`) is the name of what was f
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .core import Variable
+
+waiting: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Restored checkpoints with values left over; built layers and new attributes are where these may belong."""
 
 
 class Module:
@@ -29,8 +33,15 @@ class Module:
     ['slope']
     """
 
+    _deferred: Any
+
     def __init__(self, name: str | None = None) -> None:
         self._name = name or snake_case(type(self).__name__)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if "_deferred" in self.__dict__:  # a checkpoint was restored before this attribute was there
+            self._deferred.attribute_set(value)
 
     @property
     def name(self) -> str:

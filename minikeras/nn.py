@@ -1,5 +1,19 @@
 """`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
 
+from .functions.convolution import (
+    avg_pool,
+    avg_pool1d,
+    avg_pool2d,
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    convolution,
+    depthwise_conv2d,
+    max_pool,
+    max_pool1d,
+    max_pool2d,
+)
 from .functions.elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .functions.nn import (
     batch_normalization,

@@ -190,8 +190,7 @@ class _Problem:
         with GradientTape() as tape:
             tape.watch(smooth)
             total = self._sum(smooth)
-        found = tape.gradient(total, [*smooth, *self.variables], unconnected_gradients="zero")
-        return np.concatenate([np.ravel(g.numpy()) for g in found])
+        return _joined(tape.gradient(total, [*smooth, *self.variables], unconnected_gradients="zero"))
 
     def product(self, point: Values, direction: Values) -> Values:
         """H v at a point, by two tapes."""
@@ -208,8 +207,12 @@ class _Problem:
                 size = int(g._array.size)
                 slope = slope + tensordot(reshape(g, [-1]), convert_to_tensor(direction[start : start + size], float64), 1)
                 start += size
-        found = outer.gradient(slope, sources, unconnected_gradients="zero")
-        return np.concatenate([np.ravel(g.numpy()) for g in found])
+        return _joined(outer.gradient(slope, sources, unconnected_gradients="zero"))
+
+
+def _joined(gradients: Sequence[Any]) -> Values:
+    """Gradients as one flat vector."""
+    return np.concatenate([np.ravel(convert_to_tensor(g).numpy()) for g in gradients])
 
 
 def _unit(size: int, i: int) -> Values:

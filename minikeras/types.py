@@ -231,3 +231,49 @@ class TensorShape(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"TensorShape({list(self)})"
+
+
+class TensorSpec:
+    """The shape and dtype that a tensor is to have, as in a signature. None stands for an axis of any size, or for any shape.
+
+    Args:
+        shape: sizes of the axes, or None.
+        dtype: of the elements.
+        name: shown.
+
+    >>> import minikeras as tf
+    >>> spec = tf.TensorSpec([None, 3])
+    >>> spec, spec.is_compatible_with(tf.zeros((5, 3))), spec.is_compatible_with(tf.zeros((5, 4)))
+    (TensorSpec(shape=(None, 3), dtype=tf.float32), True, False)
+    """
+
+    __slots__ = ("dtype", "name", "shape")
+
+    def __init__(self, shape: Iterable[int | None] | None, dtype: Any = "float32", name: str | None = None) -> None:
+        self.shape = None if shape is None else tuple(None if size is None else int(size) for size in shape)
+        self.dtype = as_dtype(dtype)
+        self.name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The spec that a tensor has itself."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    def is_compatible_with(self, value: Any) -> bool:
+        """Whether a tensor, or another spec, has this dtype and fits this shape."""
+        if as_dtype(value.dtype) != self.dtype:
+            return False
+        if self.shape is None or value.shape is None:
+            return True
+        pairs = zip(self.shape, value.shape, strict=False)
+        return len(self.shape) == len(value.shape) and all(None in pair or pair[0] == pair[1] for pair in pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and (self.shape, self.dtype.name) == (other.shape, other.dtype.name)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype.name))
+
+    def __repr__(self) -> str:
+        named = f", name={self.name!r}" if self.name else ""
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}{named})"

@@ -7,6 +7,8 @@ device, or Tensors and tapes that keep each other alive.
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +20,7 @@ import minikeras as tf
 from minikeras.arrays import devices, probe
 from minikeras.core.dispatch import BOTTOM, current, switch
 
+os.environ.setdefault("MPLBACKEND", "Agg")  # pictures without a window
 strict_array.install()
 _DEVICES = {"cpu": "CPU:0", "strict": "STRICT:0", "gpu": "GPU:0"}
 _OURS = (tf.Tensor, tf.Variable, tf.GradientTape)
@@ -45,10 +48,14 @@ def clean_surroundings() -> Iterator[None]:
         kept_alive = cyclic_garbage(_OURS)
     finally:
         gc.enable()
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")
     tape_left = current() is not BOTTOM
     switch(BOTTOM)
     assert not tape_left, "the test left an interpreter (a tape?) on the stack"
     assert devices._current.name == device_before, "the test left another device"
+    policies = sys.modules.get("minikeras.keras.mixed_precision")
+    assert policies is None or not policies._chosen, "the test left a dtype policy"
     assert np.geterr() == errors, "the test changed np.geterr()"
     kind_now, words_now, *position_now = np.random.get_state()
     same = kind == kind_now and position == position_now and np.array_equal(words, words_now)

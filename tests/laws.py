@@ -73,7 +73,7 @@ def vjp(specimen: Specimen, arrays: Sequence[Array], seeds: Sequence[Array | Non
         targets = results(specimen, tensors)
     pairs = [(y, Tensor(u)) for y, u in zip(targets, seeds, strict=True) if u is not None]
     found = tape.gradient([y for y, _ in pairs], sources, [u for _, u in pairs])
-    return [None if g is None else np.asarray(g._array) for g in found]
+    return [None if g is None else np.asarray(tf.convert_to_tensor(g)._array) for g in found]
 
 
 def moved(arrays: Sequence[Array], directions: Sequence[Array], step: complex) -> list[Array]:
@@ -99,7 +99,7 @@ def size_of_terms(gradients: Sequence[Array], directions: Sequence[Array]) -> fl
     return float(sum(np.abs(g * v).sum() for g, v in zip(gradients, directions, strict=True)))
 
 
-def richardson(function: Callable[[float], float], step: float = 0.02) -> float:
+def richardson(function: Callable[[float], float], step: float = 0.01) -> float:
     """f'(0) by central differences at h, h/2, h/4, h/8, extrapolated to h = 0: error O(h**8)."""
     table = [(function(h) - function(-h)) / (2 * h) for h in (step, step / 2, step / 4, step / 8)]
     for order in (4, 16, 64):
@@ -206,7 +206,7 @@ def gradient_is_the_derivative(specimen: Specimen) -> None:
     """<v, J^T u> = d/ds <u, f(x + s v)> at s = 0.
 
     By the complex step Im <u, f(x + i h v)> / h with h = 1e-30, to 1e-12, where f is analytic; else by central
-    differences with Richardson extrapolation, to 1e-8.
+    differences with Richardson extrapolation, to 1e-9.
     """
     arrays = specimen.sample()
     seeds, directions = cotangents(specimen, arrays), directions_for(specimen, arrays)
@@ -232,7 +232,7 @@ def numerical_slope(
         return along(1j * COMPLEX_STEP).imag / COMPLEX_STEP, 1e-12
     if values(specimen, arrays)[0].dtype == "float32":
         return richardson(lambda s: along(s).real, 8.0), 1e-5
-    return richardson(lambda s: along(s).real), 1e-8
+    return richardson(lambda s: along(s).real), 1e-9
 
 
 def no_gradient_where_nothing_is_smooth(specimen: Specimen) -> None:
@@ -286,7 +286,8 @@ def pushforward(specimen: Specimen, arrays: Sequence[Array], directions: Sequenc
     tangents = {tensors[i].key: lift(v) for i, v in zip(smooth_positions(arrays), directions, strict=True)}
     for record in records:
         incoming = [tangents.get(x.key) if hasattr(x, "key") else None for x in record.inputs]
-        if all(t is None for t in incoming):
+        smooth = any(y.dtype.is_differentiable for y in _as_tuple(record.outputs))
+        if not smooth or all(t is None for t in incoming):
             continue
         inputs = [arrays_of(x) for x in record.inputs] if bare else record.inputs
         outputs = arrays_of(record.outputs) if bare else record.outputs
@@ -321,9 +322,13 @@ def second_derivative_is_the_derivative_of_the_gradient(specimen: Specimen) -> N
 
 
 def hessian_product(specimen: Specimen, arrays: Sequence[Array], seeds: Sequence[Any], others: Sequence[Array]) -> list[Array]:
-    """grad_x <w, J(x)^T u>, zeros where the gradient does not depend on x."""
-    tensors = [Tensor(x) for x in arrays]
-    sources = [tensors[i] for i in smooth_positions(arrays)]
+    """grad_x <w, J(x)^T u> as arrays, zeros where the gradient does not depend on x."""
+    return [np.asarray(tf.convert_to_tensor(h)._array) for h in curvature(specimen, [Tensor(x) for x in arrays], seeds, others)]
+
+
+def curvature(specimen: Specimen, tensors: Sequence[Tensor], seeds: Sequence[Any], others: Sequence[Array]) -> list[Any]:
+    """The same as Tensors, recorded by whoever listens."""
+    sources = [tensors[i] for i in smooth_positions([x._array for x in tensors])]
     with tf.GradientTape() as outer:
         outer.watch(sources)
         with tf.GradientTape() as inner_tape:
@@ -331,8 +336,36 @@ def hessian_product(specimen: Specimen, arrays: Sequence[Array], seeds: Sequence
             targets = results(specimen, tensors)
         pairs = [(y, Tensor(u)) for y, u in zip(targets, seeds, strict=True) if u is not None]
         first = inner_tape.gradient([y for y, _ in pairs], sources, [u for _, u in pairs])
-    found = outer.gradient(first, sources, [Tensor(w) for w in others], unconnected_gradients="zero")
-    return [np.asarray(h._array) for h in found]
+    return outer.gradient(first, sources, [Tensor(w) for w in others], unconnected_gradients="zero")
+
+
+# Third derivatives ----------------------------------------------------------------------------------------------------
+
+
+def third_derivative_is_the_derivative_of_the_second(specimen: Specimen) -> None:
+    """<v, grad_x <w, H(x) w>> = d/ds <w, H(x + s v) w> at s = 0, H the Hessian of <u, f(x)>, by three nested tapes, to 1e-6."""
+    arrays = specimen.sample()
+    seeds, directions, others = (
+        cotangents(specimen, arrays),
+        directions_for(specimen, arrays),
+        directions_for(specimen, arrays, salt=2),
+    )
+    tensors = [Tensor(x) for x in arrays]
+    sources = [tensors[i] for i in smooth_positions(arrays)]
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        second = curvature(specimen, tensors, seeds, others)
+    found = tape.gradient(second, sources, [Tensor(w) for w in others], unconnected_gradients="zero")
+    thirds = [np.asarray(tf.convert_to_tensor(g)._array) for g in found]
+    actual = sum(inner(t, v) for t, v in zip(thirds, directions, strict=True))
+
+    def along(step: float) -> float:
+        products = hessian_product(specimen, moved(arrays, directions, step), seeds, others)
+        return sum(inner(h, w) for h, w in zip(products, others, strict=True))
+
+    products = hessian_product(specimen, arrays, seeds, others)
+    scale = size_of_terms(thirds, directions) + size_of_terms(products, others) + 1e-3
+    assert_near(actual, richardson(along), scale, 1e-6, "<v, T w w>")
 
 
 # Lifetime -------------------------------------------------------------------------------------------------------------

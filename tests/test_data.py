@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import types
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +20,11 @@ slices = tf.data.Dataset.from_tensor_slices
 
 @pytest.fixture(autouse=True)
 def fixed_stream():
-    """The global random stream at a fixed place, and afterwards where it was."""
-    stream = streams.global_stream()
-    before = stream.state
-    stream.state = (5, 0)
-    yield stream
-    stream.state = before
+    """All random streams at a fixed place, and afterwards where they were."""
+    before = streams.states()
+    streams.set_global_seed(5)
+    yield
+    streams.set_states(before)
 
 
 def numbers(dataset):
@@ -148,11 +149,11 @@ def test_two_fixed_orders_differ():
     assert numbers(fixed[0]) != numbers(fixed[1])
 
 
-def test_a_seed_repeats_the_orders_and_so_does_the_global_seed(fixed_stream):
+def test_a_seed_repeats_the_orders_and_so_does_the_global_seed():
     orders = []
     for _ in range(2):
         seeded = tf.data.Dataset.range(20).shuffle(20, seed=3)
-        fixed_stream.state = (9, 0)
+        streams.set_global_seed(9)
         unseeded = tf.data.Dataset.range(20).shuffle(20)
         orders.append([numbers(dataset) for dataset in (seeded, seeded, unseeded, unseeded)])
     assert orders[0] == orders[1]
@@ -226,3 +227,199 @@ def test_elements_of_a_generator_are_made_anew_for_each_iteration():
 def test_elements_come_as_numpy_arrays_if_asked():
     rows = list(slices((np.arange(2), np.ones((2, 3)))).as_numpy_iterator())
     assert isinstance(rows[0][1], np.ndarray) and rows[1][0] == 1
+
+
+# Threads -----------------------------------------------------------------------------------------------------------------
+
+
+def test_prefetching_makes_elements_in_another_thread_ahead_of_their_use():
+    made, threads = [], set()
+
+    def note(x):
+        made.append(int(x))
+        threads.add(threading.current_thread())
+        return x
+
+    elements = iter(tf.data.Dataset.range(10).map(note).prefetch(3))
+    assert int(next(elements)) == 0
+    assert [int(x) for x in elements] == list(range(1, 10)) and made == list(range(10))
+    assert threading.current_thread() not in threads
+    for buffer_size in (None, tf.data.AUTOTUNE, 0, 50):
+        assert numbers(tf.data.Dataset.range(4).prefetch(buffer_size)) == [0, 1, 2, 3]
+
+
+def test_prefetching_stays_a_bounded_number_ahead_and_ends_with_its_iterator():
+    made = []
+    elements = iter(tf.data.Dataset.range(100).map(lambda x: made.append(1) or x).prefetch(2))
+    next(elements)
+    del elements
+    count = len(made)
+    assert count <= 4
+    assert not any(thread.name.startswith("minikeras-data") for thread in threading.enumerate())
+    assert len(made) == count
+
+
+def test_an_error_on_the_way_is_raised_where_the_element_is_asked_for():
+    def odd(x):
+        if int(x) == 2:
+            raise OSError("broken")
+        return x
+
+    for dataset in (tf.data.Dataset.range(5).map(odd).prefetch(4), tf.data.Dataset.range(5).map(odd, num_parallel_calls=3)):
+        elements = iter(dataset)
+        assert [int(next(elements)), int(next(elements))] == [0, 1]
+        with pytest.raises(OSError, match="broken"):
+            next(elements)
+
+
+@given(rows=st.integers(0, 20), threads=st.integers(2, 5))
+def test_a_parallel_map_keeps_the_order(rows, threads):
+    assert numbers(tf.data.Dataset.range(rows).map(lambda x: x * 2, num_parallel_calls=threads)) == list(range(0, 2 * rows, 2))
+
+
+def test_threads_make_their_arrays_on_the_device_of_the_caller(device):
+    found = list(tf.data.Dataset.range(3).map(lambda x: tf.zeros([2]), num_parallel_calls=2).prefetch(1))
+    assert {element.device for element in found} == {tf.zeros([2]).device}
+
+
+# Several datasets ----------------------------------------------------------------------------------------------------------
+
+
+def test_zip_puts_elements_side_by_side_in_the_structure_given():
+    rows, letters = tf.data.Dataset.range(3), slices(np.arange(10.0, 14.0))
+    pairs = list(tf.data.Dataset.zip(rows, letters))
+    assert [(int(a), float(b)) for a, b in pairs] == [(0, 10.0), (1, 11.0), (2, 12.0)]
+    named = tf.data.Dataset.zip({"a": rows, "b": (letters, rows)})
+    first = next(iter(named))
+    assert int(first["a"]) == 0 and float(first["b"][0]) == 10.0
+    assert len(named) == 3 and tf.data.Dataset.zip((rows, letters.repeat())).cardinality() == 3
+    assert tf.data.Dataset.zip(rows.repeat(), letters.repeat()).cardinality() == tf.data.INFINITE_CARDINALITY
+    assert tf.data.Dataset.zip(rows, letters.filter(bool)).cardinality() == tf.data.UNKNOWN_CARDINALITY
+
+
+def test_concatenate_is_one_after_the_other():
+    joined = tf.data.Dataset.range(2).concatenate(tf.data.Dataset.range(5, 7))
+    assert numbers(joined) == [0, 1, 5, 6] and len(joined) == 4
+    assert numbers(joined.batch(3)) == [[0, 1, 5], [6]]
+    assert joined.concatenate(joined.repeat()).cardinality() == tf.data.INFINITE_CARDINALITY
+    assert joined.concatenate(joined.filter(bool)).cardinality() == tf.data.UNKNOWN_CARDINALITY
+
+
+@given(rows=st.integers(0, 12), count=st.integers(1, 5), size=st.integers(1, 4))
+def test_shards_are_disjoint_and_complete(rows, count, size):
+    whole = tf.data.Dataset.range(rows)
+    shards = [whole.shard(count, index) for index in range(count)]
+    assert sorted(row for shard in shards for row in numbers(shard)) == list(range(rows))
+    assert [len(shard) for shard in shards] == [len(numbers(shard)) for shard in shards]
+    assert numbers(shards[0].batch(size).unbatch()) == numbers(shards[0])
+
+
+def test_a_shard_has_a_number_below_their_count():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shard: index must be in \[0, 2\), found 2"):
+        tf.data.Dataset.range(3).shard(2, 2)
+
+
+def test_unbatch_undoes_batch_for_every_structure():
+    pairs = slices({"x": np.arange(6.0).reshape(3, 2), "y": np.arange(3)})
+    rows = list(pairs.batch(2).unbatch())
+    assert [row["x"].numpy().tolist() for row in rows] == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    assert [int(row["y"]) for row in rows] == [0, 1, 2]
+
+
+def test_flat_map_reduce_and_apply():
+    rows = tf.data.Dataset.range(4)
+    assert numbers(rows.flat_map(lambda n: tf.data.Dataset.range(int(n)))) == [0, 0, 1, 0, 1, 2]
+    assert int(rows.reduce(np.int64(0), lambda total, x: total + x)) == 6
+    assert numbers(rows.apply(lambda dataset: dataset.take(1))) == [0]
+    assert [element.numpy().tolist() for element in tf.data.Dataset.from_tensors([1, 2])] == [[1, 2]]
+
+
+# Lengths -------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_elements_is_known_unknown_or_infinite():
+    rows = tf.data.Dataset.range(7)
+    assert [d.cardinality() for d in (rows.batch(2), rows.batch(2, True), rows.skip(3), rows.take(9), rows.repeat(2))] == [
+        4,
+        3,
+        4,
+        7,
+        14,
+    ]
+    endless = rows.repeat()
+    for dataset in (
+        endless,
+        endless.batch(2),
+        endless.shuffle(3),
+        endless.skip(4),
+        endless.map(lambda x: x),
+        endless.repeat(3),
+    ):
+        assert dataset.cardinality() == tf.data.INFINITE_CARDINALITY
+    assert endless.take(5).cardinality() == 5 and len(numbers(endless.skip(4).take(5).batch(2))) == 3
+    odd = rows.filter(lambda x: x % 2 == 1)
+    for dataset in (odd, odd.batch(2), odd.repeat(2), odd.take(2), odd.skip(1), odd.cache(), odd.enumerate(), odd.prefetch(1)):
+        assert dataset.cardinality() == tf.data.UNKNOWN_CARDINALITY
+    assert [repr(dataset) for dataset in (rows, endless, odd)] == [
+        "<Dataset, 7 elements>",
+        "<Dataset, endless>",
+        "<Dataset, of unknown length>",
+    ]
+    assert numbers(tf.data.Dataset.range(0).repeat()) == [], "nothing without end is nothing"
+
+
+@given(rows=st.integers(0, 12), start=st.integers(0, 14), size=st.integers(1, 4))
+def test_a_position_is_a_number_of_elements_passed_over(rows, start, size):
+    plain = tf.data.Dataset.range(rows).batch(size)
+    for dataset in (
+        plain,
+        plain.map(lambda x: x),
+        tf.data.Dataset.range(rows).shuffle(3, 1, False).batch(size),
+        plain.repeat(2),
+    ):
+        assert [x.numpy().tolist() for x in dataset.from_position(start)] == numbers(dataset)[start:]
+
+
+# Generators ----------------------------------------------------------------------------------------------------------------
+
+
+def test_elements_of_a_generator_become_what_was_announced():
+    def rows(count):
+        return (({"a": n, "b": [n, n]}, n) for n in range(count))
+
+    types = ({"a": tf.float64, "b": tf.int32}, tf.float32)
+    dataset = tf.data.Dataset.from_generator(rows, types, ({"a": (), "b": (None,)}, ()), args=(2,))
+    features, label = list(dataset)[1]
+    assert (features["a"].dtype, features["b"].dtype, label.dtype) == (tf.float64, tf.int32, tf.float32)
+    assert features["b"].numpy().tolist() == [1, 1]
+    for shapes in (({"a": (), "b": (3,)}, ()), ({"a": (1,), "b": (2,)}, ())):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="from_generator: an element has shape .* announced was"):
+            list(tf.data.Dataset.from_generator(rows, types, shapes, args=(2,)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="from_generator: an element is not nested as announced"):
+        list(tf.data.Dataset.from_generator(lambda: [1.0], (tf.float32, tf.float32)))
+
+
+def test_a_signature_holds_dtypes_and_shapes():
+    signature = types.SimpleNamespace(dtype="float64", shape=(2,))
+    (element,) = tf.data.Dataset.from_generator(lambda: [[1, 2]], output_signature=signature)
+    assert element.dtype == tf.float64 and element.shape == (2,)
+
+
+# The stream of orders --------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_model_draws_in_between_does_not_change_the_orders():
+    streams.set_global_seed(1)
+    dataset = tf.data.Dataset.range(20).shuffle(20)
+    plain = [numbers(dataset) for _ in range(3)]
+    streams.set_global_seed(1)
+    dataset = tf.data.Dataset.range(20).shuffle(20)
+    assert [(numbers(dataset), tf.random.normal([2]))[0] for _ in range(3)] == plain
+
+
+def test_a_cache_that_was_broken_off_is_not_taken_for_whole():
+    cached = tf.data.Dataset.range(5).cache()
+    next(iter(cached))
+    assert numbers(cached) == numbers(cached) == list(range(5))
+    with pytest.raises(NotImplementedError, match="cache: files are not available"):
+        cached.cache("file")

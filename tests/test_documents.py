@@ -9,6 +9,8 @@ import tomllib
 import numpy as np
 import pytest
 
+import minikeras
+
 ROOT = pathlib.Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
@@ -30,6 +32,7 @@ def numpy_random_state():
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d)], ids=lambda d: d.relative_to(ROOT).as_posix())
 def test_every_block_runs_and_prints_what_the_document_shows(document, numpy_random_state):
     namespace = {}
+    minikeras.keras.utils.clear_session()  # automatic names start afresh, as they do for a reader of this document
     for code, expected in blocks(document):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):

@@ -44,9 +44,64 @@ def test_the_tour_of_the_tape_prints_the_derivatives_of_the_formulas(tmp_path):
     assert last_number(output, r"counts: ([\d.]+) = cos") == pytest.approx(0.2837, abs=5e-5)
 
 
+def test_a_loop_that_was_killed_goes_on_to_the_same_weights(tmp_path):
+    pytest.importorskip("safetensors")
+    output = run("resume_training.py", tmp_path)
+    assert "ended with -9; 14 steps" in output
+    assert last_number(output, r"after going on: ([\d.e-]+)") == 0.0
+
+
+def drawn(name, tmp_path):
+    """As `run`, for an example that saves a figure of its name."""
+    output = run(f"{name}.py", tmp_path)
+    assert (tmp_path / f"{name}.png").stat().st_size > 5000
+    return output
+
+
+def test_the_newton_step_of_the_optimizer_is_the_one_by_hand(tmp_path):
+    output = run("newton_on_one_kernel.py", tmp_path)
+    assert (tmp_path / "newton_hessian.png").stat().st_size > 5000
+    assert last_number(output, r"the optimizer's: ([\d.e+-]+)") < 1e-5
+    before, after = re.search(r"loss ([\d.]+) -> ([\d.]+)", output).groups()
+    assert float(after) < 0.1 * float(before)
+
+
+def test_newton_solves_logistic_regression_in_twelve_steps(tmp_path):
+    assert last_number(drawn("newton_logistic_regression", tmp_path), r"below 1e-8 after (\d+) steps") <= 12
+
+
+def test_levenberg_marquardt_reaches_a_lower_loss_than_adam(tmp_path):
+    assert last_number(drawn("levenberg_marquardt", tmp_path), r"Levenberg-Marquardt: ([\d.]+)") > 20
+
+
+def test_a_frozen_first_layer_costs_accuracy(tmp_path):
+    output = drawn("per_layer_learning_rates", tmp_path)
+    assert 0.03 < last_number(output, r"behind training all: ([\d.]+)") < 0.2
+    assert last_number(output, r"Adam below, SGD head +([\d.]+)") > 0.78
+
+
+def test_updates_of_layers_by_hand_are_those_of_fit(tmp_path):
+    assert last_number(run("per_layer_updates.py", tmp_path), r"fit's: ([\d.e-]+)") == 0.0
+
+
+def test_frozen_layers_stay_and_are_trained_again(tmp_path):
+    output = drawn("freezing_layers", tmp_path)
+    assert last_number(output, r"base moved by ([\d.e-]+)") == 0.0
+    assert last_number(output, r"all again .*: ([\d.]+)") > 0.01
+    assert last_number(output, r"test accuracy: ([\d.]+)") > 0.93
+
+
+def test_a_penalty_on_the_input_gradient_makes_it_smaller(tmp_path):
+    assert last_number(drawn("input_gradient_regularization", tmp_path), r"divides it by ([\d.]+)") > 1.6
+
+
+def test_a_few_large_eigenvalues_are_most_of_the_hessian(tmp_path):
+    assert last_number(drawn("hessian_spectrum", tmp_path), r"largest eigenvalues at the end: ([\d.]+)") > 0.8
+
+
 def test_every_example_is_run_here():
     text = pathlib.Path(__file__).read_text()
-    assert all(f'"{path.name}"' in text for path in EXAMPLES.glob("*.py"))
+    assert all(f'"{path.name}"' in text or f'drawn("{path.stem}"' in text for path in EXAMPLES.glob("*.py"))
 
 
 def test_every_example_fits_on_one_screen():

@@ -18,13 +18,17 @@ INTERNAL = {
     f"minikeras.{name}"
     for name in (
         "arrays",
+        "checkpoint",
         "core",
+        "figures",
+        "files",
         "functions",
         "module",
         "ops",
         "program",
         "types",
         "keras.batches",
+        "keras.calls",
         "keras.catalogue",
         "keras.logs",
         "keras.names",
@@ -38,7 +42,8 @@ INTERNAL = {
 
 def public_names(module: types.ModuleType = minikeras) -> Iterator[str]:
     """Dotted names of everything public: what each module declares in `__all__`, or else what is defined in it."""
-    getattr(module, "keras", None)  # imported at its first use, and an attribute from then on
+    for lazy in ("experimental", "keras", "train"):  # imported at their first use, and attributes from then on
+        getattr(module, lazy, None)
     for name in declared(module):
         dotted, value = f"{module.__name__}.{name}", getattr(module, name)
         if isinstance(value, types.ModuleType):

@@ -4,7 +4,16 @@ May import `errors` and `types`, nothing else of the package. Read `namespaces.p
 which library works on it; `devices.py` decides only where new arrays are made.
 """
 
-from .devices import creation_namespace, device, device_name, device_report, list_physical_devices, probe, to_device
+from .devices import (
+    creation_namespace,
+    current_device,
+    device,
+    device_name,
+    device_report,
+    list_physical_devices,
+    probe,
+    to_device,
+)
 from .namespaces import ALLOWED_NAMES, BARE, is_array, namespace, register, resolve, to_numpy
 from .quiet import quiet
 
@@ -12,6 +21,7 @@ __all__ = [
     "ALLOWED_NAMES",
     "BARE",
     "creation_namespace",
+    "current_device",
     "device",
     "device_name",
     "device_report",

@@ -46,7 +46,7 @@ def probe() -> Probe:
         return Probe(False, f"{type(error).__name__}: {str(error)[:200]}")
 
 
-def _gpu_namespace(index: int) -> Any:
+def gpu_namespace(index: int) -> Any:
     """CuPy with device `index` made current, or one clear error."""
     outcome = probe()
     if not outcome.works:
@@ -63,7 +63,7 @@ def _gpu_namespace(index: int) -> Any:
     return cupy
 
 
-_BACKENDS: dict[str, Callable[[int], Any]] = {"CPU": lambda index: np, "GPU": _gpu_namespace}
+_BACKENDS: dict[str, Callable[[int], Any]] = {"CPU": lambda index: np, "GPU": gpu_namespace}
 
 
 class _Current(threading.local):
@@ -110,6 +110,11 @@ def device(name: str) -> Iterator[None]:
 def creation_namespace() -> Any:
     """The library in which new arrays are made in this thread."""
     return _current.namespace
+
+
+def current_device() -> str:
+    """The name of the device on which new arrays are made in this thread."""
+    return _current.name
 
 
 def to_device(array: Array, xp: Any = None) -> Array:

@@ -47,6 +47,7 @@ ALLOWED_NAMES: dict[str, str] = {
     "eye": "identity matrix",
     "flip": "reversed along axes",
     "floor": "largest integer not above",
+    "from_dlpack": "array of another library, in the same memory",
     "full": "one value repeated",
     "greater": "order",
     "greater_equal": "order",

@@ -6,8 +6,10 @@ restored exactly, and the numbers do not depend on the device: they are drawn on
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,6 +88,39 @@ def global_stream() -> Stream:
     return _global
 
 
+_named: dict[str, Stream] = {}
+
+
+def named_stream(name: str) -> Stream:
+    """The stream for one purpose: fixed by the global seed and its name, whatever else is drawn in between."""
+    if name not in _named:
+        _named[name] = Stream(_seed_of(name))
+    return _named[name]
+
+
+def _seed_of(name: str) -> int:
+    digest = hashlib.blake2b(f"{_global.seed}/{name}".encode(), digest_size=7).digest()
+    return int.from_bytes(digest, "little")
+
+
 def set_global_seed(seed: int) -> None:
-    """Start the global stream anew."""
+    """Start the global stream and all named ones anew."""
     _global.state = (int(seed), 0)
+    for name, stream in _named.items():
+        stream.state = (_seed_of(name), 0)
+
+
+def states() -> dict[str, tuple[int, int]]:
+    """The state of the global stream, under '', and of each named one."""
+    return {"": _global.state} | {name: stream.state for name, stream in _named.items()}
+
+
+def set_states(states: Mapping[str, Sequence[int]]) -> None:
+    """Have all streams as `states` told; a named one that it does not know had not been drawn from."""
+    _global.state = _pair(states.get("", _global.state))
+    for name in {*_named, *states} - {""}:
+        named_stream(name).state = _pair(states.get(name, (_seed_of(name), 0)))
+
+
+def _pair(state: Sequence[int]) -> tuple[int, int]:
+    return int(state[0]), int(state[1])

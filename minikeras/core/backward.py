@@ -10,8 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .dispatch import Record, arrays_of
+from .gradient_registry import registered_rule
+from .indexed_slices import IndexedSlices
 from .registry import operations
 from .tensor import Tensor
+from .variable import read_variable
 
 
 def sweep(
@@ -41,7 +44,7 @@ def sweep(
     for record, wanted in reversed(_between(records, kept)):
         outputs = record.outputs
         if type(outputs) is tuple:
-            parts = [_take(cotangents, result, kept, output.key) for output in outputs]
+            parts = [_dense(_take(cotangents, result, kept, output.key)) for output in outputs]
             if all(part is None for part in parts):
                 continue
             g: Any = tuple([_zeros(y, bare) if part is None else part for part, y in zip(parts, outputs, strict=True)])
@@ -49,7 +52,9 @@ def sweep(
             g = _take(cotangents, result, kept, outputs.key)
             if g is None:
                 continue
-        rule = record.primitive.vjp or gradient_registry(record.primitive.name)
+            if type(g) is IndexedSlices and record.primitive is not read_variable:
+                g = g.read_value()
+        rule = record.primitive.vjp or registered_rule(record.primitive.name)
         if rule is None:
             raise LookupError(f"gradient registry has no entry for: {record.primitive.name}")
         inputs = record.inputs
@@ -62,19 +67,15 @@ def sweep(
             if cotangent is not None:
                 key = inputs[i].key
                 earlier = cotangents.get(key)
-                cotangents[key] = cotangent if earlier is None else earlier + cotangent
+                if earlier is not None:
+                    # Slices know how to be added to an array, not the other way round.
+                    cotangent = cotangent + earlier if type(cotangent) is IndexedSlices else earlier + cotangent
+                cotangents[key] = cotangent
             elif refused is not None:
                 refused.append((record, i))
     for key in kept:
         _take(cotangents, result, kept, key)
     return result
-
-
-def gradient_registry(name: str) -> Any:
-    """The gradient that a user registered for an operation without one, or None."""
-    from .custom import registered_rule
-
-    return registered_rule(name)
 
 
 def _between(records: Iterable[Record], sources: set[int]) -> list[tuple[Record, Sequence[int]]]:
@@ -99,6 +100,11 @@ def _take(cotangents: dict[int, Any], result: dict[int, Any], kept: set[int], ke
     if cotangent is not None and key in kept:
         result[key] = cotangent
     return cotangent
+
+
+def _dense(cotangent: Any) -> Any:
+    """A cotangent that a rule can compute with."""
+    return cotangent.read_value() if type(cotangent) is IndexedSlices else cotangent
 
 
 def _zeros(output: Any, bare: bool) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import namespace, to_numpy
 from ..errors import InvalidArgumentError
 from ..types import Array
-from .dispatch import Frame, Primitive, current, switch
+from .dispatch import Frame, Primitive, check, current, decide, switch
 from .registry import operations
 from .tensor import Tensor, next_key
 
@@ -47,7 +47,7 @@ class Stack(Tensor):
             "read. Inside vectorized_map use tf operations such as tf.where instead of Python's if, float() or .numpy()."
         )
 
-    numpy = __bool__ = __float__ = __int__ = __index__ = __complex__ = __array__ = _refuse
+    numpy = __bool__ = __float__ = __int__ = __index__ = __complex__ = _shared = _refuse
 
     def __str__(self) -> str:
         return f"tf.Tensor(<{self.stacked.shape[0]} values>, shape={self.shape}, dtype={self.dtype.name})"
@@ -56,7 +56,17 @@ class Stack(Tensor):
 
 
 def all_values(x: Tensor) -> np.ndarray[Any, Any]:
-    """Every number that a tensor stands for, on the host: for checks that each of a stack has to pass."""
+    """Every number that a tensor stands for, on the host: for choices that are made once for a whole stack."""
+    decide(x)
+    return _values(x)
+
+
+def check_values(x: Tensor, test: Callable[[np.ndarray[Any, Any]], None]) -> None:
+    """Let a test see every number that a tensor stands for, on the host, and refuse them."""
+    check(x, test, _values(x))
+
+
+def _values(x: Tensor) -> np.ndarray[Any, Any]:
     while isinstance(x, Stack):
         x = x.stacked
     return to_numpy(x._array)
@@ -64,6 +74,7 @@ def all_values(x: Tensor) -> np.ndarray[Any, Any]:
 
 def own_values(x: Tensor) -> np.ndarray[Any, Any]:
     """The numbers of one tensor, on the host: for results whose shape depends on them. A stack is refused."""
+    decide(x)
     return x.numpy() if isinstance(x, Stack) else to_numpy(x._array)
 
 

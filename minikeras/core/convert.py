@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import creation_namespace, is_array, namespace, to_device, to_numpy
+from ..arrays.exchange import adopt, is_foreign
 from ..errors import DTypeError
 from ..types import Array, DType, as_dtype
 from .complaints import mixed_dtypes
@@ -20,6 +21,7 @@ from .registry import operations
 from .tensor import Tensor
 
 _NUMBERS = (bool, int, float, complex)
+_PYTHON = (*_NUMBERS, str, bytes, list, tuple)
 _RANK_OF_KIND = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
@@ -70,6 +72,7 @@ def _holds_tensor(value: Any) -> bool:
 
 def to_array(value: Any, dtype: DType | None = None) -> Array:
     """A new array on the current device, by the rules of `convert_to_tensor`."""
+    value = _native(value)
     if is_array(value):
         wanted = value.dtype if dtype is None else dtype.numpy
         if namespace(value) is not np or creation_namespace() is not np:
@@ -94,13 +97,19 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
     return _scalar_or_array(array)
 
 
+def _native(value: Any) -> Any:
+    """An array, series or image of another library as one of ours; anything else as it is."""
+    known = isinstance(value, _PYTHON) or is_array(value) or hasattr(value, "_array")
+    return adopt(value) if not known and is_foreign(value) else value
+
+
 def _scalar_or_array(array: np.ndarray[Any, Any]) -> Array:
     """NumPy's own scalar for an array without axes: its operators are faster. A string has none, so it stays an array."""
     return array if array.ndim or array.dtype.kind == "O" else array[()]
 
 
 def _from_python(value: Any) -> np.ndarray[Any, Any]:
-    """NumPy's reading of a number, string, list, range or anything with `__array__`."""
+    """NumPy's reading of a number, string, list or range."""
     if hasattr(value, "_array"):
         value = to_numpy(value._array)
     try:
@@ -163,15 +172,12 @@ def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:
     """One input, made fit to stand beside a Tensor of `dtype`."""
     if isinstance(value, Tensor):
         return value
-    kind = type(value)
-    if (
-        (kind is float and dtype.kind in "fc")
-        or (kind is int and dtype.kind in "iufc")
-        or (kind is complex and dtype.kind == "c")
-    ):
+    kind, of_numpy = type(value), dtype.numpy.kind  # bfloat16 is a float to us, but turns into float32 beside a number
+    if (kind is float and of_numpy in "fc") or (kind is int and of_numpy in "iufc") or (kind is complex and of_numpy == "c"):
         return value
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
         return convert_to_tensor(value, dtype)
+    value = _native(value)
     array = np.asarray(to_numpy(value)) if is_array(value) else None
     if array is not None and array.dtype.kind in "biufc":
         if _RANK_OF_KIND[array.dtype.kind] > _RANK_OF_KIND.get(dtype.kind, -1):

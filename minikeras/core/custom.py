@@ -29,7 +29,7 @@ Function = Callable[..., Any]
 
 @contextlib.contextmanager
 def _hidden() -> Iterator[None]:
-    """A stack without those who watch: only what computes and what rewrites."""
+    """A stack without those who watch for derivatives: only what computes, what rewrites and what repeats."""
     outer = current()
     switch(_without_watchers(outer))
     try:
@@ -42,7 +42,8 @@ def _without_watchers(frame: Frame) -> Frame:
     if isinstance(frame.interpreter, Evaluate):
         return frame
     below = _without_watchers(frame.below)
-    return Frame(frame.interpreter, below) if isinstance(frame.interpreter, Batch) else below
+    stays = isinstance(frame.interpreter, Batch) or getattr(frame.interpreter, "sees_all", False)
+    return Frame(frame.interpreter, below) if stays else below
 
 
 def _is_argument(value: Any) -> bool:
@@ -193,66 +194,3 @@ def recompute_grad(f: Function) -> Function:
         return custom_gradient(with_rule)(*args)
 
     return recomputed
-
-
-_registry: dict[str, Function] = {}
-
-
-class RegisterGradient:
-    """A decorator that enters a gradient for an operation by name, for one that has none.
-
-    Args:
-        op_type: the name in the LookupError, such as 'AdjustContrastv2'.
-
-    The function is called as `fn(op, *upstream)`, with `op.inputs` and `op.outputs`, and returns a gradient for each input.
-
-    Raises:
-        KeyError: if the name has a gradient already.
-        TypeError: if the name is no str.
-    """
-
-    def __init__(self, op_type: str) -> None:
-        if not isinstance(op_type, str):
-            raise TypeError(f"RegisterGradient: the name must be a str, found {op_type!r}.")
-        self._name = op_type
-
-    def __call__(self, f: Function) -> Function:
-        """Enter the function."""
-        if self._name in _registry:
-            earlier = _registry[self._name].__module__
-            raise KeyError(f"Registering two gradient with name '{self._name}'! (Previous registration was in {earlier})")
-        _registry[self._name] = f
-        return f
-
-
-def no_gradient(op_type: str) -> None:
-    """Say that an operation has no gradient: sources behind it get None.
-
-    Raises:
-        TypeError: if the name is no str.
-
-    >>> import minikeras as tf
-    >>> tf.no_gradient("MyOperation")
-    """
-    if not isinstance(op_type, str):
-        raise TypeError(f"no_gradient: the name must be a str, found {op_type!r}.")
-    RegisterGradient(op_type)(lambda op, *upstream: [None] * len(op.inputs))
-
-
-def registered_rule(name: str) -> Any:
-    """The registered gradient of an operation in the form of a primitive's VJP, or None."""
-    function = _registry.get(name)
-    if function is None:
-        return None
-
-    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-        from types import SimpleNamespace
-
-        lift: Callable[[Any], Any] = lambda value: value if not is_array(value) else Tensor(value)
-        bare = is_array(g)
-        op = SimpleNamespace(inputs=[lift(x) for x in inputs], outputs=[lift(y)], type=name, get_attr=params.get)
-        found = function(op, lift(g))
-        listed = list(found) if isinstance(found, (list, tuple)) else [found]
-        return [arrays_of(listed[i]) if bare else listed[i] for i in wanted]
-
-    return vjp

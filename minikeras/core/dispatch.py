@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..arrays import BARE, is_array, namespace, quiet
+from ..arrays import BARE, is_array, namespace, quiet, to_numpy
 from ..errors import MinikerasError
 from ..types import Array
 from .registry import enter
@@ -43,9 +43,11 @@ class Primitive:
         uniform: True if all inputs must have one dtype.
         batching: how a stack of values goes through: the name of a rule of `Batch` ('align', 'keep', 'lead', 'fill',
             'constant', 'loop'), or `batching(batch, primitive, inputs, params)`.
+        effect: True if it depends on or changes more than its inputs and results, such as a random stream: whoever repeats a
+            run carries it out each time, in its place.
     """
 
-    __slots__ = ("_on", "batching", "differentiable", "jvp", "kernel", "name", "on_numpy", "uniform", "vjp")
+    __slots__ = ("_on", "batching", "differentiable", "effect", "jvp", "kernel", "name", "on_numpy", "uniform", "vjp")
 
     def __init__(
         self,
@@ -58,10 +60,12 @@ class Primitive:
         uniform: bool = True,
         singular: bool = False,
         batching: str | Rule = "loop",
+        effect: bool = False,
         registered: bool = True,
     ) -> None:
         self.name = name
         self.batching = batching
+        self.effect = effect
         self.kernel = kernel
         self.vjp = vjp
         self.jvp = jvp
@@ -106,7 +110,7 @@ class Record:
 
     def __str__(self) -> str:
         outputs = self.outputs if type(self.outputs) is tuple else (self.outputs,)
-        options = [f"{name}={value!r}" for name, value in self.params.items()]
+        options = [f"{name}={_option(value)}" for name, value in self.params.items()]
         arguments = ", ".join([_short(x) for x in self.inputs] + options)
         return f"{', '.join(_short(y) for y in outputs)} = {self.primitive.name}({arguments})"
 
@@ -117,6 +121,15 @@ def _short(value: Any) -> str:
         return repr(value)
     shape = ",".join(map(str, value.shape))
     return f"{getattr(value, 'name', None) or f'%{value.key}'}:{value.dtype.name}[{shape}]"
+
+
+def _option(value: Any) -> str:
+    """A plain value as it is, of anything else the name or the kind."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_option, value))}]"
+    if isinstance(value, (str, int, float, tuple, slice, type(None))):
+        return repr(value)
+    return str(getattr(value, "name", None) or getattr(value, "__qualname__", type(value).__name__))
 
 
 class Interpreter(Protocol):
@@ -166,6 +179,8 @@ class Evaluate:
         except MinikerasError:
             raise
         except (ValueError, TypeError, np.linalg.LinAlgError) as error:
+            if primitive.effect:
+                raise
             from .complaints import explained
 
             raise explained(primitive, inputs, params, error) from error
@@ -255,6 +270,50 @@ def leave(operand: Any, conversion: str, value: Any = None) -> None:
 
 
 enter("leave", leave)
+
+
+checked = Primitive(
+    "check",
+    lambda xp: lambda values, *, test: test(to_numpy(values)) or (),
+    differentiable=False,
+    uniform=False,
+    effect=True,
+    registered=False,
+)
+"""Stands on the stack for a test that may refuse values."""
+
+decided = Primitive("decide", lambda xp: _never, differentiable=False, uniform=False, effect=True, registered=False)
+"""Stands on the stack for values that decide what is computed next, such as the shape of a result."""
+
+drawn = Primitive(
+    "draw",
+    lambda xp: lambda *, sample, source: sample(source()),
+    differentiable=False,
+    uniform=False,
+    effect=True,
+    registered=False,
+)
+
+
+def check(operand: Any, test: Callable[[np.ndarray[Any, Any]], None], values: np.ndarray[Any, Any]) -> None:
+    """Let `test` see an operand's values on the host and refuse them; whoever repeats this run has it see the new ones."""
+    test(values)
+    frame = _thread.frame
+    if frame is not BOTTOM:
+        announce(frame, checked, (operand,), {"test": test}, ())
+
+
+def decide(operand: Any) -> None:
+    """Tell those who watch that the operand's values decide what is computed next."""
+    frame = _thread.frame
+    if frame is not BOTTOM:
+        announce(frame, decided, (operand,), {}, ())
+
+
+def draw(source: Callable[[], np.random.Generator], sample: Callable[[np.random.Generator], Array]) -> Tensor:
+    """Random numbers: `sample` of the generator that `source` gives, another one each time."""
+    result: Tensor = perform(drawn, (), {"sample": sample, "source": source})
+    return result
 
 
 def kernel(function: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:

@@ -63,7 +63,7 @@ class Inquiry:
         refused: list[tuple[Record, int]] = []
         records = self.tape._records
         with _hidden(), np.errstate(all="ignore"):
-            bare = current() is BOTTOM
+            bare = current() is BOTTOM and not self.tape._lifted
             seeds = seeds_of(self.targets, self.targets, None, keys, bare)
             reachable = [key for key in keys if key in self.tape._tracked or key in seeds]
             try:

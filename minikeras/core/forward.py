@@ -13,12 +13,14 @@ from typing import Any
 from .. import nest
 from ..errors import ShapeError
 from .convert import convert_to_tensor
-from .dispatch import Frame, Primitive, current, switch
+from .dispatch import BOTTOM, Frame, Primitive, arrays_of, current, switch
 from .notices import warn
+from .questions import UnconnectedGradients, unconnected_choice
 from .registry import operations
-from .tape import UnconnectedGradients
 from .tensor import Tensor
 from .variable import Variable
+
+_SMOOTH = "fcV"  # kinds of dtypes that have tangents; V is bfloat16
 
 
 class ForwardAccumulator:
@@ -90,23 +92,30 @@ class ForwardAccumulator:
         """Compute the tangents of the results from those of the inputs."""
         if not primitive.differentiable:
             return
-        tangents = [self._tangents.get(x.key) if hasattr(x, "key") else None for x in inputs]
-        if all(tangent is None for tangent in tangents):
+        known = self._tangents
+        tangents = [known.get(x.key) if hasattr(x, "key") else None for x in inputs]
+        if not any(tangent is not None for tangent in tangents):
             return
         results = outputs if type(outputs) is tuple else (outputs,)
-        if not any(result.dtype.is_differentiable for result in results):
+        if not any(result._array.dtype.kind in _SMOOTH for result in results):
             return
         if primitive.jvp is None:
             raise LookupError(f"gradient registry has no entry for: {primitive.name}")
+        bare = below is BOTTOM  # nobody listens: the rule runs on arrays
+        values = outputs
+        if bare:
+            tangents = [None if tangent is None else tangent._array for tangent in tangents]
+            inputs = [x._array if isinstance(x, Tensor) else x for x in inputs]
+            values = arrays_of(outputs)
         above = current()
         switch(below)
         try:
-            moved = primitive.jvp(tangents, outputs, inputs, params)
+            moved = primitive.jvp(tangents, values, inputs, params)
         finally:
             switch(above)
         for result, tangent in zip(results, moved if type(outputs) is tuple else (moved,), strict=True):
-            if tangent is not None and result.dtype.is_differentiable:
-                self._tangents[result.key] = tangent
+            if tangent is not None and result._array.dtype.kind in _SMOOTH:
+                known[result.key] = Tensor(tangent) if bare else tangent
 
     def jvp(self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE) -> Any:
         """The derivative of results along the direction, as far as they were computed within the block.
@@ -118,10 +127,7 @@ class ForwardAccumulator:
         Returns:
             A nest like `primals`.
         """
-        try:
-            fill = UnconnectedGradients(unconnected_gradients)
-        except ValueError:
-            raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}") from None
+        fill = unconnected_choice(unconnected_gradients)
 
         def look_up(result: Any) -> Any:
             tangent = self._tangents.get(result.key)

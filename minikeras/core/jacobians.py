@@ -28,10 +28,10 @@ def rows(
         target: the Tensor or Variable that is differentiated.
         sources: keys of the sources.
         seeds: shape (number of seeds, *target.shape).
-        chunk_size: how many seeds to carry at once; all if None.
+        chunk_size: how many seeds to carry at once, at least one; all if None.
     """
     count = seeds.shape[0]
-    size = count if chunk_size is None else max(1, min(int(chunk_size), count))
+    size = count if chunk_size is None else min(chunk_size, count)
     if size >= count:
         return _swept(records, target, sources, seeds)
     parts = [_swept(records, target, sources, seeds[start : start + size]) for start in range(0, count, size)]

@@ -14,10 +14,10 @@ logger = logging.getLogger("minikeras")
 _told: collections.Counter[tuple[str, int, str]] = collections.Counter()
 
 
-def call_site() -> tuple[str, int]:
-    """File and line of the innermost code outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] == __package__.partition(".")[0] and frame.f_back:
+def call_site(*others: str) -> tuple[str, int]:
+    """File and line of the innermost code outside this package and the others named."""
+    frame, passed = sys._getframe(1), {__package__.partition(".")[0], *others}
+    while frame.f_globals.get("__name__", "").partition(".")[0] in passed and frame.f_back:
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
 

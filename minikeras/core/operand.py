@@ -1,4 +1,4 @@
-"""What Tensors and Variables share: operators, indexing, shape and dtype, and the ways out to Python and NumPy.
+"""What Tensors and Variables share: operators, indexing, shape and dtype, and the ways out to Python.
 
 Key idea: an operator is a lookup in the registry of operations; nothing is computed here. Next: `tensor.py`.
 """
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import device_name, to_numpy
 from ..types import Array, DType, TensorShape, as_dtype
+from .interchange import Shared
 from .registry import operations
 
 
@@ -34,7 +35,7 @@ class Reference:
         return id(self._referent)
 
 
-class Operand:
+class Operand(Shared):
     """Base of Tensor and Variable: everything that only needs `_array`, the values at this moment."""
 
     __slots__ = ()
@@ -74,10 +75,6 @@ class Operand:
         values = to_numpy(self._array)
         operations.leave(self, ".numpy()")
         return np.array(values) if values.ndim else values[()]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        operations.leave(self, "a NumPy function")
-        return np.array(to_numpy(self._array), dtype=dtype)
 
     def __hash__(self) -> int:
         kind = "Variable" if hasattr(self, "assign") else "Tensor"

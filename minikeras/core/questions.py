@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
+
+import numpy as np
 
 from .. import nest
 from ..arrays import namespace
@@ -16,6 +18,7 @@ from ..errors import DTypeError, ShapeError
 from .complaints import describe
 from .convert import convert_to_tensor
 from .dispatch import arrays_of
+from .indexed_slices import IndexedSlices
 from .registry import operations
 from .tensor import Tensor
 from .variable import Variable
@@ -45,6 +48,21 @@ def watchable_leaves(structure: Any) -> list[Any]:
                 f"Passed in object {leaf} of type '{type(leaf).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
             )
     return leaves
+
+
+def checked_chunk_size(chunk_size: int | None) -> int | None:
+    """How many cotangents to carry at once; None for all.
+
+    Raises:
+        ValueError: if it is less than one.
+    """
+    if chunk_size is None:
+        return None
+    if isinstance(chunk_size, bool) or not isinstance(chunk_size, (int, np.integer)):
+        raise TypeError(f"chunk_size: an integer or None is needed, found {chunk_size!r}.")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size: at least one row is carried at once, found {chunk_size}. Leave it out to carry all.")
+    return int(chunk_size)
 
 
 def one_target(name: str, target: Any, sources: Any, single: bool = False) -> list[Any]:
@@ -110,13 +128,20 @@ def differentiable_leaves(role: str, structure: Any) -> list[Any]:
     return leaves
 
 
-def seeds_of(structure: Any, targets: Sequence[Any], given: Any, sources: Sequence[int], bare: bool) -> dict[int, Any]:
-    """The cotangent of each target, by key: ones, or what the caller gave. A target named twice counts twice."""
+def seeds_of(
+    structure: Any, targets: Sequence[Any], given: Any, sources: Sequence[int], bare: bool, tracked: Collection[int] = ()
+) -> dict[int, Any]:
+    """The cotangent of each target, by key: ones, or what the caller gave. A target named twice counts twice.
+
+    What has no derivative carries no cotangent, unless it is a source itself (there is no one among strings) or was made by an
+    operation that has to refuse.
+    """
     values = [None] * len(targets) if given is None else _parallel(structure, targets, given)
     seeds: dict[int, Any] = {}
     for target, value in zip(targets, values, strict=True):
-        if not target.dtype.is_differentiable and target.key not in sources:
-            continue  # what has no derivative carries no cotangent
+        asked = target.key in sources or target.key in tracked
+        if not target.dtype.is_differentiable and (not asked or target.dtype.name == "string"):
+            continue
         if given is None:
             seed = operations.ones_like(arrays_of(target) if bare and isinstance(target, Tensor) else Tensor(target._array))
         else:
@@ -148,9 +173,11 @@ def _given_seed(value: Any, target: Any) -> Tensor:
     return seed
 
 
-def finished(cotangent: Any, source: Any, fill: UnconnectedGradients, bare: bool) -> Tensor | None:
+def finished(cotangent: Any, source: Any, fill: UnconnectedGradients, bare: bool) -> Tensor | IndexedSlices | None:
     """A cotangent as the Tensor to return, or what stands for a missing one."""
     if cotangent is not None:
+        if type(cotangent) is IndexedSlices:
+            return cotangent.lifted()
         return Tensor(cotangent) if bare else cotangent
     if fill is UnconnectedGradients.ZERO:
         return operations.zeros_like(Tensor(source._array))

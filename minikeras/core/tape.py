@@ -1,52 +1,48 @@
-"""GradientTape: an interpreter that watches, keeps Records, and sweeps back over them.
+"""GradientTape: records what happens in its block, and sweeps back over the Records.
 
-Key idea: a tape holds nothing but the keys of what it watches and the list of Records that depend on them. Nesting,
-persistence and the order of tapes follow from the stack in `dispatch.py`. The sweep is in `backward.py`.
+Key idea: every derivative is the same sweep with other seeds: ones for a gradient, the rows of the identity matrix for a
+Jacobian. A second derivative is the sweep once more, over Records that the first sweep has left. Recording is in
+`recording.py`, the sweep in `backward.py`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import nest
 from ..arrays import namespace
-from ..errors import TapeError
+from ..errors import ShapeError, TapeError
 from .backward import sweep
-from .dispatch import BOTTOM, Frame, Primitive, Record, current, switch
-from .inspection import Inspectable
+from .convert import convert_to_tensor
+from .dispatch import BOTTOM, current
+from .flat import directions, flatten, matrix_of, split_blocks, symmetric
 from .jacobians import looped, row_seeds, unit_seeds
 from .jacobians import rows as jacobian_rows
-from .notices import logger, warn
+from .notices import warn
 from .questions import (
     INSIDE_OWN_BLOCK,
     UnconnectedGradients,
     absent_jacobian,
+    checked_chunk_size,
     common_batch,
     differentiable_leaves,
     finished,
     one_target,
     seeds_of,
     unconnected_choice,
-    watchable_leaves,
 )
+from .recording import Recording
 from .registry import operations
-from .tensor import Tensor, next_key
-from .trace import Trace
-from .variable import Variable, read_variable
+from .tensor import Tensor
 
-__all__ = ["GradientTape", "UnconnectedGradients", "logger"]
+__all__ = ["GradientTape", "UnconnectedGradients"]
 
 
-class NeverEnteredError(TapeError, AttributeError):
-    """A tape was asked to watch before its `with` block; an AttributeError too, as in TensorFlow."""
-
-
-class GradientTape(Inspectable):
+class GradientTape(Recording):
     """Records operations for automatic differentiation.
 
     Within its block a tape records every operation that depends on what it watches. Trainable Variables are watched when
@@ -69,150 +65,7 @@ class GradientTape(Inspectable):
     <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
 
-    __slots__ = (
-        *("__weakref__", "_accessed", "_active", "_answer", "_entered", "_moments", "_persistent", "_records"),
-        *("_spent", "_strict", "_trace", "_tracked", "_was_reset", "_watch_accessed", "_watched_at"),
-    )
-
-    def __init__(
-        self, persistent: bool = False, watch_accessed_variables: bool = True, strict: bool = False, trace: bool = False
-    ) -> None:
-        self._persistent = persistent
-        self._watch_accessed = watch_accessed_variables
-        self._strict = strict
-        self._trace = Trace() if strict or trace else None
-        self._entered = self._active = False
-        self._forget()
-
-    # Recording ---------------------------------------------------------------------------------------------------
-
-    def __enter__(self) -> GradientTape:
-        if self._active:
-            raise ValueError(
-                "Tape is still recording, This can happen if you try to re-enter an already-active tape. "
-                "Use a second tape, or leave the block first."
-            )
-        self._entered = True
-        if self._trace is not None:
-            switch(Frame(self._trace, current()))
-        self._resume(Frame(self, current()))
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._pause()
-        if self._trace is not None:
-            switch(current().without(self._trace))
-
-    def _resume(self, frame: Frame) -> None:
-        """Record in this thread, from the given place on its stack; a tape that is used up starts afresh."""
-        if self._spent:
-            self._forget()
-        switch(frame)
-        self._active = True
-        self._moments.append(next_key())
-
-    def _pause(self) -> None:
-        """Leave this thread's stack. Harmless if the tape is not on it: `gradient` may have been called elsewhere."""
-        switch(current().without(self))
-        if self._active:
-            self._active = False
-            self._moments.append(next_key())
-
-    def _forget(self) -> None:
-        self._records, self._tracked, self._accessed, self._spent = [], set(), {}, False
-        self._watched_at, self._moments, self._answer, self._was_reset = {}, [], None, False
-
-    def _use_up(self) -> None:
-        """Let go of the Records after the only use, unless they were to be kept for explanations."""
-        if not self._persistent:
-            self._spent = True
-            if self._trace is None:
-                self._records = []
-
-    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Ask below, and watch."""
-        outputs = below.interpreter.process(primitive, inputs, params, below.below)
-        self.observe(primitive, inputs, params, outputs, below)
-        return outputs
-
-    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Keep a Record if an input is tracked."""
-        tracked = self._tracked
-        if primitive is read_variable and self._watch_accessed and inputs[0]._trainable:
-            self._accessed[inputs[0].key] = inputs[0]
-            tracked.add(inputs[0].key)
-        if not primitive.differentiable:
-            return
-        for x in inputs:
-            if getattr(x, "key", None) in tracked:
-                if type(outputs) is tuple:
-                    smooth = [y.key for y in outputs if y._array.dtype.kind in "fc"]
-                else:
-                    smooth = [outputs.key] if outputs._array.dtype.kind in "fc" else []
-                if smooth:
-                    self._records.append(Record(primitive, inputs, params, outputs))
-                    tracked.update(smooth)
-                return
-
-    def watch(self, tensor: Any) -> None:
-        """Track a Tensor, a Variable or any nest of them from now on.
-
-        Raises:
-            ValueError: for anything else, naming the value and its type.
-            TapeError: if the tape was never entered; an AttributeError too.
-        """
-        leaves = watchable_leaves(tensor)
-        if not self._entered:
-            raise NeverEnteredError("watch: enter the tape with `with` first: `with tf.GradientTape() as tape:`.")
-        moment = next_key()
-        for leaf in leaves:
-            if leaf.dtype.is_differentiable:
-                if leaf.key not in self._tracked:
-                    self._watched_at[leaf.key] = moment
-                self._tracked.add(leaf.key)
-            else:
-                warn(5, "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", leaf.dtype)
-            if isinstance(leaf, Variable):
-                self._accessed[leaf.key] = leaf
-
-    def watched_variables(self) -> tuple[Variable, ...]:
-        """The Variables watched so far, in the order of their construction."""
-        return tuple(self._accessed[key] for key in sorted(self._accessed))
-
-    @contextlib.contextmanager
-    def stop_recording(self) -> Iterator[None]:
-        """Let operations within the block go unrecorded on this tape; other tapes go on.
-
-        Raises:
-            TapeError: if the tape was never entered or is used up.
-            ValueError: if it is not recording for another reason.
-        """
-        if not self._entered or self._spent:
-            raise TapeError("Trying to stop recording a tape which is not recording.")
-        if not self._active:
-            raise ValueError("Tape is not recording.")
-        before = current()
-        self._pause()
-        without = current()
-        try:
-            yield
-        finally:
-            # The place on the stack has a meaning, so the tape returns to it unless others came or went meanwhile.
-            self._resume(before if current() is without else Frame(self, current()))
-
-    def reset(self) -> None:
-        """Forget all Records and watches, and record afresh.
-
-        Raises:
-            ValueError: outside the tape's block.
-        """
-        if not self._active:
-            raise ValueError("Tape is not recording.")
-        self._forget()
-        self._was_reset = True
-        self._moments.append(next_key())
-
-    # Differentiating ---------------------------------------------------------------------------------------------
+    __slots__ = ()
 
     def gradient(
         self,
@@ -232,7 +85,8 @@ class GradientTape(Inspectable):
             unconnected_gradients: 'none' gives None, 'zero' zeros, for a source the target does not depend on.
 
         Returns:
-            A nest like `sources`; each Tensor has its source's shape and dtype.
+            A nest like `sources`; each Tensor has its source's shape and dtype. For a source that was only looked up in, by
+            `tf.gather` along its first axis, a `tf.IndexedSlices`, unless the sweep itself is recorded.
 
         Raises:
             TapeError: at the second call on a tape that is not persistent.
@@ -249,9 +103,9 @@ class GradientTape(Inspectable):
         fill = unconnected_choice(unconnected_gradients)
         targets, leaves = differentiable_leaves("target", target), differentiable_leaves("source", sources)
         self._use()
-        bare = current() is BOTTOM
+        bare = current() is BOTTOM and not self._lifted
         keys = [leaf.key for leaf in leaves]
-        cotangents = seeds_of(target, targets, output_gradients, keys, bare)
+        cotangents = seeds_of(target, targets, output_gradients, keys, bare, self._tracked)
         with np.errstate(all="ignore"):
             # An operand that nobody watches may stand in a Record beside one that is watched; it gets no gradient.
             known = [key for key in keys if key in self._tracked or key in cotangents]
@@ -284,7 +138,7 @@ class GradientTape(Inspectable):
             parallel_iterations: accepted for compatibility, ignored.
             experimental_use_pfor: False sweeps back once for each element instead of once over all; needs a persistent tape.
             chunk_size: carry at most so many elements of the target at once, to bound memory: chunk_size times the size of the
-                largest intermediate result.
+                largest intermediate result. At least 1.
 
         Returns:
             A nest like `sources` of Tensors of shape target.shape + source.shape.
@@ -300,7 +154,7 @@ class GradientTape(Inspectable):
         >>> print(tape.jacobian(y, x).numpy().tolist())
         [[2.0, 0.0], [0.0, 4.0]]
         """
-        fill = unconnected_choice(unconnected_gradients)
+        fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
         leaves = one_target("jacobian", target, sources)
         found = self._rows(target, leaves, unit_seeds, experimental_use_pfor, chunk_size)
         if self._strict:
@@ -348,7 +202,7 @@ class GradientTape(Inspectable):
         >>> print(tape.batch_jacobian(y, x).numpy().ravel())
         [2. 6.]
         """
-        fill = unconnected_choice(unconnected_gradients)
+        fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
         (leaf,) = one_target("batch_jacobian", target, source, single=True)
         batch = common_batch(target, leaf)
         found = self._rows(target, [leaf], row_seeds, experimental_use_pfor, chunk_size)
@@ -361,6 +215,87 @@ class GradientTape(Inspectable):
         columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows._array.size else 0), rank=len(rows.shape))
         turned = operations.transpose(columns, perm=(-2, -3, -1))
         return operations.reshape(turned, shape=whole, rank=3)
+
+    def hessian(self, target: Any, sources: Any, flat: bool = True, chunk_size: int | None = None) -> Any:
+        """All second derivatives of a scalar target: `jacobian` of the gradient, with the order of the two left to the tape.
+
+        Args:
+            target: a scalar Tensor or Variable.
+            sources: Tensor, Variable or nest of them; P elements together.
+            flat: True for one symmetric matrix (P, P), the sources raveled one after the other; False for a list of lists of
+                blocks of shape s_i.shape + s_j.shape.
+            chunk_size: as in `jacobian`.
+
+        Cost: one gradient, and one backward sweep over a stack of P cotangents. Needs a tape for one use, or a persistent one.
+        Sources that the target does not depend on have zeros; a strict tape raises.
+
+        Raises:
+            ShapeError: if the target is no scalar.
+            TapeError: as in `gradient`.
+
+        >>> import minikeras as tf
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = tf.reduce_sum(x**3)
+        >>> print(tape.hessian(y, x).numpy().tolist())
+        [[6.0, 0.0], [0.0, 12.0]]
+        """
+        chunk_size = checked_chunk_size(chunk_size)
+        leaves = self._of_scalar("hessian", target, sources)
+        second, gradients = self.with_gradient(target, leaves)
+        with second:
+            gradient = flatten(gradients)
+        matrix = second.curvature(gradient, leaves, chunk_size)
+        return matrix if flat else split_blocks(matrix, leaves)
+
+    def hvp(self, target: Any, sources: Any, vector: Any) -> Any:
+        """The Hessian of a scalar target times a vector, without the Hessian: reverse over reverse.
+
+        Args:
+            target: a scalar Tensor or Variable.
+            sources: Tensor, Variable or nest of them; P elements together.
+            vector: a nest like the sources, or flat, of shape (P,); the result has the same form.
+
+        Cost: two backward sweeps, the second over the Records of the first.
+
+        Raises:
+            ShapeError: if the target is no scalar, or the vector does not fit.
+            TapeError: as in `gradient`.
+
+        >>> import minikeras as tf
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = tf.reduce_sum(x**3)
+        >>> print(tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy())
+        [6. 0.]
+        """
+        leaves = self._of_scalar("hvp", target, sources)
+        parts, like = directions(vector, leaves, sources)
+        second, gradients = self.with_gradient(target, leaves)
+        return like([convert_to_tensor(g) for g in second.gradient(gradients, leaves, parts, "zero")])
+
+    def _of_scalar(self, name: str, target: Any, sources: Any) -> list[Any]:
+        """The leaves of the sources of a scalar target."""
+        leaves = one_target(name, target, sources)
+        if tuple(target.shape) != ():
+            raise ShapeError(
+                f"{name}: the target has shape {target.shape}; second derivatives are those of one number. Use tf.reduce_sum "
+                "or tf.reduce_mean, or jacobian() of a gradient()."
+            )
+        return leaves
+
+    def with_gradient(self, target: Any, leaves: Sequence[Any]) -> tuple[GradientTape, list[Tensor]]:
+        """The gradients, zeros where unconnected, and a persistent tape that holds these Records and those of the sweep."""
+        second = GradientTape(persistent=True, watch_accessed_variables=False)
+        with second:
+            second._records, second._tracked = list(self._records), set(self._tracked)
+            # A strict tape raises for what is unconnected, any other one takes it for zero.
+            return second, self.gradient(target, list(leaves), None, "none" if self._strict else "zero")
+
+    def curvature(self, gradient: Any, leaves: Sequence[Any], chunk_size: int | None) -> Tensor:
+        """The symmetric matrix of the derivatives of a flat gradient."""
+        blocks = self.jacobian(gradient, list(leaves), unconnected_gradients="zero", chunk_size=chunk_size)
+        return symmetric(matrix_of(blocks, gradient.shape[0]))
 
     def _rows(self, target: Any, leaves: Sequence[Any], seeds: Any, vectorized: bool, chunk_size: int | None) -> dict[int, Any]:
         """The gradients for a stack of seeds, by key of the source; uses the tape up."""

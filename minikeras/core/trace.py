@@ -59,7 +59,9 @@ class Trace:
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Note what went in, what came out and where."""
+        """Note what went in, what came out and where; random numbers and checks have no part in derivatives."""
+        if primitive.effect:
+            return
         results = outputs if type(outputs) is tuple else (outputs,)
         for x in inputs:
             if hasattr(x, "read_value"):

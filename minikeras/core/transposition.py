@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .convert import convert_to_tensor
 from .dispatch import arrays_of
 from .registry import operations
 from .tensor import Tensor
@@ -34,7 +35,10 @@ def transposed(rule: Callable[[Any], Sequence[Any]], y: Any, tangents: Sequence[
             (c, t) for c, t in zip(rule(tuple(seeds) if several else seeds[0]), tangents, strict=True) if c is not None
         ]
     results = tape.gradient([c for c, _ in cotangents], seeds, [lift(t) for _, t in cotangents])
-    results = [operations.zeros_like(seed) if part is None else part for part, seed in zip(results, seeds, strict=True)]
+    results = [
+        operations.zeros_like(seed) if part is None else convert_to_tensor(part)
+        for part, seed in zip(results, seeds, strict=True)
+    ]
     if bare:
         results = [arrays_of(part) for part in results]
     return tuple(results) if several else results[0]

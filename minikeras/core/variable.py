@@ -83,7 +83,7 @@ class Variable(Operand):
         self._name = name or "Variable"
         self.constraint = constraint
         self.key = next_key()
-        self._note(initial_value, "an initial value")
+        self._note(initial_value, array, "an initial value")
 
     @property
     def name(self) -> str:
@@ -133,15 +133,16 @@ class Variable(Operand):
                 f"Cannot assign value to variable ' {self.name}': Shape mismatch. The variable shape {self.shape}, and the "
                 f"assigned value shape {tuple(array.shape)} are incompatible."
             )
+        self._note(value, array, "assign")
         self._array = array
-        self._note(value, "assign")
         return self if read_value else None
 
-    def _note(self, value: Any, how: str) -> None:
-        """Tell those who watch that a value went into this Variable."""
+    def _note(self, value: Any, array: Array, how: str) -> None:
+        """Tell those who watch that a value goes into this Variable, which still holds the old one."""
         frame = current()
         if frame is not BOTTOM:
-            announce(frame, assigned, (value,) if isinstance(value, Operand) else (), {"conversion": how}, self)
+            inputs = (value,) if isinstance(value, Operand) else ()
+            announce(frame, assigned, inputs, {"conversion": how, "array": array}, self)
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Hold the value plus `delta`, which has the same shape; otherwise as `assign`."""
@@ -158,14 +159,17 @@ class Variable(Operand):
                 f"{what}: variable '{self.name}' has shape {self.shape}, the change has shape {tuple(change.shape)}. "
                 "Broadcast it first: tf.broadcast_to(delta, variable.shape)."
             )
+        self._note(delta, change, what)
+        self._combine(change, combine)
+        return self if read_value else None
+
+    def _combine(self, change: Array, combine: Callable[[Array, Array], Array]) -> None:
         with _update_lock:
             self._array = combine(self._array, change)
-        self._note(delta, what)
-        return self if read_value else None
 
     def _convert(self, value: Any) -> Array:
         """The value as an array of this Variable's dtype, on its device, that nothing else will write to."""
-        if isinstance(value, Operand):
+        if hasattr(value, "read_value") or isinstance(value, Operand):
             array = _one_value(convert_to_tensor(value, self.dtype))
         elif callable(value):
             return self._convert(value())
@@ -212,7 +216,7 @@ class Variable(Operand):
             if position.size and not 0 <= position.min() <= position.max() < size:
                 raise InvalidArgumentError(f"scatter: an index of axis {axis} of variable '{self.name}' is not in [0, {size}).")
         new = to_numpy(self._convert(updates))
-        self._note(updates, "scatter")
+        self._note(updates, new, "scatter")
         return self._rewrite(lambda values: write(values, positions, new))
 
     def _rewrite(self, write: Callable[[np.ndarray[Any, Any]], None]) -> Variable:
@@ -267,7 +271,7 @@ class Part(Tensor):
         """Write this part of the Variable; the rest stays."""
         index = tuple(self._index) if isinstance(self._index, list) else self._index
         new = to_numpy(self._variable._convert(value))
-        self._variable._note(value, "assign to a part")
+        self._variable._note(value, new, "assign to a part")
         return self._variable._rewrite(lambda values: values.__setitem__(index, new))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, convert_to_tensor
-from ..core.batch import all_values, own_values
+from ..core.batch import check_values, own_values
 from ..core.operand import Operand
 from ..core.registry import enter
 from ..errors import InvalidArgumentError, ShapeError
@@ -130,10 +130,13 @@ def _checked_indices(name: str, indices: TensorLike, x: Tensor, axis: int) -> Te
     where, size = beside(x, indices), x.shape[axis]
     if not where.dtype.is_integer:
         raise TypeError(f"{name}: indices must be integers, found {where.dtype.name}.")
-    values = all_values(where)
-    if values.size and (values.min() < 0 or values.max() >= size):
-        bad = values[(values < 0) | (values >= size)].flat[0]
-        raise InvalidArgumentError(f"{name}: indices = {bad} is not in [0, {size}).")
+
+    def within(values: np.ndarray[Any, Any]) -> None:
+        if values.size and (values.min() < 0 or values.max() >= size):
+            bad = values[(values < 0) | (values >= size)].flat[0]
+            raise InvalidArgumentError(f"{name}: indices = {bad} is not in [0, {size}).")
+
+    check_values(where, within)
     return where
 
 
@@ -156,7 +159,8 @@ def gather(
         name: accepted for compatibility, ignored.
 
     Returns:
-        Shape: params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:].
+        Shape: params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]. Along the first axis the gradient for
+        `params` is a `tf.IndexedSlices`.
 
     Raises:
         InvalidArgumentError: if an index is out of range.
@@ -169,7 +173,7 @@ def gather(
     place = negative_axis(batch_dims if axis is None else axis, x.ndim, "gather")
     where = _checked_indices("gather", indices, x, place)
     if not batch_dims:
-        return indexing.gather_rows(x, where, axis=place)
+        return (indexing.look_up if place == -x.ndim else indexing.gather_rows)(x, where, axis=place)
     return _batched_gather(x, where, place + x.ndim, batch_dims % (where.ndim + 1) if batch_dims < 0 else batch_dims)
 
 
@@ -207,15 +211,18 @@ def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0, name
 def _checked_tuples(name: str, indices: TensorLike, shape: tuple[int, ...], x: Tensor) -> Tensor:
     """Index tuples in the last axis, each within the shape, on the device of `x`."""
     where = beside(x, indices)
-    values = all_values(where)
-    if not where.dtype.is_integer or not values.ndim or values.shape[-1] > len(shape):
-        raise InvalidArgumentError(
-            f"{name}: indices {where.dtype.name}{list(values.shape)} must be integers, at most {len(shape)} a tuple."
-        )
-    limits = np.asarray(shape[: values.shape[-1]])
-    if values.size and ((values < 0) | (values >= limits)).any():
-        bad = values.reshape(-1, values.shape[-1])[((values < 0) | (values >= limits)).any(-1).reshape(-1)][0]
-        raise InvalidArgumentError(f"{name}: indices = {bad.tolist()} does not index into shape {list(shape)}.")
+
+    def within(values: np.ndarray[Any, Any]) -> None:
+        if not where.dtype.is_integer or not values.ndim or values.shape[-1] > len(shape):
+            raise InvalidArgumentError(
+                f"{name}: indices {where.dtype.name}{list(values.shape)} must be integers, at most {len(shape)} a tuple."
+            )
+        limits = np.asarray(shape[: values.shape[-1]])
+        if values.size and ((values < 0) | (values >= limits)).any():
+            bad = values.reshape(-1, values.shape[-1])[((values < 0) | (values >= limits)).any(-1).reshape(-1)][0]
+            raise InvalidArgumentError(f"{name}: indices = {bad.tolist()} does not index into shape {list(shape)}.")
+
+    check_values(where, within)
     return where
 
 

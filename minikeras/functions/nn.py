@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..arrays import namespace, to_device
 from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
-from ..core.batch import all_values
+from ..core.batch import check_values
+from ..core.dispatch import draw
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import arithmetic, nn, transcendental
-from ..types import TensorLike
+from ..types import Array, TensorLike
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
 from .ordering import top_k
@@ -192,11 +195,14 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
 
 def check_labels(labels: Tensor, classes: int) -> None:
     """Refuse a label outside [0, classes): it would read some other class, or past the end."""
-    values = all_values(labels)
-    # A negative number read without its sign is larger than any number of classes: one pass instead of two.
-    if values.size and values.view(f"u{values.dtype.itemsize}").max() >= classes:
-        bad = values[(values < 0) | (values >= classes)].flat[0]
-        raise InvalidArgumentError(f"Received a label value of {bad} which is outside the valid range of [0, {classes}).")
+
+    def within(values: np.ndarray[Any, Any]) -> None:
+        # A negative number read without its sign is larger than any number of classes: one pass instead of two.
+        if values.size and values.view(f"u{values.dtype.itemsize}").max() >= classes:
+            bad = values[(values < 0) | (values >= classes)].flat[0]
+            raise InvalidArgumentError(f"Received a label value of {bad} which is outside the valid range of [0, {classes}).")
+
+    check_values(labels, within)
 
 
 def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, name: str | None = None) -> Tensor:
@@ -283,7 +289,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     >>> sorted(set(tf.nn.dropout(tf.ones([100]), 0.5).numpy().tolist()))
     [0.0, 2.0]
     """
-    from .random import _draw
+    from .random import source_of
 
     value = inexact("dropout", tensor(x))
     if not 0.0 <= rate < 1.0:
@@ -293,13 +299,18 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
         shape = tuple(
             size if wanted in (None, -1) else int(wanted) for wanted, size in zip(static_shape(noise_shape), shape, strict=True)
         )
-    return value * dropout_mask(_draw(seed), shape, float(rate), value) if rate else value
+    return value * dropout_mask(source_of(seed), shape, float(rate), value) if rate else value
 
 
-def dropout_mask(generator: Any, shape: tuple[int, ...], rate: float, like: Tensor) -> Tensor:
-    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere."""
-    draws = to_device(streams.uniform(generator, shape, "float32"), namespace(like._array))
-    return Tensor((draws >= rate).astype(like._array.dtype) * (1.0 / (1.0 - rate)))
+def dropout_mask(source: Any, shape: tuple[int, ...], rate: float, like: Tensor) -> Tensor:
+    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere, by the generator that `source()` gives."""
+    dtype, xp = like._array.dtype, namespace(like._array)
+
+    def mask(generator: np.random.Generator) -> Array:
+        draws = to_device(streams.uniform(generator, shape, "float32"), xp)
+        return (draws >= rate).astype(dtype) * (1.0 / (1.0 - rate))
+
+    return draw(source, mask)
 
 
 def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None) -> Tensor:

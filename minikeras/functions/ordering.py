@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Primitive, Tensor
 from ..core.batch import own_values
+from ..core.dispatch import announce, current
+from ..errors import InvalidArgumentError
 from ..ops import indexing, reductions
-from ..types import TensorLike
+from ..types import TensorLike, as_dtype
 from .elementwise import cast
 from .publish import beside, negative_axis, tensor, tensors
 
@@ -75,7 +77,43 @@ def unique(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> tu
     values, first, positions = np.unique(array, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     rank = np.argsort(order, kind="stable")
-    return beside(vector, values[order]), beside(vector, rank[positions].astype("int32"))
+    results = beside(vector, values[order]), beside(vector, rank[positions].astype(as_dtype(out_idx).numpy))
+    announce(current(), _unique, (vector,), {}, results)
+    return results
+
+
+def histogram_fixed_width(
+    values: TensorLike, value_range: TensorLike, nbins: int = 100, dtype: Any = "int32", name: str | None = None
+) -> Tensor:
+    """How many values fall into each of `nbins` bins of equal width; those beyond the range count in the first or last one.
+
+    Args:
+        values: tensor of any shape.
+        value_range: two numbers, where the first bin begins and where the last one ends.
+        nbins: number of bins.
+        dtype: of the counts, int32 or int64.
+        name: accepted for compatibility, ignored.
+
+    Raises:
+        InvalidArgumentError: if the range is empty, or there are no bins.
+
+    >>> import minikeras as tf
+    >>> print(tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy())
+    [2 1 1 0 2]
+    """
+    x = tensor(values)
+    low, high = np.ravel(own_values(beside(x, value_range, x.dtype))).tolist()
+    if not low < high or nbins < 1:
+        raise InvalidArgumentError(
+            f"histogram_fixed_width: value_range [{low}, {high}] in {nbins} bins; the range must rise, and there must be a bin."
+        )
+    counts = reductions.histogram(x, low=low, high=high, bins=int(nbins), rank=x.ndim)
+    return counts if counts.dtype == dtype else cast(counts, dtype)
+
+
+# As in TensorFlow, no gradient is registered for it: asking for one says so. It is announced and not computed by a kernel: the
+# shape of its result depends on values.
+_unique = Primitive("Unique", lambda xp: np.unique, registered=False)
 
 
 def searchsorted(

@@ -58,7 +58,7 @@ def beside(x: Tensor, value: TensorLike, dtype: Any = None) -> Tensor:
 
 def inexact(name: str, x: Tensor) -> Tensor:
     """`x`, refused if its dtype is an integer or bool."""
-    if x._array.dtype.kind not in _REAL:
+    if x.dtype.kind not in _REAL:
         raise DTypeError(
             f"{name}: needs a float or complex tensor, found {x.dtype.name}{list(x.shape)}. Use tf.cast(x, 'float32')."
         )

@@ -5,14 +5,16 @@ Key idea: the state of any stream is two integers (`arrays/random.py`). The numb
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..arrays import namespace, to_device, to_numpy
 from ..arrays import random as streams
-from ..arrays import to_device, to_numpy
 from ..core import Tensor
-from ..types import TensorLike, as_dtype
+from ..core.dispatch import draw
+from ..types import Array, TensorLike, as_dtype
 from .publish import static_shape, tensor
 
 
@@ -29,28 +31,36 @@ def set_seed(seed: int) -> None:
     streams.set_global_seed(seed)
 
 
-def _draw(seed: Any) -> np.random.Generator:
-    """The next draw of the global stream; an operation seed gives it a stream of its own beside it."""
+Source = Callable[[], "np.random.Generator"]
+
+
+def source_of(seed: Any) -> Source:
+    """Draws of the global stream; an operation seed gives them a stream of their own beside it."""
     stream = streams.global_stream()
     if seed is None:
-        return stream.generator()
-    stream.generator()
-    return streams.generator_at(stream.seed ^ (int(seed) << 20) ^ 0x5EED, stream.position)
+        return stream.generator
+    own = int(seed)
+
+    def generator() -> np.random.Generator:
+        stream.generator()
+        return streams.generator_at(stream.seed ^ (own << 20) ^ 0x5EED, stream.position)
+
+    return generator
 
 
-def _normal(generator: np.random.Generator, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
-    unit = Tensor(streams.normal(generator, static_shape(shape), as_dtype(dtype).numpy))
-    return unit * stddev + mean
+def _normal(source: Source, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    sizes, kind = static_shape(shape), as_dtype(dtype).numpy
+    return draw(source, lambda generator: streams.normal(generator, sizes, kind)) * stddev + mean
 
 
-def _uniform(generator: np.random.Generator, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
-    wanted = as_dtype(dtype)
+def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+    wanted, sizes = as_dtype(dtype), static_shape(shape)
     if wanted.is_integer:
         if maxval is None:
             raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
         low, high = np.asarray(minval), np.asarray(maxval)
-        return Tensor(to_device(generator.integers(low, high, static_shape(shape), dtype=wanted.numpy)))
-    unit = Tensor(streams.uniform(generator, static_shape(shape), wanted.numpy))
+        return draw(source, lambda generator: to_device(generator.integers(low, high, sizes, dtype=wanted.numpy)))
+    unit = draw(source, lambda generator: streams.uniform(generator, sizes, wanted.numpy))
     return unit * ((1.0 if maxval is None else maxval) - minval) + minval
 
 
@@ -68,7 +78,7 @@ def normal(
     >>> tf.random.normal([2, 3]).shape
     TensorShape([2, 3])
     """
-    return _normal(_draw(seed), shape, mean, stddev, dtype)
+    return _normal(source_of(seed), shape, mean, stddev, dtype)
 
 
 def truncated_normal(
@@ -85,8 +95,8 @@ def truncated_normal(
     >>> bool(tf.reduce_all(tf.abs(tf.random.truncated_normal([100])) <= 2.0))
     True
     """
-    unit = Tensor(streams.truncated_normal(_draw(seed), static_shape(shape), as_dtype(dtype).numpy))
-    return unit * stddev + mean
+    sizes, kind = static_shape(shape), as_dtype(dtype).numpy
+    return draw(source_of(seed), lambda generator: streams.truncated_normal(generator, sizes, kind)) * stddev + mean
 
 
 def uniform(
@@ -103,7 +113,7 @@ def uniform(
     >>> bool(tf.reduce_all(tf.random.uniform([100], maxval=6, dtype=tf.int32) < 6))
     True
     """
-    return _uniform(_draw(seed), shape, minval, maxval, dtype)
+    return _uniform(source_of(seed), shape, minval, maxval, dtype)
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -116,7 +126,8 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
     from .indexing import gather
 
     x = tensor(value)
-    return gather(x, _draw(seed).permutation(x.shape[0]))
+    rows = x.shape[0]
+    return gather(x, draw(source_of(seed), lambda generator: to_device(generator.permutation(rows), namespace(x._array))))
 
 
 def categorical(
@@ -132,9 +143,13 @@ def categorical(
     from .shaping import expand_dims
 
     rows = tensor(logits)
-    noise = streams.uniform(_draw(seed), (rows.shape[0], int(num_samples), rows.shape[1]), np.dtype("float64"))
-    gumbel = -np.log(-np.log(np.maximum(to_numpy(noise), 1e-300)))
-    return argmax(expand_dims(rows, 1) + gumbel.astype(rows.dtype.numpy), -1, dtype)
+    sizes, kind, xp = (rows.shape[0], int(num_samples), rows.shape[1]), rows.dtype.numpy, namespace(rows._array)
+
+    def gumbel(generator: np.random.Generator) -> Array:
+        noise = to_numpy(streams.uniform(generator, sizes, np.dtype("float64")))
+        return to_device((-np.log(-np.log(np.maximum(noise, 1e-300)))).astype(kind), xp)
+
+    return argmax(expand_dims(rows, 1) + draw(source_of(seed), gumbel), -1, dtype)
 
 
 def _seed_pair(seed: Any) -> tuple[int, int]:
@@ -152,7 +167,8 @@ def stateless_normal(
     >>> bool(tf.reduce_all(first == second))
     True
     """
-    return _normal(streams.generator_at(*_seed_pair(seed)), shape, mean, stddev, dtype)
+    pair = _seed_pair(seed)
+    return _normal(lambda: streams.generator_at(*pair), shape, mean, stddev, dtype)
 
 
 def stateless_uniform(
@@ -164,7 +180,8 @@ def stateless_uniform(
     >>> tf.random.stateless_uniform([2], seed=[1, 2]).shape
     TensorShape([2])
     """
-    return _uniform(streams.generator_at(*_seed_pair(seed)), shape, minval, maxval, dtype)
+    pair = _seed_pair(seed)
+    return _uniform(lambda: streams.generator_at(*pair), shape, minval, maxval, dtype)
 
 
 class Generator:
@@ -202,13 +219,13 @@ class Generator:
         self, shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
     ) -> Tensor:
         """Normally distributed numbers."""
-        return _normal(self._stream.generator(), shape, mean, stddev, dtype)
+        return _normal(self._stream.generator, shape, mean, stddev, dtype)
 
     def uniform(
         self, shape: Any, minval: TensorLike = 0, maxval: TensorLike = None, dtype: Any = "float32", name: str | None = None
     ) -> Tensor:
         """Evenly distributed numbers in [minval, maxval)."""
-        return _uniform(self._stream.generator(), shape, minval, maxval, dtype)
+        return _uniform(self._stream.generator, shape, minval, maxval, dtype)
 
     def split(self, count: int = 1) -> list[Generator]:
         """Independent generators that depend only on this one's state."""

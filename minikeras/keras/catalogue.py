@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..module import snake_case
+from .saving.objects import deserialize_keras_object, serialize_keras_object
+from .saving.registry import get_registered_object
 
 
 class Catalogue:
@@ -28,7 +30,7 @@ class Catalogue:
         """A decorator that enters a class or function under its own name, in snake case, and under further names."""
 
         def enter(entry: Any) -> Any:
-            for name in {entry.__name__, snake_case(entry.__name__), *names}:
+            for name in (entry.__name__, snake_case(entry.__name__), *names):
                 self._entries[name] = entry
             return entry
 
@@ -44,16 +46,42 @@ class Catalogue:
             entry = self._find(identifier)
             return entry() if isinstance(entry, type) else entry
         if isinstance(identifier, Mapping):
-            entry = self._find(str(identifier.get("class_name")))
-            config = identifier.get("config") or {}
-            return entry.from_config(config) if hasattr(entry, "from_config") else entry
+            return self.deserialize(identifier)
         if isinstance(identifier, type):
             return identifier()
         if identifier is None or callable(identifier) or hasattr(identifier, "get_config"):
             return identifier
         raise ValueError(f"Could not interpret {self._kind} identifier: {identifier!r}. Give a name, an object or a function.")
 
+    def name_of(self, thing: Any) -> str | None:
+        """The first name that a class or function was entered under; None if it was not."""
+        return next((name for name, entry in self._entries.items() if entry is thing), None)
+
+    def serialize(self, thing: Any) -> Any:
+        """The configuration of an object, as plain data that `deserialize` reads."""
+        return serialize_keras_object(thing)
+
+    def deserialize(self, config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+        """The object for a name or a configuration.
+
+        Args:
+            config: a name, or what `serialize` gives.
+            custom_objects: further classes and functions by name.
+
+        Raises:
+            ValueError: if the name or class is not known.
+        """
+        found = deserialize_keras_object(config, custom_objects, module_objects=self._entries)
+        if isinstance(found, Mapping):
+            raise ValueError(
+                f"Could not interpret {self._kind} configuration: {config!r:.200} has no 'class_name' and 'config'."
+            )
+        return self.get(found)
+
     def _find(self, name: str) -> Any:
+        custom = get_registered_object(name)
+        if custom is not None:
+            return custom
         if name not in self._entries:
             near = difflib.get_close_matches(name, self._entries, n=3)
             hint = f" Did you mean {', '.join(near)}?" if near else f" There are: {', '.join(sorted(self._entries))}."

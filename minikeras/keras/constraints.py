@@ -13,7 +13,22 @@ from .catalogue import Catalogue
 from .config import epsilon
 
 catalogue = Catalogue("constraint")
-get = catalogue.get
+get, serialize, deserialize = catalogue.get, catalogue.serialize, catalogue.deserialize
+
+__all__ = [
+    "Constraint",
+    "MaxNorm",
+    "MinMaxNorm",
+    "NonNeg",
+    "UnitNorm",
+    "deserialize",
+    "get",
+    "max_norm",
+    "min_max_norm",
+    "non_neg",
+    "serialize",
+    "unit_norm",
+]
 
 
 class Constraint:
@@ -107,3 +122,7 @@ class MinMaxNorm(Constraint):
 
     def get_config(self) -> dict[str, Any]:
         return {"min_value": self.min_value, "max_value": self.max_value, "rate": self.rate, "axis": self.axis}
+
+
+# Keras's second names of the classes.
+non_neg, max_norm, unit_norm, min_max_norm = NonNeg, MaxNorm, UnitNorm, MinMaxNorm

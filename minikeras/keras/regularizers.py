@@ -5,13 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import Tensor
+from ..errors import ShapeError
+from ..functions.contractions import matmul
 from ..functions.elementwise import abs, square
-from ..functions.reductions import reduce_sum
+from ..functions.linalg import diag_part
+from ..functions.publish import tensor
+from ..functions.reductions import l2_normalize, reduce_sum
+from ..functions.shaping import transpose
 from ..types import TensorLike
 from .catalogue import Catalogue
+from .config import epsilon
 
 catalogue = Catalogue("regularizer")
-get = catalogue.get
+get, serialize, deserialize = catalogue.get, catalogue.serialize, catalogue.deserialize
+
+__all__ = [
+    "L1",
+    "L1L2",
+    "L2",
+    "OrthogonalRegularizer",
+    "Regularizer",
+    "deserialize",
+    "get",
+    "l1",
+    "l1_l2",
+    "l2",
+    "orthogonal_regularizer",
+    "serialize",
+]
 
 
 class Regularizer:
@@ -31,7 +52,7 @@ class Regularizer:
         return cls(**config)
 
 
-@catalogue.add("l1_l2")
+@catalogue.add("l1_l2", "l1l2")
 class L1L2(Regularizer):
     """l1 sum |x| + l2 sum x**2.
 
@@ -84,22 +105,45 @@ class L2(L1L2):
         return {"l2": self.l2}
 
 
-def _factor(name: str, value: float) -> float:
+@catalogue.add("orthogonal")
+class OrthogonalRegularizer(Regularizer):
+    """factor times the mean of |cos| of the angles between all pairs of rows, or of columns: 0 if they are orthogonal.
+
+    Args:
+        factor: finite, >= 0.
+        mode: 'rows' or 'columns' of a matrix.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.regularizers.OrthogonalRegularizer(0.5)([[1.0, 0.0], [1.0, 0.0]]).numpy())
+    0.5
+    """
+
+    def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
+        if mode not in ("rows", "columns"):
+            raise ValueError(f"OrthogonalRegularizer: mode must be 'rows' or 'columns', found {mode!r}.")
+        self.factor, self.mode = _factor("factor", factor), mode
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        matrix = tensor(x)
+        if matrix.ndim != 2:
+            raise ShapeError(f"Inputs to OrthogonalRegularizer must have rank 2. Received: inputs.shape={matrix.shape}.")
+        vectors = l2_normalize(matrix if self.mode == "rows" else transpose(matrix), -1, epsilon() ** 2)
+        count = vectors.shape[0]
+        cosines = abs(matmul(vectors, vectors, transpose_b=True))
+        # Each vector's angle with itself is no pair; a single one has none.
+        return self.factor * (reduce_sum(cosines) - reduce_sum(diag_part(cosines))) / max(count * (count - 1), 1)  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        return {"factor": self.factor, "mode": self.mode}
+
+
+def _factor(name: str, value: float | None) -> float:
+    if value is None:
+        return 0.0
     if not isinstance(value, (int, float)) or value < 0 or value != value or value == float("inf"):
         raise ValueError(f"Invalid value for regularizer {name}: expected a finite number >= 0, found {value!r}.")
     return float(value)
 
 
-def l1(l1: float = 0.01) -> L1:
-    """L1(l1)."""
-    return L1(l1)
-
-
-def l2(l2: float = 0.01) -> L2:
-    """L2(l2)."""
-    return L2(l2)
-
-
-def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
-    """L1L2(l1, l2)."""
-    return L1L2(l1, l2)
+# Keras's second names of the classes.
+l1, l2, l1_l2, orthogonal_regularizer = L1, L2, L1L2, OrthogonalRegularizer

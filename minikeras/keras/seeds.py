@@ -1,19 +1,44 @@
-"""Random state of layers, kept in Variables so that it is saved, restored and rolled back like any other state."""
+"""Random numbers of layers: a tree of named streams, and their state in Variables that are saved and rolled back.
+
+Key idea: the seed of a layer is derived from that of the layer around it and its name, the outermost one's from the global
+seed. So what one layer draws does not depend on which layers were made before it, nor on what they draw. The state of a stream
+lives on the host, and numbers are drawn there, so they are the same on every device.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ..arrays import device
 from ..arrays import random as streams
-from ..arrays import to_numpy
-from ..core import Variable
+from ..core import Tensor, Variable
+from ..core.dispatch import decide
 
 
 def default_seed() -> int:
     """A seed drawn from the global stream: fixed by `set_random_seed` and the order of creation."""
     return int(streams.global_stream().generator().integers(2**31 - 1))
+
+
+def derived_seed(*parts: Any) -> int:
+    """A seed that is fixed by the parts, such as a seed, a name and a number.
+
+    >>> derived_seed(1, "dropout", 0) == derived_seed(1, "dropout", 0) != derived_seed(1, "dropout", 1)
+    True
+    """
+    digest = hashlib.blake2b("/".join(map(str, parts)).encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "little")
+
+
+def outermost_seed(label: str) -> int:
+    """The seed of the next layer of this name that lies in no other, counted since the global seed was set."""
+    stream = streams.named_stream(f"layer {label}")
+    stream.position += 1
+    return derived_seed(stream.seed, stream.position)
 
 
 def set_random_seed(seed: int) -> None:
@@ -22,7 +47,16 @@ def set_random_seed(seed: int) -> None:
     Args:
         seed: an int of at least 0.
 
-    >>> set_random_seed(1)
+    What a layer draws, first weights and noise, then depends on the seed, the names of the layers around it and its own (the
+    class, if it was given none), and how many of that name there were before it in the same place.
+
+    >>> import minikeras as tf
+    >>> def kernel(*names):
+    ...     tf.keras.utils.set_random_seed(1)
+    ...     layers = {name: tf.keras.layers.Dense(2, name=name) for name in names}
+    ...     return layers["b"](tf.ones([1, 3])).numpy().tolist()
+    >>> kernel("a", "b") == kernel("b")
+    True
     """
     import random
 
@@ -43,7 +77,8 @@ class SeedGenerator:
     """A random stream of a layer: `state` is a Variable that holds seed and position.
 
     Args:
-        seed: an int repeats; None draws one from the global stream.
+        seed: an int repeats. None: held by a layer, it follows the layer's name; by itself, it draws from the global stream.
+        name: of the state.
 
     >>> generator = SeedGenerator(seed=1)
     >>> generator.next()
@@ -53,14 +88,31 @@ class SeedGenerator:
     """
 
     def __init__(self, seed: int | None = None, name: str | None = None) -> None:
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+            raise ValueError(f"SeedGenerator: seed must be an int of at least 0 or None, found {seed!r}.")
         self._given_seed = seed
-        start = default_seed() if seed is None else int(seed)
-        self.state = SeedState(np.array([start, 0], dtype=np.uint32), trainable=False, name=name or "seed_generator_state")
+        start = default_seed() if seed is None else int(seed) % 2**32
+        with device("CPU:0"):
+            state = np.array([start, 0], dtype=np.uint32)
+            self.state = SeedState(state, trainable=False, name=name or "seed_generator_state")
+        self._first: Any = self.state._array if seed is None else None
+
+    def follow(self, seed: int) -> None:
+        """Start from the seed that its layer has for it, unless it was given one or its state has changed since."""
+        if self._first is not None and self.state._array is self._first:
+            first = np.array([seed, 0], dtype=np.uint32)
+            self.state._note(None, first, "a first value")
+            self.state._array = first
+        self._first = None
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        yield "state", self.state
 
     def next(self) -> Any:
         """Seed and position of the next draw; the position moves on."""
-        state = np.array(to_numpy(self.state._array))
-        self.state.assign(state + np.array([0, 1], dtype=np.uint32))
+        decide(self.state)
+        state = np.array(self.state._array)
+        self.state.assign(Tensor(state + np.array([0, 1], dtype=np.uint32)))
         return state
 
     def generator(self) -> np.random.Generator:

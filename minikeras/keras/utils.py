@@ -1,4 +1,4 @@
-"""Small public tools: one-hot labels, seeds, files."""
+"""Small public tools: one-hot labels, seeds, files, pictures of models and of training, names of classes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,41 @@ from typing import Any
 
 import numpy as np
 
+from ..figures import plot_history
+from .batches import PyDataset
+from .models.drawing import model_drawing, model_to_dot, plot_model
 from .names import clear_session
+from .saving import (
+    CustomObjectScope,
+    custom_object_scope,
+    deserialize_keras_object,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
+    register_keras_serializable,
+    serialize_keras_object,
+)
 from .seeds import set_random_seed
 
-__all__ = ["clear_session", "get_file", "set_random_seed", "to_categorical"]
+__all__ = [
+    "CustomObjectScope",
+    "PyDataset",
+    "clear_session",
+    "custom_object_scope",
+    "deserialize_keras_object",
+    "get_custom_objects",
+    "get_file",
+    "get_registered_name",
+    "get_registered_object",
+    "model_drawing",
+    "model_to_dot",
+    "plot_history",
+    "plot_model",
+    "register_keras_serializable",
+    "serialize_keras_object",
+    "set_random_seed",
+    "to_categorical",
+]
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:

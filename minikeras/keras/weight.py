@@ -1,10 +1,16 @@
-"""Weight: a Variable that belongs to a layer, with Keras's name and path."""
+"""Weight: a Variable that belongs to a layer, with Keras's name and path.
+
+Key idea: a layer whose policy computes in another dtype than it keeps its weights in has Weights that are cast as they are read
+within its calls. Elsewhere, for an optimizer or a penalty, they are what they are.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core import Variable
+from ..core import Tensor, Variable
+from ..ops.arithmetic import cast
+from .calls import context
 
 
 class Weight(Variable):
@@ -37,7 +43,21 @@ class Weight(Variable):
         return f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, value={self.numpy()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Weight, (self.numpy(), self._name, self.path, self._trainable, self.regularizer, self.constraint)
+        return type(self), (self.numpy(), self._name, self.path, self._trainable, self.regularizer, self.constraint)
 
 
-Weight.__name__ = "Variable"
+class CastWeight(Weight):
+    """A Weight that is read in the compute dtype of the layer that is being called."""
+
+    __slots__ = ()
+
+    def read_value(self) -> Tensor:
+        """The value, in the dtype of the call that reads it."""
+        value = super().read_value()
+        caller = context.caller
+        if caller is None or not caller.autocast or value._array.dtype == caller._array_dtype:
+            return value
+        return cast(value, dtype=caller.compute_dtype)
+
+
+Weight.__name__ = CastWeight.__name__ = "Variable"

@@ -4,6 +4,6 @@ May import `errors`, `types`, `nest`, `arrays` and `core`. Read `arithmetic.py` 
 the converting, documented functions that users call are in `minikeras/functions`.
 """
 
-from . import arithmetic, contractions, indexing, linalg, nn, reductions, shaping, transcendental
+from . import arithmetic, contractions, convolution, indexing, linalg, nn, reductions, shaping, transcendental
 
-__all__ = ["arithmetic", "contractions", "indexing", "linalg", "nn", "reductions", "shaping", "transcendental"]
+__all__ = ["arithmetic", "contractions", "convolution", "indexing", "linalg", "nn", "reductions", "shaping", "transcendental"]

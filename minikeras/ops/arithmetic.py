@@ -13,7 +13,7 @@ from ..core.dispatch import Primitive
 from ..core.families import elementwise, is_complex, linear, primitive, unbroadcast
 from ..core.registry import enter, operations
 from ..errors import InvalidArgumentError, ShapeError
-from ..types import Array
+from ..types import Array, as_dtype
 
 
 def indicator(condition: Any, like: Any) -> Any:
@@ -150,9 +150,10 @@ logical_and = elementwise("logical_and", "logical_and", None, None)
 logical_or = elementwise("logical_or", "logical_or", None, None)
 logical_xor = elementwise("logical_xor", "logical_xor", None, None)
 logical_not = elementwise("logical_not", "logical_not", None)
-is_nan = elementwise("is_nan", "isnan", None)
-is_inf = elementwise("is_inf", "isinf", None)
-is_finite = elementwise("is_finite", "isfinite", None)
+# As in TensorFlow, no gradient is registered for these three: asking for one says so.
+is_nan = elementwise("IsNan", "isnan", None, differentiable=True, vjp=None, jvp=None)
+is_inf = elementwise("IsInf", "isinf", None, differentiable=True, vjp=None, jvp=None)
+is_finite = elementwise("IsFinite", "isfinite", None, differentiable=True, vjp=None, jvp=None)
 
 
 def elementwise_equality(a: Any, b: Any, equality: bool) -> Any:
@@ -219,7 +220,11 @@ def _complex_like(x: Any, like: Any) -> Any:
     return cast(x, dtype=like.dtype.name)
 
 
-cast: Primitive = linear("cast", _cast, lambda g, x, dtype: cast(g, dtype=x.dtype.name), singular=True)
+def _cast_back(g: Any, x: Any, dtype: str) -> Any:
+    return cast(g, dtype=x.dtype.name) if as_dtype(x.dtype).is_differentiable else None
+
+
+cast: Primitive = linear("cast", _cast, _cast_back, singular=True)
 real = linear("real", lambda xp, x: x.real, lambda g, x: _complex_like(g, x) if is_complex(x) else g)
 imag = linear(
     "imag",

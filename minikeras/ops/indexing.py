@@ -6,11 +6,13 @@ in both directions. Positions that occur twice add up. Next: `contractions.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..arrays import namespace
+from ..arrays import is_array, namespace
 from ..core.dispatch import Primitive
 from ..core.families import linear
+from ..core.indexed_slices import IndexedSlices
 from ..core.registry import operations
 from ..core.tensor import Tensor
 from ..types import Array
@@ -159,13 +161,31 @@ def _add_rows(xp: Any, g: Array, indices: Array, axis: int, size: int) -> Array:
     return xp.moveaxis(whole, 0, axis)
 
 
-gather_rows = linear(
-    "gather_rows",
-    lambda xp, x, indices, axis: xp.take(x, indices, axis=axis),
-    lambda g, x, indices, axis: [add_rows(g, indices, axis=axis, size=x.shape[axis]), None],
-    uniform=False,
-    batching=_gather_from_stacks,
-)
+def _whole(g: Any, x: Any, indices: Any, axis: int) -> Any:
+    return add_rows(g, indices, axis=axis, size=x.shape[axis])
+
+
+def _slices(g: Any, x: Any, indices: Any, axis: int) -> Any:
+    """The slices and where they belong, as long as nobody listens; what is recorded computes with the whole."""
+    if not is_array(g) or axis != -len(x.shape):
+        return _whole(g, x, indices, axis)
+    count = int(indices.size)
+    return IndexedSlices(g.reshape((count, *x.shape[1:])), indices.reshape(count), tuple(x.shape))
+
+
+def _gather(name: str, back: Callable[[Any, Any, Any, int], Any]) -> Primitive:
+    return linear(
+        name,
+        lambda xp, x, indices, axis: xp.take(x, indices, axis=axis),
+        lambda g, x, indices, axis: [back(g, x, indices, axis), None],
+        uniform=False,
+        batching=_gather_from_stacks,
+    )
+
+
+gather_rows = _gather("gather_rows", _whole)
+look_up = _gather("look_up", _slices)
+"""As `gather_rows`, for the first axis of a table that may be large: the gradient is an IndexedSlices."""
 add_rows: Primitive = linear(
     "add_rows",
     _add_rows,

@@ -46,7 +46,7 @@ relu6 = elementwise(
 )
 leaky_relu = elementwise(
     "leaky_relu",
-    lambda xp, x, alpha: xp.where(x > 0, x, x * alpha),
+    lambda xp, x, alpha: xp.where(x > 0, x, (x * alpha).astype(x.dtype)),  # bfloat16 times a number is float32
     lambda x, y, alpha: add(multiply(indicator(greater(x, 0), y), 1.0 - alpha), alpha),
 )
 

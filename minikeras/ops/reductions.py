@@ -6,6 +6,7 @@ change it. Next: `shaping.py`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..core.dispatch import Primitive
 from ..core.families import elementwise, is_complex, linear, primitive
+from ..core.registry import operations
 from ..types import Array
 from .arithmetic import (
     add,
@@ -72,10 +74,19 @@ def _mean(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
     return total / n if n else total * float("nan")
 
 
+def _sum_of_stacks(batch: Any, operation: Any, inputs: Any, params: Any) -> Any:
+    """Over the rows of many matrices einsum adds several times faster than sum."""
+    x = inputs[0].stacked
+    if params == {"axes": (-2,), "keepdims": False} and len(x.shape) == 3 and x.dtype.kind == "f":
+        return operations.einsum(x, terms=("nij",), result="nj")
+    return batch.keep(operation, inputs, params)
+
+
 reduce_sum = linear(
     "reduce_sum",
     lambda xp, x, axes, keepdims: x.sum(axis=axes, keepdims=keepdims, dtype=x.dtype if x.dtype.kind in "iu" else None),
     lambda g, x, axes, keepdims: spread(g, x, axes, keepdims),
+    batching=_sum_of_stacks,
 )
 reduce_mean = linear(
     "reduce_mean",
@@ -298,3 +309,20 @@ def total(values: list[Any]) -> Any:
     for value in values[1:]:
         result = add(result, value)
     return result
+
+
+def _histogram(xp: Any, x: Array, low: float, high: float, bins: int, rank: int) -> Array:
+    """Counts of the last `rank` axes, for each place in the leading ones."""
+    lead = tuple(x.shape[: x.ndim - rank])
+    rows = math.prod(lead)
+    places = xp.floor((x.astype("float64") - low) * (bins / (high - low)))
+    places = xp.minimum(xp.maximum(places, 0), bins - 1).astype("int64")
+    counts = xp.zeros((rows, bins), dtype="int32")
+    xp.add.at(counts, (xp.arange(rows)[:, None], places.reshape((rows, math.prod(x.shape[x.ndim - rank :])))), 1)
+    return counts.reshape((*lead, bins))
+
+
+# As in TensorFlow, no gradient is registered for it: asking for one says so.
+histogram = linear(
+    "HistogramFixedWidth", _histogram, lambda g, x, **options: None, vjp=None, jvp=None, batching="keep", singular=True
+)

@@ -25,7 +25,7 @@ def _lead(x: Array, rank: int) -> Sizes:
 reshape: Primitive = linear(
     "reshape",
     lambda xp, x, shape, rank: x.reshape(_lead(x, rank) + shape),
-    lambda g, x, shape, rank: reshape(g, shape=tuple(x.shape), rank=len(shape)),
+    lambda g, x, shape, rank: reshape(g, shape=tuple(x.shape[len(x.shape) - rank :]), rank=len(shape)),
 )
 
 

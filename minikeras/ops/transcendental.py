@@ -125,7 +125,7 @@ xdivy = elementwise(
 
 
 def _elu(xp: Any, x: Array, alpha: float) -> Array:
-    return xp.where(x > 0, x, alpha * xp.expm1(xp.minimum(x, 0)))
+    return xp.where(x > 0, x, (alpha * xp.expm1(xp.minimum(x, 0))).astype(x.dtype))  # bfloat16 times a number is float32
 
 
 elu = elementwise(

@@ -1,8 +1,9 @@
-"""`tf.function`: the place of compiled steps. May import everything up to `functions`. Read `function.py`.
+"""The compiled step: record one run, replay it. May import everything up to `functions`.
 
-A decorated function runs as plain Python: the second of TensorFlow's two ways, `run_functions_eagerly(True)`.
+Read `function.py`, `recorder.py`, `program.py`, `replay.py`, in this order.
 """
 
 from .function import Function, function, functions_run_eagerly, run_functions_eagerly
+from .program import Program
 
-__all__ = ["Function", "function", "functions_run_eagerly", "run_functions_eagerly"]
+__all__ = ["Function", "Program", "function", "functions_run_eagerly", "run_functions_eagerly"]

@@ -128,12 +128,13 @@ def test_writing_into_what_numpy_returned_never_changes_the_tensor():
     for leave in (
         lambda: t.numpy(),
         lambda: np.array(t),
-        lambda: np.asarray(t),
-        lambda: np.asarray(t, dtype="float32"),
+        lambda: np.asarray(t, dtype="float64"),
     ):
         outside = leave()
         outside[0] = 9.0
         assert t.numpy().tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):  # the same memory, without a copy
+        np.asarray(t)[0] = 9.0
 
 
 def test_an_array_that_became_a_tensor_may_be_written_to_afterwards():

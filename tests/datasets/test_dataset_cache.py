@@ -73,16 +73,6 @@ def test_a_cache_directory_that_is_a_symbolic_link_is_refused(home, tmp_path):
         cache.make_private(home / "datasets" / "tiny")
 
 
-def test_a_file_that_fails_half_way_keeps_the_old_content(tmp_path):
-    target = tmp_path / "data"
-    target.write_bytes(b"old")
-    with pytest.raises(RuntimeError), cache.atomic_file(target) as stream:
-        stream.write(b"new")
-        raise RuntimeError
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["data"]
-    assert target.read_bytes() == b"old"
-
-
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("0", False), ("", False)])
 def test_offline_follows_the_environment(value, expected, monkeypatch):
     monkeypatch.setenv("MINIKERAS_OFFLINE", value)

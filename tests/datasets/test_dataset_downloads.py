@@ -11,7 +11,8 @@ import pytest
 
 import minikeras.keras.datasets
 from minikeras.errors import DatasetUnavailableError
-from minikeras.keras.datasets import cache, download, locate
+from minikeras.files import durable
+from minikeras.keras.datasets import download, locate
 from minikeras.keras.datasets.policy import Attempt, Policy
 
 
@@ -93,7 +94,7 @@ def test_an_interrupted_download_leaves_nothing_behind(server, tiny, gz, idx, ho
 def test_what_a_killed_process_left_behind_is_removed_once_it_is_old(server, tiny, gz, home, policy):
     directory = home / "datasets" / "tiny"
     directory.mkdir(parents=True, mode=0o700)
-    old, young = directory / ".tiny-idx3-ubyte.tmp-1-aa", directory / ".tiny-idx3-ubyte.tmp-2-bb"
+    old, young = (directory / f".tiny-idx3-ubyte.tmp-4194304-{end}" for end in ("aa", "bb"))  # no process has this number
     for leftover in (old, young):
         leftover.write_bytes(b"half")
     os.utime(old, (0, 0))
@@ -169,7 +170,7 @@ def test_an_unknown_host_is_reported_as_a_missing_network(tiny, monkeypatch):
 def test_two_silent_mirrors_cost_twenty_seconds_at_most():
     assert 2 * Policy().connect_seconds <= 20
     assert Policy().read_seconds <= 20
-    assert Policy().total_seconds < cache.STALE_SECONDS
+    assert Policy().total_seconds < durable.STALE_SECONDS
 
 
 def test_nothing_is_downloaded_when_the_machine_is_declared_offline(server, tiny, gz, policy, monkeypatch):

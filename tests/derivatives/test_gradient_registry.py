@@ -46,6 +46,28 @@ def test_reading_the_bits_of_a_number_has_no_gradient():
         gradient(lambda x: tf.bitcast(x, "float32") * 2.0, 1.0)
 
 
+UNREGISTERED = {
+    "IsNan": tf.math.is_nan,
+    "IsInf": tf.math.is_inf,
+    "IsFinite": tf.math.is_finite,
+    "Unique": lambda x: tf.unique(x)[0],
+    "HistogramFixedWidth": lambda x: tf.histogram_fixed_width(x, [0.0, 5.0], nbins=5),
+}
+
+
+@pytest.mark.parametrize("name", UNREGISTERED)
+def test_operations_that_tensorflow_has_no_gradient_for_say_so_as_targets(name):
+    """T75: also where the result is no float; off the path, and behind a cast, there is no error."""
+    with pytest.raises(LookupError) as caught:
+        gradient(UNREGISTERED[name], [1.0, 2.0, 2.0])
+    assert type(caught.value) is LookupError and str(caught.value) == f"gradient registry has no entry for: {name}"
+    if name.startswith("Is"):
+        chosen = gradient(lambda x: tf.where(UNREGISTERED[name](x), 0.0 * x, 3.0 * x), [1.0])
+        assert chosen[0].numpy().tolist() == [0.0 if name == "IsFinite" else 3.0]
+    if name != "Unique":
+        assert gradient(lambda x: tf.cast(UNREGISTERED[name](x), "float32"), [1.0]) == [None]
+
+
 @pytest.fixture
 def opaque():
     """An operation without a gradient under a name of its own."""

@@ -33,6 +33,10 @@ def every_result(net):
     found.append(ad.hvp(net.loss, variables, tf.ones(count, net.x.dtype)))
     found += ad.hvp(net.loss, variables, [tf.ones_like(v) for v in variables])
     found += [ad.hessian_diag(net.loss, variables), ad.hessian_trace(net.loss, variables)]
+    found += [ad.ggnvp(net.outputs, net.loss_of, variables, tf.ones(count, net.x.dtype))]
+    found += ad.block_hessian(net.loss, [variables[:2], variables[2:]])
+    found += [ad.jvp(net.outputs, variables, tf.ones(count, net.x.dtype))]
+    found += ad.vjp(net.outputs, variables, tf.ones((5, 2), net.x.dtype))
     found += [*ad.hessian_diag(net.loss, variables, samples=3, seed=1), *ad.hessian_trace(net.loss, variables, samples=3)]
     return found + ad.per_example_gradients(lambda x: tf.reduce_sum(net.outputs(x[None])), variables, net.x)
 
@@ -90,6 +94,69 @@ def test_the_gauss_newton_matrix_is_its_formula(network):
     matrix = ad.gauss_newton(network.outputs, network.loss_of, variables).numpy()
     np.testing.assert_allclose(matrix, j.T @ h @ j, **CLOSE)
     assert np.linalg.eigvalsh(matrix).min() > -1e-12
+
+
+@pytest.mark.parametrize("form", ["flat", "nested"])
+def test_products_with_the_gauss_newton_matrix(network, form):
+    """Without the matrix, and in the form of the vector."""
+    variables = network.trainable_variables
+    vector = np.random.default_rng(4).normal(size=26)
+    expected = ad.gauss_newton(network.outputs, network.loss_of, variables).numpy() @ vector
+    given = tf.constant(vector) if form == "flat" else parts_of(vector, variables)
+    found = ad.ggnvp(network.outputs, network.loss_of, variables, given)
+    np.testing.assert_allclose(found.numpy() if form == "flat" else raveled(found), expected, **CLOSE)
+
+
+def parts_of(vector, variables):
+    """A vector cut into tensors like the variables."""
+    ends = np.cumsum([int(np.prod(v.shape)) for v in variables])
+    return [tf.constant(part.reshape(v.shape)) for part, v in zip(np.split(vector, ends[:-1]), variables, strict=True)]
+
+
+@pytest.mark.parametrize("form", ["flat", "nested", "model"])
+def test_products_with_the_jacobian_from_both_sides(network, form):
+    variables = network.trainable_variables
+    j = looped_jacobian(network.outputs, variables)
+    random = np.random.default_rng(5)
+    v, u = random.normal(size=26), random.normal(size=(5, 2))
+    asked = network if form == "model" else variables
+    given = parts_of(v, variables) if form == "nested" else tf.constant(v)
+    forward = ad.jvp(network.outputs, asked, given)
+    assert forward.shape == (5, 2)
+    np.testing.assert_allclose(forward.numpy().ravel(), j @ v, **CLOSE)
+    backward = ad.vjp(network.outputs, asked, tf.constant(u))
+    assert isinstance(backward, list)
+    np.testing.assert_allclose(raveled(backward), u.ravel() @ j, **CLOSE)
+
+
+def test_the_result_of_a_product_has_the_structure_that_was_asked_with():
+    w, b = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+    function = lambda: w * b
+    named = ad.vjp(function, {"w": w, "b": b}, tf.constant([1.0, 1.0]))
+    assert list(named) == ["w", "b"] and named["b"].numpy() == 3.0
+    assert ad.vjp(function, w, [1.0, 1.0]).numpy().tolist() == [3.0, 3.0]
+    assert ad.jvp(function, w, [1.0, 0.0]).numpy().tolist() == [3.0, 0.0]
+    assert ad.hvp(lambda: tf.reduce_sum(function() ** 2), b, 1.0).numpy() == 10.0
+
+
+def test_the_blocks_of_layers_are_those_of_the_hessian(network):
+    groups = [[network.hidden, network.bias], [network.outer]]
+    whole = ad.hessian(network.loss, [v for group in groups for v in group]).numpy()
+    for chunk_size in (None, 3):
+        first, second = ad.block_hessian(network.loss, groups, chunk_size=chunk_size)
+        np.testing.assert_allclose(first.numpy(), whole[:16, :16], **CLOSE)
+        np.testing.assert_allclose(second.numpy(), whole[16:, 16:], **CLOSE)
+        np.testing.assert_array_equal(first.numpy(), first.numpy().T)
+    with pytest.raises(ValueError, match="no trainable variables in an empty list"):
+        ad.block_hessian(network.loss, [groups[0], []])
+
+
+def test_a_model_stands_for_its_layers_that_have_variables():
+    layers, x = tf.keras.layers, tf.constant(np.ones((3, 2), "float32"))
+    model = tf.keras.Sequential([layers.Dense(2), layers.Dropout(0.5), layers.Dense(1)])
+    model(x)
+    blocks = ad.block_hessian(lambda: tf.reduce_mean(model(x) ** 2), model)
+    assert [block.shape for block in blocks] == [(6, 6), (3, 3)]
 
 
 def test_the_gauss_newton_matrix_of_a_linear_model_is_the_hessian():
@@ -160,6 +227,58 @@ def test_unconnected_blocks_are_zeros(network):
     assert not ad.hvp(network.loss, network, tf.ones(26, "float64")).numpy()[16:18].any()
 
 
+STRICT = {
+    "jacobian": lambda net: ad.jacobian(net.outputs, net, strict=True),
+    "vjp": lambda net: ad.vjp(net.outputs, net, tf.ones((5, 2), "float64"), strict=True),
+    "hessian": lambda net: ad.hessian(net.loss, net, strict=True),
+    "block_hessian": lambda net: ad.block_hessian(net.loss, [net], strict=True),
+    "hvp": lambda net: ad.hvp(net.loss, net, tf.ones(26, "float64"), strict=True),
+    "gauss_newton": lambda net: ad.gauss_newton(net.outputs, net.loss_of, net, strict=True),
+    "ggnvp": lambda net: ad.ggnvp(net.outputs, net.loss_of, net, tf.ones(26, "float64"), strict=True),
+    "fisher": lambda net: ad.fisher(net.log_likelihood, net, strict=True),
+    "diagonal": lambda net: ad.hessian_diag(net.loss, net, strict=True),
+    "trace": lambda net: ad.hessian_trace(net.loss, net, samples=2, strict=True),
+    "per example": lambda net: ad.per_example_gradients(lambda x: tf.reduce_sum(net.outputs(x[None])), net, net.x, strict=True),
+}
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_strictness_raises_for_a_variable_that_nothing_uses(network, name):
+    """(c): and is content where each has its part, though blocks of second derivatives may be zeros."""
+    with pytest.raises(tf.errors.UnconnectedGradientError, match="1 of 4 sources have no gradient"):
+        STRICT[name](network)
+    used = Network()
+    used.trainable_variables = [used.hidden, used.bias, used.outer]
+    if name not in ("hvp", "ggnvp"):
+        STRICT[name](used)
+    linear = tf.Variable([1.0, 2.0])
+    assert not ad.hessian(lambda: tf.reduce_sum(linear), [linear], strict=True).numpy().any()
+
+
+@pytest.mark.parametrize("chunk_size", [0, -1])
+def test_a_chunk_has_at_least_one_row(network, chunk_size):
+    """(d): whatever asks; the tape stays as it was."""
+    x = tf.constant([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    asked = [
+        lambda: tape.jacobian(y, x, chunk_size=chunk_size),
+        lambda: tape.batch_jacobian(y, x, chunk_size=chunk_size),
+        lambda: tape.hessian(tf.reduce_sum(y), x, chunk_size=chunk_size),
+        lambda: ad.hessian(network.loss, network, chunk_size=chunk_size),
+        lambda: ad.jacobian(network.outputs, network, chunk_size=chunk_size),
+        lambda: ad.block_hessian(network.loss, [network], chunk_size=chunk_size),
+    ]
+    for ask in asked:
+        with pytest.raises(ValueError, match=f"chunk_size: at least one row is carried at once, found {chunk_size}"):
+            ask()
+    for nonsense in (2.5, "2", True):
+        with pytest.raises(TypeError, match="chunk_size: an integer or None"):
+            tape.jacobian(y, x, chunk_size=nonsense)
+    assert tape.jacobian(y, x, chunk_size=np.int64(1)).shape == (1, 2, 1, 2)
+
+
 def test_a_loss_that_is_linear_has_a_hessian_of_zeros():
     w = tf.Variable([1.0, 2.0])
     linear = lambda: tf.reduce_sum(3.0 * w)
@@ -177,6 +296,10 @@ def test_the_size_of_chunks_does_not_matter(network, chunk_size):
 
 
 THIRD_ORDER = {
+    "ggnvp": lambda net: ad.ggnvp(net.outputs, net.loss_of, net, tf.ones(26, "float64")),
+    "layer block": lambda net: ad.block_hessian(net.loss, [[net.hidden, net.bias], [net.outer]])[0],
+    "jvp": lambda net: ad.jvp(net.outputs, net, tf.ones(26, "float64")),
+    "vjp": lambda net: ad.vjp(net.outputs, net, tf.ones((5, 2), "float64"))[0],
     "hessian": lambda net: ad.hessian(net.loss, net),
     "blocks": lambda net: ad.hessian(net.loss, net, flat=False)[0][3],
     "hvp": lambda net: ad.hvp(net.loss, net, tf.ones(26, "float64")),
@@ -215,11 +338,22 @@ def test_results_have_the_dtype_of_the_variables(dtype):
         assert result.dtype == dtype
 
 
+def ones_for(net):
+    return tf.ones(sum(int(np.prod(v.shape)) for v in net.trainable_variables))
+
+
+SHAPES = {True: np.ones((5, 2), "float32"), False: np.ones((6, 2), "float32")}
+"""What has the shape of the outputs: of the network, and of the layers below."""
+
 ONE_RUN = {
     "jacobian": lambda net, out, loss: ad.jacobian(out, net),
     "hessian": lambda net, out, loss: ad.hessian(loss, net, chunk_size=2),
-    "hvp": lambda net, out, loss: ad.hvp(loss, net, tf.ones(sum(int(np.prod(v.shape)) for v in net.trainable_variables))),
+    "hvp": lambda net, out, loss: ad.hvp(loss, net, ones_for(net)),
     "gauss_newton": lambda net, out, loss: ad.gauss_newton(out, lambda z: tf.reduce_sum(z**2), net),
+    "ggnvp": lambda net, out, loss: ad.ggnvp(out, lambda z: tf.reduce_sum(z**2), net, ones_for(net)),
+    "block_hessian": lambda net, out, loss: ad.block_hessian(loss, [net]),
+    "jvp": lambda net, out, loss: ad.jvp(out, net, ones_for(net)),
+    "vjp": lambda net, out, loss: ad.vjp(out, net, tf.ones_like(tf.constant(SHAPES[type(net) is Network]))),
     "fisher": lambda net, out, loss: ad.fisher(out, net),
     "diagonal": lambda net, out, loss: ad.hessian_diag(loss, net),
     "estimated diagonal": lambda net, out, loss: ad.hessian_diag(loss, net, samples=3, seed=0),
@@ -269,6 +403,116 @@ def test_a_layer_with_state_refuses_a_stack_of_examples():
     norm(tf.ones((2, 3)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="stands for 4 values"):
         ad.per_example_gradients(lambda x: tf.reduce_sum(norm(x[None], training=True)), norm, tf.ones((4, 3)))
+
+
+# On a tape ------------------------------------------------------------------------------------------------------------
+
+
+def taped(net, **options):
+    """A tape that recorded the loss of a network, and the loss."""
+    with tf.GradientTape(**options) as tape:
+        loss = net.loss()
+    return tape, loss
+
+
+@pytest.mark.parametrize("chunk_size", [None, 5])
+def test_a_tape_gives_the_hessian_of_what_it_recorded(network, chunk_size):
+    """(a): once on a tape for one use; no further run of the function."""
+    variables, expected = network.trainable_variables, looped_hessian(network.loss, network.trainable_variables)
+    network.runs = 0
+    tape, loss = taped(network)
+    matrix = tape.hessian(loss, variables, chunk_size=chunk_size).numpy()
+    assert network.runs == 1
+    np.testing.assert_allclose(matrix, expected, **CLOSE)
+    np.testing.assert_array_equal(matrix, matrix.T)
+    with pytest.raises(RuntimeError, match="can only be used to compute one set of gradients"):
+        tape.hessian(loss, variables)
+    tape, loss = taped(network)
+    blocks = tape.hessian(loss, variables, flat=False)
+    np.testing.assert_allclose(blocks[0][3].numpy().reshape(12, 8), expected[:12, 18:], **CLOSE)
+
+
+def test_a_persistent_tape_gives_gradient_hessian_and_products(network):
+    variables, tape_and_loss = [network.hidden, network.outer], taped(network, persistent=True)
+    tape, loss = tape_and_loss
+    before = tape.summary().records
+    expected = looped_hessian(network.loss, variables)
+    vector = np.random.default_rng(6).normal(size=20)
+    np.testing.assert_allclose(tape.hvp(loss, variables, tf.constant(vector)).numpy(), expected @ vector, **CLOSE)
+    nested = tape.hvp(loss, variables, parts_of(vector, variables))
+    np.testing.assert_allclose(raveled(nested), expected @ vector, **CLOSE)
+    np.testing.assert_allclose(tape.hessian(loss, variables).numpy(), expected, **CLOSE)
+    assert [g.shape for g in tape.gradient(loss, variables)] == [(3, 4), (4, 2)]
+    assert tape.summary().records == before, "second derivatives leave nothing on the tape"
+
+
+def test_intermediate_results_have_second_derivatives_as_well():
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        z = tf.reduce_sum(y**3)
+    np.testing.assert_allclose(tape.hessian(z, y).numpy(), [[6.0, 0.0], [0.0, 24.0]])
+    np.testing.assert_allclose(tape.hvp(z, {"x": x}, {"x": [1.0, 1.0]})["x"].numpy(), [30.0, 480.0])
+
+
+def test_second_derivatives_of_a_tape_are_differentiated_by_an_outer_one():
+    """(e): inside the outer block."""
+    x = tf.Variable([1.0, 2.0], dtype="float64")
+    with tf.GradientTape() as outer:
+        with tf.GradientTape(persistent=True) as tape:
+            y = tf.reduce_sum(x**4)
+        curvature = tf.reduce_sum(tape.hvp(y, x, tf.ones(2, "float64"))) + tf.reduce_sum(tape.hessian(y, x))
+    np.testing.assert_allclose(outer.gradient(curvature, x).numpy(), [48.0, 96.0])
+
+
+def test_a_strict_tape_raises_for_what_is_unconnected(network):
+    """(c)."""
+    tape, loss = taped(network, strict=True)
+    with pytest.raises(tf.errors.UnconnectedGradientError, match="1 of 4 sources"):
+        tape.hessian(loss, network.trainable_variables)
+    tape, loss = taped(network)
+    assert not tape.hessian(loss, [network.unused]).numpy().any()
+
+
+def test_second_derivatives_are_those_of_one_number(network):
+    tape, _ = taped(network, persistent=True)
+    for ask in (
+        lambda: tape.hessian(network.hidden, [network.hidden]),
+        lambda: tape.hvp(network.hidden, [network.hidden], 1.0),
+    ):
+        with pytest.raises(ValueError, match=r"the target has shape \(3, 4\)"):
+            ask()
+    loss = taped(network, persistent=True)[1]
+    with pytest.raises(ValueError, match="a part of the vector has shape"):
+        tape.hvp(loss, [network.bias], [tf.ones(3, "float64")])
+    with pytest.raises(ValueError, match="not nested like the 2 variables"):
+        tape.hvp(loss, [network.bias, network.outer], [tf.ones(4, "float64")])
+
+
+def test_helpers_compute_on_the_device_of_the_variables(device):
+    """(h): the strict device refuses what would leave it in silence."""
+    w, x = tf.Variable([[0.5], [-1.0]]), tf.constant([[1.0, 2.0], [3.0, 4.0], [0.5, 1.0]])
+    outputs = lambda: tf.tanh(x @ w)
+    loss_of = lambda z: tf.reduce_sum(z**2)
+    loss = lambda: loss_of(outputs())
+    ones = tf.ones(2)
+    results = [
+        ad.jacobian(outputs, [w]),
+        ad.jvp(outputs, [w], ones),
+        ad.hessian(loss, [w], chunk_size=1),
+        ad.hvp(loss, [w], ones),
+        ad.gauss_newton(outputs, loss_of, [w]),
+        ad.ggnvp(outputs, loss_of, [w], ones),
+        ad.fisher(outputs, [w]),
+        ad.hessian_diag(loss, [w]),
+        ad.hessian_trace(loss, [w], samples=2, seed=0).value,
+        *ad.vjp(outputs, [w], tf.ones((3, 1))),
+        *ad.block_hessian(loss, [[w]]),
+        *ad.per_example_gradients(lambda row: tf.reduce_sum(tf.tanh(row[None] @ w)), [w], x),
+    ]
+    assert {result.device for result in results} == {w.device}
+    assert all(np.isfinite(result.numpy()).all() for result in results)
 
 
 def test_a_loss_that_is_no_scalar_is_refused():

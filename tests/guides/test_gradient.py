@@ -124,6 +124,8 @@ def test_a_target_that_is_also_a_source_has_slope_one():
     integer, truth = tf.constant(7), tf.constant(False)
     assert tape.gradient(integer, integer).numpy() == 1 and tape.gradient(integer, integer).dtype == tf.int32
     assert tape.gradient(truth, truth).numpy() == np.True_
+    text = tf.constant("text")
+    assert tape.gradient(text, text) is None
 
 
 def test_a_variable_may_be_the_target():

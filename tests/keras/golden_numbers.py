@@ -1,7 +1,4 @@
-"""The numbers that real Keras computed (tests/golden), and what of them is for a later stage.
-
-Every case of every file is either run or named here; `test_golden_coverage.py` counts, so that this list can only shrink.
-"""
+"""The numbers that real Keras computed (tests/golden). Every case of every file is run."""
 
 from __future__ import annotations
 
@@ -24,45 +21,6 @@ What it loosens is held to the formula in float64, by NumPy, beside the test.
 'edge' is for probabilities at 0 and 1 in float32, which has no number 1 - 1e-7.
 """
 
-LATER_CLASSES: dict[str, set[str]] = {
-    "optimizers": {
-        *("Adadelta", "Adafactor", "Adagrad", "Adamax", "Ftrl", "Lamb", "Lion", "Muon", "Nadam", "RMSprop"),
-        "ScheduleFreeAdamW",
-    },
-    "losses": {
-        *("BinaryFocalCrossentropy", "CategoricalFocalCrossentropy", "CategoricalGeneralizedCrossEntropy"),
-        *("CategoricalHinge", "Circle", "CosineSimilarity", "Dice", "Hinge", "Huber", "KLDivergence", "LogCosh"),
-        *("MeanAbsolutePercentageError", "MeanSquaredLogarithmicError", "Poisson", "SquaredHinge", "Tversky"),
-    },
-    "metrics": {
-        *("AUC", "BinaryIoU", "CategoricalHinge", "ConcordanceCorrelation", "CosineSimilarity", "F1Score"),
-        *("FBetaScore", "FalseNegatives", "FalsePositives", "Hinge", "IoU", "KLDivergence", "LogCoshError"),
-        *("MeanAbsolutePercentageError", "MeanIoU", "MeanSquaredLogarithmicError", "OneHotIoU", "OneHotMeanIoU"),
-        *("PearsonCorrelation", "Poisson", "Precision", "PrecisionAtRecall", "R2Score", "Recall", "RecallAtPrecision"),
-        *("RootMeanSquaredError", "SensitivityAtSpecificity", "SparseTopKCategoricalAccuracy"),
-        *("SpecificityAtSensitivity", "SquaredHinge", "TopKCategoricalAccuracy", "TrueNegatives", "TruePositives"),
-    },
-    "layers": {
-        *("ELU", "Embedding", "GaussianNoise", "GroupNormalization", "LayerNormalization", "LeakyReLU", "PReLU"),
-        *("RMSNormalization", "ReLU", "Rescaling", "Reshape", "Softmax", "UnitNormalization"),
-    },
-    "activations": {
-        *("celu", "glu", "hard_shrink", "hard_silu", "hard_tanh", "mish", "soft_shrink", "sparse_plus"),
-        *("sparse_sigmoid", "sparsemax", "squareplus", "tanh_shrink", "threshold"),
-    },
-    "regularizers": {"OrthogonalRegularizer"},
-    "constraints": set(),
-    "initializers": {"STFT"},
-    "callbacks": {"EarlyStopping", "ModelCheckpoint", "ReduceLROnPlateau"},
-}
-"""Names of `keras.<module>` that golden cases need and that do not exist yet."""
-
-LATER_OPTIONS: dict[str, set[str]] = {
-    "Optimizer": {"use_ema", "gradient_accumulation_steps", "loss_scale_factor"},
-    "BatchNormalization": {"renorm"},
-}
-"""Constructor arguments that golden cases use and that are refused until they exist."""
-
 
 @functools.cache
 def golden(name: str) -> Any:
@@ -76,11 +34,6 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [_numbers(entry) for entry in value]
     return float(value) if value in ("nan", "inf", "-inf") else value
-
-
-def now(cases: list[Any], kind: str, class_key: str) -> list[Any]:
-    """The cases whose class exists by now."""
-    return [case for case in cases if case[class_key] not in LATER_CLASSES[kind]]
 
 
 def assert_golden(actual: Any, expected: Any, dtype: str = "float64") -> None:

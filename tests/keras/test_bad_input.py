@@ -39,17 +39,22 @@ def unharmed():
 def test_inputs_of_the_wrong_width_name_layer_weight_and_both_shapes(unharmed, call):
     arguments = (np.ones((8, 5)),) if "predict" in call else (np.ones((8, 5)), Y)
     options = {} if "batch" in call else {"verbose": 0}
-    message = r"'head' \(net/head\) was built for 3 features \(weight 'net/head/kernel' has shape \(3, 2\)\); .* found \(8, 5\)"
+    message = r"'head' \(net/head\), a Dense, was built for 3 features along axis -1 \(weight 'net/head/kernel' has"
     with pytest.raises(ShapeError, match=message):
         getattr(unharmed, call)(*arguments, **options)
 
 
 def test_a_single_row_is_told_to_need_the_batch_axis(unharmed):
-    with pytest.raises(ShapeError, match=r"found \(3,\). A single row needs the batch axis: shape \(1, 3\)"):
+    with pytest.raises(ShapeError, match=r"found inputs of shape \(3,\). A single row needs the batch axis: shape \(1, 3\)"):
         unharmed(np.ones(3))
-    with pytest.raises(ShapeError, match=r"needs inputs with at least two axes \(batch, features\), found shape \(3,\)"):
+    with pytest.raises(
+        ShapeError, match=r"expected at least 2 axes and found inputs of shape \(3,\). A single row needs the batch axis"
+    ):
         Dense(2)(np.ones(3))
-    with pytest.raises(ShapeError, match="needs a batch axis, found a scalar"):
+    with pytest.raises(
+        ShapeError,
+        match=r"expected at least 1 axes and found inputs of shape \(\). A single row needs the batch axis: shape \(1,\)",
+    ):
         tf.keras.layers.Flatten()(1.0)
 
 
@@ -58,7 +63,7 @@ def test_normalization_of_another_width_names_the_weight():
     layer(np.ones((2, 3)), training=True)
     before = layer.get_weights()
     with pytest.raises(
-        ShapeError, match=r"'bn' \(bn\) was built for 3 features along axis -1 .* found inputs of shape \(2, 4\)"
+        ShapeError, match=r"'bn' \(bn\), a Batch.* was built for 3 features along axis -1 .* found inputs of shape \(2, 4\)"
     ):
         layer(np.ones((2, 4)), training=True)
     assert all(np.array_equal(a, b) for a, b in zip(before, layer.get_weights(), strict=True))
@@ -213,7 +218,7 @@ def test_what_belongs_into_batches_cannot_be_given_beside_them(unharmed):
             ValueError, match=f"fit: `{next(iter(options))}` must be None when x is a Dataset; its elements hold it"
         ):
             unharmed.fit(data, **options, verbose=0)
-    with pytest.raises(ValueError, match="validation_split and class_weight need arrays"):
+    with pytest.raises(ValueError, match="validation_split needs arrays"):
         unharmed.fit(data, validation_split=0.5, verbose=0)
     with pytest.raises(ValueError, match=r"You cannot `class_weight` and `sample_weight` at the same time"):
         unharmed.fit(X, Y, class_weight={0: 1.0}, sample_weight=np.ones(8), verbose=0)
@@ -241,7 +246,8 @@ def test_a_check_for_nan_stops_training_or_raises(capsys):
     x[4, 0] = np.nan
     model = made()
     stopped = model.fit(x, Y, batch_size=2, epochs=9, shuffle=False, verbose=0, callbacks=[tf.keras.callbacks.TerminateOnNaN()])
-    assert stopped.epoch == [0] and int(model.optimizer.iterations) == 3
+    assert stopped.epoch == [0] and int(model.optimizer.iterations) == 2
+    assert all(np.isfinite(weight).all() for weight in model.get_weights()), "the step that gave NaN was taken back"
     assert "Batch 2: Invalid loss nan, terminating training. Look for NaN in the data" in capsys.readouterr().err
     with pytest.raises(NotFiniteError, match="Batch 2: Invalid loss nan"):
         made().fit(
@@ -264,9 +270,7 @@ def test_a_model_that_is_not_compiled_says_so(call):
 def test_what_a_model_lacks_is_named(unharmed):
     with pytest.raises(ValueError, match="No loss to compute. Provide a `loss` argument in `compile"):
         made(loss=None).fit(X, Y, verbose=0)
-    with pytest.raises(
-        ValueError, match="The loss 'mean_squared_error' compares predictions with labels, but the data holds no y"
-    ):
+    with pytest.raises(ValueError, match="The loss 'mse' compares predictions with labels, but the data holds no y"):
         unharmed.fit(X, verbose=0)
     with pytest.raises(ValueError, match="compiled without an optimizer"):
         model = made()
@@ -323,8 +327,6 @@ def test_options_out_of_range_are_refused():
         tf.keras.losses.MeanSquaredError(reduction="average")
     with pytest.raises(ValueError, match="regularizer l2: expected a finite number >= 0, found -1"):
         tf.keras.regularizers.L2(-1)
-    with pytest.raises(NotImplementedError, match="the functional API is not available yet"):
-        tf.keras.Model(inputs=[], outputs=[])
 
 
 # Optimizers ------------------------------------------------------------------------------------------------------------

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
 import minikeras as tf
 from minikeras.arrays import random as streams
+from minikeras.core import dispatch
 
 Dense = tf.keras.layers.Dense
 generator = np.random.default_rng(1)
@@ -60,7 +63,7 @@ def made():
             Dense(2),
         ]
     )
-    model.compile(tf.keras.optimizers.Adam(0.05), "mse", metrics=["mae", Counted(), "accuracy"])
+    model.compile(tf.keras.optimizers.Adam(0.05), "mse", metrics=["mae", Counted(), "accuracy"], run_eagerly=True)
     return model
 
 
@@ -72,7 +75,7 @@ def state(model):
         for position, variable in enumerate(holder.variables):
             found[number, position, variable.name] = np.asarray(variable.numpy()).tobytes()
     found["built"] = [layer.built for layer in model.layers]
-    found["stream"] = streams.global_stream().state
+    found["streams"] = {name: state for name, state in streams.states().items() if state[1]}
     found["metrics"] = [type(metric) for metric in model.metrics]
     return found
 
@@ -292,3 +295,163 @@ def test_an_interrupt_between_two_variables_takes_the_first_back(at, monkeypatch
         optimizer.apply([tf.ones([1])] * 2, variables)
     assert [float(v.numpy()[0]) for v in variables] == [1.0, 2.0]
     assert int(optimizer.iterations) == 0 and not any(slot.numpy().any() for slot in optimizer.variables[2:])
+
+
+# Every optimizer, every place ------------------------------------------------------------------------------------------------
+
+
+def first_order():
+    """The optimizers that are given gradients, by name."""
+    found = {name: getattr(tf.keras.optimizers, name) for name in tf.keras.optimizers.__all__ if name[0].isupper()}
+    needless = {"Optimizer", "LossScaleOptimizer", "PerLayer", "Every", "Objective", "SecondOrder"}
+    return [name for name, kind in found.items() if name not in needless and not getattr(kind, "needs_loss", False)]
+
+
+VARIANTS = {
+    **{name: lambda name=name: getattr(tf.keras.optimizers, name)(0.05) for name in first_order()},
+    "averages": lambda: tf.keras.optimizers.SGD(0.05, momentum=0.9, use_ema=True),
+    "accumulation": lambda: tf.keras.optimizers.Adam(0.05, gradient_accumulation_steps=2),
+    "loss scale": lambda: tf.keras.optimizers.LossScaleOptimizer(tf.keras.optimizers.Adam(0.05)),
+    "per layer": lambda: tf.keras.optimizers.PerLayer({"*": tf.keras.optimizers.Adam(0.05)}),
+    "given the loss": lambda: tf.keras.optimizers.Newton(0.5),
+}
+
+
+def stopped_at(number, kind):
+    """Variable.exchange, which raises at its call of this number."""
+    exchange, calls = tf.Variable.exchange, []
+
+    def stopped(self, array):
+        calls.append(self)
+        if len(calls) == number:
+            raise kind
+        exchange(self, array)
+
+    return stopped
+
+
+@pytest.mark.parametrize("kind", [MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_with_every_optimizer_a_failure_between_two_assignments_changes_nothing(variant, kind, monkeypatch):
+    def small():
+        model = tf.keras.Sequential(
+            [tf.keras.Input((3,)), Dense(2, kernel_initializer="ones"), tf.keras.layers.BatchNormalization(), Dense(2)]
+        )
+        model.layers[2].kernel.assign([[0.5, -0.2], [0.3, 0.1]])
+        model.compile(VARIANTS[variant](), "mse", metrics=["mae"])
+        return model
+
+    model, untouched = small(), small()
+    for one in (model, untouched):
+        one.train_on_batch(X, Y)
+    model.reset_metrics()
+    before = state(model)
+    for number in (1, 2, 4):
+        with monkeypatch.context() as patch:
+            patch.setattr(tf.Variable, "exchange", stopped_at(number, kind))
+            with pytest.raises(kind):
+                model.train_on_batch(X, Y)
+        assert state(model) == before
+    assert [model.train_on_batch(X, Y) for _ in range(3)] == [untouched.train_on_batch(X, Y) for _ in range(3)]
+
+
+@pytest.mark.parametrize("number", range(0, 60, 3))
+def test_memory_that_runs_out_at_any_operation_changes_nothing(number, monkeypatch):
+    """The n-th operation of a step cannot get its array."""
+    model, untouched = made(), made()
+    for one in (model, untouched):
+        one(X)
+    untouched.set_weights(model.get_weights())
+    for one in (model, untouched):
+        one.train_on_batch(X, Y)
+    model.reset_metrics()
+    before, calls, process, ran_out = state(model), [], dispatch.Evaluate.process, False
+
+    def failing(self, *arguments):
+        calls.append(1)
+        if len(calls) == number:
+            raise MemoryError
+        return process(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatch.Evaluate, "process", failing)
+        try:
+            model.train_on_batch(X, Y)
+        except MemoryError:
+            ran_out = True
+    if ran_out:
+        assert state(model) == before
+    else:  # the step has fewer operations
+        assert number == 0 or number > 40
+        untouched.train_on_batch(X, Y)
+    assert model.train_on_batch(X, Y) == untouched.train_on_batch(X, Y)
+
+
+def test_a_real_interrupt_leaves_the_state_of_a_whole_step():
+    class Interrupt(tf.keras.layers.Layer):
+        def call(self, x, training=None):
+            if training and Trap.armed:
+                signal.raise_signal(signal.SIGINT)
+            return x
+
+    model = tf.keras.Sequential([Dense(2), tf.keras.layers.BatchNormalization(), Interrupt()])
+    model.compile("adam", "mse", run_eagerly=True)
+    model.fit(X, Y, batch_size=4, verbose=0)
+    before = [weight.tobytes() for weight in model.get_weights()], int(model.optimizer.iterations)
+    Trap.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, batch_size=4, verbose=0)
+    Trap.armed = False
+    assert ([weight.tobytes() for weight in model.get_weights()], int(model.optimizer.iterations)) == before
+    assert model.get_training_state()["values"]["position"] is None, "no fit is under way any more"
+    assert model.fit(X, Y, verbose=0).epoch == [0]
+
+
+@pytest.mark.parametrize("hook", ["on_train_batch_begin", "on_train_batch_end", "on_epoch_end", "on_test_batch_end"])
+def test_a_callback_that_fails_leaves_whole_steps_and_a_model_that_trains(hook):
+    model = made()
+
+    def fail(*arguments):
+        raise ZeroDivisionError
+
+    failing = tf.keras.callbacks.LambdaCallback(**{hook: fail})
+    others = [tf.keras.callbacks.EarlyStopping("loss"), tf.keras.callbacks.ReduceLROnPlateau("loss")]
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X, Y, batch_size=4, validation_data=(X, Y), callbacks=[*others, failing], verbose=0)
+    steps = {"on_train_batch_begin": 0, "on_train_batch_end": 1}.get(hook, 3)
+    assert int(model.optimizer.iterations) == steps
+    assert model.fit(X, Y, validation_data=(X, Y), callbacks=others, verbose=0).epoch == [0]
+
+
+def test_failed_validation_leaves_the_training_metrics_and_the_weights():
+    model = made()
+    model.fit(X, Y, verbose=0)
+    before = state(model)
+    with pytest.raises(ValueError):
+        model.fit(X, Y, initial_epoch=1, epochs=1, validation_data=(X, Y[:5]), verbose=0)
+    assert state(model) == before
+
+
+def test_several_outputs_fail_as_a_whole():
+    class Two(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = Dense(2), Dense(2)
+
+        def call(self, x):
+            return {"a": self.a(x), "b": self.b(x)}
+
+    model = Two()
+    model.compile("adam", "mse", metrics={"a": ["mae"], "b": [Counted()]})
+    with pytest.raises(ValueError):
+        model.train_on_batch(X, {"a": Y, "b": np.ones((12, 5), "float32")})
+    assert model.weights == [] and model.metrics_names == ["loss", "mae", "counted"]
+    model.train_on_batch(X, {"a": Y, "b": Y})
+    model.reset_metrics()
+    before = state(model)
+    Counted.armed = ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        model.train_on_batch(X, {"a": Y, "b": Y})
+    Counted.armed = False
+    assert state(model) == before
+    assert model.metrics_names == ["loss", "a_loss", "b_loss", "a_mae", "b_counted"]

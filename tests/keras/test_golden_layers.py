@@ -2,64 +2,65 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
-from golden_numbers import LATER_OPTIONS, TOLERANCE, assert_golden, golden, now
+from golden_numbers import TOLERANCE, assert_golden, golden
 
 import minikeras as tf
 
-LATER = LATER_OPTIONS["BatchNormalization"]
-CASES = [
-    case
-    for case in now(golden("layers")["cases"], "layers", "layer")
-    if not any(case["config"].get(option) for option in LATER)
-]
+CASES = golden("layers")["cases"]
 
 
 def made(case):
-    """The layer of a case, without the options that are off and of a later stage."""
-    cls = getattr(tf.keras.layers, case["layer"])
-    known = inspect.signature(cls).parameters
-    off = {key: value for key, value in case["config"].items() if key not in known}
-    assert all(value in (None, False, 0.99) for value in off.values())
-    return cls(**{key: value for key, value in case["config"].items() if key in known}, name=case["layer"].lower())
+    """The layer of a case, by its configuration.
+
+    That of renormalization leaves out its limits; every correction in its numbers lies at 1.5 and 0.5.
+    """
+    limits = {"renorm_clipping": {"rmax": 1.5, "dmax": 0.5}} if case["config"].get("renorm") else {}
+    return getattr(tf.keras.layers, case["layer"])(**case["config"], **limits, name=case["layer"].lower())
+
+
+def input_of(case, dtype):
+    return tf.constant(case["x"], "int32" if case["layer"] == "Embedding" else dtype)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_a_layer_computes_what_keras_s_does(case, dtype):
     layer = made(case)
-    x = tf.constant(case["x"], dtype)
+    x = input_of(case, dtype)
     layer.build(x.shape)
     layer.trainable = "frozen" not in case["id"]
     assert [weight.name for weight in layer.weights] == [path.rpartition("/")[2] for path in case["weight_order"]]
     assert [weight.name for weight in layer.trainable_weights] == case["trainable_order"]
     layer.set_weights([np.asarray(case["weights"][weight.name]) for weight in layer.weights])
     variables = [weight for weight in layer.weights if weight.name in case["dtrainable"]]
+    smooth = [x] if x.dtype.is_floating else []
     options = {key: np.asarray(value) for key, value in case.get("call_kwargs", {}).items()}
     with tf.GradientTape() as tape:
-        tape.watch([x, *variables])
+        tape.watch([*smooth, *variables])
         y = layer(x, training=case["training"], **options)
         loss = tf.reduce_sum(y * tf.constant(case["dy"], dtype))
     tolerance = "single" if dtype == "float64" and _approximate(case) else dtype
     assert_golden(y, case["y"], tolerance)
-    dx, *gradients = tape.gradient(loss, [x, *variables])
     loose = 10.0 if dtype == "float32" else 1.0  # the terms of a normalization's gradient cancel against one another
-    np.testing.assert_allclose(dx.numpy() / loose, np.asarray(case["dx"]) / loose, **TOLERANCE[tolerance])
-    for variable, gradient in zip(variables, gradients, strict=True):
-        expected = np.asarray(case["dtrainable"][variable.name])
-        np.testing.assert_allclose(gradient.numpy() / loose, expected / loose, **TOLERANCE[tolerance])
+    found = [tf.convert_to_tensor(gradient).numpy() for gradient in tape.gradient(loss, [*smooth, *variables])]
+    expected = [case["dx"]] * len(smooth) + [case["dtrainable"][variable.name] for variable in variables]
+    for gradient, values in zip(found, expected, strict=True):
+        np.testing.assert_allclose(gradient / loose, np.asarray(values) / loose, **TOLERANCE[tolerance])
     for weight in layer.non_trainable_weights:
         if weight.name in case["non_trainable_after"]:
             assert_golden(weight, case["non_trainable_after"][weight.name], tolerance)
 
 
 def _approximate(case):
-    return case["layer"] == "BatchNormalization" or case["config"].get("activation") in ("tanh", "gelu")
+    return case["layer"].endswith("Normalization") or case["config"].get("activation") in ("tanh", "gelu")
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c["layer"] == "BatchNormalization"], ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case",
+    [c for c in CASES if c["layer"] == "BatchNormalization" and not c["config"]["renorm"]],
+    ids=lambda case: case["id"],
+)
 def test_batch_normalization_is_its_formula(case, float64):
     """Against NumPy, since Keras's numbers are only approximate here."""
     layer = made(case)
@@ -91,9 +92,3 @@ def test_moving_statistics_follow_keras_s_over_six_batches(stream, dtype):
         assert_golden(layer.moving_mean, step["moving_mean"], tolerance)
         assert_golden(layer.moving_variance, step["moving_variance"], tolerance)
     assert_golden(layer(tf.constant(stream["infer_x"], dtype), training=False), stream["infer_y"], tolerance)
-
-
-def test_an_option_of_a_later_stage_is_refused_rather_than_ignored():
-    for option in LATER:
-        with pytest.raises(ValueError, match=f"Unrecognized keyword arguments passed to BatchNormalization: .*{option}"):
-            tf.keras.layers.BatchNormalization(**{option: True})

@@ -537,7 +537,7 @@ def test_configurations_make_equal_layers():
         tf.keras.layers.Dropout(0.25, seed=3),
         tf.keras.layers.Flatten(),
         tf.keras.layers.Activation("tanh"),
-        tf.keras.Input((3,)),
+        tf.keras.layers.InputLayer((3,)),
     ]
     for layer in layers:
         assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()

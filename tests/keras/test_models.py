@@ -42,7 +42,7 @@ def test_a_layer_without_a_shape_rule_is_asked_by_a_call_on_zeros_that_does_not_
             return tf.concat([tf.cast(x, "float32")] * 2, axis=-1)
 
     model = Sequential([tf.keras.Input((3,), dtype="int32"), Double(), Dense(2)])
-    assert model.layers[1].kernel.shape == (6, 2) and seen == [("int32", False)]
+    assert model.layers[1].kernel.shape == (6, 2) and set(seen) == {("int32", False)}
 
 
 def test_a_layer_of_one_s_own_is_called_once_by_the_first_call():
@@ -97,32 +97,6 @@ def test_layers_are_found_by_name_or_index():
         model.get_layer()
 
 
-def summary(model):
-    lines = []
-    model.summary(print_fn=lines.append)
-    return lines
-
-
-def test_a_summary_tells_shapes_parameters_and_what_is_trained():
-    model = Sequential(
-        [tf.keras.Input((4,)), Dense(3, name="a"), layers.BatchNormalization(name="n"), layers.Dropout(0.5, name="d")]
-    )
-    model.get_layer("a").trainable = False
-    assert [line for line in summary(model) if not line.startswith("-")] == [
-        'Model: "sequential"',
-        "Layer (type)            Output shape  Parameters  Trained",
-        "a (Dense)               (None, 3)     15          frozen",
-        "n (BatchNormalization)  (None, 3)     12          yes",
-        "d (Dropout)             (None, 3)     0           -",
-        "Parameters: 27, of which 6 trainable and 21 not",
-    ]
-
-
-def test_a_summary_of_an_unbuilt_model_is_no_error():
-    lines = summary(Sequential([Dense(3, name="a")], name="net"))
-    assert any(line.split() == ["a", "(Dense)", "?", "0", "(unbuilt)", "-"] for line in lines), lines
-
-
 # Layers within models --------------------------------------------------------------------------------------------------
 
 
@@ -170,12 +144,11 @@ def test_flatten_keeps_the_batch_axis_and_moves_channels_last():
     assert layers.Flatten().compute_output_shape((None, None, 3)) == (None, None)
 
 
-def test_one_initializer_object_gives_two_layers_the_same_weights():
-    initializer = tf.keras.initializers.GlorotUniform()
-    model = Sequential([tf.keras.Input((4,)), *(Dense(4, kernel_initializer=initializer) for _ in range(2))])
-    assert np.array_equal(*(layer.kernel.numpy() for layer in model.layers))
-    model = Sequential([tf.keras.Input((4,)), Dense(4), Dense(4)])
-    assert not np.array_equal(*(layer.kernel.numpy() for layer in model.layers))
+def test_an_initializer_with_a_seed_gives_two_layers_the_same_weights_and_one_without_does_not():
+    for seed, same in ((3, True), (None, False)):
+        initializer = tf.keras.initializers.GlorotUniform(seed=seed)
+        model = Sequential([tf.keras.Input((4,)), *(Dense(4, kernel_initializer=initializer) for _ in range(2))])
+        assert np.array_equal(*(layer.kernel.numpy() for layer in model.layers)) is same
 
 
 def test_constraints_hold_after_every_step():

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.keras.callbacks import readable
+from minikeras.keras.callbacks.progress_bar import readable
 
 X, Y = np.ones((12, 3), "float32"), np.zeros((12, 1), "float32")
 EPOCH = r"Epoch {}/{}: {} steps? in \d+\.\d s, loss \d\.\d{{4}}, mae \d\.\d{{4}}"

@@ -43,6 +43,9 @@ class Listener:
         self.heard.add(primitive.name)
         return below.process(primitive, inputs, params)
 
+    def observe(self, primitive, inputs, params, outputs, below):
+        """What is announced was not computed by a kernel, so it counts for none."""
+
 
 def test_every_primitive_is_used_by_a_specimen():
     listener = Listener()

@@ -60,5 +60,10 @@ def test_forward_and_backward_rules_are_transposes(specimen):
 
 
 @each(twice)
+def test_third_derivatives_are_derivatives_of_the_second(specimen):
+    laws.third_derivative_is_the_derivative_of_the_second(specimen)
+
+
+@each(twice)
 def test_second_derivatives_are_derivatives_of_the_gradient(specimen):
     laws.second_derivative_is_the_derivative_of_the_gradient(specimen)

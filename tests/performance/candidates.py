@@ -90,6 +90,13 @@ def minikeras(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
     return _custom_loop(tf, tf.keras, sizes, weights, data)
 
 
+@candidate(f"{OWN}, tf.function", needs="minikeras")
+def minikeras_function(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
+    import minikeras as tf
+
+    return tf.function(_custom_loop(tf, tf.keras, sizes, weights, data), jit_compile=True)  # type: ignore[no-any-return]
+
+
 @candidate("TensorFlow eager", needs="tensorflow")
 def tensorflow(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
     import tensorflow as tf

@@ -10,9 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"section", "problem", "candidate", "unit", "blocks", "median", "minimum"}
 OWN = {
-    "steps": {"minikeras", "NumPy by hand", "NumPy by hand, out="},
+    "steps": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
     "chain": {"minikeras", "NumPy by hand"},
     "predict": {"minikeras model(x)", "minikeras predict", "NumPy by hand"},
+    "derivatives": {"minikeras", "minikeras, one gradient"},
     "imports": {"minikeras", "minikeras.keras"},
     "memory": {"minikeras", "NumPy by hand", "NumPy by hand, out="},
     "fit": {"minikeras fit", "NumPy by hand", "NumPy by hand, out="},
@@ -48,8 +49,19 @@ def test_a_quick_run_measures_every_section_and_all_candidates_compute_the_same(
     assert (tmp_path / "a.md").read_text().count("\n| ") == len(rows) + 1
 
 
-def test_installed_peers_compute_the_same_losses(tmp_path: Path) -> None:
+def test_installed_peers_compute_the_same(tmp_path: Path) -> None:
     """Those that start within a second or two; TensorFlow takes longer."""
-    _run("--only", "steps", "--only", "chain", "--without", "tensorflow", "--json", str(tmp_path / "a.json"))
+    _run(
+        "--only",
+        "steps",
+        "--only",
+        "chain",
+        "--only",
+        "derivatives",
+        "--without",
+        "tensorflow",
+        "--json",
+        str(tmp_path / "a.json"),
+    )
     rows = json.loads((tmp_path / "a.json").read_text())["rows"]
     assert all(row["agrees"] for row in rows), [row for row in rows if not row["agrees"]]

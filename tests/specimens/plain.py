@@ -60,6 +60,13 @@ SPECIMENS = [
         side="right",
     ),
     plain(M.bincount, few, lambda a: np.bincount(a.ravel(), minlength=3), minlength=3),
+    plain(
+        tf.histogram_fixed_width,
+        normal(20),
+        lambda a: np.histogram(np.clip(a, -0.99, 0.99), 4, (-1, 1))[0],
+        value_range=[-1.0, 1.0],
+        nbins=4,
+    ),
     plain(tf.where, booleans(2, 3), np.argwhere, "without branches"),
     plain(tf.shape, normal(3, 4), lambda a: np.array([3, 4])),
     plain(tf.size, normal(3, 4), lambda a: np.array(12)),

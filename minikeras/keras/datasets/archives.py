@@ -4,6 +4,7 @@ The first bad member refuses the whole archive, and the target directory appears
 Python's own extraction methods and their filters are not used: they had holes in several versions.
 """
 
+import gzip
 import lzma
 import os
 import secrets
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from minikeras.errors import LoadError
-from minikeras.keras.datasets.cache import sync_directory
+from minikeras.files.durable import sync_directory
 
 MAX_BYTES = 4 << 30
 MAX_MEMBERS = 100_000
@@ -52,8 +53,10 @@ def extract(archive: Path, target: Path) -> None:
     try:
         try:
             _write_members(_members(archive), temporary, budget)
+        except LoadError:
+            raise
         except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError,
-                RuntimeError) as error:  # fmt: skip
+                RuntimeError, ValueError, IndexError, gzip.BadGzipFile) as error:  # fmt: skip
             raise LoadError(f"{archive.name}: damaged archive ({str(error)[:120]})") from error
         sync_directory(temporary)
         os.rename(temporary, target)
@@ -82,6 +85,8 @@ def _members(archive: Path) -> Iterator[_Member]:
         with zipfile.ZipFile(archive) as zipped:
             for entry in zipped.infolist():
                 kind = entry.external_attr >> 28
+                if entry.header_offset < 0:
+                    raise LoadError(f"{archive.name}: {entry.filename[:40]!r} lies before the beginning of the file")
                 if kind not in (0, 0o4, 0o10) or entry.flag_bits & 1:
                     raise LoadError(f"{archive.name}: {entry.filename[:40]!r} is a link, device or encrypted")
                 if entry.is_dir():
@@ -108,14 +113,14 @@ def _write_members(members: Iterator[_Member], root: Path, budget: int) -> None:
         if total > budget or count > MAX_MEMBERS:
             raise LoadError(f"archive exceeds {budget} bytes or {MAX_MEMBERS} members when unpacked")
         path = root.joinpath(*check_name(member.name))
-        if member.stream is None:
-            path.mkdir(mode=0o755, parents=True, exist_ok=True)
-            continue
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         try:
+            if member.stream is None:
+                path.mkdir(mode=0o755, parents=True, exist_ok=True)
+                continue
+            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             _write_file(path, member.stream, member.size)
-        except FileExistsError as error:
-            raise LoadError(f"archive holds {member.name[:40]!r} twice") from error
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            raise LoadError(f"archive holds {member.name[:40]!r} twice, or as a file and a directory") from error
 
 
 def _write_file(path: Path, source: IO[bytes], size: int) -> None:

@@ -1,18 +1,11 @@
-"""The user's cache directory, and files that appear in it whole or not at all."""
+"""The user's cache directory."""
 
 import os
-import secrets
 import stat
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from minikeras.errors import LoadError
-
-# A download gives up long before this, so an older temporary file has no living owner.
-STALE_SECONDS = 3600.0
 
 
 def home() -> Path:
@@ -59,53 +52,3 @@ def _refuse_shared(directory: Path) -> None:
     else:
         return
     raise LoadError(f"cache directory {directory} {found}; set MINIKERAS_HOME to a directory of your own")
-
-
-@contextmanager
-def atomic_file(target: Path) -> Iterator[BinaryIO]:
-    """Write a file that gets its name only if the `with` block ends without an error.
-
-    The data go to a temporary file in the same directory (so the rename is atomic), unique per process (so parallel
-    downloads do not meet), and are on the disk before the rename.
-
-    Args:
-        target: Name the finished file gets; its directory exists.
-
-    Returns:
-        Context manager of a binary file opened for writing.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    _remove_stale(target.parent)
-    temporary = target.parent / f".{target.name}.tmp-{os.getpid()}-{secrets.token_hex(8)}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    sync_directory(target.parent)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make a rename in `directory` survive a power failure, where the system can."""
-    if os.name == "posix":
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _remove_stale(directory: Path) -> None:
-    """Delete temporary files that killed processes left behind."""
-    for leftover in directory.glob(".*.tmp-*"):
-        with suppress(OSError):
-            if leftover.is_file() and time.time() - leftover.lstat().st_mtime > STALE_SECONDS:
-                leftover.unlink()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from minikeras.errors import LoadError
-from minikeras.keras.datasets.cache import atomic_file
+from minikeras.files.durable import atomic_file
 from minikeras.keras.datasets.formats import gunzip_chunks
 from minikeras.keras.datasets.policy import Attempt, Policy, announce
 
@@ -94,7 +94,7 @@ def _transfer(url: str, target: Path, sha256: str, max_bytes: int, gunzip: bool,
         if gunzip:
             chunks = gunzip_chunks(chunks, max_bytes, url)
         digest = hashlib.sha256()
-        with atomic_file(target) as stream:
+        with atomic_file(target, mode=0o600) as stream:
             for chunk in chunks:
                 digest.update(chunk)
                 stream.write(chunk)

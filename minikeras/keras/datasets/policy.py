@@ -17,7 +17,7 @@ class Policy(NamedTuple):
     Args:
         connect_seconds: Bound for connecting to one mirror; two silent mirrors therefore cost 20 s at most.
         read_seconds: Bound for each read.
-        total_seconds: Bound for one transfer; less than `cache.STALE_SECONDS`.
+        total_seconds: Bound for one transfer; less than `files.durable.STALE_SECONDS`.
         rounds: How often the list of mirrors is gone through.
         pause_seconds: Wait between rounds.
         loopback_http: Allow plain http to this machine. For tests only.

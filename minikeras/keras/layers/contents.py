@@ -18,6 +18,11 @@ from ..weight import Weight
 _structure = {"version": 0}
 
 
+def structure_version() -> int:
+    """Another number after any attribute of any layer was set."""
+    return _structure["version"]
+
+
 class Contents(NamedTuple):
     """What a layer holds, sublayers included, each thing once."""
 
@@ -30,7 +35,10 @@ class Holder(Module):
     """The part of `Layer` that finds, freezes, reads and sets weights."""
 
     _built: bool
+    _open = False  # whether further state may be added after building
     _trainable: bool
+    _scope: tuple[str, ...]
+    _stream: int | None
 
     def __init__(self, name: str, trainable: bool) -> None:
         super().__init__(name)
@@ -38,16 +46,19 @@ class Holder(Module):
         self._frozen: set[int] = set()
         self._collected: tuple[int, Contents] | None = None
 
+    _passing: tuple[str, ...] = ()
+    """Attributes that come and go without any consequence for what the layer holds and computes."""
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._not_walked and _holds_state(value):
             if "_name" not in self.__dict__:
                 raise RuntimeError(_forgotten(self))
-            if self._built and self.__dict__.get(name) is not value:
+            if self._built and not self._open and self.__dict__.get(name) is not value:
                 raise ValueError(locked(self, f"attribute '{name}'"))
             if isinstance(value, Variable) and not isinstance(value, Weight) and not self._trainable:
                 self._freeze(value)
-        _structure["version"] += 1
-        object.__setattr__(self, name, value)
+        _structure["version"] += name not in self._passing
+        super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
         if "_name" not in self.__dict__ and not name.startswith("__"):
@@ -55,9 +66,14 @@ class Holder(Module):
         return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
 
     def _restore(self, attributes: dict[str, Any]) -> None:
-        """Have exactly these attributes again."""
+        """Have exactly these attributes again; but a random stream that belongs to no other layer, once found, is kept."""
+        stream = None if self._scope else self._stream
         self.__dict__.clear()
         self.__dict__.update(attributes)
+        if "_deferred" in attributes:
+            self._deferred.taken_back(self)
+        if stream is not None:
+            self.__dict__["_stream"] = stream
         _structure["version"] += 1
 
     # Finding -----------------------------------------------------------------------------------------------------------

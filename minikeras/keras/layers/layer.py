@@ -6,71 +6,36 @@ mathematics. Weights and sublayers are found by walking the attributes; nothing 
 
 from __future__ import annotations
 
-import functools
 import inspect
-import threading
-from collections.abc import Callable
+import warnings
 from typing import Any
-
-import numpy as np
 
 from ... import nest
 from ...core import Tensor, convert_to_tensor
-from ...core.operand import Operand
 from ...functions.elementwise import cast
-from ...functions.publish import static_shape
 from ...module import snake_case
 from ...types import as_dtype
-from .. import constraints, initializers, regularizers
-from ..config import floatx
+from .. import mixed_precision, regularizers
+from ..calls import context as _context
 from ..names import auto_name
 from ..weight import Weight
-from .contents import Holder, locked
+from . import description, inputs
+from .building import Builder
+from .description import described
+from .inputs import shapes
+from .keras_tensor import Side, holds_symbol
+
+__all__ = ["Layer", "SameShape", "described", "shapes"]
 
 
-class _CallContext(threading.local):
-    """What the calls around the present one have settled."""
-
-    training: bool | None = None
-    caller: Layer | None = None
-
-
-_context = _CallContext()
-
-
-def _within_scope(build: Callable[..., None]) -> Callable[..., None]:
-    """`build` within the name scope of its layer; afterwards the layer is built, or as it was if `build` raised."""
-
-    @functools.wraps(build)
-    def building(self: Layer, input_shape: Any) -> None:
-        if self._building:  # `super().build()` within the `build` of a subclass
-            return build(self, input_shape)
-        before = dict(self.__dict__)
-        caller = _context.caller
-        if caller is not None:
-            self._scope = (*caller._scope, caller.name)
-        self._building = True
-        _context.caller = self
-        try:
-            build(self, input_shape)
-        except BaseException:
-            self._restore(before)
-            raise
-        finally:
-            _context.caller = caller
-        self._building, self._built, self._build_shape = False, True, input_shape
-
-    return building
-
-
-class Layer(Holder):
+class Layer(Builder):
     """Base class of layers.
 
     Args:
         activity_regularizer: a penalty on the output, divided by the batch size and added to the losses.
         trainable: whether its weights are trained.
-        dtype: of its weights and computations; the default float dtype if None.
-        autocast: whether float inputs are cast to that dtype.
+        dtype: of its weights and computations, or a policy such as 'mixed_float16'; the global policy if None.
+        autocast: whether float inputs, and weights as they are read, are cast to the compute dtype.
         name: made up from the class name if None.
 
     Raises:
@@ -96,51 +61,66 @@ class Layer(Holder):
         name: str | None = None,
         **unknown: Any,
     ) -> None:
-        shape = unknown.pop("input_shape", None)
+        width = unknown.pop("input_dim", None)
+        shape = unknown.pop("input_shape", None if width is None else (width,))
+        kind = type(self).__name__
         if unknown:
-            raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {unknown}")
+            raise ValueError(f"Unrecognized keyword arguments passed to {kind}: {unknown}")
         if name is not None and (not isinstance(name, str) or "/" in name):
-            raise ValueError(f"{type(self).__name__}: name must be a string without '/', found {name!r}.")
+            raise ValueError(f"{kind}: name must be a string without '/', found {name!r}.")
+        if not isinstance(trainable, bool):
+            raise ValueError(f"{kind}: expected `trainable` to be a boolean, found {trainable!r}.")
         self._built = self._building = False
-        super().__init__(name or auto_name(snake_case(type(self).__name__)), trainable)
-        self._dtype = as_dtype(dtype or floatx()).name
+        super().__init__(name or auto_name(snake_case(kind)), trainable)
+        self._policy = mixed_precision.get(dtype)
+        self._dtype = self._policy.compute_dtype
         self._array_dtype = as_dtype(self._dtype).numpy
-        self._autocast = autocast
+        self.autocast = bool(autocast)
         self._losses: list[Any] = []
         self._input_shape_given = shape
+        self._input_spec: Any = None
+        self._accepted: Any = None
         self._build_shape: Any = None
         self._scope: tuple[str, ...] = ()
+        self._label = name or snake_case(kind)
+        self._stream: int | None = None
+        self._labels: dict[str, int] = {}
         self.activity_regularizer = regularizers.get(activity_regularizer)
 
     # Configuration -----------------------------------------------------------------------------------------------------
 
     @property
-    def built(self) -> bool:
-        """Whether the weights exist."""
-        return self._built
-
-    @built.setter
-    def built(self, value: bool) -> None:
-        self._built = bool(value)
+    def dtype_policy(self) -> mixed_precision.DTypePolicy:
+        """The dtypes of weights and computations."""
+        return self._policy
 
     @property
     def dtype(self) -> str:
-        """The dtype of weights and computations."""
-        return self._dtype
-
-    compute_dtype = variable_dtype = dtype
+        """The dtype of weights as they are kept."""
+        return self._policy.variable_dtype
 
     @property
-    def path(self) -> str:
-        """The names of the layers around it and its own, joined by '/'."""
-        return "/".join((*self._scope, self.name))
+    def compute_dtype(self) -> str:
+        """The dtype of inputs, and of weights as `call` reads them."""
+        return self._dtype
+
+    @property
+    def input_spec(self) -> Any:
+        """What is expected of the inputs: an InputSpec or a list of them, or None."""
+        return self._input_spec
+
+    @input_spec.setter
+    def input_spec(self, spec: Any) -> None:
+        if any(one is not None and not isinstance(one, inputs.InputSpec) for one in nest.flatten(spec)):
+            raise TypeError(f"Layer '{self.name}': input_spec must be an InputSpec or a list of them, found {spec!r}.")
+        self._input_spec, self._accepted = spec, None
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, as plain values."""
-        config: dict[str, Any] = {"name": self.name, "trainable": self._trainable, "dtype": self._dtype}
+        config: dict[str, Any] = {"name": self.name, "trainable": self._trainable, "dtype": self._policy.name}
         if self.activity_regularizer is not None:
             config["activity_regularizer"] = described(self.activity_regularizer)
-        return config
+        return config | description.options(self, Layer)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
@@ -149,68 +129,15 @@ class Layer(Holder):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "build" in cls.__dict__:
-            cls.build = _within_scope(cls.build)  # type: ignore[method-assign]
+        if "compute_mask" in cls.__dict__:
+            cls.supports_masking = cls._computes_mask = True
         if "call" in cls.__dict__:
-            training = inspect.signature(cls.call).parameters.get("training")
-            cls._takes_training = training is not None
-            default = None if training is None else training.default
+            parameters = inspect.signature(cls.call).parameters
+            cls._call_names = tuple(parameters)[1:]
+            cls._takes_training, cls._takes_mask = "training" in parameters, "mask" in parameters
+            cls._named_masks = tuple(name for name in cls._call_names if name.endswith("_mask"))
+            default = parameters["training"].default if cls._takes_training else None
             cls._training_default = None if default is inspect.Parameter.empty else default
-
-    # Weights -----------------------------------------------------------------------------------------------------------
-
-    def add_weight(
-        self,
-        shape: Any = None,
-        initializer: Any = None,
-        dtype: Any = None,
-        trainable: bool = True,
-        autocast: bool = True,
-        regularizer: Any = None,
-        constraint: Any = None,
-        aggregation: str = "none",
-        overwrite_with_gradient: bool = False,
-        name: str | None = None,
-    ) -> Weight:
-        """A new weight of this layer; keep it in an attribute.
-
-        Args:
-            shape: its shape; () by default.
-            initializer: by name or object; Glorot's uniform distribution for floats and zeros for others by default.
-            dtype: the layer's by default.
-            trainable: whether an optimizer changes it.
-            autocast, aggregation, overwrite_with_gradient: accepted for compatibility.
-            regularizer: penalty added to the losses while it is trained.
-            constraint: projection after each step.
-            name: within the layer; 'variable' with a number by default.
-
-        Raises:
-            ValueError: if a name is given where the shape belongs, or the layer is built.
-        """
-        if self._built:
-            raise ValueError(locked(self, f"weight {name!r}"))
-        if isinstance(shape, str):
-            raise ValueError(f"add_weight: the first argument is the shape, found {shape!r}. Write name={shape!r}.")
-        kind = as_dtype(dtype or self._dtype)
-        if initializer is None:
-            initializer = "glorot_uniform" if kind.is_floating else "zeros"
-        make = initializers.get(initializer)
-        value = make(static_shape(shape if shape is not None else ()), dtype=kind.name)
-        name = name or auto_name("variable")
-        weight = Weight(
-            value,
-            name,
-            f"{self.path}/{name}",
-            trainable,
-            regularizers.get(regularizer),
-            constraints.get(constraint),
-        )
-        weight.freeze(not self._trainable)
-        return weight
-
-    add_variable = add_weight
-
-    _not_walked: tuple[str, ...] = ("_losses", "_collected", "_build_shape", "_scope", "_input_shape_given")
 
     # Losses --------------------------------------------------------------------------------------------------------------
 
@@ -231,12 +158,12 @@ class Layer(Holder):
 
     # Calling -------------------------------------------------------------------------------------------------------------
 
-    _takes_training = False
-    _training_default: bool | None = None
+    supports_masking = False
+    """Whether a mask of the input is passed on to the output, by `compute_mask`."""
 
-    @_within_scope
-    def build(self, input_shape: Any) -> None:
-        """Make the weights. Override it; the default makes none."""
+    _computes_mask = _takes_mask = _takes_training = False
+    _named_masks: tuple[str, ...] = ()
+    _training_default: bool | None = None
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The computation. Override it."""
@@ -246,16 +173,29 @@ class Layer(Holder):
         """The mask of the output; the input's by default."""
         return previous_mask
 
+    input, output = Side(), Side()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args:
-            args = self._converted(args)
-        if kwargs:
-            kwargs = {name: self._tensor(value) if _is_data(value) else value for name, value in kwargs.items()}
+        training = kwargs.pop("training", None) if kwargs else None
+        if len(args) == 1 and type(args[0]) is Tensor and not kwargs:
+            x = args[0]
+            masks = None  # a tensor with a mask is of another type
+            if x._array.dtype is not self._array_dtype:
+                args = (self._tensor(x),)
+            if x._array.shape != self._accepted:
+                self._accept(args[0])
+        elif holds_symbol((args, kwargs)):
+            from .symbolic import call_symbolically
+
+            return call_symbolically(self, args, kwargs if training is None else {**kwargs, "training": training})
+        else:
+            args, masks = self._prepared(args, kwargs)
         if not self._built:
             self._build_on_call(args, kwargs)
+        if masks is not None or self._named_masks:
+            self._give_masks(args, kwargs, masks)
         context = _context
         outer, caller = context.training, context.caller
-        training = kwargs.pop("training", None)
         if training is None:
             training = self._training_default if outer is None else outer
         if self._takes_training:
@@ -269,34 +209,46 @@ class Layer(Holder):
             outputs = self.call(*args, **kwargs)
         finally:
             context.training, context.caller = outer, caller
+        if masks is not None or self._computes_mask:
+            self._pass_masks(args[0] if args else next(iter(kwargs.values())), outputs, masks)
         if self.activity_regularizer is not None:
             for output in nest.flatten(outputs):
-                self.add_loss(self.activity_regularizer(output) / float(max(output.shape[0], 1)))
+                wide = cast(output, self.variable_dtype)
+                self.add_loss(self.activity_regularizer(wide) / float(max(output.shape[0], 1)))
         return outputs
 
-    def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Build for the inputs of the first call."""
-        self.build(shapes(args, kwargs))
+    def _accept(self, x: Any) -> None:
+        """Hold the inputs against what is expected; the same shape need not be asked for again."""
+        if self._input_spec is not None and x is not None:
+            inputs.check(self, self._input_spec, x)
+        if isinstance(x, Tensor) and getattr(self._input_spec, "dtype", None) is None:
+            self.__dict__["_accepted"] = x._array.shape
 
     def _converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The positional arguments as Tensors, floats in the dtype of the layer."""
-        first = args[0]
-        if type(first) is Tensor and len(args) == 1:
-            kind = first._array.dtype
-            if kind is self._array_dtype or kind.kind != "f" or not self._autocast:
-                return args
-            return (cast(first, self._dtype),)
         for extra in args[1:]:
-            if any(isinstance(leaf, (bool, str)) for leaf in nest.flatten(extra)):
+            if any(isinstance(leaf, (bool, int, float, str)) for leaf in nest.flatten(extra)) and not isinstance(extra, list):
                 raise ValueError(
                     f"Only input tensors may be passed as positional arguments to {type(self).__name__} ('{self.name}'); "
                     f"{extra!r} should be passed as a keyword argument, for example training={extra!r}."
                 )
         return tuple(None if argument is None else self._tensors(argument) for argument in args)
 
+    def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+        """The positional arguments as Tensors, and the masks that count; keyword arguments are changed in place."""
+        first = self._call_names[0] if self._call_names else ""
+        masks = inputs.masks_of(args[0] if args else kwargs.get(first))
+        args = self._converted(args)
+        for name, value in kwargs.items():
+            if inputs.is_data(value) or (name == "mask" and inputs.is_numbers(value)):
+                kwargs[name] = self._tensor(value)
+        told = kwargs.get("mask")
+        self._accept(args[0] if args else kwargs.get(first))
+        return args, masks if told is None else told
+
     def _tensors(self, argument: Any) -> Any:
         """One argument, or nest of them, as Tensors."""
-        if not hasattr(argument, "shape") and _is_numbers(argument):
+        if not hasattr(argument, "shape") and inputs.is_numbers(argument):
             return self._tensor(argument)
         return nest.map_structure(self._tensor, argument)
 
@@ -304,7 +256,31 @@ class Layer(Holder):
         if value is None:
             return None
         result = convert_to_tensor(value)
-        return cast(result, self._dtype) if self._autocast and result.dtype.is_floating else result
+        if not self.autocast or result._array.dtype == self._array_dtype or not result.dtype.is_floating:
+            return result
+        wide, result = result, cast(result, self._dtype)
+        inputs.attach(inputs.mask_of(wide), result)
+        return result
+
+    def _give_masks(self, args: tuple[Any, ...], kwargs: dict[str, Any], masks: Any) -> None:
+        """Let `call` have the masks it asks for: `mask` for the first argument, 'query_mask' for one called query."""
+        if masks is not None and self._takes_mask and "mask" in self._call_names[len(args) :]:
+            kwargs["mask"] = masks
+        given = dict(zip(self._call_names, args, strict=False)) | kwargs
+        for name in self._named_masks:
+            if given.get(name) is None:
+                kwargs[name] = inputs.masks_of(given.get(name.removesuffix("_mask")))
+
+    def _pass_masks(self, x: Any, outputs: Any, masks: Any) -> None:
+        """Let the outputs carry the masks that `compute_mask` has for them."""
+        if self.supports_masking:
+            inputs.attach(self.compute_mask(x, masks), outputs)
+        elif masks is not None and not self._takes_mask and not self._collect().sublayers:
+            warnings.warn(
+                f"Layer '{self.name}' ({type(self).__name__}) was given an input that carries a mask, but it does not support "
+                "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on.",
+                stacklevel=3,
+            )
 
     def __repr__(self) -> str:
         if "_name" not in self.__dict__:
@@ -312,30 +288,11 @@ class Layer(Holder):
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
 
 
-def _is_data(value: Any) -> bool:
-    """True for Tensors, Variables and arrays."""
-    return isinstance(value, Operand) or (hasattr(value, "shape") and hasattr(value, "dtype"))
+class SameShape(Layer):
+    """Base of layers whose output has the shape of their input, and its mask."""
 
+    supports_masking = True
 
-def shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The shapes of the first argument: what `build` is told."""
-    inputs = args[0] if args else next((value for value in kwargs.values() if _is_data(value)), None)
-    return nest.map_structure(lambda leaf: None if leaf is None else tuple(leaf.shape), inputs)
-
-
-def _is_numbers(argument: Any) -> bool:
-    """True for a number or nested lists of numbers: one tensor rather than a nest of them."""
-    if isinstance(argument, (int, float, complex, np.generic)):
-        return True
-    if not isinstance(argument, (list, tuple)) or not argument:
-        return False
-    return all(_is_numbers(element) for element in argument)
-
-
-def described(value: Any) -> Any:
-    """An initializer, regularizer or constraint as class name and configuration; names and None as they are."""
-    if value is None or isinstance(value, str):
-        return value
-    if hasattr(value, "get_config"):
-        return {"class_name": type(value).__name__, "config": value.get_config()}
-    return getattr(value, "__name__", repr(value))
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """The input's."""
+        return tuple(input_shape)

@@ -1,186 +1,316 @@
-"""Normalization by statistics of the batch."""
+"""Normalization of each row by itself, and of data by what is known of it.
+
+Key idea: batch size plays no part, so training and inference are the same. `Normalization` takes its statistics from data that
+it is shown once, by `adapt`.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from ...core import Tensor
 from ...errors import ShapeError
-from ...functions.elementwise import cast
+from ...functions.creation import constant
+from ...functions.elementwise import cast, maximum, sqrt
 from ...functions.reductions import reduce_mean, reduce_sum
-from ...functions.shaping import reshape
-from ...ops.arithmetic import stop_gradient
-from ...ops.nn import masked_fill
+from ...functions.shaping import broadcast_to, reshape
 from ...ops.transcendental import rsqrt
-from .. import constraints, initializers, regularizers
-from .layer import Layer, described
+from .inputs import InputSpec, is_data
+from .layer import SameShape
+from .scaling import ScalingLayer, checked_axes, listed, shaped, wide
 
 
-class BatchNormalization(Layer):
-    """(x - mean) / sqrt(variance + epsilon) * gamma + beta.
-
-    In training the mean and the population variance of the batch, over all axes but `axis`; they also enter the moving ones:
-    moving = moving * momentum + batch * (1 - momentum). Otherwise, and always if the layer is frozen, the moving ones.
+class LayerNormalization(ScalingLayer):
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with the mean and population variance of each row.
 
     Args:
-        axis: the axis of the features; -1 by default.
-        momentum: of the moving averages.
+        axis: the axis over which a row is normalized, or several.
         epsilon: added to the variance.
         center, scale: whether there are beta and gamma.
-        beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer: first values.
-        beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint: as in `Dense`.
-        synchronized: statistics over several devices; not available yet.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
+        rms_scaling: divide by the deviation only: no mean is taken away and there is no beta.
+        options: `beta_initializer`, `gamma_initializer`, `beta_regularizer`, `gamma_regularizer`, `beta_constraint`,
+            `gamma_constraint`; `name`, `dtype`, `trainable`.
 
-    Shapes: output like the input; all weights (features,). A mask of shape (batch, ...) leaves rows out of the statistics.
+    Shapes: output like the input; the weights have the sizes of the axes.
 
-    Source: Ioffe and Szegedy (2015), algorithm 1.
+    Source: Ba, Kiros and Hinton (2016), equation (4).
 
     >>> import minikeras as tf
-    >>> layer = tf.keras.layers.BatchNormalization()
-    >>> print(layer([[0.0], [2.0]], training=True).numpy().round(2).ravel(), layer.moving_mean.numpy().round(2))
-    [-1.  1.] [0.01]
+    >>> print(tf.keras.layers.LayerNormalization()([[0.0, 2.0]]).numpy().round(2))
+    [[-1.  1.]]
     """
 
     def __init__(
         self,
-        axis: int = -1,
-        momentum: float = 0.99,
+        axis: Any = -1,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
-        synchronized: bool = False,
+        rms_scaling: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
-        if synchronized:
-            raise NotImplementedError("BatchNormalization(synchronized=True) is not available yet; use synchronized=False.")
-        if not isinstance(axis, int):
-            raise ValueError(f"BatchNormalization: axis must be an int, found {axis!r}.")
-        if not 0.0 <= momentum <= 1.0 or epsilon <= 0.0:
-            raise ValueError(f"BatchNormalization: momentum in [0, 1] and epsilon > 0, found {momentum} and {epsilon}.")
-        self.axis, self.momentum, self.epsilon = axis, float(momentum), float(epsilon)
-        self.center, self.scale = center, scale
-        self.beta_initializer = initializers.get(beta_initializer)
-        self.gamma_initializer = initializers.get(gamma_initializer)
-        self.moving_mean_initializer = initializers.get(moving_mean_initializer)
-        self.moving_variance_initializer = initializers.get(moving_variance_initializer)
-        self.beta_regularizer = regularizers.get(beta_regularizer)
-        self.gamma_regularizer = regularizers.get(gamma_regularizer)
-        self.beta_constraint = constraints.get(beta_constraint)
-        self.gamma_constraint = constraints.get(gamma_constraint)
-        self.gamma: Any = None
-        self.beta: Any = None
-        self.moving_mean: Any = None
-        self.moving_variance: Any = None
+        super().__init__(center, scale, **options)
+        self.axis, self.epsilon, self.rms_scaling = checked_axes(self, axis), float(epsilon), bool(rms_scaling)
+        if self.rms_scaling:
+            self.center, self.scale = False, True
 
     def build(self, input_shape: Any) -> None:
-        rank = len(input_shape)
-        if not -rank <= self.axis < rank or input_shape[self.axis] is None:
-            raise ShapeError(
-                f"Layer '{self.name}' (BatchNormalization): axis {self.axis} of input shape {input_shape} is unknown."
-            )
-        shape = (input_shape[self.axis],)
-        if self.scale:
-            self.gamma = self.add_weight(
-                shape,
-                self.gamma_initializer,
-                regularizer=self.gamma_regularizer,
-                constraint=self.gamma_constraint,
-                name="gamma",
-            )
-        if self.center:
-            self.beta = self.add_weight(
-                shape,
-                self.beta_initializer,
-                regularizer=self.beta_regularizer,
-                constraint=self.beta_constraint,
-                name="beta",
-            )
-        self.moving_mean = self.add_weight(shape, self.moving_mean_initializer, trainable=False, name="moving_mean")
-        self.moving_variance = self.add_weight(shape, self.moving_variance_initializer, trainable=False, name="moving_variance")
+        self._axes = self.known_axes(listed(self.axis), input_shape)
+        self.add_gamma_and_beta(tuple(input_shape[axis] for axis in self._axes))
+        sizes = {axis: input_shape[axis] for axis in self._axes}
+        weight = self.gamma if self.scale else self.beta
+        self.input_spec = InputSpec(ndim=len(input_shape), axes={} if weight is None else sizes, fixed_by=weight)
 
-    def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
-        features = self.moving_mean._array.shape[0]
-        rank = inputs.ndim
-        if not -rank <= self.axis < rank or inputs.shape[self.axis] != features:
-            raise ShapeError(
-                f"Layer '{self.name}' ({self.path}) was built for {features} features along axis {self.axis} (weight "
-                f"'{self.moving_mean.path}'), found inputs of shape {inputs.shape}."
-            )
-        half = inputs.dtype.size < 4
-        x = cast(inputs, "float32") if half else inputs
-        shape = [1] * rank
-        shape[self.axis] = features
-        if training and self.trainable:
-            mean, variance = self._batch_statistics(x, mask)
-            self._move(mean, variance)
-        else:
-            mean, variance = _read(self.moving_mean, x), _read(self.moving_variance, x)
-        factor = rsqrt(variance + self.epsilon)
-        if self.gamma is not None:
-            factor = factor * _read(self.gamma, x)
-        shift = -mean * factor if self.beta is None else _read(self.beta, x) - mean * factor
-        if self.axis not in (-1, rank - 1):
-            factor, shift = reshape(factor, shape), reshape(shift, shape)
-        outputs = x * factor + shift
-        return cast(outputs, inputs.dtype) if half else outputs
-
-    def _batch_statistics(self, x: Tensor, mask: Any) -> tuple[Tensor, Tensor]:
-        """Mean and population variance over all axes but the features'; masked rows do not count."""
-        axes = [axis for axis in range(x.ndim) if axis != self.axis % x.ndim]
-        if mask is None:
-            mean = reduce_mean(x, axes, keepdims=True)
-            centred = x - mean
-            return reshape(mean, (-1,)), reduce_mean(centred * centred, axes)
-        weights = cast(mask, x.dtype)
-        weights = reshape(weights, (*weights.shape, *[1] * (x.ndim - weights.ndim)))
-        count = reduce_sum(weights, axes, keepdims=True) + 1e-7
-        mean = reduce_sum(masked_fill(weights != 0.0, x), axes, keepdims=True) / count
+    def call(self, inputs: Tensor) -> Tensor:
+        x, axes = wide(self, inputs), self._axes
+        mean = reduce_mean(x, axes, keepdims=True)
         centred = x - mean
-        variance = reduce_sum(masked_fill(weights != 0.0, centred * centred), axes, keepdims=True) / count
-        return reshape(mean, (-1,)), reshape(variance, (-1,))
+        variance = reduce_mean(centred * centred, axes, keepdims=True)
+        outputs = (x if self.rms_scaling else centred) * rsqrt(variance + self.epsilon)
+        if self.scale:
+            outputs = outputs * shaped(self.gamma, x, axes)
+        if self.center:
+            outputs = outputs + shaped(self.beta, x, axes)
+        return cast(outputs, self.compute_dtype)
 
-    def _move(self, mean: Tensor, variance: Tensor) -> None:
-        """Let the batch's statistics enter the moving ones."""
-        for moving, batch in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            average = _read(moving, batch) * self.momentum + stop_gradient(batch) * (1.0 - self.momentum)
-            moving.assign(cast(average, moving.dtype))
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
-        """The input's."""
-        return tuple(input_shape)
+class RMSNormalization(SameShape):
+    """x / sqrt(mean(x**2) + epsilon) * scale, with the mean over the axis of each row.
+
+    Args:
+        axis: the axis over which a row is normalized, or several.
+        epsilon: added to the mean of the squares.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    Source: Zhang and Sennrich (2019), equation (4).
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.RMSNormalization()([[3.0, 4.0]]).numpy().round(3))
+    [[0.849 1.131]]
+    """
+
+    def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **options: Any) -> None:
+        super().__init__(**options)
+        self.axis, self.epsilon = checked_axes(self, axis), float(epsilon)
+
+    def build(self, input_shape: Any) -> None:
+        self._axes = ScalingLayer.known_axes(self, listed(self.axis), input_shape)  # type: ignore[arg-type]
+        sizes = {axis: input_shape[axis] for axis in self._axes}
+        self.scale = self.add_weight(tuple(sizes.values()), "ones", autocast=False, name="scale")
+        self.input_spec = InputSpec(ndim=len(input_shape), axes=sizes, fixed_by=self.scale)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        x = wide(self, inputs)
+        squares = reduce_mean(x * x, self._axes, keepdims=True)
+        return cast(x * rsqrt(squares + self.epsilon) * shaped(self.scale, x, self._axes), self.compute_dtype)
+
+
+class GroupNormalization(ScalingLayer):
+    """LayerNormalization of each group of neighbouring features, over all axes but the batch axis.
+
+    Args:
+        groups: number of groups, which divides the number of features; -1 for one feature a group.
+        axis: the axis of the features.
+        epsilon: added to the variance.
+        center, scale: whether there are beta and gamma, one for each feature.
+        options: as in `LayerNormalization`.
+
+    Source: Wu and He (2018), equation (7).
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.GroupNormalization(groups=2)([[0.0, 2.0, 5.0, 9.0]]).numpy().round(2))
+    [[-1.  1. -1.  1.]]
+    """
+
+    def __init__(
+        self, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True, **options: Any
+    ) -> None:
+        super().__init__(center, scale, **options)
+        if not isinstance(groups, int) or isinstance(groups, bool) or (groups <= 0 and groups != -1):
+            raise ValueError(f"GroupNormalization: `groups` must be a positive integer or -1, found {groups!r}.")
+        if not isinstance(axis, int) or axis == 0:
+            raise ValueError(f"GroupNormalization: axis must be an int behind the batch axis, found {axis!r}.")
+        self.groups, self.axis, self.epsilon = groups, axis, float(epsilon)
+
+    def build(self, input_shape: Any) -> None:
+        (self._place,) = self.known_axes((self.axis,), input_shape)
+        features = input_shape[self._place]
+        self._count = features if self.groups == -1 else self.groups
+        if features % self._count:
+            raise ShapeError(
+                f"Layer '{self.name}' (GroupNormalization): {features} features cannot be divided into {self._count} groups."
+            )
+        self.add_gamma_and_beta((features,))
+        weight = self.gamma if self.scale else self.beta
+        self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: features}, fixed_by=weight)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        x, place = wide(self, inputs), self._place
+        shape = tuple(x.shape)
+        split = reshape(x, (*shape[:place], self._count, shape[place] // self._count, *shape[place + 1 :]))
+        axes = [axis for axis in range(1, split.ndim) if axis != place]
+        centred = split - reduce_mean(split, axes, keepdims=True)
+        variance = reduce_mean(centred * centred, axes, keepdims=True)
+        outputs = reshape(centred * rsqrt(variance + self.epsilon), shape)
+        if self.scale:
+            outputs = outputs * shaped(self.gamma, x, (place,))
+        if self.center:
+            outputs = outputs + shaped(self.beta, x, (place,))
+        return cast(outputs, self.compute_dtype)
+
+
+class UnitNormalization(SameShape):
+    """Each row divided by its length: x / max(|x|, 1e-6).
+
+    Args:
+        axis: along which the length is taken, or several.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.UnitNormalization()([[3.0, 4.0]]).numpy())
+    [[0.6 0.8]]
+    """
+
+    def __init__(self, axis: Any = -1, **options: Any) -> None:
+        super().__init__(**options)
+        self.axis = checked_axes(self, axis)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        x = wide(self, inputs)
+        squares = reduce_sum(x * x, listed(self.axis), keepdims=True)
+        return cast(x * rsqrt(maximum(squares, 1e-12)), self.compute_dtype)
+
+
+class Rescaling(SameShape):
+    """scale * x + offset.
+
+    Args:
+        scale, offset: numbers, or arrays that broadcast to the input.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Rescaling(1 / 255)([[0, 255]]).numpy())
+    [[0. 1.]]
+    """
+
+    def __init__(self, scale: Any, offset: Any = 0.0, **options: Any) -> None:
+        super().__init__(**options)
+        self.scale, self.offset = scale, offset
+
+    def call(self, inputs: Tensor) -> Tensor:
+        x = cast(inputs, self.compute_dtype)
+        return x * self._number(self.scale) + self._number(self.offset)
+
+    def _number(self, value: Any) -> Any:
+        return float(value) if isinstance(value, (int, float)) else constant(np.asarray(value), self.compute_dtype)
+
+
+class Normalization(SameShape):
+    """(x - mean) / sqrt(variance), with statistics of the data that `adapt` is shown, or that are given.
+
+    Args:
+        axis: each position along these axes has statistics of its own; -1 for features, None for one pair of numbers.
+        mean, variance: given instead of `adapt`; they broadcast to the sizes along the axes.
+        invert: multiply and add instead, which undoes it.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> layer = tf.keras.layers.Normalization()
+    >>> layer.adapt([[0.0, 1.0], [2.0, 5.0]])
+    >>> print(layer([[2.0, 3.0]]).numpy())
+    [[1. 0.]]
+    """
+
+    def __init__(self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.axis = () if axis is None or axis in ((), []) else listed(checked_axes(self, axis))
+        if (mean is None) != (variance is None):
+            raise ValueError(
+                f"Normalization: give both `mean` and `variance` or none. Received: mean={mean}, variance={variance}."
+            )
+        if np.shape(mean) != np.shape(variance) or np.ndim(mean) > len(self.axis):
+            raise ValueError(
+                f"Normalization: mean and variance must have one shape of at most {len(self.axis)} axes (axis={self.axis}), "
+                f"found {np.shape(mean)} and {np.shape(variance)}."
+            )
+        self.input_mean = None if mean is None else np.asarray(mean, np.float64)
+        self.input_variance = None if variance is None else np.asarray(variance, np.float64)
+        self.invert = bool(invert)
+        self.mean: Any = None
+        self.variance: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        self._axes = ScalingLayer.known_axes(self, self.axis, input_shape)  # type: ignore[arg-type]
+        sizes = tuple(input_shape[axis] for axis in self._axes)
+        if self.input_mean is None:
+            self.mean = self.add_weight(sizes, "zeros", trainable=False, autocast=False, name="mean")
+            self.variance = self.add_weight(sizes, "ones", trainable=False, autocast=False, name="variance")
+            self.count = self.add_weight((), "zeros", dtype="int32", trainable=False, name="count")
+        else:
+            self.mean, self.variance = (
+                broadcast_to(constant(value, self.variable_dtype), sizes) for value in (self.input_mean, self.input_variance)
+            )
+        axes = dict(zip(self._axes, sizes, strict=True))
+        self.input_spec = InputSpec(
+            ndim=len(input_shape), axes=axes, fixed_by=None if self.input_mean is not None else self.mean
+        )
+
+    def adapt(self, data: Any) -> None:
+        """Take mean and population variance from data, anew.
+
+        Args:
+            data: an array or tensor, or an iterable of batches, such as a Dataset; of pairs the first counts.
+
+        Raises:
+            ValueError: if the statistics were given, or there is no data.
+        """
+        if self.input_mean is not None:
+            raise ValueError(f"Cannot `adapt` layer '{self.name}': its mean and variance were given to the constructor.")
+        count, mean, squares = 0, np.zeros(()), np.zeros(())
+        for batch in _batches(data):
+            x = np.asarray(batch, np.float64)
+            if not self.built:
+                self.build((None, *x.shape[1:]))
+            self._accept(constant(x, self.compute_dtype))
+            rest = tuple(axis for axis in range(x.ndim) if axis not in self._axes)
+            size = math.prod(x.shape[axis] for axis in rest)
+            if not size:
+                continue
+            step = x.mean(rest) - mean
+            squares = squares + x.var(rest) * size + step**2 * (count * size / (count + size))
+            mean, count = mean + step * (size / (count + size)), count + size
+        if not count:
+            raise ValueError(f"Cannot `adapt` layer '{self.name}': there is no data.")
+        for weight, value in ((self.mean, mean), (self.variance, squares / count)):
+            weight.assign(np.asarray(value).astype(weight.dtype.numpy))
+        self.count.assign(min(count, 2**31 - 1))
+
+    def call(self, inputs: Tensor) -> Tensor:
+        x = wide(self, inputs)
+        mean, deviation = (self._along(value, x) for value in (self.mean, self.variance))
+        deviation = maximum(sqrt(deviation), 1e-7)
+        return cast(mean + x * deviation if self.invert else (x - mean) / deviation, self.compute_dtype)
+
+    def _along(self, value: Any, x: Tensor) -> Tensor:
+        return shaped(value, x, self._axes) if hasattr(value, "read_value") else _laid(cast(value, x.dtype), x, self._axes)
 
     def get_config(self) -> dict[str, Any]:
-        names = (
-            "beta_initializer",
-            "gamma_initializer",
-            "moving_mean_initializer",
-            "moving_variance_initializer",
-            "beta_regularizer",
-            "gamma_regularizer",
-            "beta_constraint",
-            "gamma_constraint",
-        )
-        own = {
-            "axis": self.axis,
-            "momentum": self.momentum,
-            "epsilon": self.epsilon,
-            "center": self.center,
-            "scale": self.scale,
-        }
-        return {**super().get_config(), **own, **{name: described(getattr(self, name)) for name in names}}
+        given = {"mean": self.input_mean, "variance": self.input_variance}
+        return super().get_config() | {name: None if v is None else v.tolist() for name, v in given.items()}
 
 
-def _read(weight: Any, like: Tensor) -> Tensor:
-    """The value of a weight, in the dtype of what it stands beside: single precision for inputs of half precision."""
-    value: Tensor = weight.read_value()
-    return value if value._array.dtype == like._array.dtype else cast(value, like.dtype)
+def _laid(value: Tensor, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return reshape(value, tuple(size if axis in axes else 1 for axis, size in enumerate(x.shape)))
+
+
+def _batches(data: Any) -> Any:
+    """Arrays, one for each batch."""
+    if is_data(data) or (isinstance(data, (list, tuple)) and data and not any(is_data(one) for one in data)):
+        yield data.numpy() if isinstance(data, Tensor) else data
+        return
+    for batch in data:
+        x = batch[0] if isinstance(batch, tuple) else batch
+        yield x.numpy() if isinstance(x, Tensor) else x

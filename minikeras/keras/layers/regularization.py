@@ -1,22 +1,54 @@
-"""Layers that add noise in training and nothing otherwise."""
+"""Layers that add noise in training and nothing otherwise.
+
+Key idea: the noise comes from the layer's own random stream, whose state is one of the layer's variables but no weight.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from ...arrays import namespace, to_device
+from ...arrays import random as streams
 from ...core import Tensor
+from ...core.dispatch import draw
+from ...errors import ShapeError
+from ...functions.elementwise import cast
 from ...functions.nn import dropout_mask
+from .. import regularizers
 from ..seeds import SeedGenerator
-from .layer import Layer
+from .inputs import InputSpec
+from .layer import SameShape
 
 
-class Dropout(Layer):
+class Noise(SameShape):
+    """Base of layers that do something in training only, with random numbers of their own."""
+
+    rate = 0.0
+    """How much noise there is; without any there is no stream either."""
+
+    def __init__(self, seed: int | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.seed = seed
+        self.seed_generator = SeedGenerator(seed) if self.rate > 0 else None
+
+    def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
+        if not training or self.seed_generator is None:
+            return inputs
+        return self.disturbed(inputs, self.seed_generator.generator)
+
+    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
+        """The output in training, from draws of the generator that `source()` gives."""
+        raise NotImplementedError
+
+
+class Dropout(Noise):
     """In training each element is zero with probability `rate`, and the others are scaled by 1 / (1 - rate).
 
     Args:
         rate: in [0, 1].
         noise_shape: shape of the mask, broadcast over the input; None entries follow the input.
-        seed: an int repeats the masks.
+        seed: an int repeats the masks; None follows the global seed and the layer's name.
         options: `name`, `dtype`, as in `Layer`.
 
     Source: Srivastava et al. (2014), section 4, in the inverted form.
@@ -28,28 +60,153 @@ class Dropout(Layer):
     """
 
     def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **options: Any) -> None:
-        super().__init__(**options)
-        if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
-            raise ValueError(
-                f"Invalid value received for argument `rate`. Expected a float value between 0 and 1. Received: rate={rate!r}."
-            )
-        self.rate, self.seed = float(rate), seed
-        self.noise_shape = None if noise_shape is None else tuple(noise_shape)
-        self.seed_generator = SeedGenerator(seed) if rate > 0 else None
+        self.rate = _checked_rate(rate)
+        super().__init__(seed, **options)
+        self.noise_shape = None if noise_shape is None else _checked_shape(noise_shape)
 
-    def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
-        if not training or self.seed_generator is None:
-            return inputs
+    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
         if self.rate == 1.0:
-            return inputs * 0.0  # type: ignore[no-any-return]
-        shape = tuple(inputs.shape)
-        if self.noise_shape is not None:
-            shape = tuple(size if wanted is None else wanted for wanted, size in zip(self.noise_shape, shape, strict=True))
-        return inputs * dropout_mask(self.seed_generator.generator(), shape, self.rate, inputs)  # type: ignore[no-any-return]
+            return inputs * 0.0
+        return inputs * dropout_mask(source, self.mask_shape(tuple(inputs.shape)), self.rate, inputs)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
-        """The input's."""
-        return tuple(input_shape)
+    def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the mask for inputs of a shape."""
+        if self.noise_shape is None:
+            return shape
+        wanted = self.noise_shape
+        if len(wanted) != len(shape) or any(w not in (None, 1, n) for w, n in zip(wanted, shape, strict=True)):
+            raise ShapeError(
+                f"Layer '{self.name}' (Dropout): noise_shape {wanted} does not broadcast to inputs of shape {shape}."
+            )
+        return tuple(size if one is None else one for one, size in zip(wanted, shape, strict=True))
+
+
+class SpatialDropout1D(Dropout):
+    """Dropout of whole features: one decision for all steps of a row.
+
+    Args:
+        rate, seed: as in `Dropout`.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Shapes: (batch, steps, features).
+
+    Source: Tompson et al. (2015), section 3.2.
+
+    >>> import minikeras as tf
+    >>> y = tf.keras.layers.SpatialDropout1D(0.5, seed=1)(tf.ones([1, 3, 4]), training=True).numpy()
+    >>> bool((y[0, 0] == y[0, 2]).all())
+    True
+    """
+
+    def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
+        super().__init__(rate, None, seed, **options)
+        self.input_spec = InputSpec(ndim=3)
+
+    def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (shape[0], 1, shape[2])
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "rate": self.rate, "noise_shape": self.noise_shape, "seed": self.seed}
+        foreign = ("noise_shape", "trainable")  # Keras's constructor takes neither
+        return {key: value for key, value in super().get_config().items() if key not in foreign}
+
+
+class GaussianNoise(Noise):
+    """In training normal noise is added.
+
+    Args:
+        stddev: its standard deviation, at least 0.
+        seed: as in `Dropout`.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> layer = tf.keras.layers.GaussianNoise(0.1, seed=1)
+    >>> y = layer(tf.zeros([1000]), training=True).numpy()
+    >>> bool(0.09 < y.std() < 0.11), float(layer(2.0))
+    (True, 2.0)
+    """
+
+    def __init__(self, stddev: float, seed: int | None = None, **options: Any) -> None:
+        if isinstance(stddev, bool) or not isinstance(stddev, (int, float)) or not stddev >= 0:
+            raise ValueError(f"Invalid value received for argument `stddev`, expected a float of at least 0: {stddev!r}.")
+        self.stddev = self.rate = float(stddev)
+        super().__init__(seed, **options)
+
+    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
+        return inputs + _normal(source, inputs) * self.stddev
+
+
+class GaussianDropout(Noise):
+    """In training each element is multiplied by normal noise around 1, with the variance that Dropout has: rate / (1 - rate).
+
+    Args:
+        rate: in [0, 1).
+        seed: as in `Dropout`.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Source: Srivastava et al. (2014), section 10.
+
+    >>> import minikeras as tf
+    >>> y = tf.keras.layers.GaussianDropout(0.5, seed=1)(tf.ones([1000]), training=True).numpy()
+    >>> bool(0.9 < y.std() < 1.1)
+    True
+    """
+
+    def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
+        self.rate = _checked_rate(rate)
+        if rate == 1:
+            raise ValueError("GaussianDropout: the variance rate / (1 - rate) is infinite for rate=1.")
+        super().__init__(seed, **options)
+
+    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
+        return inputs * (_normal(source, inputs) * math.sqrt(self.rate / (1.0 - self.rate)) + 1.0)
+
+
+class ActivityRegularization(SameShape):
+    """The input as it is, with a penalty on its size: l1 sum |x| + l2 sum x**2, divided by the batch size.
+
+    Args:
+        l1, l2: factors, at least 0.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> layer = tf.keras.layers.ActivityRegularization(l1=0.5)
+    >>> layer([[1.0, -3.0]]).numpy().tolist(), float(layer.losses[0])
+    ([[1.0, -3.0]], 2.0)
+    """
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0, **options: Any) -> None:
+        super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **options)
+        self.l1, self.l2 = float(l1), float(l2)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return inputs
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        del config["activity_regularizer"]
+        return config
+
+
+def _normal(source: Any, like: Tensor) -> Tensor:
+    """Standard normal numbers of a shape and dtype; in float32 where the dtype is smaller or equal."""
+    kind, shape, xp = "float64" if like.dtype.size == 8 else "float32", tuple(like.shape), namespace(like._array)
+    draws = draw(source, lambda generator: to_device(streams.normal(generator, shape, kind), xp))
+    return cast(draws, like.dtype)
+
+
+def _checked_rate(rate: Any) -> float:
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
+        raise ValueError(
+            f"Invalid value received for argument `rate`. Expected a float value between 0 and 1. Received: rate={rate!r}."
+        )
+    return float(rate)
+
+
+def _checked_shape(noise_shape: Any) -> tuple[int | None, ...]:
+    """Positive sizes, or None where the input's counts."""
+    shape = tuple(noise_shape) if isinstance(noise_shape, (list, tuple)) else (noise_shape,)
+    if not isinstance(noise_shape, (list, tuple)) or any(
+        size is not None and (not isinstance(size, int) or size < 1) for size in shape
+    ):
+        raise ValueError(f"Dropout: `noise_shape` must hold positive integers or None. Received: noise_shape={noise_shape!r}.")
+    return shape

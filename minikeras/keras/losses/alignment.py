@@ -1,60 +1,126 @@
-"""Labels, predictions and weights of shapes that fit together; and the reduction of loss values to one number.
+"""Labels, predictions and weights of shapes that fit together.
 
 Key idea: nothing is broadcast in silence. Labels and predictions must have one shape, save that (n,) and (n, 1) stand for each
-other, and there is one weight for each row. Next: `functions.py`.
+other, and there is one weight for each row or one for each value. Losses and metrics both come here. Next: `reduction.py`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core import Tensor, convert_to_tensor
+from ...core.batch import check_values
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...functions.elementwise import cast
-from ...functions.publish import tensor
-from ...functions.reductions import reduce_any, reduce_mean, reduce_sum
-from ...functions.shaping import expand_dims, reshape, squeeze
+from ...functions.publish import negative_axis, tensor
+from ...functions.shaping import expand_dims, reshape, squeeze, transpose
 from ...types import TensorLike, as_dtype
-from ..config import epsilon
+from ..config import floatx
 
 
 def as_floats(value: TensorLike, dtype: Any) -> Tensor:
     """A Tensor of a float dtype; numbers in lists are read in it, not in float32 first.
 
     Raises:
-        DTypeError: for strings.
+        DTypeError: for strings and complex numbers.
     """
     if type(value) is Tensor and value._array.dtype is as_dtype(dtype).numpy:
         return value
-    if hasattr(value, "dtype"):
-        kind = as_dtype(value.dtype).kind
-        if kind not in "biuf":
-            raise DTypeError(f"labels, predictions and weights must be numbers, found dtype {value.dtype}. Encode them first.")
-        return cast(value, dtype)
-    return convert_to_tensor(value, dtype)
+    if not hasattr(value, "dtype"):
+        value = convert_to_tensor(value, dtype_hint=dtype)
+    if as_dtype(value.dtype).kind not in "biuf":
+        raise DTypeError(f"labels, predictions and weights must be real numbers, found dtype {value.dtype}. Encode them first.")
+    return cast(value, dtype)
+
+
+def as_predictions(value: TensorLike) -> Tensor:
+    """Predictions as a Tensor of a float dtype: their own if it is one, else the default."""
+    predictions = tensor(value)
+    return predictions if predictions._array.dtype.kind == "f" else as_floats(predictions, floatx())
 
 
 def aligned(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
-    """Labels and predictions as Tensors of one shape and of the predictions' dtype.
+    """Labels and predictions as Tensors of one shape and of the predictions' float dtype.
 
     Raises:
         ShapeError: if the shapes differ by more than one axis of size 1 at the end.
     """
-    predictions = tensor(y_pred)
-    labels = as_floats(y_true, predictions.dtype)
-    if labels.shape == predictions.shape:
-        return labels, predictions
-    if labels.ndim == predictions.ndim - 1 and predictions.shape == (*labels.shape, 1):
-        return expand_dims(labels, -1), predictions
-    if predictions.ndim == labels.ndim - 1 and labels.shape == (*predictions.shape, 1):
-        return squeeze(labels, -1), predictions
+    predictions = as_predictions(y_pred)
+    return same_shape(name, as_floats(y_true, predictions.dtype), predictions), predictions
+
+
+def same_shape(name: str, labels: Tensor, predictions: Tensor) -> Tensor:
+    """The labels in the shape of the predictions.
+
+    Raises:
+        ShapeError: if the shapes differ by more than one axis of size 1 at the end.
+    """
+    labels = same_rank(labels, predictions)
+    if labels._array.shape != predictions._array.shape:
+        raise ShapeError(
+            f"{name}: y_true has shape {labels.shape} and y_pred {predictions.shape}; they must be equal (or (n,) and (n, 1)). "
+            "Nothing is broadcast here: check the number of units of the last layer, or one-hot encode the labels."
+        )
+    return labels
+
+
+def same_rank(labels: Tensor, predictions: Tensor) -> Tensor:
+    """The labels with an axis of size 1 added or dropped at the end, if that gives them the shape of the predictions."""
+    shape, wanted = labels._array.shape, predictions._array.shape
+    if wanted == (*shape, 1):
+        return expand_dims(labels, -1)
+    return squeeze(labels, -1) if shape == (*wanted, 1) else labels
+
+
+# Classes ---------------------------------------------------------------------------------------------------------------
+
+
+def classes_last(name: str, predictions: Tensor, axis: int) -> Tensor:
+    """The predictions with the axis of the classes at the end."""
+    rank = len(predictions._array.shape)
+    place = negative_axis(axis, rank, name)
+    if place == -1:
+        return predictions
+    return transpose(predictions, [*(i for i in range(rank) if i != place + rank), place + rank])
+
+
+def several_classes(name: str, predictions: Tensor, axis: int) -> int:
+    """The number of classes, refused if it is one: the loss would be 0 whatever the prediction.
+
+    Raises:
+        ShapeError: for a single class.
+    """
+    shape = predictions._array.shape
+    count = shape[axis] if -len(shape) <= axis < len(shape) else 0
+    if count < 2:
+        raise ShapeError(
+            f"{name}: y_pred has shape {predictions.shape}, a single class, so the loss is 0 for any prediction. Use "
+            "binary_crossentropy with a sigmoid, or two units with a softmax."
+        )
+    return count
+
+
+def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:
+    """Labels of classes: one number for each row of predictions, whose last axis is that of the classes.
+
+    Raises:
+        ShapeError: if the labels' shape is not that of the predictions without the classes, or with 1 in their place.
+    """
+    labels = y_true if type(y_true) is Tensor else convert_to_tensor(y_true)
+    rows = predictions._array.shape[:-1]
+    if labels._array.shape == rows:
+        return labels
+    if labels._array.shape == (*rows, 1):
+        return squeeze(labels, -1)
     raise ShapeError(
-        f"{name}: y_true has shape {labels.shape} and y_pred {predictions.shape}; they must be equal (or (n,) and (n, 1)). "
-        "Nothing is broadcast here: check the number of units of the last layer, or one-hot encode the labels."
+        f"{name}: y_true has shape {labels.shape}, expected one integer for each row of y_pred {predictions.shape}: shape "
+        f"{rows}. For one-hot labels use {name.removeprefix('sparse_')}."
     )
 
 
-def as_integers(name: str, labels: Tensor) -> Tensor:
+def as_integers(name: str, labels: Tensor, what: str = "y_true") -> Tensor:
     """Labels as integers; whole numbers may come as floats.
 
     Raises:
@@ -62,52 +128,53 @@ def as_integers(name: str, labels: Tensor) -> Tensor:
     """
     if labels.dtype.is_integer:
         return labels
-    whole = cast(labels, "int64")
-    if not labels.dtype.is_floating or bool(reduce_any(cast(whole, labels.dtype) != labels)):
-        raise InvalidArgumentError(
-            f"{name}: y_true must hold integer labels, found {labels.dtype.name} values such as {labels.numpy().flat[0]!r}. "
-            "For probabilities or one-hot rows use categorical_crossentropy."
-        )
-    return whole
+    dtype = labels.dtype
+
+    def whole(values: np.ndarray[Any, Any]) -> None:
+        if not dtype.is_floating or (values != values.astype("int64").astype(values.dtype)).any():
+            raise InvalidArgumentError(
+                f"{name}: {what} must hold integer labels, found {dtype.name} values such as {values.flat[0]!r}. "
+                "Probabilities and one-hot rows are for what is not sparse, such as categorical_crossentropy."
+            )
+
+    with np.errstate(invalid="ignore"):
+        check_values(labels, whole)
+    return cast(labels, "int64")
 
 
-def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, mask: Any = None) -> Tensor:
-    """Loss values of rows, weighted and reduced.
-
-    sum_over_batch_size and mean: sum / number of values; sum: sum; mean_with_sample_weight: sum / sum of weights; none: as is.
-    """
-    weights = None if sample_weight is None else spread_weights(sample_weight, values)
-    if mask is not None:
-        valid = spread_weights(mask, values)
-        if reduction in ("sum_over_batch_size", "mean", "mean_with_sample_weight"):
-            total = float(values.shape.num_elements())
-            valid = valid * (total / (reduce_sum(valid) + epsilon()))
-        weights = valid if weights is None else weights * valid
-    weighted = values if weights is None else values * weights
-    if reduction in (None, "none"):
-        return weighted
-    if reduction == "sum" or not weighted.ndim:
-        return reduce_sum(weighted)
-    if reduction == "mean_with_sample_weight" and weights is not None:
-        return reduce_sum(weighted) / (reduce_sum(weights) + epsilon())  # type: ignore[no-any-return]
-    return reduce_mean(weighted)
+# Weights ---------------------------------------------------------------------------------------------------------------
 
 
-def spread_weights(sample_weight: TensorLike, values: Tensor) -> Tensor:
+def mask_of(y_pred: Any) -> Any:
+    """The mask that layers attached to predictions, or None."""
+    return getattr(y_pred, "_keras_mask", None)
+
+
+def both(weights: Any, others: Any, values: Tensor) -> Any:
+    """The product of two weights or masks of values, either of which may be None."""
+    if weights is None or others is None:
+        return others if weights is None else weights
+    return spread_weights(weights, values) * spread_weights(others, values)
+
+
+def spread_weights(sample_weight: TensorLike, values: Tensor, what: str = "sample_weight") -> Tensor:
     """A number, or weights (n,), (n, 1) or like the values, ready to multiply the values with.
 
     Raises:
         ShapeError: if there is not one weight for each row.
     """
     weights = as_floats(sample_weight, values.dtype)
-    shape = tuple(weights.shape)
-    if len(shape) == values.ndim + 1 and shape[-1] == 1:
-        shape = shape[:-1]
-    shape = (*shape, *[1] * (values.ndim - len(shape)))
-    fits = len(shape) == values.ndim and all(size in (1, whole) for size, whole in zip(shape, values.shape, strict=True))
-    if weights.ndim and (not fits or shape[:1] != tuple(values.shape[:1])):
-        raise ShapeError(
-            f"sample_weight has shape {weights.shape}, the values to weight have shape {values.shape}. Give one weight for "
-            f"each row, shape ({values.shape[0] if values.ndim else 1},), or one for each value."
+    given, wanted = weights._array.shape, values._array.shape
+    if given == wanted or not given:
+        return weights
+    shape = given[:-1] if len(given) == len(wanted) + 1 and given[-1] == 1 else given
+    shape = (*shape, *[1] * (len(wanted) - len(shape)))
+    fits = len(shape) == len(wanted) and all(size in (1, whole) for size, whole in zip(shape, wanted, strict=True))
+    if not fits or shape[:1] != wanted[:1]:
+        advice = (
+            f"Give one weight for each row, shape ({wanted[0]},), or one for each value."
+            if wanted
+            else ("There is one value for the whole batch: give a number, or have one for each row (see the option `axis`).")
         )
+        raise ShapeError(f"{what} has shape {weights.shape}, the values to weight have shape {values.shape}. {advice}")
     return reshape(weights, shape)

@@ -1,39 +1,41 @@
 """Losses as objects: a function of labels and predictions, and how to reduce its values.
 
-Next: `metrics.py`, which follows the same functions over many batches.
+Key idea: a loss computes one value for each row; the base class does all else. Next: `regression.py`, the simplest ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
-from ...functions.elementwise import logical_and
-from ...functions.shaping import squeeze
 from ...module import snake_case
-from ...types import TensorLike
+from ...types import TensorLike, as_dtype
+from ..catalogue import Catalogue
 from ..config import floatx
-from .alignment import reduced
-from .functions import (
-    binary_crossentropy,
-    catalogue,
-    categorical_crossentropy,
-    mean_absolute_error,
-    mean_squared_error,
-    sparse_categorical_crossentropy,
-)
+from ..saving.objects import deserialize_keras_object
+from .alignment import as_floats, both, mask_of, same_rank
+from .reduction import checked_reduction, reduced
 
-_REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
+catalogue = Catalogue("loss")
+serialize = catalogue.serialize
 
 
 class Loss:
     """Base class: a function of labels and predictions, and how to reduce its values.
 
+    A subclass writes `call(y_true, y_pred)`, which gets both as Tensors of one float dtype (labels (n,) as (n, 1) if the
+    predictions are that) and returns one value for each row.
+
     Args:
         name: shown in logs.
-        reduction: 'sum_over_batch_size' (default), 'sum', 'mean', 'mean_with_sample_weight', or 'none'.
-        dtype: of the result; the default float dtype if None.
+        reduction: 'sum_over_batch_size' or 'mean' (sum / number of values), 'sum', 'mean_with_sample_weight' (sum / sum of
+            weights), or 'none' or None (the values as they are).
+        dtype: in which to compute. None: that of the predictions; half precision and integers are raised to the default float
+            dtype.
+
+    Raises:
+        ValueError: if there is no such reduction.
 
     >>> import minikeras as tf
     >>> class Cubic(tf.keras.losses.Loss):
@@ -43,29 +45,54 @@ class Loss:
     8.0
     """
 
+    _float_labels = True
+    """Whether `call` gets labels as the predictions are; losses of class numbers take them as they come."""
+
     def __init__(self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None) -> None:
-        if reduction not in _REDUCTIONS:
-            raise ValueError(
-                f"Invalid value for argument `reduction`. Expected one of {list(_REDUCTIONS)}. Received: "
-                f"reduction={reduction!r}."
-            )
         self.name = name or snake_case(type(self).__name__)
-        self.reduction = reduction
-        self.dtype = dtype
+        self.reduction = checked_reduction(reduction)
+        self.dtype = None if dtype is None else as_dtype(dtype).name
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
         """Loss values, one for each row. Override it."""
         raise NotImplementedError(f"{type(self).__name__} must implement call(y_true, y_pred).")
 
     def __call__(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None, mask: Any = None) -> Tensor:
-        """The reduced loss."""
+        """The reduced loss.
+
+        Args:
+            y_true: labels.
+            y_pred: predictions, with the rows of the labels.
+            sample_weight: None, a number, one weight for each row, (n,) or (n, 1), or one for each value.
+            mask: None, or what `sample_weight` may be: 0 for rows or values that do not count.
+
+        Returns:
+            A scalar, or one value for each row if nothing is reduced.
+
+        Raises:
+            ShapeError: if shapes do not fit; nothing is broadcast.
+        """
         kind = self.dtype or floatx()
-        predictions = y_pred if type(y_pred) is Tensor else convert_to_tensor(y_pred, dtype_hint=kind)
-        labels = y_true if type(y_true) is Tensor else convert_to_tensor(y_true)
-        if not hasattr(y_true, "dtype") and labels.dtype.is_floating:
-            labels = convert_to_tensor(y_true, kind)
-        mask = getattr(y_pred, "_keras_mask", None) if mask is None else mask
-        return reduced(self.call(labels, predictions), sample_weight, self.reduction, mask)
+        if type(y_pred) is Tensor:
+            predictions = y_pred
+        else:
+            predictions = convert_to_tensor(y_pred, dtype_hint=None if hasattr(y_pred, "dtype") else kind)
+        held = predictions._array.dtype
+        if self.dtype is not None or held.itemsize < 4 or held.kind != "f":
+            predictions = as_floats(predictions, kind)
+        if self._float_labels:
+            labels = same_rank(as_floats(y_true, predictions.dtype), predictions)
+        else:
+            labels = y_true if type(y_true) is Tensor else convert_to_tensor(y_true)
+        values = self.call(labels, predictions)
+        attached, counting = mask_of(y_pred), self._rows_that_count(labels, values)
+        if attached is not None or counting is not None:
+            mask = both(both(mask, attached, values), counting, values)
+        return reduced(values, sample_weight, self.reduction, mask)
+
+    def _rows_that_count(self, labels: Tensor, values: Tensor) -> Tensor | None:
+        """A mask of the values, or None for all: what a loss leaves out of its mean."""
+        return None
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -78,7 +105,19 @@ class Loss:
 
 
 class LossFunctionWrapper(Loss):
-    """A loss made of a function and options that are handed to it."""
+    """A loss made of a function.
+
+    Args:
+        fn: `fn(y_true, y_pred, **options)`, which gets what `Loss.call` gets and returns one value for each row.
+        reduction, name, dtype: as in `Loss`.
+        options: handed to `fn`.
+
+    >>> import minikeras as tf
+    >>> def cubic(y_true, y_pred, scale=1.0):
+    ...     return scale * tf.reduce_mean(tf.abs(y_true - y_pred) ** 3, axis=-1)
+    >>> print(tf.keras.losses.LossFunctionWrapper(cubic, scale=0.5)([[0.0]], [[2.0]]).numpy())
+    4.0
+    """
 
     def __init__(
         self,
@@ -96,138 +135,37 @@ class LossFunctionWrapper(Loss):
         return self.fn(y_true, y_pred, **self.options)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **self.options}
+        """The constructor's arguments; a subclass knows its function."""
+        own = {"fn": self.fn} if type(self) is LossFunctionWrapper else {}
+        return {**super().get_config(), **own, **self.options}
 
-
-@catalogue.add()
-class MeanSquaredError(LossFunctionWrapper):
-    """mean((y_true - y_pred)**2).
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.MeanSquaredError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
-    2.5
-    """
-
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_squared_error", dtype: Any = None
-    ) -> None:
-        super().__init__(mean_squared_error, reduction, name, dtype)
-
-
-@catalogue.add()
-class MeanAbsoluteError(LossFunctionWrapper):
-    """mean(|y_true - y_pred|).
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.MeanAbsoluteError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
-    1.5
-    """
-
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_absolute_error", dtype: Any = None
-    ) -> None:
-        super().__init__(mean_absolute_error, reduction, name, dtype)
-
-
-@catalogue.add()
-class BinaryCrossentropy(LossFunctionWrapper):
-    """Cross-entropy of yes or no. Options as in `binary_crossentropy`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.BinaryCrossentropy(from_logits=True)([[1.0]], [[0.0]]).numpy().round(4))
-    0.6931
-    """
-
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "binary_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            binary_crossentropy,
-            reduction,
-            name,
-            dtype,
-            from_logits=from_logits,
-            label_smoothing=label_smoothing,
-            axis=axis,
-        )
-
-
-@catalogue.add()
-class CategoricalCrossentropy(LossFunctionWrapper):
-    """Cross-entropy of one-hot labels. Options as in `categorical_crossentropy`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.CategoricalCrossentropy(from_logits=True)([[1.0, 0.0]], [[0.0, 0.0]]).numpy().round(4))
-    0.6931
-    """
-
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "categorical_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            categorical_crossentropy,
-            reduction,
-            name,
-            dtype,
-            from_logits=from_logits,
-            label_smoothing=label_smoothing,
-            axis=axis,
-        )
-
-
-@catalogue.add()
-class SparseCategoricalCrossentropy(LossFunctionWrapper):
-    """Cross-entropy of integer labels. Options as in `sparse_categorical_crossentropy`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)([1], [[0.0, 0.0]]).numpy().round(4))
-    0.6931
-    """
-
-    def __init__(
-        self,
-        from_logits: bool = False,
-        ignore_class: int | None = None,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "sparse_categorical_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            sparse_categorical_crossentropy,
-            reduction,
-            name,
-            dtype,
-            from_logits=from_logits,
-            ignore_class=ignore_class,
-            axis=axis,
-        )
-
-    def __call__(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None, mask: Any = None) -> Tensor:
-        """The reduced loss; rows of the ignored class do not count for the mean."""
-        ignored = self.options["ignore_class"]
-        if ignored is not None:
-            labels = convert_to_tensor(y_true)
-            if labels.ndim == convert_to_tensor(y_pred).ndim:
-                labels = squeeze(labels, -1)
-            valid = labels != ignored
-            mask = valid if mask is None else logical_and(valid, mask)
-        return super().__call__(y_true, y_pred, sample_weight, mask)
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Loss:
+        """A loss from `get_config`, in which a function may stand as its configuration."""
+        fn = config.get("fn")
+        return cls(**(config | {"fn": deserialize_keras_object(fn)} if isinstance(fn, Mapping) else config))
 
 
 def get(identifier: Any) -> Any:
-    """The `Loss` for a name, a function, a class or an object; None stays None."""
-    found = catalogue.get(identifier)
+    """The `Loss` for a name, a configuration, a function, a class or an object; None stays None.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.get("mse")([[0.0]], [[2.0]]).numpy())
+    4.0
+    """
+    return as_loss(catalogue.get(identifier))
+
+
+def deserialize(config: Any, custom_objects: Any = None) -> Any:
+    """The `Loss` for a name or what `serialize` gave.
+
+    >>> import minikeras as tf
+    >>> tf.keras.losses.deserialize(tf.keras.losses.serialize(tf.keras.losses.Huber(delta=2.0))).options
+    {'delta': 2.0}
+    """
+    return as_loss(catalogue.deserialize(config, custom_objects))
+
+
+def as_loss(found: Any) -> Any:
+    """A function as a `Loss`."""
     return found if found is None or isinstance(found, Loss) else LossFunctionWrapper(found)

@@ -1,20 +1,63 @@
-"""Optimizers. May import keras's tables and weights. Read `optimizer.py` first, then `adam.py` for one whole example."""
+"""Optimizers and learning rate schedules. May import keras's tables and weights. Read `optimizer.py` first, then `adam.py` for
+one whole example."""
 
-from typing import Any as _Any
-
-from ..catalogue import Catalogue as _Catalogue
-from .adam import Adam
+from . import schedules
+from .adadelta import Adadelta
+from .adafactor import Adafactor
+from .adagrad import Adagrad
+from .adam import Adam, AdamW
+from .adamax import Adamax
+from .ftrl import Ftrl
+from .lamb import Lamb
+from .lion import Lion
+from .lookup import deserialize, get, serialize
+from .lookup import entered as _entered
+from .loss_scale import LossScaleOptimizer
+from .muon import Muon
+from .nadam import Nadam
 from .optimizer import Optimizer
+from .per_layer import Every, PerLayer, cycle
+from .rmsprop import RMSprop
+from .schedule_free import ScheduleFreeAdamW
+from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquardt, Newton, NewtonCG, Objective, SecondOrder
 from .sgd import SGD
 
-_catalogue = _Catalogue("optimizer")
-for _entry in (Adam, SGD):
-    _catalogue.add()(_entry)
+_adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)
+_second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, NewtonCG)
+for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, Muon, PerLayer, SGD):
+    _entered(_entry)
 
-
-def get(identifier: _Any) -> _Any:
-    """The optimizer for a name, a configuration, a class or an object."""
-    return _catalogue.get(identifier)
-
-
-__all__ = ["SGD", "Adam", "Optimizer", "get"]
+__all__ = [
+    "KFAC",
+    "LBFGS",
+    "SGD",
+    "AdaHessian",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Every",
+    "Ftrl",
+    "GaussNewton",
+    "Lamb",
+    "LevenbergMarquardt",
+    "Lion",
+    "LossScaleOptimizer",
+    "Muon",
+    "Nadam",
+    "Newton",
+    "NewtonCG",
+    "Objective",
+    "Optimizer",
+    "PerLayer",
+    "RMSprop",
+    "ScheduleFreeAdamW",
+    "SecondOrder",
+    "cycle",
+    "deserialize",
+    "get",
+    "schedules",
+    "serialize",
+]

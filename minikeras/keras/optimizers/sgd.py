@@ -8,20 +8,36 @@ from ...types import Array
 from .optimizer import Optimizer
 
 
-class SGD(Optimizer):
-    """Gradient descent, with momentum if asked for.
+def momentum_step(g: Array, w: Array, m: Array, rate: float, momentum: float, nesterov: bool) -> tuple[Array, Array]:
+    """One step of gradient descent with momentum.
 
-        m <- momentum * m - lr * g
-        w <- w + m                          (plain)
-        w <- w + momentum * m - lr * g      (nesterov)
+        m <- momentum m - rate g
+        w <- w + m                      (plain)
+        w <- w + momentum m - rate g    (nesterov)
+
+    Source: Sutskever et al., On the importance of initialization and momentum in deep learning (2013), equations (1) to (4).
+    """
+    change = g * rate
+    velocity = m * momentum
+    velocity -= change
+    if not nesterov:
+        return w + velocity, velocity
+    ahead = velocity * momentum
+    ahead -= change
+    ahead += w
+    return ahead, velocity
+
+
+class SGD(Optimizer):
+    """Gradient descent, w <- w - lr g, with momentum if asked for. Formula: `momentum_step`.
 
     Args:
         learning_rate: lr, a float or a schedule.
         momentum: in [0, 1]; 0 for none, then there is no slot.
-        nesterov: see above.
-        options: `weight_decay`, `clipnorm`, `clipvalue`, `global_clipnorm`, `name`, as in `Optimizer`.
+        nesterov: look ahead, see the formula.
+        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
-    Source: Sutskever et al., On the importance of initialization and momentum in deep learning (2013), equations (1) to (4).
+    Source: Robbins and Monro, A stochastic approximation method (1951), equation (6); for momentum see the formula.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -32,21 +48,16 @@ class SGD(Optimizer):
     """
 
     elementwise = True
+    settings = ("momentum", "nesterov")
 
     def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any) -> None:
         super().__init__(learning_rate, **options)
         if not 0.0 <= momentum <= 1.0:
             raise ValueError(f"`momentum` must be a float between [0, 1]. Received: momentum={momentum}.")
         self.momentum, self.nesterov = float(momentum), bool(nesterov)
-        self.slot_names = ("momentum",) if momentum else ()
+        self.slot_groups = (("momentum",),) if momentum else ()
 
     def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
-        """See the class."""
-        change = gradient * step
         if not slots:
-            return (value - change,)
-        velocity = slots[0] * self.momentum - change
-        return (value + velocity * self.momentum - change if self.nesterov else value + velocity), velocity
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "momentum": self.momentum, "nesterov": self.nesterov}
+            return (value - gradient * step,)
+        return momentum_step(gradient, value, slots[0], step, self.momentum, self.nesterov)

@@ -1,4 +1,4 @@
-"""Training. May import all of keras below its models. Read `steps.py` first, then `trainer.py`."""
+"""Training. May import all of keras below its models. Read `steps.py` first, then `trainer.py`, then `state.py`."""
 
 from .trainer import Trainer
 

@@ -2,23 +2,22 @@
 
 Key idea: a step is plain Python, the same as in a loop of one's own: predict, loss, gradient, apply. It runs inside a
 transaction: if it raises, for whatever reason, weights, statistics, slots, metrics and random state are as they were before it.
-Next: `trainer.py`.
+Read `snapshot.py` for that, `targets.py` for several outputs. Next: `trainer.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ... import nest
 from ...core import GradientTape, Tensor, Variable
 from ...errors import ShapeError
-from ...functions.elementwise import cast
 from ...functions.publish import tensor
-from .. import batches, losses, metrics, optimizers
-from ..metrics import Metric
-from ..optimizers import Optimizer
-from .snapshot import Snapshot
+from .. import batches, metrics, optimizers
+from .compiled import CompiledSteps
+from .targets import Compiled, Targets, track
 
 Logs = dict[str, Any]
 
@@ -26,17 +25,26 @@ Logs = dict[str, Any]
 class Steps:
     """What happens to one batch: `train_step`, `test_step` and `predict_step`, each of which may be overridden."""
 
-    _not_walked: tuple[str, ...] = ("optimizer", "loss", "history", "_metrics", "_loss_tracker")
+    _checkpointed = ("optimizer",)
+    _not_walked: tuple[str, ...] = (
+        *("optimizer", "loss", "history", "_compiled", "_targets", "_loss_tracker", "_compile_arguments", "_run", "_resume"),
+        "_compiled_steps",
+    )
+    _passing: tuple[str, ...] = ("history", "stop_training", "_run", "_resume")
 
     def _start_training_state(self) -> None:
         self.optimizer: Any = None
         self.loss: Any = None
         self.stop_training = False
         self.history: Any = None
-        self.run_eagerly = False
-        self._compiled = False
-        self._metrics: list[tuple[Any, bool]] = []
+        self.run_eagerly, self.jit_compile, self.steps_per_execution = False, False, 1
+        self._compile_arguments: dict[str, Any] = {}
+        self._compiled: Compiled | None = None
+        self._targets: Targets | None = None
         self._loss_tracker = metrics.Mean(name="loss")
+        self._run: Any = None
+        self._resume: Any = None
+        self._compiled_steps = CompiledSteps()
 
     # Configuration -------------------------------------------------------------------------------------------------------
 
@@ -54,46 +62,98 @@ class Steps:
     ) -> None:
         """Choose optimizer, loss and metrics.
 
+        With several outputs, losses, weights and metrics are a list with an entry for each, or a dict by the names of the
+        outputs; an entry of a list of losses or metrics may itself be a list. One loss alone serves every output. The losses of
+        the outputs are added up, and logged one by one as 'name_loss'.
+
         Args:
             optimizer: by name or object.
             loss: by name, function or object; None if only `add_loss` is used.
-            loss_weights: a factor for the loss.
+            loss_weights: factors of the losses.
             metrics: names, functions or objects; 'accuracy' picks the kind that fits the shapes.
             weighted_metrics: likewise, for metrics that use sample weights.
-            run_eagerly, steps_per_execution, jit_compile, auto_scale_loss: accepted for compatibility; steps run eagerly.
+            run_eagerly: let Python carry out every step, as for `jit_compile=False`.
+            jit_compile: 'auto' records a step once and replays it, and runs it eagerly, which is logged once, where Python asks
+                for the value of a tensor; True raises a `CompileError` there; False runs all steps eagerly.
+            steps_per_execution: call the hooks of a batch once for so many batches.
+            auto_scale_loss: under the policy 'mixed_float16', wrap the optimizer in a `LossScaleOptimizer`.
+
+        Raises:
+            ValueError: for an unknown name, or steps_per_execution below 1.
 
         >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
         >>> model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
         """
-        chosen = _chosen(nest.flatten(metrics or []), nest.flatten(weighted_metrics or []))
-        self.optimizer, self.loss = optimizers.get(optimizer), losses.get(loss)
-        self._loss_weight = 1.0 if loss_weights is None else float(nest.flatten(loss_weights)[0])
-        self._metrics = chosen
+        if jit_compile not in ("auto", True, False, None):
+            raise ValueError(f"compile: jit_compile must be 'auto', True or False, found {jit_compile!r}.")
+        if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
+            raise ValueError(f"compile: steps_per_execution must be an int of at least 1, found {steps_per_execution!r}.")
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        compiled = Compiled.of(loss, loss_weights, metrics, weighted_metrics)
+        chosen = optimizers.get(optimizer)
+        policy = getattr(getattr(self, "dtype_policy", None), "name", None)
+        unscaled = isinstance(chosen, optimizers.Optimizer) and chosen.loss_scale_factor is None
+        if auto_scale_loss and policy == "mixed_float16" and unscaled and not hasattr(chosen, "dynamic_scale"):
+            chosen = optimizers.LossScaleOptimizer(chosen)
+        self.optimizer, self.loss = chosen, loss
+        self.run_eagerly, self.jit_compile, self.steps_per_execution = run_eagerly, jit_compile, steps_per_execution
+        self._compile_arguments, self._compiled_steps = arguments, CompiledSteps()
+        self._compiled, self._targets = compiled, None
         self._loss_tracker.reset_state()
-        self._compiled = True
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._compiled is not None
 
     def _need_compile(self, name: str) -> None:
-        if not self._compiled:
+        if self._compiled is None:
             raise ValueError(f"You must call `compile()` before calling `{name}()`: model.compile(optimizer=..., loss=...).")
+
+    # Metrics -------------------------------------------------------------------------------------------------------------
+
+    def _labelled_metrics(self) -> list[tuple[str, Any]]:
+        """Loss tracker, losses of the outputs, compiled metrics, and those held as attributes, with their names in logs."""
+        held = [(metric.name, metric) for metric in self._collect().metrics]  # type: ignore[attr-defined]
+        if self._compiled is None:
+            return held
+        settled = self._targets
+        chosen = [(one.name, one) for one in self._compiled.own_metrics()] if settled is None else settled.labelled()
+        return [("loss", self._loss_tracker), *chosen, *held]
 
     @property
     def metrics(self) -> list[Any]:
-        """The loss tracker, the compiled metrics ('accuracy' once a batch has shown which), and those held as attributes."""
-        held = self._collect().metrics  # type: ignore[attr-defined]
-        if not self._compiled:
-            return list(held)
-        return [self._loss_tracker, *(metric for metric, _ in self._metrics if not isinstance(metric, _Pending)), *held]
+        """The loss tracker, the compiled metrics (all once a batch has shown the outputs), and those held as attributes."""
+        return [metric for _, metric in self._labelled_metrics()]
 
     @property
     def metrics_names(self) -> list[str]:
-        """'loss' and the names of the metrics."""
-        return [metric.name for metric in self.metrics]
+        """Their names in logs: 'loss' first, then the losses of the outputs, then the metrics."""
+        return [label for label, _ in self._labelled_metrics()]
+
+    def metric_direction(self, name: str) -> str | None:
+        """'min' or 'max', whichever is better for a value of the logs; None if its metric does not say."""
+        for label, metric in self._labelled_metrics():
+            if label == name:
+                if metric is self._loss_tracker or (name.endswith("_loss") and type(metric) is metrics.Mean):
+                    return "min"
+                return {"up": "max", "down": "min"}.get(getattr(metric, "_direction", None) or "")
+        return "min" if name == "loss" else None
 
     def reset_metrics(self) -> None:
         """Let all metrics forget."""
         for metric in self.metrics:
             metric.reset_state()
+
+    def _settle(self, y: Any, y_pred: Any) -> Targets:
+        """Losses and metrics for the outputs, made at the first batch."""
+        if self._targets is None:
+            if self._compiled is None:
+                self._need_compile("fit")
+            names = None if getattr(self, "_graph", None) is None else self.output_names  # type: ignore[attr-defined]
+            self._targets = Targets(self._compiled, y, y_pred, names)  # type: ignore[arg-type]
+        return self._targets
 
     # One batch -----------------------------------------------------------------------------------------------------------
 
@@ -101,46 +161,27 @@ class Steps:
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
     ) -> Tensor:
         """The loss of a batch, with everything that `add_loss` and regularizers add."""
-        terms = list(self.losses)  # type: ignore[attr-defined]
-        if self.loss is not None:
-            if y is None:
-                raise ValueError(f"The loss '{self.loss.name}' compares predictions with labels, but the data holds no y.")
-            own = self.loss(y, y_pred, sample_weight)
-            terms.insert(0, own if self._loss_weight == 1.0 else own * self._loss_weight)
+        terms = [] if self.loss is None else self._settle(y, y_pred).loss(y, y_pred, sample_weight)
+        terms += self.losses  # type: ignore[attr-defined]
         if not terms:
             raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`, or call `add_loss` in a layer.")
-        total = tensor(terms[0])
-        for term in terms[1:]:
-            total = total + term
-        if total.ndim:
-            raise ShapeError(
-                f"The loss of a batch has shape {total.shape}, a scalar is needed to train. Use a reduction other than "
-                f"'none', or reduce the term that add_loss was given."
-            )
-        return total
+        return total(terms)
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Logs:
         """Let a batch enter the metrics and return all results."""
-        for metric, weighted in self._resolved_metrics(y, y_pred):
-            if weighted and sample_weight is not None:
-                metric.update_state(y, y_pred, sample_weight=sample_weight)
-            else:
-                metric.update_state(y, y_pred)
+        self._settle(y, y_pred).update(y, y_pred, sample_weight)
         return self.get_metrics_result()
 
     def get_metrics_result(self) -> Logs:
         """The results of all metrics by name."""
         logs: Logs = {}
-        for metric in self.metrics:
+        for label, metric in self._labelled_metrics():
             result = metric.result()
-            logs.update(result if isinstance(result, dict) else {metric.name: result})
+            if isinstance(result, dict):
+                logs.update(result)
+            else:
+                logs[label] = result
         return logs
-
-    def _resolved_metrics(self, y: Any, y_pred: Any) -> list[tuple[Metric, bool]]:
-        """The metrics as objects: 'accuracy' needs the shapes of a batch to be told apart."""
-        if any(isinstance(metric, _Pending) for metric, _ in self._metrics):
-            self._metrics = [(_settled(metric, tensor(y), y_pred), weighted) for metric, weighted in self._metrics]
-        return self._metrics
 
     def train_step(self, data: Any) -> Logs:
         """One batch of training: predict, loss, gradient, apply. Override it for a step of your own.
@@ -152,91 +193,96 @@ class Steps:
             Logs by name.
         """
         x, y, sample_weight = batches.unpack_x_y_sample_weight(data)
+        optimizer = self.optimizer
+        if optimizer is None:
+            raise ValueError(f"Model '{self.name}' was compiled without an optimizer; give one: compile(optimizer='adam').")  # type: ignore[attr-defined]
+        if getattr(optimizer, "needs_loss", False):
+            return self._minimize(x, y, sample_weight)
         with GradientTape() as tape:
             y_pred = self(x, training=True)  # type: ignore[operator]
-            loss = self.compute_loss(x, y, y_pred, sample_weight, training=True)
-        if self.optimizer is None:
-            raise ValueError(f"Model '{self.name}' was compiled without an optimizer; give one: compile(optimizer='adam').")  # type: ignore[attr-defined]
-        variables = self.trainable_variables  # type: ignore[attr-defined]
+            loss = self._own_loss(x, y, y_pred, sample_weight, True)
+            scaled = optimizer.scale_loss(loss)
+        variables = self._trained()
+        optimizer.build(self._learning_variables())
+        optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
+        track(self._loss_tracker, loss, _rows(x))
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def _minimize(self, x: Any, y: Any, sample_weight: Any) -> Logs:
+        """A step of an optimizer that is given the loss as a function; metrics see the predictions before it."""
+        if not self.trainable_variables:  # type: ignore[attr-defined]
+            self(x, training=False)  # type: ignore[operator]  # builds the layers
+        self.optimizer.build(self._learning_variables())
+        predicted: list[Any] = []
+        loss = self.optimizer.minimize(self._objective(x, y, sample_weight, predicted), self._trained())
+        track(self._loss_tracker, loss, _rows(x))
+        return self.compute_metrics(x, y, predicted[0], sample_weight) | self.optimizer.logs()
+
+    def _objective(self, x: Any, y: Any, sample_weight: Any, predicted: list[Any]) -> Callable[[], Any]:
+        """The loss of a batch as a function, in two stages unless `compute_loss` is overridden; keeps the first predictions."""
+
+        def outputs() -> Any:
+            y_pred = self(x, training=True)  # type: ignore[operator]
+            predicted[:] = predicted or [y_pred]
+            return y_pred
+
+        def loss_of_outputs(y_pred: Any) -> Any:
+            return total(self._settle(y, y_pred).loss(y, y_pred, sample_weight))
+
+        def penalty() -> Any:
+            terms = self.losses  # type: ignore[attr-defined]
+            return total(terms) if terms else None
+
+        if self.loss is None or type(self).compute_loss is not Steps.compute_loss:
+            return lambda: self._own_loss(x, y, outputs(), sample_weight, True)
+        return optimizers.Objective(outputs, loss_of_outputs, penalty)
+
+    def _trained(self) -> list[Variable]:
+        """The Variables that a step changes.
+
+        Raises:
+            ValueError: if there are none.
+        """
+        variables: list[Variable] = self.trainable_variables  # type: ignore[attr-defined]
         if not variables:
             raise ValueError(f"Model '{self.name}' has no trainable weights; nothing can be trained.")  # type: ignore[attr-defined]
-        self.optimizer.build(self._learning_variables())
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
-        self._track_loss(loss, x)
-        return self.compute_metrics(x, y, y_pred, sample_weight)
+        return variables
 
     def test_step(self, data: Any) -> Logs:
         """One batch of evaluation."""
         x, y, sample_weight = batches.unpack_x_y_sample_weight(data)
         y_pred = self(x, training=False)  # type: ignore[operator]
-        self._track_loss(self.compute_loss(x, y, y_pred, sample_weight, training=False), x)
+        track(self._loss_tracker, self._own_loss(x, y, y_pred, sample_weight, False), _rows(x))
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def predict_step(self, data: Any) -> Any:
         """One batch of prediction."""
         return self(batches.unpack_x_y_sample_weight(data)[0], training=False)  # type: ignore[operator]
 
+    def _own_loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Tensor:
+        """`compute_loss`, which need not take `training` if it is overridden."""
+        if type(self).compute_loss is Steps.compute_loss or "training" in inspect.signature(self.compute_loss).parameters:
+            return self.compute_loss(x, y, y_pred, sample_weight, training=training)
+        return self.compute_loss(x, y, y_pred, sample_weight)
+
     def _learning_variables(self) -> list[Variable]:
         """All that may ever be trained, frozen or not: their slots survive freezing."""
         return [variable for variable in self.variables if getattr(variable, "learns", variable.trainable)]  # type: ignore[attr-defined]
 
-    def _track_loss(self, loss: Tensor, x: Any) -> None:
-        """Let a batch's loss enter the epoch's, weighted by its number of rows."""
-        rows = float(nest.flatten(x)[0].shape[0])
-        tracker = self._loss_tracker
-        tracker.total.assign_add(cast(loss * rows, tracker.dtype))
-        tracker.count.assign_add(rows)
 
-    def _attempt(self, step: Callable[[Any], Any], data: Any) -> Any:
-        """Run a step as a transaction: if it raises, all state is as it was before."""
-        chosen = self._metrics
-        optimizers = [value for value in vars(self).values() if isinstance(value, Optimizer)]
-        before = Snapshot(self._state(optimizers), (self, *self._collect().sublayers), optimizers)  # type: ignore[attr-defined, arg-type]
-        try:
-            return step(data)
-        except BaseException:
-            before.restore()
-            self._metrics = chosen
-            raise
-
-    def _state(self, optimizers: list[Optimizer]) -> list[Variable]:
-        """Every Variable that a step may change."""
-        found = list(self.variables)  # type: ignore[attr-defined]
-        for holder in (*self.metrics, *optimizers):
-            found += holder.variables
-        return found
+def _rows(x: Any) -> int:
+    """The number of rows of a batch."""
+    return next(int(leaf.shape[0]) for leaf in nest.flatten(x) if leaf is not None)
 
 
-class _Pending(NamedTuple):
-    """'accuracy' or 'crossentropy', until a batch shows which kind is meant."""
-
-    task: str
-    name: str
-
-
-def _chosen(plain: list[Any], weighted: list[Any]) -> list[tuple[Any, bool]]:
-    """The metrics with a flag for the weighted ones, each under a name of its own."""
-    chosen: list[tuple[Any, bool]] = []
-    taken = {"loss"}
-    for given, uses_weights in [*((one, False) for one in plain), *((one, True) for one in weighted)]:
-        pending = isinstance(given, str) and given in metrics.TASKS
-        metric = None if pending else metrics.get(given)
-        name = given if metric is None else metric.name
-        if name in taken and uses_weights:
-            name = f"weighted_{name}"
-        while name in taken:
-            name += "_again"
-        taken.add(name)
-        if metric is not None:
-            metric.name = name
-        chosen.append((metric or _Pending(given, name), uses_weights))
-    return chosen
-
-
-def _settled(metric: Any, y_true: Tensor, y_pred: Tensor) -> Any:
-    """The metric that is meant, if that was open."""
-    if not isinstance(metric, _Pending):
-        return metric
-    found = metrics.for_task(metric.task, y_true, y_pred)
-    found.name = metric.name
+def total(terms: Sequence[Any]) -> Tensor:
+    """The sum of the terms of a loss, which has to be a scalar."""
+    found = tensor(terms[0])
+    for term in terms[1:]:
+        found = found + tensor(term)
+    if found.ndim:
+        raise ShapeError(
+            f"The loss of a batch has shape {found.shape}, a scalar is needed to train. Use a reduction other than 'none', or "
+            "reduce the term that add_loss was given."
+        )
     return found

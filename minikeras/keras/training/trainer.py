@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ... import nest
+from ...arrays import to_numpy
 from .. import batches
+from ..batches import Feed
 from ..callbacks import CallbackList, History
 from ..logs import numbers
+from . import state as states
+from .snapshot import Snapshot, Transaction
+from .state import Run
 from .steps import Logs, Steps
 
 
 class Trainer(Steps):
     """What `Model` adds to `Layer`."""
+
+    # One batch -----------------------------------------------------------------------------------------------------------
 
     def train_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False
@@ -27,40 +34,26 @@ class Trainer(Steps):
             The loss, [loss, metrics...], or logs by name with `return_dict`.
         """
         self._need_compile("train_on_batch")
-        return self._on_batch(self.train_step, x, y, self._row_weights(y, sample_weight, class_weight), return_dict)
+        data = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True).first()
+        return self._on_batch(self._compiled_steps.of(self, "train_step"), data, return_dict)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
-        """Loss and metrics of one batch."""
+        """Loss and metrics of one batch, which start anew."""
         self._need_compile("test_on_batch")
-        return self._on_batch(self.test_step, x, y, sample_weight, return_dict)
+        data = batches.source("test_on_batch", x, y, sample_weight, None, False, whole=True).first()
+        return self._on_batch(self._compiled_steps.of(self, "test_step"), data, return_dict)
 
-    def _on_batch(self, step: Callable[[Any], Logs], x: Any, y: Any, sample_weight: Any, return_dict: bool) -> Any:
-        data = self._single(x, y, sample_weight)
-        batches.check_rows("on_batch", 0, data)
+    def _on_batch(self, step: Callable[[Any], Logs], data: Any, return_dict: bool) -> Any:
         self.reset_metrics()
         with np.errstate(all="ignore"):
-            logs = numbers(self._attempt(step, data))
+            logs = numbers(Transaction(self)(step, data))
         return logs if return_dict else _listed(logs)
-
-    @staticmethod
-    def _single(x: Any, y: Any, sample_weight: Any) -> Any:
-        """One batch of Tensors from arrays."""
-        x, y, sample_weight = (batches.as_columns(value) for value in (x, y, sample_weight))
-        rows = batches.count_rows("on_batch", x, y, sample_weight)
-        (data,) = batches.from_arrays("on_batch", x, y, sample_weight, rows, False).batches
-        return data
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays."""
-        return nest.map_structure(lambda output: output.numpy(), self.predict_step((self._single(x, None, None)[0],)))
-
-    @staticmethod
-    def _row_weights(y: Any, sample_weight: Any, class_weight: Mapping[int, float] | None) -> Any:
-        if class_weight is None:
-            return sample_weight
-        if sample_weight is not None:
-            raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
-        return batches.class_weights(batches.as_columns(y), class_weight)
+        data = batches.source("predict_on_batch", x, None, None, None, False, whole=True).first()
+        with np.errstate(all="ignore"):
+            return nest.map_structure(_as_numpy, self.predict_step(data))
 
     # Whole data sets -----------------------------------------------------------------------------------------------------
 
@@ -74,7 +67,7 @@ class Trainer(Steps):
         callbacks: Any = None,
         validation_split: float = 0.0,
         validation_data: Any = None,
-        shuffle: bool = True,
+        shuffle: bool | str = True,
         class_weight: Mapping[int, float] | None = None,
         sample_weight: Any = None,
         initial_epoch: int = 0,
@@ -86,18 +79,20 @@ class Trainer(Steps):
         """Train for a number of epochs.
 
         Args:
-            x, y: arrays, Tensors, lists or dicts of them; or a Dataset, generator or sequence of batches as `x`.
+            x, y: arrays, Tensors, data frames, lists or dicts of them; or a Dataset, PyDataset, generator or loader of batches
+                as `x`.
             batch_size: rows a step, 32 by default; the last batch of an epoch may be smaller.
-            epochs: index of the last epoch, counted from `initial_epoch`.
+            epochs: index of the last epoch, counted from 0 and not from `initial_epoch`.
             verbose: 0 silent, 1 or 'auto' a progress bar (a line an epoch where there is no terminal), 2 a line an epoch.
             callbacks: a list of `Callback`.
             validation_split: share of the rows, from the end, kept for validation; cut off before shuffling.
-            validation_data: (x, y), (x, y, sample_weight) or a Dataset.
-            shuffle: whether arrays are shuffled anew for each epoch.
+            validation_data: (x, y), (x, y, sample_weight) or batches.
+            shuffle: whether the rows of arrays, or the batches of a PyDataset, are shuffled anew for each epoch; 'batch' keeps
+                the rows of a batch together.
             class_weight: weight of each class in the loss.
-            sample_weight: weight of each row in the loss.
+            sample_weight: weight of each row in the loss; for several outputs a list or dict as for `y`.
             initial_epoch: where to start counting.
-            steps_per_epoch: end an epoch after so many steps; needed for endless generators.
+            steps_per_epoch: end an epoch after so many steps; needed for data without end.
             validation_steps, validation_batch_size: likewise for validation.
             validation_freq: validate every so many epochs, or a list of epochs counted from 1.
 
@@ -115,69 +110,94 @@ class Trainer(Steps):
         (['loss'], [0, 1, 2])
         """
         self._need_compile("fit")
-        if not batches.is_iterable_of_batches(x):
-            x, y, sample_weight = (batches.as_columns(value) for value in (x, y, sample_weight))
-            if validation_split:
-                (x, y, sample_weight), validation_data = batches.split((x, y, sample_weight), validation_split)
-            sample_weight = self._row_weights(y, sample_weight, class_weight)
-        elif validation_split or class_weight:
-            raise ValueError("validation_split and class_weight need arrays; with batches, split and weight them yourself.")
-        data = batches.source("fit", x, y, sample_weight, batch_size, shuffle)
-        next_pass = batches.passes(data, steps_per_epoch)
+        due = _due(validation_freq)
+        if validation_split:
+            if batches.is_iterable_of_batches(x):
+                raise ValueError("validation_split needs arrays; split batches yourself and give validation_data.")
+            columns = batches.as_columns(x), batches.as_columns(y), batches.as_columns(sample_weight)
+            (x, y, sample_weight), validation_data = batches.split(columns, validation_split)
+        feed = Feed(batches.source("fit", x, y, sample_weight, batch_size, shuffle, class_weight), steps_per_epoch)
+        validation = None
+        if validation_data is not None:
+            size = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
+            validation = self._validation(validation_data, size, validation_steps)
+        hooks = self._hooks(callbacks, History(), verbose, epochs, feed.steps)
         self.stop_training = False
         logs: Logs = {}
-        with CallbackList(callbacks, self, History(), verbose, epochs=epochs, steps=steps_per_epoch or data.steps) as hooks:
-            hooks.call("on_train_begin", None)
-            for epoch in range(initial_epoch, epochs):
-                self.reset_metrics()
-                hooks.call("on_epoch_begin", epoch, None)
-                logs = self._epoch(hooks, "train", self.train_step, next_pass(), steps_per_epoch)
-                if validation_data is not None and _due(epoch, validation_freq):
-                    found = self._validate(hooks, validation_data, validation_batch_size or batch_size, validation_steps)
-                    logs |= {f"val_{name}": value for name, value in found.items()}
-                logs = dict(sorted(logs.items()))
-                hooks.call("on_epoch_end", epoch, logs)
-                if self.stop_training:
-                    break
-            hooks.call("on_train_end", logs)
+        with hooks:
+            self._run = run = Run(initial_epoch, feed, hooks)
+            try:
+                hooks.call("on_train_begin", None)
+                self._go_on(run)
+                while run.epoch < epochs and not self.stop_training:
+                    logs = self._fit_epoch(run, validation if validation and due(run.epoch) else None)
+                if self.optimizer is not None and run.epoch > initial_epoch:
+                    self.optimizer.finalize_variable_values(self.trainable_variables)  # type: ignore[attr-defined]
+                hooks.call("on_train_end", logs)
+            finally:
+                self._run = None
         return hooks.history
 
-    def _epoch(
-        self, hooks: CallbackList, phase: str, step: Callable[[Any], Logs], data: Iterator[Any], steps: int | None
-    ) -> Logs:
-        """All batches of one pass; the logs after the last one as numbers."""
-        logs: Logs = {}
-        count = 0
+    def _hooks(self, callbacks: Any, history: History | None, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
+        return CallbackList(callbacks, self, history, verbose, group=self.steps_per_execution, epochs=epochs, steps=steps)
+
+    def _fit_epoch(self, run: Run, validation: Feed | None) -> Logs:
+        """One epoch, or the rest of it, with its validation; the logs of both."""
+        if run.batch:
+            run.hooks.go_on(run.epoch, run.batch)
+        else:
+            self.reset_metrics()
+            run.hooks.call("on_epoch_begin", run.epoch, None)
+        found = self._pass(run.hooks, "train", run.feed, run)
+        if validation is not None:
+            run.testing = True
+            found |= {f"val_{name}": value for name, value in self._validate(run.hooks, validation).items()}
+            run.testing = False
+        logs = dict(sorted(found.items()))
+        epoch, run.epoch, run.batch = run.epoch, run.epoch + 1, 0
+        run.hooks.call("on_epoch_end", epoch, logs)
+        return logs
+
+    def _pass(self, hooks: CallbackList, phase: str, feed: Feed, run: Run) -> Logs:
+        """The batches of one epoch; the logs after the last one as numbers."""
+        attempt, checked = Transaction(self), feed.source.checked
+        step = self._compiled_steps.of(self, f"{phase}_step")
         with np.errstate(all="ignore"):
-            for batch in data:
-                batches.check_rows("fit" if phase == "train" else "evaluate", count, batch)
-                hooks.call(f"on_{phase}_batch_begin", count, None)
-                logs = self._attempt(step, batch)
-                hooks.batch_end(phase, count, logs)
-                count += 1
+            for batch in feed.epoch(run.batch):
+                if not checked:
+                    batches.check_rows("fit" if phase == "train" else "evaluate", run.batch, batch)
+                hooks.batch_begin(phase, run.batch)
+                run.logs = attempt(step, batch)
+                run.batch += 1
+                hooks.batch_end(phase, run.batch - 1, run.logs)
                 if self.stop_training and phase == "train":
                     break
-        if not count:
+            hooks.report(phase)
+        if not run.batch:
             raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
-        if steps is not None and count < steps and not self.stop_training:
-            warnings.warn(f"The data gave {count} batches instead of the {steps} steps asked for.", stacklevel=3)
-        return numbers(logs)
+        if feed.wanted is not None and run.batch < feed.wanted and not self.stop_training:
+            warnings.warn(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.", stacklevel=4)
+        return numbers(run.logs)
 
-    def _validate(self, hooks: CallbackList, data: Any, batch_size: int | None, steps: int | None) -> Logs:
-        """Loss and metrics on validation data; the training metrics are not touched."""
+    def _validation(self, data: Any, batch_size: int | None, steps: int | None) -> Feed:
+        """The batches of validation data."""
         x, y, weight = batches.unpack_x_y_sample_weight(data)
         size = None if batches.is_iterable_of_batches(x) else batch_size
+        return Feed(batches.source("evaluate", x, y, weight, size, False), steps)
+
+    def _validate(self, hooks: CallbackList, feed: Feed) -> Logs:
+        """Loss and metrics on validation data; the training metrics are not touched."""
         kept = [(variable, variable._array) for metric in self.metrics for variable in metric.variables]
         try:
-            return self._tested(hooks, batches.source("evaluate", x, y, weight, size, False), steps)
+            return self._tested(hooks, Feed(feed.source, feed.wanted))
         finally:
             for variable, array in kept:
                 variable._array = array
 
-    def _tested(self, hooks: CallbackList, data: batches.Source, steps: int | None) -> Logs:
+    def _tested(self, hooks: CallbackList, feed: Feed) -> Logs:
         self.reset_metrics()
         hooks.call("on_test_begin", None)
-        logs = self._epoch(hooks, "test", self.test_step, batches.passes(data, steps)(), steps)
+        logs = self._pass(hooks, "test", feed, Run(0, feed, hooks))
         hooks.call("on_test_end", logs)
         return logs
 
@@ -192,10 +212,10 @@ class Trainer(Steps):
         callbacks: Any = None,
         return_dict: bool = False,
     ) -> Any:
-        """Loss and metrics over data.
+        """Loss and metrics over data, which may come in every form that `fit` takes.
 
         Returns:
-            The loss, [loss, metrics...], or results by name with `return_dict`.
+            The loss; [loss, losses of the outputs, metrics...], as in `metrics_names`; or results by name with `return_dict`.
 
         >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
@@ -204,9 +224,9 @@ class Trainer(Steps):
         4.0
         """
         self._need_compile("evaluate")
-        data = batches.source("evaluate", x, y, sample_weight, batch_size, False)
-        with CallbackList(callbacks, self, None, verbose, epochs=1, steps=steps or data.steps) as hooks:
-            logs = self._tested(hooks, data, steps)
+        feed = Feed(batches.source("evaluate", x, y, sample_weight, batch_size, False), steps)
+        with self._hooks(callbacks, None, verbose, 1, feed.steps) as hooks:
+            logs = self._tested(hooks, feed)
         return dict(sorted(logs.items())) if return_dict else _listed(logs)
 
     def predict(
@@ -224,23 +244,78 @@ class Trainer(Steps):
         >>> model.predict([[1.0], [2.0]], verbose=0).ravel().tolist()
         [1.0, 2.0]
         """
-        data = batches.source("predict", x, None, None, batch_size, False)
+        feed = Feed(batches.source("predict", x, None, None, batch_size, False), steps)
         collected: list[list[Any]] = []
         structure: Any = None
-        with (
-            CallbackList(callbacks, self, None, verbose, epochs=1, steps=steps or data.steps) as hooks,
-            np.errstate(all="ignore"),
-        ):
+        with self._hooks(callbacks, None, verbose, 1, feed.steps) as hooks, np.errstate(all="ignore"):
             hooks.call("on_predict_begin", None)
-            for count, batch in enumerate(batches.passes(data, steps)()):
+            for count, batch in enumerate(feed.epoch()):
                 hooks.call("on_predict_batch_begin", count, None)
                 structure = self.predict_step(batch)
-                collected.append([output.numpy() for output in nest.flatten(structure)])
+                collected.append([_as_numpy(output) for output in nest.flatten(structure)])
                 hooks.call("on_predict_batch_end", count, {"outputs": structure})
             hooks.call("on_predict_end", None)
         if not collected:
             raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
+        if len(collected) == 1:
+            return nest.pack(structure, collected[0])
         return nest.pack(structure, [np.concatenate(parts) for parts in zip(*collected, strict=True)])
+
+    def _snapshot(self) -> Snapshot:
+        """What a step may change, to go back to."""
+        return Transaction(self).snapshot()
+
+    # Going on -------------------------------------------------------------------------------------------------------------
+
+    def get_training_state(self) -> states.State:
+        """All that training depends on, as arrays and plain values: see `training/state.py` for what is in it.
+
+        In a callback it also holds where `fit` stands; a callback with `runs_last = True` sees what all others have done.
+
+        Raises:
+            RuntimeError: during validation, while the metrics hold other numbers.
+
+        >>> import minikeras as tf
+        >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+        >>> model.compile(optimizer="sgd", loss="mse")
+        >>> state = model.get_training_state()
+        >>> sorted(state["arrays"])[0], state["values"]["position"]
+        ('metrics/loss/0/total', None)
+        """
+        if self._run is not None and self._run.testing:
+            raise RuntimeError("The state of training cannot be taken during validation. Take it after a batch or an epoch.")
+        return states.capture(self, self._run)
+
+    def set_training_state(self, state: states.State) -> None:
+        """Have what `get_training_state` gave. If it was taken within `fit`, the next `fit` (or the one under way, in
+        `on_train_begin`) goes on from that batch and equals one that was never interrupted, bit for bit.
+
+        A model, optimizer or metric that has no Variables yet gets them by a step on the first batch, which is then undone.
+
+        Raises:
+            ValueError: if the state belongs to another model; nothing is changed.
+        """
+        if self._run is None:
+            self._resume = None if states.put_back(self, state) is None else state
+        else:
+            self._resume = state
+
+    def _go_on(self, run: Run) -> None:
+        """Stand where the state says that was set last, if one was."""
+        state, self._resume = self._resume, None
+        if state is None:
+            return
+        if states.differences(self, state) and (first := run.feed.source.first()) is not None:
+            with np.errstate(all="ignore"):
+                Transaction(self)(self.train_step, first)
+        position = states.put_back(self, state)
+        if position is not None:
+            self.stop_training = run.go_to(position)
+
+
+def _as_numpy(output: Any) -> Any:
+    """An output in host memory."""
+    return to_numpy(output._array) if hasattr(output, "_array") else output
 
 
 def _listed(logs: Logs) -> Any:
@@ -249,6 +324,10 @@ def _listed(logs: Logs) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _due(epoch: int, frequency: Any) -> bool:
-    """Whether this epoch, counted from 0, is validated."""
-    return epoch + 1 in frequency if isinstance(frequency, (list, tuple, set)) else (epoch + 1) % int(frequency) == 0
+def _due(frequency: Any) -> Callable[[int], bool]:
+    """Whether an epoch, counted from 0, is validated."""
+    if isinstance(frequency, int) and frequency > 0:
+        return lambda epoch: (epoch + 1) % frequency == 0
+    if isinstance(frequency, (list, tuple, set)):
+        return lambda epoch: epoch + 1 in frequency
+    raise ValueError(f"Expected `validation_freq` to be a list or an int above 0. Received: validation_freq={frequency!r}.")

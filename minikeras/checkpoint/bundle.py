@@ -1,0 +1,188 @@
+"""What a checkpoint is on the disk: an index, and a file of arrays that it vouches for.
+
+    ckpt-3.index                            JSON: keys, states, and bytes and SHA-256 of the file of arrays
+    ckpt-3.data-9f86d081884c7d65.safetensors   the arrays, safetensors
+
+Key idea: the file of arrays is named after its hash and is complete before the index is renamed into place. So a checkpoint of
+the same name can be written again and again: at every moment its index is the old or the new one, and what that names is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LoadError, NotFoundError
+from ..files import durable, strict_json, tensors
+from ..files.reading import excerpt, read_file, refused
+
+FORMAT = "minikeras checkpoint 1"
+INDEX = ".index"
+_INDEX = {"format": str, "saved": float, "counted": bool, "files": dict, "states": dict, "aliases": dict, "complex128": list}
+_SEAL = re.compile(rb'\{"sha256":"([0-9a-f]{64})","content":(.*)\}\n', re.DOTALL)
+_DATA_NAME = re.compile(r"([^/]+)\.data-[0-9a-f]{16}\.safetensors", re.DOTALL)
+
+
+class Bundle(NamedTuple):
+    """The content of a checkpoint.
+
+    Attributes:
+        arrays: values of Variables by path, and arrays of states under names that start with '$'.
+        states: plain data of stateful objects by path, as JSON.
+        aliases: further paths, and what they stand for.
+    """
+
+    arrays: tensors.Arrays
+    states: dict[str, Any]
+    aliases: dict[str, str]
+
+
+def sealed(content: Any) -> bytes:
+    """JSON that carries its own SHA-256."""
+    body = strict_json.dumps(content)
+    return b'{"sha256":"' + hashlib.sha256(body).hexdigest().encode() + b'","content":' + body + b"}\n"
+
+
+def unsealed(text: bytes | bytearray, file: object) -> Any:
+    """The content of `sealed`.
+
+    Raises:
+        LoadError: if a byte is wrong.
+    """
+    match = _SEAL.fullmatch(text)
+    if match is None or hashlib.sha256(match[2]).hexdigest().encode() != match[1]:
+        raise refused(file, "", "is damaged: its content does not have the SHA-256 that it states")
+    return strict_json.loads(match[2], file)
+
+
+def write(prefix: Path, bundle: Bundle, counted: bool = False, durable_write: bool = True) -> None:
+    """Write a checkpoint; what was there under this name stays complete until the new one is.
+
+    Args:
+        prefix: its path.
+        bundle: its content.
+        counted: whether it is one of a numbered sequence, of which `latest_checkpoint` finds the last.
+        durable_write: whether to wait for the disk.
+
+    Raises:
+        OSError: if anything fails; the old checkpoint is untouched.
+        CheckpointBusyError: if another process is writing in this folder.
+    """
+    durable.make_directory(prefix.parent)
+    pairs = [name for name, array in bundle.arrays.items() if array.dtype == np.complex128]
+    content = tensors.encode(bundle.arrays | {name: _as_pairs(bundle.arrays[name]) for name in pairs}, {"format": FORMAT})
+    digest = hashlib.sha256(content).hexdigest()
+    data = prefix.parent / f"{prefix.name}.data-{digest[:16]}.safetensors"
+    index = {
+        "format": FORMAT,
+        "saved": time.time(),
+        "counted": counted,
+        "files": {data.name: [len(content), digest]},
+        "states": bundle.states,
+        "aliases": bundle.aliases,
+        "complex128": pairs,
+    }
+    with durable.writer_lock(prefix.parent):
+        durable.remove_stale(prefix.parent, age=0.0)  # nobody else is writing here now
+        existed = data.exists()
+        durable.write_file(data, content, durable_write)
+        text, place = sealed(index), str(prefix) + INDEX
+        try:
+            durable.write_file(place, text, durable_write)
+        except BaseException:
+            # If even the name was changed, and only the folder could not be synced, the new checkpoint is there.
+            with contextlib.suppress(OSError, LoadError, NotFoundError):
+                if not existed and (not os.path.exists(place) or read_file(place) != text):
+                    durable.remove(data)
+            raise
+        _remove_unnamed(prefix.parent)
+
+
+def _as_pairs(array: NDArray[Any]) -> NDArray[Any]:
+    """complex128, which safetensors has no code for, as float64 with a last axis of length 2."""
+    return np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.float64)
+
+
+def delete(prefix: Path) -> None:
+    """Remove a checkpoint: its index first, so that what is left is never taken for one."""
+    durable.remove(str(prefix) + INDEX)
+    durable.sync_directory(prefix.parent)
+    _remove_unnamed(prefix.parent)
+
+
+def _remove_unnamed(folder: Path) -> None:
+    """Delete files of arrays that no index of the folder names, left by a kill or by a newer save; a failure leaves some."""
+    with contextlib.suppress(OSError, LoadError, NotFoundError):
+        found = os.listdir(folder)
+        data = {name: match[1] + INDEX for name in found if (match := _DATA_NAME.fullmatch(name))}
+        if len(set(data.values()) & set(found)) == len(data):
+            return  # each has an index of its own
+        indexes = [name.removesuffix(INDEX) for name in found if name.endswith(INDEX)]
+        named = {name for index in indexes for name in read_index(folder / index)["files"]}
+        for name in set(data) - named:
+            durable.remove(folder / name)
+
+
+def read(prefix: Path) -> Bundle:
+    """Read a checkpoint and verify every byte of it.
+
+    Raises:
+        NotFoundError: if there is none of this name.
+        LoadError: if it is damaged.
+    """
+    for attempt in range(5):
+        index = read_index(prefix)
+        try:
+            return _read(prefix, index)
+        except NotFoundError as error:
+            # A writer may have replaced the index, and the arrays with it, since we read it.
+            if read_index(prefix) == index or attempt == 4:
+                raise refused(prefix, "", f"the file of arrays is missing ({excerpt(error, 100)})") from None
+    raise AssertionError
+
+
+def _read(prefix: Path, index: dict[str, Any]) -> Bundle:
+    ((name, (size, digest)),) = index["files"].items()
+    path = prefix.parent / name
+    arrays, _ = tensors.load(path, sha256=digest, follow=False)
+    if path.stat().st_size != size:
+        raise refused(path, "", f"does not hold the {size} bytes that its index states")
+    for key in index["complex128"]:
+        if key not in arrays or arrays[key].dtype != np.float64 or arrays[key].shape[-1:] != (2,):
+            raise refused(path, excerpt(key), "is no array of complex numbers")
+        arrays[key] = arrays[key].view(np.complex128)[..., 0]
+    return Bundle(arrays, index["states"], index["aliases"])
+
+
+def read_index(prefix: Path) -> dict[str, Any]:
+    """The index of a checkpoint, its own bytes verified."""
+    path = str(prefix) + INDEX
+    try:
+        index = unsealed(read_file(path, strict_json.LARGEST), path)
+    except NotFoundError:
+        raise NotFoundError(
+            f"checkpoint '{prefix}' not found: there is no {path}. tf.train.latest_checkpoint(folder) names the newest."
+        ) from None
+    if not isinstance(index, dict) or {key: type(value) for key, value in index.items()} != _INDEX:
+        raise refused(path, "", "is no index of a checkpoint")
+    if index["format"] != FORMAT:
+        raise refused(path, "format", f"'{excerpt(index['format'])}', this version reads '{FORMAT}'")
+    if len(index["files"]) != 1 or not all(_is_data(*item) for item in index["files"].items()):
+        raise refused(path, "files", "must name one file of arrays of this checkpoint, with bytes and SHA-256")
+    if not all(isinstance(target, str) for target in index["aliases"].values()):
+        raise refused(path, "aliases", "must map paths to paths")
+    return index
+
+
+def _is_data(name: str, facts: Any) -> bool:
+    """Whether an index may name this file: one beside it, with the name that `write` gives."""
+    sound = isinstance(facts, list) and [type(fact) for fact in facts] == [int, str] and len(facts[1]) == 64
+    return sound and _DATA_NAME.fullmatch(name) is not None

@@ -1,0 +1,261 @@
+"""Checkpoint: the values of any graph of objects, saved and brought back by the path of attributes.
+
+Key idea: what is saved is a set of references, taken at once, since arrays are never written while anybody can see them. All
+else, encoding, hashing and waiting for the disk, may happen beside the training.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arrays import to_numpy
+from ..core import Variable
+from . import bundle, pointer
+from .graph import Graph, children, is_trackable, state_of
+from .plain import split
+from .restoring import Restoration
+from .status import COUNTER, LoadStatus, NothingLoaded
+
+
+class CheckpointOptions:
+    """How to write.
+
+    Args:
+        enable_async: return as soon as the values are taken; the files are written by another thread. An error shows at the
+            next save or at `sync`, and the end of the program waits.
+        durable: wait until the disk has everything; without it a save survives a kill, but not a loss of power.
+        experimental_enable_async_checkpoint: the older name of `enable_async`.
+    """
+
+    def __init__(
+        self, enable_async: bool = False, durable: bool = True, experimental_enable_async_checkpoint: bool = False
+    ) -> None:
+        self.enable_async = bool(enable_async or experimental_enable_async_checkpoint)
+        self.durable = bool(durable)
+
+
+class _Writer:
+    """At most one save at a time that goes on beside the program."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def wait(self) -> None:
+        """Wait for the save that is under way; raises what went wrong in it."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def start(self, task: Callable[[], None]) -> None:
+        """Run a task beside the program, which waits for it when it ends."""
+
+        def run() -> None:
+            try:
+                task()
+            except BaseException as error:
+                self._error = error
+
+        self._thread = threading.Thread(target=run, name="checkpoint", daemon=False)
+        self._thread.start()
+
+
+class Checkpoint:
+    """Saves and restores everything that its attributes hold.
+
+    What counts: Variables, `tf.Module`s, layers, models, optimizers, metrics, random generators, objects with `get_state` and
+    `set_state`, and lists, tuples and dicts of these. Values are matched by the path of attributes, so classes and the order of
+    construction may change in between.
+
+    Args:
+        root: an object whose attributes are saved as if they were the checkpoint's own.
+        kwargs: the objects, by the name of an attribute.
+
+    Raises:
+        ValueError: for an object that holds nothing which can be saved.
+
+    >>> import minikeras as tf, tempfile, os
+    >>> folder = tempfile.mkdtemp()
+    >>> v = tf.Variable([1.0, 2.0])
+    >>> checkpoint = tf.train.Checkpoint(v=v)
+    >>> path = checkpoint.save(os.path.join(folder, "ckpt"))
+    >>> os.path.basename(path)
+    'ckpt-1'
+    >>> _ = v.assign([0.0, 0.0])
+    >>> _ = checkpoint.restore(path).assert_consumed()
+    >>> v.numpy()
+    array([1., 2.], dtype=float32)
+    """
+
+    _writer: _Writer
+    _root: Any
+    _counter: Variable | None
+    _deferred: Any
+
+    def __init__(self, root: Any = None, **kwargs: Any) -> None:
+        self.__dict__["_writer"] = _Writer()
+        self.__dict__["_root"] = None
+        self.__dict__["_counter"] = None
+        if root is not None:
+            self._check("root", root)
+            self.__dict__["_root"] = root
+            taken = {name for name, _ in children(root)} & set(kwargs)
+            if taken:
+                raise ValueError(f"Checkpoint: {sorted(taken)} are attributes of root and keyword arguments as well.")
+        for name, value in kwargs.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(type(self), name):
+            raise ValueError(f"Checkpoint: an attribute cannot be called '{name}', which is a part of Checkpoint itself.")
+        self._check(name, value)
+        object.__setattr__(self, name, value)
+        if "_deferred" in self.__dict__:
+            self._deferred.attribute_set(value)
+
+    @staticmethod
+    def _check(name: str, value: Any) -> None:
+        if not is_trackable(value):
+            raise ValueError(
+                f"Checkpoint: `{name}` was expected to be a trackable object (a Variable, tf.Module, layer, model, optimizer, "
+                f"metric, random generator, or a list or dict of these), found {type(value).__name__}: {value!r:.60}. "
+                "Put numbers into a tf.Variable."
+            )
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        if self._root is not None:
+            yield from children(self._root)
+        yield from ((name, value) for name, value in self.__dict__.items() if name not in _OWN)
+        if self._counter is not None:
+            yield COUNTER, self._counter
+
+    @property
+    def save_counter(self) -> Variable:
+        """The number of times that `save` was called, as a Variable."""
+        counter = self._counter
+        if counter is None:
+            counter = self.__dict__["_counter"] = Variable(np.int64(0), trainable=False, name=COUNTER)
+        return counter
+
+    # Saving --------------------------------------------------------------------------------------------------------------
+
+    def save(self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None) -> str:
+        """Write 'file_prefix-N', where N counts the calls, and note it in the file 'checkpoint' of the folder.
+
+        Args:
+            file_prefix: folder and beginning of the name; the folder is made if it is missing.
+            options: see `CheckpointOptions`.
+
+        Returns:
+            The path to hand to `restore`.
+
+        Raises:
+            OSError: if it cannot be written; earlier checkpoints are as they were.
+            CheckpointBusyError: if another process is writing into this folder.
+        """
+        self._writer.wait()
+        self.save_counter.assign_add(1)
+        path = f"{os.fspath(file_prefix)}-{int(self.save_counter.numpy())}"
+        try:
+            return self._write(path, options, lambda: pointer.note(Path(path)))
+        except BaseException:
+            self.save_counter.assign_sub(1)
+            raise
+
+    def write(self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None) -> str:
+        """Write 'file_prefix' itself, without counting; otherwise as `save`."""
+        self._writer.wait()
+        return self._write(os.fspath(file_prefix), options)
+
+    def _write(self, path: str, options: CheckpointOptions | None, done: Callable[[], None] | None = None) -> str:
+        """Write what there is now; a counted checkpoint is one for which something is done afterwards."""
+        chosen = options or CheckpointOptions()
+        content = snapshot(self)
+        target = Path(path).absolute()
+
+        def task() -> None:
+            bundle.write(target, content, done is not None, chosen.durable)
+            if done is not None:
+                done()
+
+        self._writer.start(task) if chosen.enable_async else task()
+        return path
+
+    def sync(self) -> None:
+        """Wait until an asynchronous save is complete; raises what went wrong in it."""
+        self._writer.wait()
+
+    # Restoring -----------------------------------------------------------------------------------------------------------
+
+    def restore(
+        self,
+        save_path: str | os.PathLike[str] | None,
+        options: CheckpointOptions | None = None,
+        *,
+        only: str | Collection[str] | None = None,
+        skip_mismatch: bool = False,
+        cast: bool = False,
+    ) -> Any:
+        """Bring back values by path; what has no place yet gets its value when it is made or assigned.
+
+        Args:
+            save_path: what `save` or `write` returned; None does nothing.
+            options: accepted for compatibility.
+            only: paths of what is wanted, such as 'model/hidden', or patterns such as '*/bias'.
+            skip_mismatch: leave out values whose shape or dtype is not that of their place.
+            cast: convert values of another dtype.
+
+        Returns:
+            A status with `assert_consumed`, `assert_existing_objects_matched` and `expect_partial`.
+
+        Raises:
+            NotFoundError: if there is no such checkpoint.
+            LoadError: if a byte of it is missing or wrong.
+            ShapeError: if a shape or dtype differs. In all three cases nothing is changed.
+        """
+        if save_path is not None:
+            self.save_counter  # noqa: B018  it goes on from the number that was saved
+        return self.read(save_path, options, only=only, skip_mismatch=skip_mismatch, cast=cast)
+
+    def read(
+        self,
+        save_path: str | os.PathLike[str] | None,
+        options: CheckpointOptions | None = None,
+        *,
+        only: str | Collection[str] | None = None,
+        skip_mismatch: bool = False,
+        cast: bool = False,
+    ) -> Any:
+        """As `restore`, for what `write` wrote: `save_counter` is not made if it is not there."""
+        self._writer.wait()
+        if save_path is None:
+            return NothingLoaded()
+        path = os.fspath(save_path)
+        restoration = Restoration(bundle.read(Path(path).absolute()), path, only, skip_mismatch, cast)
+        restoration.visit(("", self))
+        return LoadStatus(restoration, self)
+
+
+_OWN = {"_writer", "_root", "_counter", "_deferred"}
+
+
+def snapshot(root: Any) -> bundle.Bundle:
+    """All values of this moment. On the CPU these are references: no array is written while anybody refers to it."""
+    graph = Graph(("", root))
+    arrays: dict[str, Any] = {}
+    states: dict[str, Any] = {}
+    for path, leaf in graph.leaves.items():
+        if isinstance(leaf, Variable):
+            arrays[path] = to_numpy(leaf._array)
+        else:
+            states[path] = split(state_of(leaf), f"${path}", arrays)
+    return bundle.Bundle(arrays, states, graph.aliases)

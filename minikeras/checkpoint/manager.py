@@ -1,0 +1,181 @@
+"""CheckpointManager: a numbered sequence of checkpoints in a folder, of which the last few are kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..core import Variable
+from ..core.notices import logger
+from ..errors import LoadError
+from . import bundle, pointer
+from .checkpoint import Checkpoint, CheckpointOptions
+
+
+class CheckpointManager:
+    """Saves one checkpoint after another into a folder and deletes old ones.
+
+    A checkpoint is deleted only after a newer one is complete on the disk, and only if it has a name that this class gives.
+
+    Args:
+        checkpoint: what to save.
+        directory: the folder; it is made if it is missing, and belongs to this manager alone.
+        max_to_keep: number of checkpoints to keep, at least 1; None keeps all.
+        keep_checkpoint_every_n_hours: of those that would be deleted, keep one for each so many hours, for good.
+        checkpoint_name: beginning of the names; a number follows.
+        step_counter: a Variable that counts steps; needed for `checkpoint_interval`.
+        checkpoint_interval: save only if so many steps were made since the last save.
+        init_fn: called by `restore_or_initialize` if there is no checkpoint.
+
+    Raises:
+        ValueError: for a limit below 1, or an interval without a counter.
+
+    >>> import minikeras as tf, tempfile, os
+    >>> step = tf.Variable(0)
+    >>> manager = tf.train.CheckpointManager(tf.train.Checkpoint(step=step), tempfile.mkdtemp(), max_to_keep=2)
+    >>> for _ in range(3):
+    ...     _ = step.assign_add(1)
+    ...     path = manager.save()
+    >>> [os.path.basename(path) for path in manager.checkpoints]
+    ['ckpt-2', 'ckpt-3']
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        directory: str | os.PathLike[str],
+        max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None,
+        checkpoint_name: str = "ckpt",
+        step_counter: Variable | None = None,
+        checkpoint_interval: int | None = None,
+        init_fn: Callable[[], Any] | None = None,
+    ) -> None:
+        if max_to_keep is not None and max_to_keep < 1:
+            raise ValueError(f"CheckpointManager: expected a positive integer or None for `max_to_keep`, got {max_to_keep}.")
+        if checkpoint_interval is not None and step_counter is None:
+            raise ValueError("CheckpointManager: `step_counter` is needed for `checkpoint_interval`.")
+        if not checkpoint_name or os.path.basename(checkpoint_name) != checkpoint_name:
+            raise ValueError(f"CheckpointManager: checkpoint_name {checkpoint_name!r} must be a plain file name.")
+        self._checkpoint, self._directory, self._name = checkpoint, os.fspath(directory), checkpoint_name
+        self._limit, self._hours = max_to_keep, keep_checkpoint_every_n_hours
+        self._counter, self._interval, self._init = step_counter, checkpoint_interval, init_fn
+        self._last_step: int | None = None
+        state = pointer.get_checkpoint_state(directory) or pointer.CheckpointState()
+        self._known = {path: saved for path, saved in pointer.known_checkpoints(directory).items() if self._is_own(path)}
+        self._preserved = list(state.preserved)
+        self._last_preserved = state.last_preserved_timestamp
+
+    def _is_own(self, path: str) -> bool:
+        return os.path.basename(path).removeprefix(f"{self._name}-").isdecimal()
+
+    @property
+    def directory(self) -> str:
+        """The folder."""
+        return self._directory
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What is saved."""
+        return self._checkpoint
+
+    @property
+    def checkpoint_interval(self) -> int | None:
+        """The number of steps between two saves, or None."""
+        return self._interval
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """Paths of the checkpoints that are kept, oldest first, without those that are kept for good."""
+        return list(self._known)
+
+    @property
+    def latest_checkpoint(self) -> str | None:
+        """The path of the newest checkpoint, or None."""
+        return next(reversed(self._known), None)
+
+    def save(
+        self, checkpoint_number: Any = None, check_interval: bool = True, options: CheckpointOptions | None = None
+    ) -> str | None:
+        """Write the next checkpoint, then delete those that are too many.
+
+        Args:
+            checkpoint_number: the number in the name; the number of saves by default.
+            check_interval: whether to keep to `checkpoint_interval`.
+            options: see `CheckpointOptions`.
+
+        Returns:
+            Its path, or None if the interval is not over.
+
+        Raises:
+            OSError: if it cannot be written; earlier checkpoints are as they were.
+        """
+        checked = self._interval is not None and check_interval and self._last_step is not None
+        if checked and self._step() - self._last_step < self._interval:  # type: ignore[operator]
+            return None
+        counter = self._checkpoint.save_counter
+        self._checkpoint.sync()
+        counter.assign_add(1)
+        number = int(counter.numpy() if checkpoint_number is None else checkpoint_number)
+        path = os.path.join(self._directory, f"{self._name}-{number}")
+        try:
+            self._checkpoint._write(path, options, lambda: self._saved(path))
+        except BaseException:
+            counter.assign_sub(1)
+            raise
+        self._last_step = None if self._counter is None else self._step()
+        return path
+
+    def _step(self) -> int:
+        assert self._counter is not None
+        return int(self._counter.numpy())
+
+    def _saved(self, path: str) -> None:
+        """Enter a checkpoint that is complete, and let go of the oldest."""
+        known = {old: saved for old, saved in self._known.items() if old != path}
+        known[path] = float(bundle.read_index(Path(path))["saved"])
+        dropped = []
+        while self._limit is not None and len(known) > self._limit:
+            oldest = next(iter(known))
+            saved = known.pop(oldest)
+            if self._hours is not None and saved - self._hours * 3600.0 >= self._last_preserved:
+                self._last_preserved = saved
+                self._preserved.append(oldest)
+            else:
+                dropped.append(oldest)
+        pointer.write(Path(self._directory), known, self._preserved, self._last_preserved)
+        self._known = known
+        for old in dropped:
+            try:
+                bundle.delete(Path(old))
+            except OSError as error:
+                logger.warning("checkpoint '%s' could not be deleted: %s", old, error)
+
+    def sync(self) -> None:
+        """Wait until an asynchronous save is complete; raises what went wrong in it."""
+        self._checkpoint.sync()
+
+    def restore_or_initialize(self) -> str | None:
+        """Restore the newest complete checkpoint; without any, call `init_fn`.
+
+        Returns:
+            The path that was restored, or None.
+
+        Raises:
+            LoadError: if there are checkpoints, but none is complete.
+        """
+        if self._known:
+            path = pointer.newest_complete(list(self._known))
+            if path is None:
+                raise LoadError(
+                    f"{self._directory}: none of the {len(self._known)} checkpoints is complete (the log says why for each). "
+                    "Move them away to start anew."
+                )
+            self._checkpoint.restore(path)
+            self._last_step = None if self._counter is None else self._step()
+            return path
+        if self._init is not None:
+            self._init()
+        return None

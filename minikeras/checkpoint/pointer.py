@@ -1,0 +1,136 @@
+"""The file 'checkpoint' of a folder: which checkpoints there are, oldest first.
+
+Key idea: it is a convenience. What counts is which checkpoints are complete; if the file is missing, damaged or behind, the
+folder itself is looked through.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.notices import logger
+from ..errors import LoadError, NotFoundError
+from ..files import durable, strict_json
+from ..files.reading import read_file, refused
+from . import bundle
+
+NAME = "checkpoint"
+
+
+class CheckpointState(NamedTuple):
+    """What a folder holds.
+
+    Attributes:
+        model_checkpoint_path: the newest, or ''.
+        all_model_checkpoint_paths: all that are known, oldest first.
+        all_model_checkpoint_timestamps: when each was saved, in seconds since 1970.
+        last_preserved_timestamp: when the last one was saved that a manager keeps for good.
+        preserved: paths of those that a manager keeps for good.
+    """
+
+    model_checkpoint_path: str = ""
+    all_model_checkpoint_paths: Sequence[str] = ()
+    all_model_checkpoint_timestamps: Sequence[float] = ()
+    last_preserved_timestamp: float = 0.0
+    preserved: Sequence[str] = ()
+
+
+def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None) -> CheckpointState | None:
+    """What the file 'checkpoint' of a folder says; None if it is not there or damaged.
+
+    >>> import minikeras as tf, tempfile
+    >>> print(tf.train.get_checkpoint_state(tempfile.mkdtemp()))
+    None
+    """
+    path = Path(checkpoint_dir, latest_filename or NAME)
+    try:
+        content = bundle.unsealed(read_file(path, strict_json.LARGEST), path)
+        names, preserved = [str(name) for name, _ in content["all"]], [str(name) for name in content["preserved"]]
+        if any("/" in name or not name for name in (*names, *preserved)):
+            raise refused(path, "", "names something outside of its folder")
+        stamps, last = [float(saved) for _, saved in content["all"]], float(content["last_preserved"])
+    except NotFoundError:
+        return None
+    except (LoadError, KeyError, TypeError, ValueError) as error:
+        logger.warning("the file '%s' is damaged (%s); the folder is looked through instead.", path, error)
+        return None
+    paths = [os.path.join(checkpoint_dir, name) for name in names]
+    kept = [os.path.join(checkpoint_dir, name) for name in preserved]
+    return CheckpointState(paths[-1] if paths else "", paths, stamps, last, kept)
+
+
+def write(folder: Path, known: Mapping[str, float], preserved: Collection[str] = (), last_preserved: float = 0.0) -> None:
+    """Write the file: paths with the times at which they were saved, oldest first."""
+    listed = [[os.path.basename(path), saved] for path, saved in known.items()]
+    kept = [os.path.basename(path) for path in preserved]
+    durable.write_file(folder / NAME, bundle.sealed({"all": listed, "preserved": kept, "last_preserved": last_preserved}))
+
+
+def note(path: Path) -> None:
+    """Add a checkpoint to the file of its folder, as the newest."""
+    state = get_checkpoint_state(path.parent) or CheckpointState()
+    times = zip(state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps, strict=True)
+    known = {old: saved for old, saved in times if old != str(path) and os.path.exists(old + bundle.INDEX)}
+    write(path.parent, known | {str(path): time.time()}, state.preserved, state.last_preserved_timestamp)
+
+
+def known_checkpoints(folder: str | os.PathLike[str], latest_filename: str | None = None) -> dict[str, float]:
+    """The counted checkpoints of a folder and the times at which they were saved, oldest first.
+
+    One that the file does not list was cut off from it by a kill: on its way out if it is older than those listed, else new.
+    """
+    state = get_checkpoint_state(folder, latest_filename) or CheckpointState()
+    found: dict[str, float] = {}
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        if name.endswith(bundle.INDEX) and not name.startswith("."):
+            path = os.path.join(folder, name.removesuffix(bundle.INDEX))
+            try:
+                index = bundle.read_index(Path(path))
+            except (LoadError, NotFoundError) as error:
+                logger.warning("checkpoint '%s' is skipped: %s", path, error)
+                continue
+            if index["counted"] and path not in state.preserved:
+                found[path] = index["saved"]
+    order = {path: number for number, path in enumerate(state.all_model_checkpoint_paths)}
+    first = min(state.all_model_checkpoint_timestamps, default=-math.inf)
+
+    def age(path: str) -> tuple[float, float]:
+        return order.get(path, -1 if found[path] < first else math.inf), found[path]
+
+    return {path: found[path] for path in sorted(found, key=age)}
+
+
+def latest_checkpoint(checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None) -> str | None:
+    """The path of the newest checkpoint of a folder all of whose bytes are right, or None.
+
+    One that is damaged is reported in the log, and the one before it is taken.
+
+    Args:
+        checkpoint_dir: the folder.
+        latest_filename: the file that lists the checkpoints, 'checkpoint' by default.
+
+    >>> import minikeras as tf, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> print(tf.train.latest_checkpoint(folder))
+    None
+    >>> path = tf.train.Checkpoint(v=tf.Variable(1.0)).save(folder + "/ckpt")
+    >>> tf.train.latest_checkpoint(folder) == path
+    True
+    """
+    return newest_complete(list(known_checkpoints(checkpoint_dir, latest_filename)))
+
+
+def newest_complete(paths: Sequence[str]) -> str | None:
+    """The last of these checkpoints that is complete; those after it are reported."""
+    for path in reversed(paths):
+        try:
+            bundle.read(Path(path))
+            return path
+        except (LoadError, NotFoundError, OSError) as error:
+            logger.warning("checkpoint '%s' is skipped: %s", path, error)
+    return None

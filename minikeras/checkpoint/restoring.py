@@ -1,0 +1,268 @@
+"""Bringing values back: match by path, check everything, then assign everything or nothing.
+
+Key idea: what has no place yet waits. The objects under whose path something is still due carry a mark, `_deferred`; setting an
+attribute of such an object, or building a layer, takes the walk up again from there. Marks hold the values, so they live as
+long as somebody may still want them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import math
+import weakref
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ..arrays import namespace, to_device
+from ..core import Variable
+from ..core.notices import logger
+from ..errors import ShapeError
+from ..module import waiting
+from .bundle import Bundle
+from .graph import SLOTS, Graph, is_trackable, joined, set_state, state_of
+from .plain import join
+
+SHOWN = 8
+"""Number of paths of one kind that a message lists."""
+
+
+class Restoration:
+    """The values of one checkpoint on their way into objects.
+
+    Args:
+        bundle: the values.
+        source: the name of the checkpoint, for messages.
+        only: paths, or patterns with * and ?, of what is wanted; None for everything.
+        skip_mismatch: leave out values of another shape or dtype instead of refusing them all.
+        cast: convert values of another dtype.
+        strict: refuse everything if a value or an object is left over, apart from an optimizer that only one side has.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        source: str,
+        only: str | Collection[str] | None = None,
+        skip_mismatch: bool = False,
+        cast: bool = False,
+        strict: bool = False,
+    ) -> None:
+        self._arrays = {name: array for name, array in bundle.arrays.items() if not name.startswith("$")}
+        self._states = {path: join(tree, bundle.arrays, source, path) for path, tree in bundle.states.items()}
+        self._aliases = bundle.aliases
+        self.source = source
+        self._skip, self._cast, self._strict = skip_mismatch, cast, strict
+        patterns = [only] if isinstance(only, str) else only
+        self.wanted = {
+            path
+            for path in (*self._arrays, *self._states)
+            if patterns is None or any(fnmatch.fnmatchcase(path, p) or path.startswith(p.rstrip("/") + "/") for p in patterns)
+        }
+        self.used: dict[str, str] = {}
+        """Keys whose value has found its place, and that place."""
+        self._done: dict[int, weakref.ref[Any]] = {}
+        self._places: list[tuple[str, weakref.ref[Any]]] = []
+        self.quiet = strict or patterns is not None
+
+    @property
+    def due(self) -> set[str]:
+        """Paths of values that are wanted and have not found their place."""
+        return self.wanted - self.used.keys()
+
+    def __deepcopy__(self, memo: Any) -> Restoration:
+        return self
+
+    # Matching ------------------------------------------------------------------------------------------------------------
+
+    def key_of(self, path: str) -> str | None:
+        """The key under which the value of a path was saved, through the aliases of that time."""
+        for _ in range(32):
+            if path in self._arrays or path in self._states:
+                return path if path in self.wanted else None
+            parts = path.split("/")
+            prefixes = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
+            prefix = next((prefix for prefix in prefixes if prefix in self._aliases), None)
+            if prefix is None:
+                return None
+            path = self._aliases[prefix] + path[len(prefix) :]
+        return None
+
+    def visit(self, *roots: tuple[str, Any], wait: bool = True) -> Graph:
+        """Restore what is due and reachable from objects, each given with its path; with `wait`, have the rest wait there.
+
+        Raises:
+            ShapeError: listing every value whose shape or dtype is not that of its place. Nothing is changed then.
+        """
+        graph = Graph(*roots)
+        undo = self._make_slots(graph)
+        try:
+            if undo:
+                graph = Graph(*roots)
+            due = self.due
+            found = {place: leaf for place, leaf in graph.leaves.items() if not self.is_done(leaf)}
+            matched = {place: key for place in found if (key := self.key_of(place)) in due}
+            problems = {place: text for place, key in matched.items() if (text := self._mismatch(found[place], key))}
+            left = self._left_over(found, matched)
+            if (problems and not self._skip) or (self._strict and any(left)):
+                self.quiet = True
+                raise ShapeError(self._refusal(problems, left))
+            for text in problems.values():
+                logger.warning("restore: left out, %s", text)
+            sound = {place: key for place, key in matched.items() if place not in problems}
+            _assign_all([self._assignment(found[place], key) for place, key in sound.items()])
+        except BaseException:
+            for take_back in undo:
+                take_back()
+            raise
+        self.used.update({key: place for place, key in matched.items()})
+        self._done.update({id(found[place]): weakref.ref(found[place]) for place in sound})
+        if wait:
+            self._wait(graph)
+        return graph
+
+    def is_done(self, leaf: Any) -> bool:
+        """Whether this object has its value already."""
+        return id(leaf) in self._done and self._done[id(leaf)]() is leaf
+
+    def _mismatch(self, leaf: Any, key: str) -> str:
+        """What keeps a value from its place; '' if nothing does."""
+        if not isinstance(leaf, Variable):
+            return "" if key in self._states else f"'{key}': an array was saved, the object has a state"
+        if key not in self._arrays:
+            return f"'{key}': a state was saved, the object is a Variable"
+        array = self._arrays[key]
+        if array.shape != tuple(leaf.shape):
+            return f"'{key}': saved with shape {array.shape}, the Variable has {tuple(leaf.shape)}"
+        if array.dtype != leaf._array.dtype and not self._cast:
+            return f"'{key}': saved as {array.dtype.name}, the Variable is {leaf.dtype.name}"
+        return ""
+
+    def _left_over(self, found: Mapping[str, Any], matched: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        """Objects without a value, and values without an object; without an optimizer that only one side has, if strict."""
+        both = not self._strict or any(key.startswith("optimizer/") for key in matched.values())
+        missing, rest = set(found) - set(matched), self.due - set(matched.values())
+        return tuple(sorted(path for path in one if both or not path.startswith("optimizer/")) for one in (missing, rest))  # type: ignore[return-value]
+
+    def _refusal(self, problems: Mapping[str, str], left: tuple[list[str], list[str]]) -> str:
+        lines = [f"restore: '{self.source}' does not fit; nothing was changed.", *listed("mis-shaped", problems.values())]
+        lines += listed("not in the checkpoint", left[0]) + listed("in the checkpoint, but nowhere to put", left[1])
+        return "\n".join([*lines, "skip_mismatch=True leaves out what does not fit, cast=True converts dtypes."])
+
+    def _assignment(self, leaf: Any, key: str) -> tuple[Callable[[], None], Callable[[], None]]:
+        """Two actions: let the leaf hold the saved value, and let it hold what it does now."""
+        if isinstance(leaf, Variable):
+            old = leaf._array
+            new = to_device(self._arrays[key].astype(old.dtype, copy=False), namespace(old))
+            return lambda: _rebind(leaf, new), lambda: _rebind(leaf, old)
+        state, before = self._states[key], state_of(leaf)
+        return lambda: set_state(leaf, state), lambda: set_state(leaf, before)
+
+    def _make_slots(self, graph: Graph) -> list[Callable[[], None]]:
+        """Let optimizers make the slots that were saved for Variables which are here; how to take that back."""
+        undo: list[Callable[[], None]] = []
+        for place, optimizer in graph.optimizers():
+            start = joined(place, SLOTS) + "/"
+            saved = {key[len(start) :].rpartition("/")[0] for key in self.due if key.startswith(start)}
+            wanted = sorted((path for path in saved if isinstance(graph.leaves.get(path), Variable)), key=self._number(start))
+            if wanted:
+                before = optimizer._slots
+                optimizer.build([graph.leaves[path] for path in wanted])
+                undo.append(functools.partial(setattr, optimizer, "_slots", before))
+        return undo
+
+    def _number(self, start: str) -> Callable[[str], float]:
+        """The number that a Variable's slots had in the optimizer that was saved."""
+        numbers = {
+            target[len(start) :]: int(alias[len(start) + 1 :])
+            for alias, target in self._aliases.items()
+            if alias.startswith(start + "#") and alias[len(start) + 1 :].isdecimal()
+        }
+        return lambda path: numbers.get(path, math.inf)
+
+    # Waiting -------------------------------------------------------------------------------------------------------------
+
+    def _wait(self, graph: Graph) -> None:
+        """Mark the objects below which something may still find its place; free them when nothing is due."""
+        due = bool(self.due)
+        for path, holder in graph.holders.items():
+            attributes = getattr(holder, "__dict__", None)
+            if attributes is None:  # a list or dict; what holds it is marked
+                continue
+            mark = attributes.get("_deferred")
+            if due and (mark is None or mark.restoration is not self):
+                attributes["_deferred"] = Deferred(self, path)
+                self._places.append((path, weakref.ref(holder)))
+            elif not due and mark is not None and mark.restoration is self:
+                del attributes["_deferred"]
+        (waiting.add if due else waiting.discard)(self)
+
+    def revisit(self) -> None:
+        """Look again for places of what is due, from the outermost objects that are left."""
+        alive = [(path, holder) for path, reference in self._places if (holder := reference()) is not None]
+        outermost: list[tuple[str, Any]] = []
+        for path, holder in sorted(alive, key=lambda place: len(place[0])):
+            if not any(path.startswith(f"{above}/" if above else "") for above, _ in outermost):
+                outermost.append((path, holder))
+        self.visit(*outermost)
+
+    def take_back(self, path: str, holder: Any) -> None:
+        """What lies at `path` is as it was before: values that had found a place in what is gone are due again."""
+        left = Graph((path, holder)).leaves
+        for key, place in list(self.used.items()):
+            if (place.startswith(f"{path}/") or f"/{SLOTS}/{path}/" in place) and place not in left:
+                del self.used[key]
+        if self.due:
+            waiting.add(self)
+
+    def __del__(self) -> None:
+        if not getattr(self, "quiet", True) and (due := self.due):
+            logger.warning(
+                "restore: %d values of '%s' were never used: %s. status.expect_partial() says that this is meant.",
+                len(due),
+                self.source,
+                ", ".join(sorted(due)[:SHOWN]),
+            )
+
+
+class Deferred:
+    """The mark of an object at `path` under which values are due."""
+
+    def __init__(self, restoration: Restoration, path: str) -> None:
+        self.restoration, self.path = restoration, path
+
+    def attribute_set(self, value: Any) -> None:
+        """Restore what has come with a new attribute."""
+        if is_trackable(value):
+            self.restoration.revisit()
+
+    def taken_back(self, holder: Any) -> None:
+        """The object has the attributes of an earlier moment again."""
+        self.restoration.take_back(self.path, holder)
+
+    def __deepcopy__(self, memo: Any) -> Deferred:
+        return self
+
+
+def _rebind(variable: Variable, array: Any) -> None:
+    variable._array, variable._spare = array, None
+
+
+def _assign_all(actions: list[tuple[Callable[[], None], Callable[[], None]]]) -> None:
+    """Do all or nothing."""
+    try:
+        for act, _ in actions:
+            act()
+    except BaseException:
+        for _, take_back in actions:
+            take_back()
+        raise
+
+
+def listed(kind: str, texts: Collection[str]) -> list[str]:
+    """A line for each of the first few, under a heading with their number."""
+    if not texts:
+        return []
+    some = [f"    {text}" for text in list(texts)[:SHOWN]]
+    more = [f"    and {len(texts) - SHOWN} more"] if len(texts) > SHOWN else []
+    return [f"  {kind} ({len(texts)}):", *some, *more]

@@ -1,0 +1,284 @@
+"""Second derivatives of a loss with respect to all variables of a model, in one call.
+
+Key idea: as in `derivatives.py`, the loss is a function without arguments that is run once; its tape gives the rest. Each
+result comes flat, with the variables raveled in C order one after the other, or as blocks. P is the number of parameters.
+Source: Pearlmutter, Fast exact multiplication by the Hessian (1994); Schraudolph, Fast curvature matrix-vector products (2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import namespace, to_device
+from ..arrays import random as streams
+from .derivatives import jacobian, run_loss, unconnected
+from .dispatch import draw
+from .flat import directions, flatten, listed, size_of, symmetric
+from .forward import ForwardAccumulator
+from .output_curvature import OutputCurvature
+from .questions import checked_chunk_size
+from .registry import operations
+from .tensor import Tensor
+
+LossFunction = Callable[[], Any]
+
+
+class Estimate(NamedTuple):
+    """A stochastic estimate and its standard error."""
+
+    value: Any
+    standard_error: Any
+
+
+def hessian(
+    loss_fn: LossFunction, variables: Any, flat: bool = True, chunk_size: int | None = None, strict: bool = False
+) -> Any:
+    """All second derivatives of a scalar loss.
+
+    Args:
+        loss_fn: without arguments; returns a scalar.
+        variables: list or nest of Variables, or a model or layer.
+        flat: True for one symmetric matrix (P, P); False for a list of lists of blocks of shape v_i.shape + v_j.shape.
+        chunk_size: rows carried at once; bounds memory to chunk_size times the intermediate results.
+        strict: raise UnconnectedGradientError for a variable that the loss does not depend on, instead of giving zeros.
+
+    Cost: one gradient, and one backward sweep over a stack of P cotangents; P**2 numbers for the result.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> print(tf.autodiff.hessian(lambda: tf.reduce_sum(w ** 3), [w]).numpy().tolist())
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    chosen = listed(variables)
+    tape, loss = run_loss(loss_fn, chosen, strict)
+    return tape.hessian(loss, chosen, flat, chunk_size)
+
+
+def block_hessian(loss_fn: LossFunction, layers: Any, chunk_size: int | None = None, strict: bool = False) -> list[Tensor]:
+    """The diagonal blocks of the Hessian, one for each layer: the second derivatives within the layer.
+
+    Args:
+        loss_fn: without arguments; returns a scalar.
+        layers: a list of layers or of lists of Variables; a model stands for its layers that have trainable variables.
+        chunk_size: rows carried at once.
+        strict: as in `hessian`.
+
+    Returns:
+        For each layer a symmetric matrix (P_l, P_l). Cost: one gradient, and for each layer one backward sweep over a stack of
+        P_l cotangents; the blocks between layers are never computed.
+
+    Raises:
+        ValueError: if an entry of the list has no trainable variables.
+
+    >>> import minikeras as tf
+    >>> v, w = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+    >>> blocks = tf.autodiff.block_hessian(lambda: w * tf.reduce_sum(v ** 3) + w**2, [[v], [w]])
+    >>> [block.numpy().tolist() for block in blocks]
+    [[[18.0, 0.0], [0.0, 36.0]], [[2.0]]]
+    """
+    parts = [part for part in layers.layers if listed(part)] if hasattr(layers, "layers") else list(layers)
+    groups = [listed(part) for part in parts]
+    if not all(groups):
+        empty = [getattr(part, "name", "an empty list") for part, group in zip(parts, groups, strict=True) if not group]
+        raise ValueError(f"block_hessian: no trainable variables in {', '.join(empty)}; leave out what has none.")
+    chunk_size = checked_chunk_size(chunk_size)
+    chosen = [variable for group in groups for variable in group]
+    tape, loss = run_loss(loss_fn, chosen, strict)
+    second, gradients = tape.with_gradient(loss, chosen)
+    stops = np.cumsum([len(group) for group in groups]).tolist()
+    with second:
+        flat = [flatten(gradients[stop - len(group) : stop]) for group, stop in zip(groups, stops, strict=True)]
+    return [second.curvature(gradient, group, chunk_size) for gradient, group in zip(flat, groups, strict=True)]
+
+
+def hvp(loss_fn: LossFunction, variables: Any, vector: Any, strict: bool = False) -> Any:
+    """The Hessian times a vector, without the Hessian: forward over reverse.
+
+    Args:
+        loss_fn: without arguments; returns a scalar.
+        variables: list or nest of Variables, or a model or layer.
+        vector: flat, of shape (P,), or a nest like the variables; the result has the same form.
+        strict: as in `hessian`.
+
+    Cost: about two gradients in time and memory.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> print(tf.autodiff.hvp(lambda: tf.reduce_sum(w ** 3), [w], tf.constant([1.0, 1.0])).numpy())
+    [ 6. 12.]
+    """
+    chosen = listed(variables)
+    parts, like = directions(vector, chosen, variables)
+    with ForwardAccumulator(chosen, parts) as accumulator:
+        tape, loss = run_loss(loss_fn, chosen, strict)
+        gradient = tape.gradient(loss, chosen, unconnected_gradients=unconnected(strict))
+    return like(accumulator.jvp(gradient, "zero"))
+
+
+def gauss_newton(
+    output_fn: Callable[[], Any],
+    loss_of_output: Callable[[Any], Any],
+    variables: Any,
+    chunk_size: int | None = None,
+    strict: bool = False,
+) -> Tensor:
+    """The generalized Gauss-Newton matrix J^T H J: J of the outputs, H the Hessian of the loss in the outputs.
+
+    Symmetric, and positive semi-definite for a loss that is convex in the outputs.
+
+    Args:
+        output_fn: without arguments; returns the model's outputs z.
+        loss_of_output: from z to a scalar.
+        variables: list or nest of Variables, or a model or layer.
+        chunk_size: rows carried at once.
+        strict: raise UnconnectedGradientError for a variable that the outputs do not depend on, instead of giving zeros.
+
+    Returns:
+        Shape (P, P). Cost: a Jacobian of n outputs and n P**2 multiplications; and a Hessian of n x n, which is made of a small
+        block for each row where the rows of the outputs do not meet in the loss.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> print(tf.autodiff.gauss_newton(lambda: 3.0 * w, lambda z: tf.reduce_sum(z ** 2), [w]).numpy().tolist())
+    [[18.0, 0.0], [0.0, 18.0]]
+    """
+    chosen = listed(variables)
+    return OutputCurvature(output_fn, loss_of_output, chosen, strict).matrix(chosen, checked_chunk_size(chunk_size))
+
+
+def ggnvp(
+    output_fn: Callable[[], Any], loss_of_output: Callable[[Any], Any], variables: Any, vector: Any, strict: bool = False
+) -> Any:
+    """The generalized Gauss-Newton matrix times a vector, J^T (H (J v)), without any of the three matrices.
+
+    Args:
+        output_fn, loss_of_output, variables, strict: as in `gauss_newton`.
+        vector: flat, of shape (P,), or a nest like the variables; the result has the same form.
+
+    Cost: one evaluation, three backward sweeps, and a Hessian-vector product of the loss in the outputs.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> print(tf.autodiff.ggnvp(lambda: 3.0 * w, lambda z: tf.reduce_sum(z ** 2), [w], tf.constant([1.0, 0.0])).numpy())
+    [18.  0.]
+    """
+    chosen = listed(variables)
+    parts, like = directions(vector, chosen, variables)
+    return like(OutputCurvature(output_fn, loss_of_output, chosen, strict).product(parts))
+
+
+def fisher(log_likelihood_fn: Callable[[], Any], variables: Any, chunk_size: int | None = None, strict: bool = False) -> Tensor:
+    """The empirical Fisher matrix: the mean over rows of g g^T, with g the gradient of a row's log-likelihood.
+
+    Args:
+        log_likelihood_fn: without arguments; returns one value for each row, shape (n,).
+        variables: list or nest of Variables, or a model or layer.
+        chunk_size: rows carried at once.
+        strict: as in `gauss_newton`.
+
+    Returns:
+        Shape (P, P). Cost: a Jacobian of n rows and n P**2 multiplications.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> print(tf.autodiff.fisher(lambda: tf.constant([[1.0, 0.0], [0.0, 2.0]]) @ w[:, None], [w]).numpy().tolist())
+    [[0.5, 0.0], [0.0, 2.0]]
+    """
+    rows = jacobian(log_likelihood_fn, variables, chunk_size, strict)
+    flat = operations.reshape(rows, shape=(size_of(rows) // max(rows.shape[-1], 1), rows.shape[-1]), rank=len(rows.shape))
+    return symmetric(operations.transpose(flat, perm=(-1, -2)) @ flat) * (1.0 / max(flat.shape[0], 1))
+
+
+def _probes(like: Sequence[Any], samples: int, seed: int | None) -> list[Tensor]:
+    """Random vectors of +1 and -1."""
+    stream = streams.global_stream() if seed is None else streams.Stream(seed)
+    dtype = like[0].dtype.numpy
+    length = sum(map(size_of, like))
+    xp = namespace(like[0]._array)
+    signs = lambda generator: to_device(generator.integers(0, 2, length).astype(dtype) * 2 - 1, xp)
+    return [draw(stream.generator, signs) for _ in range(samples)]
+
+
+def _probed(loss_fn: LossFunction, chosen: Sequence[Any], samples: int, seed: int | None, strict: bool) -> Tensor:
+    """v * (H v) for random v, shape (samples, P). One recorded gradient serves all: reverse over reverse."""
+    if samples < 1:
+        raise ValueError(f"samples: at least one is needed, found {samples}.")
+    tape, loss = run_loss(loss_fn, chosen, strict)
+    second, gradients = tape.with_gradient(loss, chosen)
+    with second:
+        gradient = flatten(gradients)
+    products = [
+        probe * flatten(second.gradient(gradient, list(chosen), probe, unconnected_gradients="zero"))
+        for probe in _probes(chosen, samples, seed)
+    ]
+    return operations.stack(products)
+
+
+def _mean_and_error(values: Tensor) -> Estimate:
+    """Mean over the first axis, and its standard error (NaN for a single sample)."""
+    count = values.shape[0]
+    mean = operations.reduce_mean(values, axes=(-len(values.shape),), keepdims=False)
+    if count < 2:
+        return Estimate(mean, mean * float("nan"))
+    squares = operations.reduce_sum((values - mean) ** 2, axes=(-len(values.shape),), keepdims=False)
+    return Estimate(mean, operations.sqrt(squares * (1.0 / (count * (count - 1)))))
+
+
+def hessian_diag(
+    loss_fn: LossFunction,
+    variables: Any,
+    samples: int | None = None,
+    seed: int | None = None,
+    chunk_size: int | None = None,
+    strict: bool = False,
+) -> Any:
+    """The diagonal of the Hessian, shape (P,): exact, or estimated from `samples` Hessian-vector products.
+
+    Args:
+        loss_fn: without arguments; returns a scalar.
+        variables: list or nest of Variables, or a model or layer.
+        samples: None for the exact diagonal (the cost of the Hessian); a number for Hutchinson's estimate, which returns an
+            `Estimate` with its standard error.
+        seed: repeats an estimate.
+        chunk_size: rows carried at once.
+        strict: as in `hessian`.
+
+    Source: Bekas, Kokiopoulou and Saad, An estimator for the diagonal of a matrix (2007), equation (2).
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> print(tf.autodiff.hessian_diag(lambda: tf.reduce_sum(w ** 3), [w]).numpy())
+    [ 6. 12.]
+    """
+    chosen = listed(variables)
+    if samples is None:
+        return operations.einsum(hessian(loss_fn, chosen, chunk_size=chunk_size, strict=strict), terms=("ii",), result="i")
+    return _mean_and_error(_probed(loss_fn, chosen, samples, seed, strict))
+
+
+def hessian_trace(
+    loss_fn: LossFunction,
+    variables: Any,
+    samples: int | None = None,
+    seed: int | None = None,
+    chunk_size: int | None = None,
+    strict: bool = False,
+) -> Any:
+    """The trace of the Hessian: exact, or estimated from `samples` Hessian-vector products. Arguments as in `hessian_diag`.
+
+    Source: Hutchinson, A stochastic estimator of the trace of the influence matrix (1990), section 2.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> print(tf.autodiff.hessian_trace(lambda: tf.reduce_sum(w ** 3), [w]).numpy())
+    18.0
+    """
+    chosen = listed(variables)
+    if samples is None:
+        return operations.reduce_sum(
+            hessian_diag(loss_fn, chosen, chunk_size=chunk_size, strict=strict), axes=(-1,), keepdims=False
+        )
+    return _mean_and_error(operations.reduce_sum(_probed(loss_fn, chosen, samples, seed, strict), axes=(-1,), keepdims=False))

@@ -1,0 +1,99 @@
+"""Variables as one vector, and back: the form in which curvature is asked for.
+
+Key idea: P parameters are the elements of all variables, each raveled in C order, one variable after the other. Everything is
+made of recorded operations. Next: `derivatives.py` and `curvature.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..errors import ShapeError
+from .convert import convert_to_tensor
+from .registry import operations
+from .tensor import Tensor
+
+
+def listed(variables: Any) -> list[Any]:
+    """The variables of a list, a nest, or of anything with `trainable_variables`."""
+    return list(variables.trainable_variables) if hasattr(variables, "trainable_variables") else nest.flatten(variables)
+
+
+def size_of(value: Any) -> int:
+    """Number of elements."""
+    return math.prod(value.shape)
+
+
+def flatten(values: Sequence[Any]) -> Tensor:
+    """Tensors raveled and joined into one vector."""
+    parts = [operations.reshape(convert_to_tensor(value), shape=(size_of(value),), rank=len(value.shape)) for value in values]
+    return operations.concat(*parts, axis=-1) if len(parts) > 1 else parts[0]
+
+
+def unflatten(vector: Any, variables: Sequence[Any]) -> list[Tensor]:
+    """The parts of a vector, shaped like the variables."""
+    whole, count = convert_to_tensor(vector), sum(map(size_of, variables))
+    if tuple(whole.shape) != (count,):
+        raise ShapeError(f"a flat vector needs {count} elements here, found shape {whole.shape}.")
+    parts, start = [], 0
+    for variable in variables:
+        stop = start + size_of(variable)
+        parts.append(operations.reshape(whole[start:stop], shape=tuple(variable.shape), rank=1))
+        start = stop
+    return parts
+
+
+def directions(vector: Any, chosen: Sequence[Any], variables: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """A vector of P elements as one part for each variable, and the way to give such parts the form that the vector had.
+
+    Args:
+        vector: flat, of shape (P,), or a nest like the variables.
+        chosen: the variables as a list.
+        variables: as the user gave them.
+    """
+    several = len(chosen) > 1 or nest.is_nested(variables) or hasattr(variables, "trainable_variables")
+    if several and not nest.is_nested(vector):
+        return unflatten(vector, chosen), flatten
+    structure: Any = variables if nest.is_nested(variables) else list(chosen)
+    try:
+        parts = nest.flatten_up_to(structure, vector) if several else [vector]  # a list of numbers may stand for a tensor
+    except ValueError:
+        raise ShapeError(
+            f"the vector is not nested like the {len(chosen)} variables: give one part for each, or one flat vector."
+        ) from None
+    tensors = [convert_to_tensor(part, variable.dtype) for part, variable in zip(parts, chosen, strict=True)]
+    for tensor, variable in zip(tensors, chosen, strict=True):
+        if tensor.shape != variable.shape:
+            raise ShapeError(f"a part of the vector has shape {tensor.shape}, its variable {variable.shape}.")
+    return tensors, lambda found: nest.pack(structure, list(found)) if several else found[0]
+
+
+def matrix_of(rows: Sequence[Any], count: int) -> Tensor:
+    """Jacobian blocks (count, *shape) side by side as a matrix (count, P)."""
+    return operations.concat(
+        *[operations.reshape(row, shape=(count, -1 if size_of(row) else 0), rank=len(row.shape)) for row in rows], axis=-1
+    )
+
+
+def symmetric(matrix: Tensor) -> Tensor:
+    """(A + A^T) / 2."""
+    turned = operations.transpose(matrix, perm=(-1, -2))
+    return (matrix + turned) * 0.5
+
+
+def split_blocks(matrix: Tensor, variables: Sequence[Any]) -> list[list[Tensor]]:
+    """A matrix (P, P) as blocks of shape v_i.shape + v_j.shape."""
+    stops = np.cumsum([size_of(variable) for variable in variables]).tolist()
+    bounds = [slice(stop - size_of(variable), stop) for stop, variable in zip(stops, variables, strict=True)]
+    return [
+        [
+            operations.reshape(matrix[rows, columns], shape=(*first.shape, *second.shape), rank=2)
+            for columns, second in zip(bounds, variables, strict=True)
+        ]
+        for rows, first in zip(bounds, variables, strict=True)
+    ]

@@ -1,0 +1,86 @@
+"""Gradients that users register by name for operations without one.
+
+Key idea: a name that stands in a LookupError is all that is needed to mend it. The sweep asks here where a primitive has no
+rule. Next: `backward.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from ..arrays import is_array
+from .dispatch import arrays_of
+from .tensor import Tensor
+
+Function = Callable[..., Any]
+
+_registry: dict[str, Function] = {}
+
+
+class RegisterGradient:
+    """A decorator that enters a gradient for an operation by name, for one that has none.
+
+    Args:
+        op_type: the name in the LookupError, such as 'AdjustContrastv2'.
+
+    The function is called as `fn(op, *upstream)`, with `op.inputs`, `op.outputs`, `op.type` and `op.get_attr(name)`. It returns
+    a gradient for each input, None where there is none; a single one needs no list.
+
+    Raises:
+        KeyError: if the name has a gradient already.
+        TypeError: if the name is no str.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        self._name = _checked("RegisterGradient", op_type)
+
+    def __call__(self, f: Function) -> Function:
+        """Enter the function."""
+        if self._name in _registry:
+            earlier = _registry[self._name].__module__
+            raise KeyError(f"Registering two gradient with name '{self._name}'! (Previous registration was in {earlier})")
+        _registry[self._name] = f
+        return f
+
+
+def no_gradient(op_type: str) -> None:
+    """Say that an operation has no gradient: sources behind it get None.
+
+    Raises:
+        KeyError: if the name has a gradient already.
+        TypeError: if the name is no str.
+
+    >>> import minikeras as tf
+    >>> tf.no_gradient("MyOperation")
+    """
+    RegisterGradient(_checked("no_gradient", op_type))(lambda op, *upstream: [None] * len(op.inputs))
+
+
+def _checked(caller: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"{caller}: the name must be a str, found {name!r}.")
+    return name
+
+
+def registered_rule(name: str) -> Any:
+    """The registered gradient of an operation in the form of a primitive's VJP, or None."""
+    function = _registry.get(name)
+    if function is None:
+        return None
+
+    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        upstream, outputs = (g, y) if type(g) is tuple else ((g,), (y,))
+        bare = is_array(upstream[0])
+        op = SimpleNamespace(inputs=_lifted(inputs), outputs=_lifted(outputs), type=name, get_attr=params.get)
+        found = function(op, *_lifted(upstream))
+        listed = list(found) if isinstance(found, (list, tuple)) else [found]
+        return [arrays_of(listed[i]) if bare else listed[i] for i in wanted]
+
+    return vjp
+
+
+def _lifted(values: Sequence[Any]) -> list[Any]:
+    """Bare arrays as Tensors."""
+    return [Tensor(value) if is_array(value) else value for value in values]

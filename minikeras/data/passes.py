@@ -1,0 +1,82 @@
+"""Passes: going through data again and again, with a position that can be saved and found again.
+
+Key idea: the order of a pass is fixed by the random streams as they were when it began. So the streams of that moment and the
+number of elements taken since are the whole position; to go back there, the pass is begun again and what was taken is passed
+over. `Resumable` gives it to loops of one's own, `keras/batches/feed.py` to `fit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..arrays import random as streams
+from .dataset import ORDER
+
+
+class Passes:
+    """One pass after another over a source.
+
+    Args:
+        source: a Dataset, or anything else with `from_position(start)`, the elements after the first `start` ones, and
+            `random_streams`, those that belong to its order beside the global and the named ones.
+
+    Attributes:
+        taken: number of elements taken from the pass under way.
+        under_way: whether one is.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.taken = 0
+        self._began: Mapping[str, Any] = {}
+        self._pass: Iterator[Any] | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a pass has begun and not come to its end."""
+        return self._pass is not None
+
+    def begin(self) -> None:
+        """Start a pass."""
+        self._began, self.taken = self._streams(), 0
+        self._pass = iter(self.source.from_position(0))
+
+    def rest(self) -> Iterator[Any]:
+        """What is left of the pass under way."""
+        for element in self._pass or ():
+            self.taken += 1
+            yield element
+        self._pass, self.taken = None, 0
+
+    def state(self) -> dict[str, Any]:
+        """Where it stands, as plain values: the streams now, those at the beginning of the pass under way, elements taken."""
+        began = {"began": self._began, "taken": self.taken} if self.under_way else {}
+        return self._streams() | began
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Stand where another one over the same data stood, random streams included.
+
+        Raises:
+            ValueError: if the data has another number of shuffles with a seed; nothing is changed.
+        """
+        own = self.source.random_streams
+        if len(own) != len(state["own"]):
+            raise ValueError(f"The data has {len(own)} shuffles with a seed, that of the saved state had {len(state['own'])}.")
+        if "began" not in state:
+            self._set(state)
+            self._pass, self.taken = None, 0
+            return
+        self._set(state["began"])
+        self._began, self.taken = state["began"], int(state["taken"])
+        self._pass = iter(self.source.from_position(self.taken))
+        # The order was drawn again just now; with prefetching, the saved stream of orders may be further on.
+        streams.set_states({**state["streams"], ORDER: streams.named_stream(ORDER).state})
+
+    def _streams(self) -> dict[str, Any]:
+        return {"streams": streams.states(), "own": [stream.state for stream in self.source.random_streams]}
+
+    def _set(self, state: Mapping[str, Any]) -> None:
+        streams.set_states(state["streams"])
+        for stream, (seed, position) in zip(self.source.random_streams, state["own"], strict=True):
+            stream.state = int(seed), int(position)

@@ -1,0 +1,52 @@
+"""Work done ahead of its use, in other threads, with the results in order.
+
+Key idea: a few tasks are under way at any time, and the oldest is waited for. That one loop serves prefetching (one thread that
+asks an iterator for its next element), parallel `map` and the workers of `PyDataset`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ..arrays import current_device, device
+
+
+def in_order(function: Callable[[Any], Any], items: Iterable[Any], workers: int, ahead: int) -> Iterator[Any]:
+    """`function(item)` for each item, computed by `workers` threads, at most `ahead` before they are asked for."""
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    name = current_device()
+
+    def run(item: Any) -> Any:
+        with device(name):  # the device is a choice of each thread
+            return function(item)
+
+    waiting: deque[Future[Any]] = deque()
+    executor = ThreadPoolExecutor(workers, "minikeras-data")
+    try:
+        for item in items:
+            waiting.append(executor.submit(run, item))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+_END = object()
+
+
+def prefetched(elements: Iterator[Any], ahead: int) -> Iterator[Any]:
+    """The elements of an iterator, asked for in a thread of their own up to `ahead` early."""
+    found = in_order(lambda _: next(elements, _END), itertools.repeat(None), 1, ahead)
+    try:
+        for element in found:
+            if element is _END:
+                return
+            yield element
+    finally:
+        found.close()  # type: ignore[attr-defined]  # a generator: the thread ends with it

@@ -1,0 +1,288 @@
+"""Pictures of Jacobians and Hessians.
+
+Key idea: a derivative of any rank is a matrix, the target's elements from top to bottom and the source's from left to right,
+both in C order. What it was taken of tells where the parts of a side begin.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..errors import ShapeError
+from .canvas import COLOURS, Side, Style, draw, numbers
+
+Shape = tuple[int, ...]
+MOST_NUMBERS = 12
+
+
+def plot_jacobian(
+    jacobian: Any,
+    sources: Any = None,
+    *,
+    target_rank: int | None = None,
+    title: str | None = None,
+    limit: float | None = None,
+    cmap: Any = COLOURS,
+    ax: Any = None,
+) -> Any:
+    """A Jacobian as a matrix in colours, white where it is zero: J[i, k] = dy_i / dx_k, i downwards and k to the right.
+
+    Args:
+        jacobian: shape (*target.shape, *source.shape), as `tape.jacobian` returns it; or a nest of these, one for each source,
+            drawn side by side; or shape (*target.shape, P) for all sources, as `tf.autodiff.jacobian` returns it.
+        sources: what it was differentiated with respect to: Variable, Tensor, nest of them, model or layer. Gives names, and
+            tells the axes of the source from those of the target.
+        target_rank: the number of the target's axes, where no sources tell it; half of all axes by default.
+        title: above the picture.
+        limit: the colours run from -limit to limit; by default it is the largest magnitude. If there is more beyond it, the
+            colour bar ends in arrows. NaN is black.
+        cmap: a diverging colour map of matplotlib.
+        ax: Axes to draw into instead of a new figure.
+
+    Returns:
+        The matplotlib Axes; `.figure` is its Figure.
+
+    Raises:
+        MissingExtraError: without matplotlib.
+        ShapeError: if the shapes contradict the sources, or do not tell which axes are the target's.
+
+    >>> import minikeras as tf
+    >>> x = tf.Variable([1.0, 2.0], name="x")
+    >>> with tf.GradientTape() as tape:
+    ...     y = tf.stack([x[0] * x[1], x[0] ** 2, x[1]])
+    >>> ax = tf.autodiff.plot_jacobian(tape.jacobian(y, x), x)
+    >>> ax.images[0].get_array().shape, ax.get_ylabel(), ax.get_xlabel()
+    ((3, 2), 'target (3,)', 'x (2,)')
+    """
+    leaves = nest.flatten(jacobian) if _holds_tensors(jacobian) else [jacobian]
+    blocks: list[Any] = [None if leaf is None else numbers(leaf, "jacobian") for leaf in leaves]
+    shapes = _shapes(sources)
+    flat = sources is not None and _is_flat(blocks, shapes)
+    if sources is None:
+        target = _halved(blocks, target_rank)
+        shapes = [() if block is None else block.shape[len(target) :] for block in blocks]
+    else:
+        target = blocks[0].shape[:-1] if flat else _before(blocks, shapes)
+    widths = [math.prod(shape) for shape in shapes]
+    columns = [
+        np.zeros((math.prod(target), width), np.float32) if block is None else block.reshape(math.prod(target), width)
+        for block, width in zip(blocks, [sum(widths)] if flat else widths, strict=True)
+    ]
+    named = jacobian if sources is None else sources
+    across = _side("source", _names(named, "source", len(shapes)), shapes)
+    style = Style(title, limit, cmap, ax)
+    return draw(np.concatenate(columns, axis=1), _side("target", [], [target]), across, "∂ target / ∂ source", style)
+
+
+def plot_hessian(
+    hessian: Any,
+    variables: Any = None,
+    *,
+    title: str | None = None,
+    limit: float | None = None,
+    cmap: Any = COLOURS,
+    ax: Any = None,
+) -> Any:
+    """A Hessian as a square matrix in colours, white where it is zero, with lines between variables.
+
+    Args:
+        hessian: shape (P, P), as `tf.autodiff.hessian` returns it; or (*v.shape, *v.shape) of one variable, as nested tapes
+            give it; or a list of lists of blocks, as `tf.autodiff.hessian(..., flat=False)` returns them.
+        variables: what it was taken of: Variable, nest of them, model or layer. Gives names and the places of the lines.
+        title, limit, cmap, ax: as in `plot_jacobian`.
+
+    Returns:
+        The matplotlib Axes; `.figure` is its Figure.
+
+    Raises:
+        MissingExtraError: without matplotlib.
+        ShapeError: if it is not square, or not that of the variables.
+
+    >>> import minikeras as tf
+    >>> w, b = tf.Variable([1.0, 2.0], name="w"), tf.Variable(3.0, name="b")
+    >>> hessian = tf.autodiff.hessian(lambda: tf.reduce_sum(w**3) * b, [w, b])
+    >>> ax = tf.autodiff.plot_hessian(hessian, [w, b], title="w and b")
+    >>> [label.get_text() for label in ax.get_xticklabels()], len(ax.lines)
+    (['w', 'b'], 2)
+    """
+    blocked = _holds_tensors(hessian)
+    matrix, sizes = _joined(hessian) if blocked else _squared(numbers(hessian, "hessian"))
+    shapes = _shapes(variables) or [(size,) for size in sizes]
+    expected = [math.prod(shape) for shape in shapes]
+    if sum(expected) != len(matrix) or (blocked and expected != sizes):
+        raise ShapeError(
+            f"plot_hessian: variables of shapes {shapes} have {sum(expected)} elements, the Hessian is {len(matrix)} x "
+            f"{len(matrix)}{f' of blocks {sizes}' if blocked else ''}. Give the variables it was taken of, in their order."
+        )
+    side = _side("parameter", _names(variables, "variable", len(shapes)), shapes)
+    return draw(matrix, side, side, "second derivative", Style(title, limit, cmap, ax))
+
+
+def plot_batch_jacobian(
+    jacobian: Any, *, title: str | None = None, limit: float | None = None, cmap: Any = COLOURS, ax: Any = None
+) -> Any:
+    """The Jacobian of a batch in patches, which shows whether its rows are independent of each other.
+
+    A whole Jacobian (batch, *outputs, batch, *inputs) has a patch (batch, batch) for each pair of an output and an input. If
+    row i of the target depends on row i of the source only, every patch is diagonal, and `tape.batch_jacobian` tells it all.
+    What that returns, (batch, *outputs, *inputs), has a patch (outputs, inputs) for each row of the batch.
+
+    Args:
+        jacobian: of a target and a source with the same number of axes; reshape others to (batch, outputs, batch, inputs) or
+            (batch, outputs, inputs) first.
+        title, limit, cmap, ax: as in `plot_jacobian`.
+
+    Returns:
+        The matplotlib Axes; `.figure` is its Figure.
+
+    Raises:
+        MissingExtraError: without matplotlib.
+        ShapeError: if it has neither form.
+
+    >>> import minikeras as tf
+    >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> with tf.GradientTape(persistent=True) as tape:
+    ...     tape.watch(x)
+    ...     y = x @ tf.ones([2, 4])
+    >>> ax = tf.autodiff.plot_batch_jacobian(tape.jacobian(y, x), title="12 rows in 4 patches, 6 columns in 2")
+    >>> ax.images[0].get_array().shape
+    (12, 6)
+    >>> tf.autodiff.plot_batch_jacobian(tape.batch_jacobian(y, x)).get_xlabel()
+    'row of the batch; input (2,) within'
+    """
+    found = numbers(jacobian, "jacobian")
+    half, odd = divmod(found.ndim, 2)
+    if found.ndim < 3 or (not odd and found.shape[0] != found.shape[half]):
+        raise ShapeError(
+            f"plot_batch_jacobian: expected (batch, *outputs, batch, *inputs) or (batch, *outputs, *inputs), found "
+            f"{found.shape}. Where target and source differ in their number of axes, reshape it to (batch, outputs, batch, "
+            "inputs) or (batch, outputs, inputs)."
+        )
+    batch, style = found.shape[0], Style(title, limit, cmap, ax)
+    if odd:
+        outputs, inputs = found.shape[1 : half + 1], found.shape[half + 1 :]
+        patches = found.reshape(batch, math.prod(outputs), math.prod(inputs)).transpose(1, 0, 2)
+        rows = _side("output", [], [outputs])
+        columns = Side(f"row of the batch; input {inputs} within", [math.prod(inputs)] * batch, _counted(batch))
+        return draw(patches.reshape(math.prod(outputs), batch * math.prod(inputs)), rows, columns, "∂ output / ∂ input", style)
+    outputs, inputs = found.shape[1:half], found.shape[half + 1 :]
+    patches = found.reshape(batch, math.prod(outputs), batch, math.prod(inputs)).transpose(1, 0, 3, 2)
+    rows, columns = (
+        Side(f"{name} {shape}; row of the batch within", [batch] * math.prod(shape), _counted(math.prod(shape)))
+        for name, shape in (("output", outputs), ("input", inputs))
+    )
+    return draw(
+        patches.reshape(math.prod(outputs) * batch, math.prod(inputs) * batch), rows, columns, "∂ output / ∂ input", style
+    )
+
+
+def _holds_tensors(given: Any) -> bool:
+    """Whether this is a nest of several derivatives, rather than one, which may be written as a list of numbers."""
+    return nest.is_nested(given) and any(leaf is None or hasattr(leaf, "shape") for leaf in nest.flatten(given))
+
+
+def _listed(variables: Any) -> list[Any]:
+    return nest.flatten(getattr(variables, "trainable_variables", variables))
+
+
+def _shapes(variables: Any) -> list[Shape]:
+    return [] if variables is None else [tuple(np.shape(one)) for one in _listed(variables)]
+
+
+def _names(variables: Any, kind: str, count: int) -> list[str]:
+    """What to call the variables: the keys of a dict, their own names without the folder they share, or numbers."""
+    if isinstance(variables, Mapping) and len(variables) == count:
+        return list(map(str, variables))
+    listed = [] if variables is None else _listed(variables)
+    found = [getattr(one, "path", None) or getattr(one, "name", None) for one in listed]
+    if len(found) != count or not all(found):
+        return [f"{kind} {i}" for i in range(count)] if count > 1 else []
+    plain = [str(name).removesuffix(":0").split("/") for name in found]
+    while count > 1 and all(len(parts) > 1 for parts in plain) and len({parts[0] for parts in plain}) == 1:
+        plain = [parts[1:] for parts in plain]
+    return ["/".join(parts) for parts in plain]
+
+
+def _side(label: str, names: Sequence[str], shapes: Sequence[Shape]) -> Side:
+    """A side with a name for each part, or, if there is one part only, its name and shape as the label."""
+    sizes = [math.prod(shape) for shape in shapes]
+    if len(shapes) == 1:
+        return Side(f"{names[0] if names else label} {shapes[0]}", sizes)
+    return Side("", sizes, names)
+
+
+def _counted(count: int) -> list[str]:
+    """Numbers from 0 as names, not more than fit."""
+    step = -(-count // MOST_NUMBERS)
+    return [str(i) if i % step == 0 else "" for i in range(count)]
+
+
+def _halved(blocks: Sequence[Any], rank: int | None) -> Shape:
+    """The target's shape, if only its rank or nothing is known."""
+    known = [block for block in blocks if block is not None]
+    if rank is None:
+        even = next((block for block in known if block.ndim % 2 == 0), None)
+        if even is None or len(blocks) > 1:
+            raise ShapeError(
+                f"plot_jacobian: shapes {[block.shape for block in known]} do not tell which axes are the target's; give the "
+                "sources, or target_rank."
+            )
+        rank = even.ndim // 2
+    targets = {block.shape[:rank] for block in known}
+    if len(targets) != 1 or len(next(iter(targets))) != rank:
+        raise ShapeError(f"plot_jacobian: shapes {[block.shape for block in known]} have no {rank} first axes in common.")
+    return targets.pop()
+
+
+def _is_flat(blocks: Sequence[Any], shapes: Sequence[Shape]) -> bool:
+    """Whether one matrix holds all sources side by side."""
+    if len(blocks) != 1 or blocks[0] is None or (len(shapes) == 1 and _ends_in(blocks[0].shape, shapes[0])):
+        return False
+    return blocks[0].shape[-1:] == (sum(map(math.prod, shapes)),)
+
+
+def _ends_in(whole: Shape, shape: Shape) -> bool:
+    return whole[len(whole) - len(shape) :] == shape
+
+
+def _before(blocks: Sequence[Any], shapes: Sequence[Shape]) -> Shape:
+    """The target's shape: what stands before those of the sources."""
+    pairs = [(block.shape, shape) for block, shape in zip(blocks, shapes, strict=False) if block is not None]
+    targets = {whole[: len(whole) - len(shape)] for whole, shape in pairs if _ends_in(whole, shape)}
+    if len(blocks) != len(shapes) or len(targets) != 1 or not all(_ends_in(*pair) for pair in pairs):
+        found = [None if block is None else block.shape for block in blocks]
+        raise ShapeError(f"plot_jacobian: expected one shape followed by each of the sources' {shapes}, found {found}.")
+    return targets.pop()
+
+
+def _joined(blocks: Any) -> tuple[Any, list[int]]:
+    """One matrix of a list of lists of blocks, and the sizes of the parts."""
+    rows = [nest.flatten(row) for row in (blocks.values() if isinstance(blocks, Mapping) else blocks)]
+    arrays = [[numbers(block, "hessian") for block in row] for row in rows]
+    sizes = [math.isqrt(row[i].size) for i, row in enumerate(arrays) if i < len(row)]
+    fits = all(
+        len(row) == len(arrays) and all(block.size == down * across for block, across in zip(row, sizes, strict=True))
+        for row, down in zip(arrays, sizes, strict=False)
+    )
+    if not fits or len(sizes) != len(arrays):
+        shapes = [[block.shape for block in row] for row in arrays]
+        raise ShapeError(f"plot_hessian: expected as many rows of blocks as columns, of fitting sizes, found {shapes}.")
+    tidy = [
+        [block.reshape(down, across) for block, across in zip(row, sizes, strict=True)]
+        for row, down in zip(arrays, sizes, strict=True)
+    ]
+    return np.block(tidy), sizes
+
+
+def _squared(whole: Any) -> tuple[Any, list[int]]:
+    """A Hessian of any rank as a matrix, and the size of its only part."""
+    half = whole.ndim // 2
+    if whole.ndim % 2 or whole.shape[:half] != whole.shape[half:]:
+        raise ShapeError(f"plot_hessian: expected a shape twice in a row, as (5, 8, 5, 8) or (P, P), found {whole.shape}.")
+    size = math.prod(whole.shape[:half])
+    return whole.reshape(size, size), [size]

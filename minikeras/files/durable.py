@@ -1,0 +1,165 @@
+"""Writing: a file gets its name when all its bytes are on the disk, and not before.
+
+Key idea: temporary file in the same folder, fsync, rename, fsync of the folder. After a kill, a full disk or a power cut there
+is the old file or the new one, never a part. Every system call of a save is made in this module, so tests let each one fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..errors import CheckpointBusyError
+
+STALE_SECONDS = 3600.0
+"""Age from which a temporary file whose process is gone counts as left behind."""
+
+_CHUNK = 1 << 24
+
+
+class Output:
+    """A file being written: every call to the system is seen, and a short write is continued."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Write all of `data`."""
+        rest = memoryview(data).cast("B")
+        while rest:
+            rest = rest[os.write(self._descriptor, rest[:_CHUNK]) :]
+        return len(data)
+
+
+@contextlib.contextmanager
+def atomic_file(target: str | os.PathLike[str], durable: bool = True, mode: int = 0o644) -> Iterator[Output]:
+    """A file that appears under its name if the `with` block ends without an error, and otherwise leaves no trace.
+
+    Args:
+        target: the name; its folder exists. A symbolic link of that name is replaced, not followed.
+        durable: whether to wait for the disk; without it the file survives a crash of the process, not one of the machine.
+        mode: permissions of a new file, less the umask; a file that is replaced hands its own on.
+
+    Raises:
+        OSError: if anything fails. What was there before is untouched.
+    """
+    target = Path(target)
+    remove_stale(target.parent)
+    temporary = target.parent / f".{target.name[:120]}.tmp-{os.getpid()}-{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, mode)
+    try:
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                old = os.lstat(target)
+                if stat.S_ISREG(old.st_mode) and os.name == "posix":
+                    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+            yield Output(descriptor)
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    if durable:
+        sync_directory(target.parent)
+
+
+def write_file(target: str | os.PathLike[str], content: bytes | bytearray | memoryview, durable: bool = True) -> None:
+    """Write a whole file, as `atomic_file`."""
+    with atomic_file(target, durable) as output:
+        output.write(content)
+
+
+def sync_directory(directory: str | os.PathLike[str]) -> None:
+    """Make the names in a folder survive a power failure, where the system can."""
+    if os.name == "posix":
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def make_directory(directory: str | os.PathLike[str]) -> None:
+    """Make a folder and those above it, and make their names survive too."""
+    directory = Path(directory)
+    missing = [level for level in (directory, *directory.parents) if not level.exists()]
+    for level in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(level)
+        sync_directory(level.parent)
+
+
+def remove(path: str | os.PathLike[str]) -> None:
+    """Delete a file if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+@contextlib.contextmanager
+def writer_lock(directory: str | os.PathLike[str], patience: float = 10.0) -> Iterator[None]:
+    """Be the only writer of a folder within the block; readers need no lock. The system frees it if the process dies.
+
+    Raises:
+        CheckpointBusyError: if another writer holds it for longer than `patience` seconds.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows: renaming is atomic there too, but writers are not kept apart
+        yield
+        return
+    name = Path(directory) / ".writer.lock"
+    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        until = time.monotonic() + patience
+        while not _locked(lambda: fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)):
+            if time.monotonic() > until:
+                raise CheckpointBusyError(
+                    f"{directory}: another process has been writing here for over {patience:g} s. Give each its own folder."
+                )
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(attempt: Callable[[], None]) -> bool:
+    try:
+        attempt()
+    except BlockingIOError:
+        return False
+    return True
+
+
+def remove_stale(directory: str | os.PathLike[str], age: float = STALE_SECONDS) -> None:
+    """Delete temporary files of at least this age that killed processes left behind."""
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            name, mark, owner = entry.name.rpartition(".tmp-")
+            if not mark or not name.startswith(".") or not entry.is_file(follow_symlinks=False):
+                continue
+            old = time.time() - entry.stat(follow_symlinks=False).st_mtime >= age
+            if old and not _alive(owner.partition("-")[0]):
+                remove(entry.path)
+
+
+def _alive(process: str) -> bool:
+    """Whether a process of this number runs here; when in doubt, yes."""
+    if not process.isascii() or not process.isdigit() or os.name != "posix":
+        return not process.isdigit()
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

@@ -1,0 +1,395 @@
+"""The reader: every offset is checked before it is followed, nothing is followed twice, and arrays are views of the file.
+
+Key idea: all goes through `_File.part`, which refuses what lies outside the file, so damage can lead to an error or to wrong
+numbers, not to memory or places that are none of ours. Files written here carry a SHA-256 over all their bytes, so for them it
+cannot lead to wrong numbers either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..reading import excerpt, refused
+from ..tensors import named_dtype
+from . import types
+
+DIGEST = "minikeras_sha256"
+"""Attribute of the root that holds the SHA-256 of the file, taken with zeros in its place."""
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+NOWHERE = 2**64 - 1
+DEEPEST = 32
+MOST_OBJECTS = 100_000
+MOST_MESSAGES = 10_000
+LONGEST_TEXT = 1 << 24
+
+_SPACE, _TYPE, _EXTERNAL, _LAYOUT, _FILTERS, _ATTRIBUTE, _CONTINUATION, _SYMBOLS = 0x1, 0x3, 0x7, 0x8, 0xB, 0xC, 0x10, 0x11
+_NEW_GROUP = {0x2: "link info", 0x6: "link", 0x15: "attribute info"}
+
+
+class Dataset:
+    """An array in a file, not copied yet.
+
+    Attributes:
+        path: where it is.
+        array: a view of the bytes of the file.
+    """
+
+    def __init__(self, path: str, array: NDArray[Any], attributes: Attributes) -> None:
+        self.path, self.array, self._attributes = path, array, attributes
+
+    def attribute(self, name: str) -> Any:
+        """A text, a list of texts, or an array; None if there is no such attribute."""
+        return self._attributes.get(name)
+
+
+class Group:
+    """A folder within a file.
+
+    Attributes:
+        path: where it is.
+        members: groups and datasets by name.
+    """
+
+    def __init__(self, path: str, members: dict[str, Group | Dataset], attributes: Attributes) -> None:
+        self.path, self.members, self._attributes = path, members, attributes
+
+    def attribute(self, name: str) -> Any:
+        """A text, a list of texts, or an array; None if there is no such attribute."""
+        return self._attributes.get(name)
+
+    def get(self, path: str) -> Group | Dataset | None:
+        """What lies at a path such as 'layers/dense/vars/0'; None if there is nothing."""
+        found: Group | Dataset | None = self
+        for name in path.split("/"):
+            found = found.members.get(name) if isinstance(found, Group) else None
+        return found
+
+    def datasets(self) -> Iterator[Dataset]:
+        """All datasets below."""
+        for member in self.members.values():
+            if isinstance(member, Group):
+                yield from member.datasets()
+            else:
+                yield member
+
+
+class _Message(NamedTuple):
+    kind: int
+    flags: int
+    data: memoryview
+    at: int
+
+
+class Attributes:
+    """The attributes of an object, decoded when they are asked for."""
+
+    def __init__(self, file: _File, path: str, messages: list[_Message]) -> None:
+        self._file, self._path, self.parts = file, path, {}
+        for message in messages:
+            if message.kind == _ATTRIBUTE:
+                name, *rest = file.attribute_parts(message, path)
+                if name in self.parts:
+                    raise file.refuse(path, f"the attribute '{excerpt(name)}' appears twice")
+                self.parts[name] = rest
+
+    parts: dict[str, list[Any]]
+
+    def get(self, name: str) -> Any:
+        """The value of an attribute, or None."""
+        if name not in self.parts:
+            return None
+        raw_type, raw_space, data, _ = self.parts[name]
+        file, place = self._file, f"{self._path}@{name}"
+        kind = types.decode(bytes(raw_type), lambda reason: file.refuse(place, reason))
+        shape = file.shape(raw_space, place)
+        count = math.prod(shape)
+        if count * kind.size > len(data):
+            raise file.refuse(place, f"declares {count * kind.size} bytes, the attribute holds {len(data)}")
+        if not kind.is_text:
+            return np.frombuffer(data, kind.dtype, count).reshape(shape)
+        texts, left = [], LONGEST_TEXT
+        for number in range(count):
+            raw = bytes(data[number * kind.size : (number + 1) * kind.size])
+            raw = file.global_text(raw, place) if kind.kind == types.VARIABLE else raw.split(b"\0")[0]
+            left -= len(raw)
+            if left < 0:
+                raise file.refuse(place, f"texts of more than {LONGEST_TEXT} bytes")
+            try:
+                texts.append(raw.decode("utf-8"))
+            except UnicodeDecodeError:
+                raise file.refuse(place, "a text that is not UTF-8") from None
+        return texts if shape else texts[0]
+
+
+def read(content: bytes | bytearray | memoryview, file: object) -> Group:
+    """The tree of a file; its arrays are views of `content`.
+
+    Raises:
+        LoadError: for anything but groups and plain arrays, for what lies outside the file or is reached twice, and if the file
+            carries a SHA-256 that is not its own.
+    """
+    reader = _File(memoryview(content).cast("B").toreadonly(), file)
+    root = reader.root()
+    verify(root, reader)
+    return root
+
+
+def verify(root: Group, file: _File) -> None:
+    """Compare the SHA-256 that the file carries, if it does."""
+    if DIGEST not in root._attributes.parts:
+        return
+    place = root._attributes.parts[DIGEST][3]
+    stated = bytes(file.part(place, 64, "/", "its SHA-256"))
+    digest = hashlib.sha256(file.content[:place])
+    digest.update(b"0" * 64)
+    digest.update(file.content[place + 64 :])
+    if digest.hexdigest().encode() != stated:
+        raise file.refuse("", "is damaged: its content does not have the SHA-256 that it states")
+
+
+class _File:
+    """The bytes of a file, and what was met in them."""
+
+    def __init__(self, content: memoryview, name: object) -> None:
+        self.content, self.name = content, name
+        self.visited: set[int] = set()
+
+    def refuse(self, place: str, reason: str) -> Exception:
+        """The error to raise."""
+        return refused(self.name, place, reason)
+
+    def part(self, start: int, length: int, place: str, what: str) -> memoryview:
+        """Bytes of the file, or an error if they are not all there."""
+        if start < 0 or length < 0 or start + length > len(self.content):
+            raise self.refuse(place, f"{what} lies outside the file (bytes {start} to {start + length} of {len(self.content)})")
+        return self.content[start : start + length]
+
+    def number(self, start: int, length: int, place: str, what: str) -> int:
+        """An unsigned integer."""
+        return int.from_bytes(self.part(start, length, place, what), "little")
+
+    def once(self, address: int, place: str) -> None:
+        """Refuse to come to a structure a second time: a hard link or a circle."""
+        if address in self.visited:
+            raise self.refuse(place, f"the structure at byte {address} is reached twice")
+        self.visited.add(address)
+        if len(self.visited) > 4 * MOST_OBJECTS:
+            raise self.refuse(place, f"holds more than {MOST_OBJECTS} objects")
+
+    # Objects -------------------------------------------------------------------------------------------------------------
+
+    def root(self) -> Group:
+        """The tree from the superblock on."""
+        if bytes(self.content[:8]) != SIGNATURE:
+            raise self.refuse("", "is no HDF5 file")
+        block = bytes(self.part(0, 96, "", "the superblock"))
+        if block[8] != 0:
+            raise self.refuse("", f"HDF5 superblock of version {block[8]}; h5py writes version 0 unless libver is set")
+        if block[13:15] != b"\x08\x08" or any(block[24:32]):
+            raise self.refuse("", "HDF5 with unusual sizes of offsets or a base address")
+        end = int.from_bytes(block[40:48], "little")
+        if end > len(self.content):
+            raise self.refuse("", f"is cut off: declares {end} bytes, holds {len(self.content)}")
+        if end < len(self.content):
+            raise self.refuse("", f"declares {end} bytes, holds {len(self.content)}")
+        found = self.object(int.from_bytes(block[64:72], "little"), "", 0)
+        if not isinstance(found, Group):
+            raise self.refuse("", "the root is no group")
+        return found
+
+    def object(self, address: int, path: str, depth: int) -> Group | Dataset:
+        """The group or dataset whose header is at an address."""
+        if depth > DEEPEST:
+            raise self.refuse(path, f"nested deeper than {DEEPEST} groups")
+        self.once(address, path)
+        messages = self.messages(address, path)
+        kinds = {message.kind: message for message in messages}
+        for kind, name in _NEW_GROUP.items():
+            if kind in kinds:
+                raise self.refuse(path, f"a structure of newer HDF5 ({name}); h5py writes the older one unless libver is set")
+        attributes = Attributes(self, path, messages)
+        if _SYMBOLS in kinds:
+            return Group(path, self.members(kinds[_SYMBOLS], path, depth), attributes)
+        return self.dataset(kinds, path, attributes)
+
+    def messages(self, address: int, path: str) -> list[_Message]:
+        """The messages of an object header, continuations included."""
+        if self.number(address, 1, path, "an object header") != 1:
+            raise self.refuse(path, "an object header of a version that h5py does not write by default")
+        blocks = [(address + 16, self.number(address + 8, 4, path, "an object header"))]
+        found: list[_Message] = []
+        while blocks:
+            start, length = blocks.pop(0)
+            self.part(start, length, path, "an object header")
+            stop = start + length
+            while start + 8 <= stop:
+                kind, size = self.number(start, 2, path, "a message"), self.number(start + 2, 2, path, "a message")
+                flags = self.number(start + 4, 1, path, "a message")
+                if start + 8 + size > stop:
+                    raise self.refuse(path, "a message is longer than its header")
+                data = self.part(start + 8, size, path, "a message")
+                if flags & 2:
+                    raise self.refuse(path, "a shared message")
+                if kind == _CONTINUATION:
+                    at = int.from_bytes(data[:8], "little")
+                    self.once(at, path)
+                    blocks.append((at, int.from_bytes(data[8:16], "little")))
+                found.append(_Message(kind, flags, data, start + 8))
+                if len(found) > MOST_MESSAGES:
+                    raise self.refuse(path, f"more than {MOST_MESSAGES} messages")
+                start += 8 + size
+        return found
+
+    # Groups --------------------------------------------------------------------------------------------------------------
+
+    def members(self, table: _Message, path: str, depth: int) -> dict[str, Group | Dataset]:
+        """What a group holds."""
+        if len(table.data) < 16:
+            raise self.refuse(path, "a symbol table is cut off")
+        tree, heap = int.from_bytes(table.data[:8], "little"), int.from_bytes(table.data[8:16], "little")
+        header = bytes(self.part(heap, 32, path, "a heap of names"))
+        if header[:5] != b"HEAP\0":
+            raise self.refuse(path, "damaged heap of names")
+        size, start = int.from_bytes(header[8:16], "little"), int.from_bytes(header[24:32], "little")
+        names = self.part(start, size, path, "a heap of names")
+        found: dict[str, Group | Dataset] = {}
+        for name_at, address, cached in self.entries(tree, path, 0):
+            raw = bytes(names[name_at : name_at + 1025])
+            text, terminated, _ = raw.partition(b"\0")
+            try:
+                name = text.decode("utf-8")
+            except UnicodeDecodeError:
+                name = ""
+            if not terminated or not name or "/" in name or name in (".", "..") or not name.isprintable():
+                raise self.refuse(path, f"a name that is not allowed ({excerpt(text)})")
+            if name in found:
+                raise self.refuse(path, f"'{excerpt(name)}' appears twice")
+            if cached == 2:
+                raise self.refuse(f"{path}/{name}", "a soft link")
+            found[name] = self.object(address, f"{path}/{name}", depth + 1)
+        return found
+
+    def entries(self, address: int, path: str, level: int) -> Iterator[tuple[int, int, int]]:
+        """Offset of the name, address and kind of each member, from the B-tree of a group."""
+        if level > 16:
+            raise self.refuse(path, "a B-tree that is too deep")
+        self.once(address, path)
+        head = bytes(self.part(address, 24, path, "a B-tree"))
+        if head[:4] != b"TREE" or head[4] != 0:
+            raise self.refuse(path, "damaged B-tree")
+        used = int.from_bytes(head[6:8], "little")
+        self.part(address + 24, used * 16 + 8, path, "a B-tree")
+        for number in range(used):
+            child = self.number(address + 32 + number * 16, 8, path, "a B-tree")
+            if head[5]:
+                yield from self.entries(child, path, level + 1)
+                continue
+            self.once(child, path)
+            node = bytes(self.part(child, 8, path, "a symbol table"))
+            if node[:5] != b"SNOD\x01":
+                raise self.refuse(path, "damaged symbol table")
+            count = int.from_bytes(node[6:8], "little")
+            rows = bytes(self.part(child + 8, count * 40, path, "a symbol table"))
+            for row in range(0, count * 40, 40):
+                yield tuple(int.from_bytes(rows[row + at : row + to], "little") for at, to in ((0, 8), (8, 16), (16, 20)))  # type: ignore[misc]
+
+    # Datasets ------------------------------------------------------------------------------------------------------------
+
+    def dataset(self, kinds: dict[int, _Message], path: str, attributes: Attributes) -> Dataset:
+        """An array: its type and shape, and the bytes that belong to it."""
+        if _EXTERNAL in kinds:
+            raise self.refuse(path, "data in another file")
+        if _FILTERS in kinds:
+            raise self.refuse(path, "compressed or filtered data; weights are stored plainly")
+        if not {_TYPE, _SPACE, _LAYOUT} <= set(kinds):
+            raise self.refuse(path, "neither a group nor an array")
+        kind = types.decode(bytes(kinds[_TYPE].data), lambda reason: self.refuse(path, reason))
+        if kind.dtype is None:
+            raise self.refuse(path, "an array of texts, numbers are expected")
+        shape = self.shape(kinds[_SPACE].data, path)
+        size = math.prod(shape) * kind.size
+        raw = self.stored(bytes(kinds[_LAYOUT].data), size, path)
+        dtype = kind.dtype
+        if kind.kind == types.OPAQUE:
+            if attributes.get("dtype") != "bfloat16":
+                raise self.refuse(path, "opaque data that is not said to be bfloat16")
+            dtype = named_dtype("bfloat16")
+        return Dataset(path, np.frombuffer(raw, dtype).reshape(shape), attributes)
+
+    def stored(self, layout: bytes, size: int, path: str) -> memoryview:
+        """The bytes of an array, which must be exactly as many as its shape needs."""
+        if layout[:1] != b"\x03" or len(layout) < 4 or layout[1] not in (0, 1):
+            names = {2: "in chunks", 3: "virtual"}
+            raise self.refuse(path, f"data stored {names.get(layout[1], 'unusually') if len(layout) > 1 else 'nowhere'}")
+        if layout[1] == 0:
+            start, length = 4, int.from_bytes(layout[2:4], "little")
+            if length != size or start + length > len(layout):
+                raise self.refuse(path, f"the shape needs {size} bytes, {length} are stored")
+            return memoryview(layout)[start : start + length]
+        address, length = int.from_bytes(layout[2:10], "little"), int.from_bytes(layout[10:18], "little")
+        if length != size:
+            raise self.refuse(path, f"the shape needs {size} bytes, {length} are stored")
+        if not size:
+            return memoryview(b"")
+        if address == NOWHERE:
+            raise self.refuse(path, "an array that was never written")
+        return self.part(address, length, path, "an array")
+
+    def shape(self, raw: memoryview, path: str) -> tuple[int, ...]:
+        """The shape of a dataspace."""
+        version, rank = (raw[0], raw[1]) if len(raw) >= 4 else (0, 0)
+        start = {1: 8, 2: 4}.get(version)
+        if start is None or rank > 32 or len(raw) < start + 8 * rank or (version == 2 and raw[3] == 2):
+            raise self.refuse(path, "a dataspace that is damaged or unusual")
+        shape = tuple(int.from_bytes(raw[at : at + 8], "little") for at in range(start, start + 8 * rank, 8))
+        if math.prod(size or 1 for size in shape) > 2**48:
+            raise self.refuse(path, f"the shape {excerpt(shape, 60)} is too large")
+        return shape
+
+    # Attributes ----------------------------------------------------------------------------------------------------------
+
+    def attribute_parts(self, message: _Message, path: str) -> tuple[str, memoryview, memoryview, memoryview, int]:
+        """Name, datatype, dataspace, value and its address of an attribute message."""
+        data = message.data
+        version = data[0] if len(data) >= 8 else 0
+        if version not in (1, 2, 3) or (version > 1 and data[1]):
+            raise self.refuse(path, "an attribute that is damaged or shared")
+        sizes = [int.from_bytes(data[at : at + 2], "little") for at in (2, 4, 6)]
+        at = 9 if version == 3 else 8
+        pieces = []
+        for size in sizes:
+            pieces.append(data[at : at + size])
+            at += -(-size // 8) * 8 if version == 1 else size
+        if at > len(data):
+            raise self.refuse(path, "an attribute is cut off")
+        name = bytes(pieces[0]).split(b"\0")[0].decode("utf-8", "replace")
+        return name, pieces[1], pieces[2], data[at:], message.at + at
+
+    def global_text(self, reference: bytes, place: str) -> bytes:
+        """A text from the global heap: length, address of the collection, number within it."""
+        length, address = int.from_bytes(reference[:4], "little"), int.from_bytes(reference[4:12], "little")
+        wanted = int.from_bytes(reference[12:16], "little")
+        if not length:
+            return b""
+        if bytes(self.part(address, 5, place, "a heap of texts")) != b"GCOL\x01":
+            raise self.refuse(place, "damaged heap of texts")
+        stop = address + self.number(address + 8, 8, place, "a heap of texts")
+        self.part(address, stop - address, place, "a heap of texts")
+        at = address + 16
+        while at + 16 <= stop:
+            index, size = self.number(at, 2, place, "a text"), self.number(at + 8, 8, place, "a text")
+            if index == wanted:
+                if length > size:
+                    raise self.refuse(place, f"a text of {length} bytes, {size} are stored")
+                return bytes(self.part(at + 16, length, place, "a text"))
+            if not index:
+                break
+            at += 16 + -(-size // 8) * 8
+        raise self.refuse(place, "a text that is not in its heap")

@@ -1,0 +1,89 @@
+"""Reading: open a plain file, know its size, and say where it is wrong.
+
+Key idea: what a file declares is compared with the bytes that are there before anything is allocated for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import LoadError, NotFoundError
+
+MEGABYTE = 1 << 20
+
+
+def refused(file: object, place: str, reason: str) -> LoadError:
+    """The error of all readers: file, place and reason, at most 300 characters."""
+    name = Path(str(file)).name
+    return LoadError(f"{excerpt(name, 80)}: {f'{excerpt(place, 100)}: ' if place else ''}{reason}"[:300])
+
+
+def excerpt(text: object, length: int = 40) -> str:
+    """A piece of a hostile text that is safe to print."""
+    plain = str(text)[: length + 1].encode("unicode_escape").decode("ascii")
+    return plain if len(plain) <= length else plain[: length - 3] + "..."
+
+
+def budget(file_size: int, max_bytes: int | None) -> int:
+    """The number of bytes that a file may unfold to: 64 MiB or 8 times its size, or what the caller allows."""
+    return max(64 * MEGABYTE, 8 * file_size) if max_bytes is None else int(max_bytes)
+
+
+@contextlib.contextmanager
+def opened(path: str | os.PathLike[str], follow: bool = True) -> Iterator[tuple[BinaryIO, int]]:
+    """A regular file, open for reading without a buffer, and its size. Pipes, devices and folders are refused without waiting.
+
+    Args:
+        follow: whether the name may be a symbolic link; not if it comes out of another file.
+
+    Raises:
+        NotFoundError: if there is no file of that name.
+        LoadError: if it is no regular file.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags |= 0 if follow else getattr(os, "O_NOFOLLOW", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise refused(path, "", f"cannot be opened ({error.strerror})") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise refused(path, "", "is not a regular file")
+    with os.fdopen(descriptor, "rb", buffering=0) as stream:
+        yield stream, status.st_size  # type: ignore[misc]  # FileIO reads like a BinaryIO
+
+
+def read_exactly(stream: BinaryIO, target: memoryview, file: object) -> None:
+    """Fill `target` from the stream.
+
+    Raises:
+        LoadError: if the file ends before.
+    """
+    rest = target
+    while rest:
+        count = stream.readinto(rest[: 1 << 24])  # type: ignore[attr-defined]
+        if not count:
+            raise refused(file, "", f"ends {len(rest)} bytes too early")
+        rest = rest[count:]
+
+
+def read_file(path: str | os.PathLike[str], most: int | None = None, follow: bool = True) -> bytearray:
+    """All bytes of a file of at most `most` bytes.
+
+    Raises:
+        NotFoundError, LoadError: as `opened`, or if it is larger.
+    """
+    with opened(path, follow) as (stream, size):
+        if most is not None and size > most:
+            raise refused(path, "", f"holds {size} bytes, at most {most} are expected")
+        content = bytearray(size)
+        read_exactly(stream, memoryview(content), path)
+        return content

@@ -1,0 +1,80 @@
+"""JSON from files that nobody vouches for.
+
+Key idea: Python's parser reads the text, once its size and depth are known to be small; what the parser is generous about
+(repeated keys, NaN, enormous integers, other encodings) is an error here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from .reading import MEGABYTE, excerpt, refused
+
+LARGEST = 16 * MEGABYTE
+DEEPEST = 64
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+
+
+def loads(content: bytes | bytearray | memoryview, file: object, place: str = "") -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        LoadError: unless it is UTF-8 without a byte order mark, at most 16 MiB long and 64 levels deep, with distinct keys,
+            finite numbers and integers below 2**63.
+    """
+    raw = bytes(content)
+    if len(raw) > LARGEST:
+        raise refused(file, place, f"JSON of {len(raw)} bytes, at most {LARGEST} are allowed")
+    if _depth(raw) > DEEPEST:
+        raise refused(file, place, f"JSON nested deeper than {DEEPEST} levels")
+
+    def integer(text: str) -> int:
+        if len(text) > 20 or not -(2**63) <= (value := int(text)) < 2**64:
+            raise refused(file, place, f"the integer {excerpt(text, 24)} is too large")
+        return value
+
+    def number(text: str) -> float:
+        value = float(text)
+        if value in (float("inf"), float("-inf")):
+            raise refused(file, place, f"the number {excerpt(text, 24)} is too large")
+        return value
+
+    def constant(text: str) -> Any:
+        raise refused(file, place, f"{text} is not JSON")
+
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            seen: set[str] = set()
+            twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            raise refused(file, place, f"the key '{excerpt(twice)}' appears twice")
+        return result
+
+    try:
+        return json.loads(
+            raw.decode("utf-8"), parse_int=integer, parse_float=number, parse_constant=constant, object_pairs_hook=mapping
+        )
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise refused(file, place, f"damaged JSON ({excerpt(error, 80)})") from None
+
+
+def dumps(value: Any) -> bytes:
+    """The JSON text of plain values, always the same for the same value."""
+    return json.dumps(value, allow_nan=False, sort_keys=True, separators=(",", ":")).encode("utf-8")
+
+
+def dumps_in_order(value: Any) -> bytes:
+    """The JSON text of plain values, keys in the order in which they are."""
+    return json.dumps(value, allow_nan=False).encode("utf-8")
+
+
+def _depth(raw: bytes) -> int:
+    """How deep brackets nest, outside of strings."""
+    brackets = np.frombuffer(_STRINGS.sub(b"", raw).translate(_STEPS, _NO_BRACKETS), np.int8)
+    return int(np.cumsum(brackets, dtype=np.int64).max(initial=0))

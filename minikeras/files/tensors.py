@@ -1,0 +1,208 @@
+"""safetensors: named arrays in one file.
+
+Key idea: the `safetensors` package writes. Reading is stricter than the package and needs nothing: the header must account for
+every byte of the file, each array is allocated only when its bytes are known to be there, and they are hashed on their way in.
+
+    8 bytes  length n of the header, little-endian
+    n bytes  JSON: name -> {"dtype", "shape", "data_offsets"}, and "__metadata__": texts
+    rest     the arrays, one after another
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Collection, Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import MissingExtraError
+from . import strict_json
+from .durable import write_file
+from .reading import excerpt, opened, read_exactly, refused
+
+MOST_TENSORS = 100_000
+LONGEST_NAME = 1024
+DIGEST = "minikeras_sha256"
+"""Name of the metadata that holds, in files written here, the SHA-256 of the file, taken with zeros in its place."""
+
+_ZEROS = "0" * 64
+
+_DTYPES = {
+    "BOOL": "bool",
+    **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    "BF16": "bfloat16",
+    "C64": "complex64",
+}
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Entry(NamedTuple):
+    """One array: what it is, and where it lies in the section of data."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+class Header(NamedTuple):
+    """What a file declares, checked against its size."""
+
+    entries: dict[str, Entry]
+    metadata: dict[str, str]
+    data_start: int
+
+
+def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> bytes:
+    """The bytes of a safetensors file, with its SHA-256 among the metadata.
+
+    Raises:
+        MissingExtraError: without the package `safetensors`.
+        TypeError: for a dtype that the format has no code for.
+    """
+    try:
+        from safetensors.numpy import save
+    except ImportError:
+        raise MissingExtraError(
+            "writing checkpoints and .safetensors files needs the package safetensors: pip install 'minikeras[files]'"
+        ) from None
+    for name, array in arrays.items():
+        if array.dtype.name not in _DTYPES.values():
+            raise TypeError(f"safetensors: '{name}' has dtype {array.dtype.name}, one of {sorted(_DTYPES.values())} is needed.")
+    if not arrays:
+        return _empty(metadata or {})
+    contiguous = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
+    content = bytearray(save(contiguous, metadata={**(metadata or {}), DIGEST: _ZEROS}))
+    place = _place_of_digest(content[: 8 + int.from_bytes(content[:8], "little")], _ZEROS)
+    content[place : place + 64] = hashlib.sha256(content).hexdigest().encode()
+    return bytes(content)
+
+
+def _empty(metadata: Mapping[str, str]) -> bytes:
+    """A file without arrays."""
+    text = strict_json.dumps({"__metadata__": {**metadata, DIGEST: _ZEROS}})
+    text += b" " * (-len(text) % 8)
+    content = len(text).to_bytes(8, "little") + text
+    return content.replace(_ZEROS.encode(), hashlib.sha256(content).hexdigest().encode())
+
+
+def _place_of_digest(header: bytes | bytearray, digest: str) -> int:
+    """Where the digest stands in the header."""
+    return header.index(f'"{digest}"'.encode(), header.index(f'"{DIGEST}"'.encode())) + 1
+
+
+def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> None:
+    """Write arrays as one file, whole or not at all."""
+    write_file(path, encode(arrays, metadata))
+
+
+def load(
+    path: str | os.PathLike[str], names: Collection[str] | None = None, sha256: str | None = None, follow: bool = True
+) -> tuple[Arrays, dict[str, str]]:
+    """Arrays by name, and the metadata.
+
+    Args:
+        path: the file.
+        names: those wanted, all by default. All bytes are verified in any case.
+        sha256: the hash that the whole file must have; if None, the one in the metadata is compared, if there is one.
+        follow: whether the path may be a symbolic link.
+
+    Raises:
+        NotFoundError: if there is no such file.
+        LoadError: if a byte is missing, superfluous or wrong.
+    """
+    with opened(path, follow) as (stream, size):
+        header, text = read_header(stream, size, path)
+        stated = header.metadata.get(DIGEST)
+        if sha256 is None and stated is not None:
+            place = _place_of_digest(text, stated) if f'"{DIGEST}":"{stated}"'.encode() in text else 0
+            text = text[:place] + _ZEROS.encode() + text[place + 64 :]
+        digest = hashlib.sha256(text)
+        arrays: Arrays = {}
+        for name, entry in header.entries.items():
+            array = np.empty(entry.shape, entry.dtype)
+            content = array.reshape(-1).view(np.uint8).data
+            read_exactly(stream, content, path)
+            digest.update(content)
+            if names is None or name in names:
+                arrays[name] = array
+    expected = sha256 or stated
+    if expected is not None and digest.hexdigest() != expected:
+        found = digest.hexdigest()
+        raise refused(path, "", f"is damaged: its SHA-256 is {found[:16]}..., expected is {excerpt(expected, 16)}")
+    return arrays, {name: value for name, value in header.metadata.items() if name != DIGEST}
+
+
+def read_header(stream: BinaryIO, size: int, file: object) -> tuple[Header, bytes]:
+    """The header, verified to describe exactly the bytes of the file, and its text; the stream then stands at the data."""
+    if size < 10:
+        raise refused(file, "", f"holds {size} bytes, too few for safetensors")
+    prefix = bytearray(8)
+    read_exactly(stream, memoryview(prefix), file)
+    length = int.from_bytes(prefix, "little")
+    if length > min(size - 8, strict_json.LARGEST):
+        raise refused(file, "header", f"declares {length} bytes, {min(size - 8, strict_json.LARGEST)} are possible")
+    text = bytearray(length)
+    read_exactly(stream, memoryview(text), file)
+    if not text.startswith(b"{"):
+        raise refused(file, "header", "does not start with '{'")
+    return _checked(strict_json.loads(text, file, "header"), 8 + length, size, file), bytes(prefix + text)
+
+
+def _checked(tree: dict[str, Any], data_start: int, size: int, file: object) -> Header:
+    """The header from its JSON: arrays without gaps, overlaps or bytes left over."""
+    metadata = tree.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise refused(file, "header: __metadata__", "must map texts to texts")
+    if len(tree) > MOST_TENSORS:
+        raise refused(file, "header", f"declares {len(tree)} arrays, at most {MOST_TENSORS} are allowed")
+    entries = {name: _entry(name, value, file) for name, value in tree.items()}
+    end = 0
+    ordered = dict(sorted(entries.items(), key=lambda item: (item[1].start, item[1].stop)))
+    for name, entry in ordered.items():
+        if entry.start != end:
+            raise refused(file, f"header: {name}", f"starts at byte {entry.start} of the data, the array before ends at {end}")
+        end = entry.stop
+    if data_start + end != size:
+        raise refused(file, "header", f"declares {data_start + end} bytes, the file holds {size}")
+    return Header(ordered, metadata, data_start)
+
+
+def _entry(name: str, value: Any, file: object) -> Entry:
+    place = f"header: {name}"
+    if not name.isprintable() or not name or len(name.encode()) > LONGEST_NAME:
+        raise refused(file, place, f"names must be printable and at most {LONGEST_NAME} bytes long")
+    if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
+        raise refused(file, place, "must hold dtype, shape and data_offsets, and nothing else")
+    if not isinstance(value["dtype"], str) or value["dtype"] not in _DTYPES:
+        raise refused(file, place, f"unknown dtype {excerpt(value['dtype'])}")
+    shape, offsets = value["shape"], value["data_offsets"]
+    if not _counts(shape) or not _counts(offsets) or len(shape) > 32 or len(offsets) != 2:
+        raise refused(file, place, "shape and data_offsets must be lists of counts, at most 32 and exactly 2")
+    dtype = named_dtype(_DTYPES[value["dtype"]])
+    needed = math.prod(shape) * dtype.itemsize
+    if offsets[1] - offsets[0] != needed:
+        raise refused(file, place, f"{dtype.name} of shape {tuple(shape)} needs {needed} bytes, data_offsets give {offsets}")
+    return Entry(dtype, tuple(shape), offsets[0], offsets[1])
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, list) and all(type(count) is int and 0 <= count < 2**48 for count in value)
+
+
+def named_dtype(name: str) -> np.dtype[Any]:
+    """NumPy's dtype of a name; bfloat16 needs the package ml_dtypes."""
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise MissingExtraError("reading bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from None
+    return np.dtype(ml_dtypes.bfloat16)

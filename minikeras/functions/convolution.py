@@ -1,0 +1,385 @@
+"""Convolutions and pools over one or more sliding axes.
+
+Key idea: padding is turned into numbers here, and channels go last; the primitives in `ops/convolution.py` know nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..core import Tensor
+from ..errors import ShapeError
+from ..ops import convolution as ops
+from ..types import TensorLike
+from .creation import ones_like
+from .publish import inexact, static_shape, tensor, tensors
+from .shaping import reshape, transpose
+
+Sizes = tuple[int, ...]
+
+
+def convolution(
+    input: TensorLike,
+    filters: TensorLike,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The sum over a window that slides along all axes between batch and channels, times a kernel.
+
+        y[b, o, c] = sum over k, i of input[b, stride o + dilation k - padding, i] filters[k, i, c]
+
+    Args:
+        input: float tensor (batch, *sizes, channels), or (batch, channels, *sizes) with a data format such as 'NCHW'.
+        filters: (*window, channels / groups, outputs); the number of groups follows from the shapes.
+        strides: an int or one for each axis; 1 by default.
+        padding: 'VALID' (none), 'SAME' (so that places = size / stride, rounded up), or a pair of numbers for each axis.
+        data_format: starts with 'NC' if the channels come first.
+        dilations: distance between neighbouring elements of the window; an int or one for each axis.
+        name: accepted for compatibility, ignored.
+
+    Returns:
+        (batch, *places, outputs), or with the channels first.
+
+    Raises:
+        ShapeError: if ranks or channels do not fit, or no window fits into the input.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.convolution([[[1.0], [2.0], [4.0]]], [[[1.0]], [[1.0]]]).numpy().ravel())
+    [3. 6.]
+    """
+    x, kernel = tensors(input, filters)
+    inexact("convolution", x)
+    rank = x.ndim - 2
+    if rank < 1 or kernel.ndim != x.ndim:
+        raise ShapeError(
+            f"convolution: input {x.shape} and filters {kernel.shape} need equal numbers of axes: (batch, *sizes, channels) "
+            "and (*window, channels, outputs)."
+        )
+    first = channels_first(data_format)
+    x = channels_last(x) if first else x
+    inner, outputs = kernel.shape[-2:]
+    groups = x.shape[-1] // max(inner, 1)
+    if groups < 1 or inner * groups != x.shape[-1] or outputs % groups:
+        raise ShapeError(
+            f"convolution: the input has {x.shape[-1]} channels, filters {kernel.shape} take {inner} in each group and give "
+            f"{outputs}; both numbers must be multiples of the number of groups."
+        )
+    options = geometry("convolution", tuple(x.shape[1:-1]), tuple(kernel.shape[:rank]), strides, padding, dilations)
+    del options["window"]
+    y = ops.convolve(x, kernel, groups=groups, **options)
+    return channels_moved_first(y) if first else y
+
+
+def conv1d(
+    input: TensorLike,
+    filters: TensorLike,
+    stride: Any,
+    padding: Any,
+    data_format: str | None = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`convolution` over (batch, width, channels).
+
+    >>> import minikeras as tf
+    >>> tf.nn.conv1d(tf.ones([2, 5, 3]), tf.ones([2, 3, 4]), stride=2, padding="SAME").shape
+    TensorShape([2, 3, 4])
+    """
+    return convolution(input, filters, stride, padding, data_format, dilations)
+
+
+def conv2d(
+    input: TensorLike,
+    filters: TensorLike,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`convolution` over (batch, height, width, channels); strides may hold the four numbers [1, h, w, 1].
+
+    >>> import minikeras as tf
+    >>> tf.nn.conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 4]), strides=1, padding="VALID").shape
+    TensorShape([2, 3, 3, 4])
+    """
+    return convolution(input, filters, strides, padding, data_format, dilations)
+
+
+def depthwise_conv2d(
+    input: TensorLike,
+    filter: TensorLike,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`conv2d` with kernels of its own for each channel: filter (height, width, channels, multiplier).
+
+    >>> import minikeras as tf
+    >>> tf.nn.depthwise_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), [1, 1, 1, 1], "SAME").shape
+    TensorShape([2, 5, 5, 6])
+    """
+    kernel = tensor(filter)
+    height, width, channels, multiplier = kernel.shape
+    return convolution(
+        input, reshape(kernel, (height, width, 1, channels * multiplier)), strides, padding, data_format, dilations
+    )
+
+
+def convolution_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: Any,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The transpose of `convolution` in its input: each element adds its window, times the kernel, to the result.
+
+    Args:
+        input: (batch, *places, channels).
+        filters: (*window, outputs, channels): what the convolution has that this is the transpose of.
+        output_shape: (batch, *sizes, outputs).
+        strides, padding, data_format, dilations: of that convolution.
+
+    Raises:
+        ShapeError: if that convolution does not give the shape of `input`.
+    """
+    g, kernel = tensors(input, filters)
+    inexact("convolution_transpose", g)
+    first, wanted = channels_first(data_format), static_shape(output_shape)
+    if first:
+        g, wanted = channels_last(g), (wanted[0], *wanted[2:], wanted[1])
+    rank = g.ndim - 2
+    if rank < 1 or kernel.ndim != g.ndim or len(wanted) != g.ndim:
+        raise ShapeError(
+            f"convolution_transpose: input {g.shape}, filters {kernel.shape} and output_shape {wanted} need equal ranks."
+        )
+    window = tuple(kernel.shape[:rank])
+    options = geometry("convolution_transpose", wanted[1:-1], window, strides, padding, dilations)
+    groups = wanted[-1] // max(kernel.shape[-2], 1)
+    fitting = (wanted[0], *ops.places(wanted[1:-1], **options), kernel.shape[-1])
+    if tuple(g.shape) != fitting or groups * kernel.shape[-2] != wanted[-1] or kernel.shape[-1] % max(groups, 1):
+        raise ShapeError(
+            f"convolution_transpose: for output_shape {wanted} and filters {kernel.shape} the input must have shape {fitting}, "
+            f"found {tuple(g.shape)}."
+        )
+    del options["window"]
+    y = ops.spread(g, kernel, sizes=wanted[1:-1], groups=groups, **options)
+    return channels_moved_first(y) if first else y
+
+
+def conv1d_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv1d` in its input.
+
+    >>> import minikeras as tf
+    >>> tf.nn.conv1d_transpose(tf.ones([1, 2, 4]), tf.ones([2, 3, 4]), [1, 4, 3], strides=2).shape
+    TensorShape([1, 4, 3])
+    """
+    return convolution_transpose(input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+def conv2d_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv2d` in its input.
+
+    >>> import minikeras as tf
+    >>> tf.nn.conv2d_transpose(tf.ones([1, 2, 2, 4]), tf.ones([3, 3, 1, 4]), [1, 4, 4, 1], strides=2).shape
+    TensorShape([1, 4, 4, 1])
+    """
+    return convolution_transpose(input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+# Pools ---------------------------------------------------------------------------------------------------------------------
+
+
+def max_pool(
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """The largest element under a sliding window, for each channel; of several the first has the gradient.
+
+    Args:
+        input: tensor (batch, *sizes, channels), or with the channels first.
+        ksize, strides: an int, or one for each axis.
+        padding, data_format: as in `convolution`; what is padded is never the largest.
+        name: accepted for compatibility, ignored.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.max_pool([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel())
+    [3. 3.]
+    """
+    return _pooled("max_pool", input, ksize, strides, padding, data_format)
+
+
+def avg_pool(
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """The mean of what lies under a sliding window, for each channel; padding does not count. Arguments as in `max_pool`.
+
+    >>> import minikeras as tf
+    >>> print(tf.nn.avg_pool([[[1.0], [3.0], [2.0]]], 2, 2, "SAME").numpy().ravel())
+    [2. 2.]
+    """
+    return _pooled("avg_pool", input, ksize, strides, padding, data_format)
+
+
+def _pooled(name: str, input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None) -> Tensor:
+    x = tensor(input)
+    if name == "avg_pool":
+        inexact(name, x)
+    if x.ndim < 3:
+        raise ShapeError(f"{name}: needs a tensor (batch, *sizes, channels), found shape {x.shape}.")
+    first = channels_first(data_format)
+    x = channels_last(x) if first else x
+    sizes = tuple(x.shape[1:-1])
+    window = _one_for_each(name, "ksize", ksize, len(sizes))
+    options = geometry(name, sizes, window, strides, padding, None)
+    if name == "max_pool":
+        y = ops.max_pool(x, **options)
+    elif any(map(any, options["padding"])):
+        y = ops.window_sum(x, **options) / ops.window_sum(ones_like(x[:1, ..., :1]), **options)
+    else:
+        y = ops.window_sum(x, **options) * (1.0 / math.prod(window))
+    return channels_moved_first(y) if first else y
+
+
+def max_pool1d(
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` over (batch, width, channels).
+
+    >>> import minikeras as tf
+    >>> tf.nn.max_pool1d(tf.ones([2, 5, 3]), 2, 2, "VALID").shape
+    TensorShape([2, 2, 3])
+    """
+    return max_pool(input, ksize, strides, padding, data_format)
+
+
+def max_pool2d(
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` over (batch, height, width, channels).
+
+    >>> import minikeras as tf
+    >>> tf.nn.max_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, "SAME").shape
+    TensorShape([2, 3, 3, 3])
+    """
+    return max_pool(input, ksize, strides, padding, data_format)
+
+
+def avg_pool1d(
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NWC", name: str | None = None
+) -> Tensor:
+    """`avg_pool` over (batch, width, channels).
+
+    >>> import minikeras as tf
+    >>> tf.nn.avg_pool1d(tf.ones([2, 5, 3]), 2, 2, "VALID").shape
+    TensorShape([2, 2, 3])
+    """
+    return avg_pool(input, ksize, strides, padding, data_format)
+
+
+def avg_pool2d(
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", name: str | None = None
+) -> Tensor:
+    """`avg_pool` over (batch, height, width, channels).
+
+    >>> import minikeras as tf
+    >>> tf.nn.avg_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, "SAME").shape
+    TensorShape([2, 3, 3, 3])
+    """
+    return avg_pool(input, ksize, strides, padding, data_format)
+
+
+# Geometry ------------------------------------------------------------------------------------------------------------------
+
+
+def geometry(name: str, sizes: Sizes, window: Sizes, strides: Any, padding: Any, dilations: Any) -> dict[str, Any]:
+    """Window, strides, padding and dilation with a number for each sliding axis, checked."""
+    rank = len(sizes)
+    steps = _one_for_each(name, "strides", 1 if strides is None else strides, rank)
+    spread = _one_for_each(name, "dilations", 1 if dilations is None else dilations, rank)
+    for what, numbers in (("window", window), ("strides", steps), ("dilations", spread)):
+        if any(number < 1 for number in numbers):
+            raise ShapeError(f"{name}: {what} must be positive, found {numbers}.")
+    pairs = _pairs(name, sizes, window, steps, padding, spread)
+    found = ops.places(sizes, window, steps, pairs, spread)
+    if any(n < 1 and size for n, size in zip(found, sizes, strict=True)):
+        raise ShapeError(
+            f"{name}: a window of {window} (dilation {spread}) does not fit into sizes {sizes} with padding {pairs}. "
+            "Use padding='SAME' or a smaller window."
+        )
+    return {"window": window, "strides": steps, "padding": pairs, "dilation": spread}
+
+
+def _pairs(name: str, sizes: Sizes, window: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> tuple[Sizes, ...]:
+    """What is added before and after each axis."""
+    rank = len(sizes)
+    if isinstance(padding, str):
+        if padding.upper() == "VALID":
+            return ((0, 0),) * rank
+        if padding.upper() == "SAME":
+            reach = [(width - 1) * spread + 1 for width, spread in zip(window, dilation, strict=True)]
+            missing = [max((-(-n // s) - 1) * s + r - n, 0) for n, s, r in zip(sizes, strides, reach, strict=True)]
+            return tuple((total // 2, total - total // 2) for total in missing)
+    elif isinstance(padding, Sequence) and all(len(static_shape(pair)) == 2 for pair in padding):
+        pairs = tuple(static_shape(pair) for pair in padding)
+        if len(pairs) == rank + 2:
+            pairs = pairs[1:-1] if not any(pairs[-1]) else pairs[2:]
+        if len(pairs) == rank:
+            return pairs
+    raise ValueError(
+        f"{name}: padding must be 'VALID', 'SAME' or a pair of numbers for each of {rank} axes, found {padding!r}."
+    )
+
+
+def _one_for_each(name: str, what: str, numbers: Any, rank: int) -> Sizes:
+    """A number for each sliding axis, from one for all, or with those of batch and channels, which must be 1."""
+    found = static_shape(numbers)
+    if len(found) == 1:
+        return found * rank
+    if len(found) == rank:
+        return found
+    if len(found) == rank + 2 and found[0] == 1 and 1 in (found[1], found[-1]):
+        return found[1:-1] if found[-1] == 1 else found[2:]
+    raise ShapeError(f"{name}: {what} must be an int or one for each of {rank} axes, found {list(found)}.")
+
+
+def channels_first(data_format: str | None) -> bool:
+    """True for 'NCW', 'NCHW' and 'channels_first'."""
+    return data_format is not None and (data_format.startswith("NC") or data_format == "channels_first")
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """The second axis moved to the end."""
+    return transpose(x, [0, *range(2, x.ndim), 1])
+
+
+def channels_moved_first(x: Tensor) -> Tensor:
+    """The last axis moved behind the first."""
+    return transpose(x, [0, x.ndim - 1, *range(1, x.ndim - 1)])

@@ -1,0 +1,43 @@
+"""Names that TensorFlow has for its graphs only, and that refuse in eager mode, there as here.
+
+Key idea: a graph is differentiated after it was built; what runs at once is differentiated by a tape, which was watching.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+
+def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", **options: Any) -> NoReturn:
+    """Refuses: without a tape nothing was recorded.
+
+    Raises:
+        RuntimeError: always.
+
+    >>> import minikeras as tf
+    >>> try:
+    ...     tf.gradients(tf.constant(1.0), tf.constant(1.0))
+    ... except RuntimeError as error:
+    ...     print(error)
+    tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.
+    """
+    raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+
+
+def hessians(ys: Any, xs: Any, **options: Any) -> NoReturn:
+    """Refuses, as `gradients` does; `tf.autodiff.hessian` and `tape.hessian` give second derivatives.
+
+    Raises:
+        RuntimeError: always.
+
+    >>> import minikeras as tf
+    >>> try:
+    ...     tf.hessians(tf.constant(1.0), tf.constant(1.0))
+    ... except RuntimeError as error:
+    ...     print(str(error)[-55:])
+    tf.autodiff.hessian, or hessian() of a tf.GradientTape.
+    """
+    raise RuntimeError(
+        "tf.hessians is not supported when eager execution is enabled: tf.gradients, which it is made of, is not either. "
+        "Use tf.GradientTape instead: tf.autodiff.hessian, or hessian() of a tf.GradientTape."
+    )

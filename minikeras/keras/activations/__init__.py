@@ -1,0 +1,77 @@
+"""Activation functions by name, each a plain function of a Tensor. May import the catalogue and all below keras.
+
+Read `rectifiers.py` first.
+"""
+
+from .curves import (
+    celu,
+    elu,
+    exponential,
+    gelu,
+    log_sigmoid,
+    mish,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softsign,
+    squareplus,
+    swish,
+    tanh,
+    tanh_shrink,
+)
+from .rectifiers import (
+    hard_shrink,
+    hard_sigmoid,
+    hard_silu,
+    hard_swish,
+    hard_tanh,
+    leaky_relu,
+    linear,
+    relu,
+    relu6,
+    soft_shrink,
+    sparse_plus,
+    sparse_sigmoid,
+    threshold,
+)
+from .shares import glu, log_softmax, softmax, sparsemax
+from .table import deserialize, get, serialize
+
+__all__ = [
+    "celu",
+    "deserialize",
+    "elu",
+    "exponential",
+    "gelu",
+    "get",
+    "glu",
+    "hard_shrink",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "leaky_relu",
+    "linear",
+    "log_sigmoid",
+    "log_softmax",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "serialize",
+    "sigmoid",
+    "silu",
+    "soft_shrink",
+    "softmax",
+    "softplus",
+    "softsign",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "sparsemax",
+    "squareplus",
+    "swish",
+    "tanh",
+    "tanh_shrink",
+    "threshold",
+]

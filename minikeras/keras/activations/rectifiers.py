@@ -1,0 +1,154 @@
+"""Activations with kinks: rectifiers, clipped lines, thresholds, shrinkage.
+
+Key idea: each is made of comparisons and straight lines; the docstring says which slope a kink has. Next: `curves.py`.
+"""
+
+from __future__ import annotations
+
+from ...core import Tensor
+from ...functions import nn
+from ...functions.elementwise import abs, cast, clip_by_value, minimum, square, where
+from ...functions.publish import inexact, tensor
+from ...types import TensorLike
+from .table import catalogue, named
+
+
+@catalogue.add()
+def linear(x: TensorLike) -> Tensor:
+    """x itself.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.linear(2.0).numpy())
+    2.0
+    """
+    return tensor(x)
+
+
+@catalogue.add()
+def relu(x: TensorLike, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Tensor:
+    """max(x, 0); with options: x from `threshold` to `max_value`, the slope `negative_slope` below.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.relu([-1.0, 2.0]).numpy())
+    [0. 2.]
+    """
+    x = tensor(x)
+    if not negative_slope and max_value is None and not threshold:
+        return nn.relu(x)
+    above = cast(x > threshold, x.dtype)
+    y = x * above + negative_slope * (x - threshold) * (1.0 - above)
+    return y if max_value is None else minimum(y, float(max_value))
+
+
+relu6 = named(nn.relu6)
+
+
+@catalogue.add()
+def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
+    """x where x > 0, else negative_slope x.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.leaky_relu([-1.0], 0.5).numpy())
+    [-0.5]
+    """
+    return nn.leaky_relu(x, negative_slope)
+
+
+@catalogue.add()
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """x / 6 + 1 / 2, limited to [0, 1].
+
+    Source: Courbariaux, Bengio and David (2015), BinaryConnect, equation (3), with another slope.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.hard_sigmoid([-4.0, 0.0]).numpy())
+    [0.  0.5]
+    """
+    return nn.relu6(inexact("hard_sigmoid", tensor(x)) + 3.0) / 6.0  # type: ignore[no-any-return]
+
+
+@catalogue.add("hard_swish")
+def hard_silu(x: TensorLike) -> Tensor:
+    """x hard_sigmoid(x): 0 below -3, x above 3.
+
+    Source: Howard et al. (2019), Searching for MobileNetV3, section 5.2.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.hard_silu([-4.0, 0.0, 4.0]).numpy())
+    [-0.  0.  4.]
+    """
+    x = tensor(x)
+    return x * hard_sigmoid(x)  # type: ignore[no-any-return]
+
+
+hard_swish = hard_silu
+
+
+@catalogue.add()
+def hard_tanh(x: TensorLike) -> Tensor:
+    """x limited to [-1, 1]; the slope is 1 inside and at both edges.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.hard_tanh([-2.0, 0.5, 2.0]).numpy())
+    [-1.   0.5  1. ]
+    """
+    return clip_by_value(inexact("hard_tanh", tensor(x)), -1.0, 1.0)
+
+
+@catalogue.add()
+def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
+    """x where |x| > threshold, else 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.hard_shrink([-1.0, 0.5, 1.0]).numpy())
+    [-1.  0.  1.]
+    """
+    x = tensor(x)
+    return where(abs(x) > threshold, x, 0.0)
+
+
+@catalogue.add()
+def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
+    """x moved by the threshold toward 0, and 0 where it gets there.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.soft_shrink([-1.0, 0.25, 2.0]).numpy())
+    [-0.5  0.   1.5]
+    """
+    x = tensor(x)
+    return x - clip_by_value(x, -threshold, threshold)  # type: ignore[no-any-return]
+
+
+@catalogue.add()
+def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
+    """x where x > threshold, else default_value.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.threshold([-1.0, 2.0], 0.0, 10.0).numpy())
+    [10.  2.]
+    """
+    x = tensor(x)
+    return where(x > threshold, x, default_value)
+
+
+@catalogue.add()
+def sparse_plus(x: TensorLike) -> Tensor:
+    """0 below -1, (x + 1)**2 / 4 up to 1, x above: a softplus that reaches 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.sparse_plus([-2.0, 0.0, 2.0]).numpy())
+    [0.   0.25 2.  ]
+    """
+    x = inexact("sparse_plus", tensor(x))
+    return square((clip_by_value(x, -1.0, 1.0) + 1.0) / 2.0) + nn.relu(x - 1.0)  # type: ignore[no-any-return]
+
+
+@catalogue.add()
+def sparse_sigmoid(x: TensorLike) -> Tensor:
+    """(x + 1) / 2 limited to [0, 1], the slope of `sparse_plus`; its own is 1 / 2 inside and at both edges.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.sparse_sigmoid([-2.0, 0.0, 2.0]).numpy())
+    [0.  0.5 1. ]
+    """
+    return clip_by_value((inexact("sparse_sigmoid", tensor(x)) + 1.0) / 2.0, 0.0, 1.0)

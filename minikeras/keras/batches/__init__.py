@@ -1,0 +1,23 @@
+"""From what users hand to `fit` to batches (x, y, sample_weight).
+
+May import data and all below it. Read `sources.py` first, then `feed.py`, which knows where in the data training stands.
+"""
+
+from .columns import as_columns, check_rows, class_weights, count_rows, is_iterable_of_batches, split, unpack_x_y_sample_weight
+from .feed import Feed
+from .py_dataset import PyDataset
+from .sources import Source, source
+
+__all__ = [
+    "Feed",
+    "PyDataset",
+    "Source",
+    "as_columns",
+    "check_rows",
+    "class_weights",
+    "count_rows",
+    "is_iterable_of_batches",
+    "source",
+    "split",
+    "unpack_x_y_sample_weight",
+]

@@ -1,0 +1,161 @@
+"""Columns: the arrays that make up x, y and sample_weight, whatever they came as. Next: `sources.py`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ... import nest
+from ...arrays import is_array, to_numpy
+from ...core.operand import Operand
+from ...data import Dataset
+from ...errors import DTypeError, ShapeError
+from ..config import floatx
+
+
+def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
+    """(x, y, sample_weight) from a batch: x alone, (x,), (x, y) or (x, y, sample_weight).
+
+    >>> unpack_x_y_sample_weight((1, 2))
+    (1, 2, None)
+    """
+    if isinstance(data, list):
+        data = tuple(data)
+    if not isinstance(data, tuple):
+        return data, None, None
+    if len(data) > 3:
+        raise ValueError(f"A batch should be `x`, `(x, y)` or `(x, y, sample_weight)`, found a tuple of {len(data)}.")
+    x, y, weight = (*data, None, None)[:3]
+    return x, y, weight
+
+
+def is_iterable_of_batches(x: Any) -> bool:
+    """True for Datasets, generators and sequences that make batches, not for arrays, lists and dicts of arrays."""
+    if isinstance(x, Dataset):
+        return True
+    plain = is_array(x) or isinstance(x, (Operand, list, tuple, Mapping)) or hasattr(x, "__array__") or _is_sparse(x)
+    return not plain and (hasattr(x, "__iter__") or hasattr(x, "__getitem__"))
+
+
+def as_columns(structure: Any) -> Any:
+    """Arrays, Tensors, data frames and nested lists of numbers as arrays; float64 becomes the default float dtype.
+
+    Raises:
+        DTypeError: for what holds no numbers.
+    """
+    if structure is None:
+        return None
+    if isinstance(structure, Mapping):
+        return {key: as_columns(value) for key, value in structure.items()}
+    if isinstance(structure, (list, tuple)) and structure and not _is_row_list(structure):
+        parts = [as_columns(value) for value in structure]
+        return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
+    array = structure._array if isinstance(structure, Operand) else structure if is_array(structure) else _as_array(structure)
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        raise DTypeError(
+            f"the data holds {array.dtype} values of shape {array.shape}, numbers are needed. Encode them first (for data "
+            "frames: frame.to_numpy(float); for text labels: indices of the classes)."
+        )
+    return array.astype(floatx()) if array.dtype == np.float64 and floatx() != "float64" else array
+
+
+def _as_array(value: Any) -> Any:
+    """An array of a data frame, a column of one, or nested lists."""
+    if _is_sparse(value):
+        raise DTypeError(
+            f"the data is a sparse {type(value).__name__} of shape {value.shape}; sparse arrays are not supported. Use "
+            "x.toarray(), or a generator that does so for each batch."
+        )
+    if not hasattr(value, "dtypes"):
+        return np.asarray(value)
+    kinds = {value.name: value.dtypes} if len(value.shape) == 1 else dict(zip(value.columns, value.dtypes, strict=True))
+    other = {str(name): str(dtype) for name, dtype in kinds.items() if getattr(dtype, "kind", "f") not in "biuf"}
+    if other:
+        raise DTypeError(f"columns {other} of the data frame hold no numbers. Encode them first, or leave them out.")
+    array = np.asarray(value)
+    return array if array.dtype != object else value.to_numpy(dtype=floatx(), na_value=np.nan)  # several kinds of numbers
+
+
+def _is_sparse(value: Any) -> bool:
+    """True for SciPy's sparse arrays."""
+    return hasattr(value, "tocoo") and hasattr(value, "toarray")
+
+
+def _is_row_list(value: Any) -> bool:
+    """True for lists of numbers: one array, not a list of inputs."""
+    first = value[0]
+    return isinstance(first, (int, float, bool, np.number)) or (
+        isinstance(first, (list, tuple)) and bool(first) and _is_row_list(first)
+    )
+
+
+def count_rows(name: str, *columns: Any) -> int:
+    """The common number of rows.
+
+    Raises:
+        ValueError: if the numbers differ or there are none.
+    """
+    leaves = [leaf for column in columns for leaf in nest.flatten(column) if leaf is not None]
+    sizes = {int(leaf.shape[0]) if len(leaf.shape) else -1 for leaf in leaves}
+    if len(sizes) != 1 or min(sizes) <= 0:
+        shapes = [tuple(leaf.shape) for leaf in leaves]
+        if sizes == {0}:
+            raise ShapeError(f"{name}: the data has no rows (shapes {shapes}). Check how it was loaded or filtered.")
+        raise ShapeError(f"{name}: make sure all arrays contain the same number of samples; found shapes {shapes}.")
+    return sizes.pop()
+
+
+def check_rows(name: str, number: int, batch: Any) -> None:
+    """Refuse a batch without rows: its mean loss would be NaN.
+
+    Raises:
+        ShapeError: naming the batch and the shapes.
+    """
+    leaves = [leaf for leaf in nest.flatten(batch) if leaf is not None]
+    if not leaves or any(leaf.shape[:1] == (0,) for leaf in leaves):
+        shapes = [tuple(leaf.shape) for leaf in leaves]
+        raise ShapeError(f"{name}: batch {number} has no rows (shapes {shapes}). Leave empty batches out of the data.")
+
+
+def split(columns: tuple[Any, Any, Any], share: float) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Training rows, the first floor(n (1 - share)), and validation rows, the rest, in their given order.
+
+    Raises:
+        ValueError: if `share` is not between 0 and 1, or a part would be empty.
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"`validation_split` must be between 0 and 1, received: {share}.")
+    rows = count_rows("validation_split", *columns)
+    at = math.floor(rows * (1.0 - share))
+    if at in (0, rows):
+        raise ValueError(
+            f"Training data contains {rows} samples, which is not sufficient to split it with validation_split={share}."
+        )
+    parts = [
+        nest.map_structure(lambda leaf, where=where: None if leaf is None else leaf[where], columns)
+        for where in (slice(at), slice(at, None))
+    ]
+    return parts[0], parts[1]
+
+
+def class_weights(y: Any, weights: Mapping[int, float]) -> Any:
+    """A weight for each row from its class; one-hot labels count by their largest element, missing classes 1.0.
+
+    Raises:
+        ValueError: without labels, or for a model with several outputs.
+    """
+    leaves = [leaf for leaf in nest.flatten(y) if leaf is not None]
+    if not leaves:
+        raise ValueError("class_weight needs labels: give y, or weight the rows with sample_weight.")
+    if len(leaves) > 1:
+        raise ValueError("`class_weight` is only supported for models with a single output. Use sample_weight for others.")
+    labels = np.asarray(to_numpy(leaves[0]))
+    if labels.ndim > 1 and labels.shape[-1] > 1:
+        labels = labels.argmax(axis=-1)
+    labels = labels.reshape(len(labels), -1)[:, 0].astype(int)
+    table = {int(key): float(value) for key, value in weights.items()}
+    classes, places = np.unique(labels, return_inverse=True)
+    return np.array([table.get(int(one), 1.0) for one in classes], dtype=floatx())[places]

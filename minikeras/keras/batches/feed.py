@@ -1,0 +1,69 @@
+"""Feed: the batches of one epoch after another, and where in the data it stands (`data/passes.py`)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...data.passes import Passes
+from .sources import Source
+
+
+class Feed:
+    """The batches for `fit`, `evaluate` or `predict`.
+
+    Args:
+        source: where they come from.
+        steps: batches an epoch; None for whole passes. With steps, an epoch goes on where the last one stopped.
+
+    Attributes:
+        wanted: the steps asked for, or None.
+        steps: batches an epoch if that is known.
+
+    Raises:
+        ValueError: for a source without end and no steps.
+    """
+
+    def __init__(self, source: Source, steps: int | None = None) -> None:
+        if source.steps == np.inf and steps is None:
+            raise ValueError("The data has no end: say how many batches an epoch has, with `steps_per_epoch` or `steps`.")
+        self.source = source
+        self.wanted = steps
+        self.steps: int | None = steps if steps is not None else None if source.steps is None else int(source.steps)
+        self._passes = Passes(source)
+
+    def epoch(self, done: int = 0) -> Iterator[Any]:
+        """The batches of an epoch of which `done` were taken before."""
+        if not done:
+            self.source.on_epoch_begin()
+        if self.wanted is not None:
+            yield from itertools.islice(self._without_end(), self.wanted - done)
+        else:
+            if not done:
+                self._passes.begin()
+            yield from self._passes.rest()
+        self.source.on_epoch_end()
+
+    def _without_end(self) -> Iterator[Any]:
+        """One pass after another, if the source has a length, else what is left of its only one."""
+        if not self._passes.under_way:
+            self._passes.begin()
+        yield from self._passes.rest()
+        while self.source.steps:
+            self._passes.begin()
+            yield from self._passes.rest()
+
+    def state(self) -> dict[str, Any]:
+        """Where it stands, as plain values."""
+        return self._passes.state()
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Stand where a feed of the same data stood, random streams included.
+
+        Raises:
+            ValueError: if the data has another number of shuffles with a seed.
+        """
+        self._passes.resume(state)

@@ -1,0 +1,205 @@
+"""Sources: whatever was handed over, as batches that can be had from any position on.
+
+Key idea: arrays become a `Dataset`, so that `fit` over arrays and a custom loop over a Dataset see the same batches. A source
+draws its order from `order_stream()` alone. Next: `feed.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ... import nest
+from ...arrays import random as streams
+from ...core import convert_to_tensor
+from ...data import INFINITE_CARDINALITY, Dataset
+from ...data.dataset import order_stream
+from ...data.threads import in_order
+from .columns import as_columns, class_weights, count_rows, is_iterable_of_batches, unpack_x_y_sample_weight
+from .py_dataset import PyDataset
+
+
+class Source:
+    """Batches.
+
+    Attributes:
+        steps: their number; None if it is unknown, infinity without end.
+        checked: whether it is sure that every batch has rows.
+        random_streams: those that belong to its order beside `order_stream()`.
+    """
+
+    checked = False
+
+    def __init__(self, steps: float | None) -> None:
+        self.steps = steps
+        self.random_streams: list[streams.Stream] = []
+
+    def from_position(self, start: int) -> Iterator[Any]:
+        """A pass over the batches, from number `start` on; what comes before is passed over at once."""
+        raise NotImplementedError
+
+    def first(self) -> Any:
+        """The first batch, without any effect on the passes that follow; None if there is none."""
+        before = streams.states(), [stream.state for stream in self.random_streams]
+        try:
+            return next(self.from_position(0), None)
+        finally:
+            streams.set_states(before[0])
+            for stream, state in zip(self.random_streams, before[1], strict=True):
+                stream.state = state
+
+    def on_epoch_begin(self) -> None:
+        """Before each epoch."""
+
+    def on_epoch_end(self) -> None:
+        """After each epoch."""
+
+
+class _DatasetSource(Source):
+    """A Dataset."""
+
+    def __init__(self, dataset: Dataset, checked: bool) -> None:
+        length = dataset.cardinality()
+        super().__init__(np.inf if length == INFINITE_CARDINALITY else None if length < 0 else length)
+        self._dataset, self.checked = dataset, checked
+        self.random_streams = dataset.random_streams
+
+    def from_position(self, start: int) -> Iterator[Any]:
+        return self._dataset.from_position(start)
+
+
+class _SequenceSource(Source):
+    """Batches by number: a PyDataset, or anything else with a length and an index."""
+
+    def __init__(self, sequence: Any, shuffle: bool) -> None:
+        count = sequence.num_batches if _has_own(sequence, "num_batches") else len(sequence)
+        super().__init__(np.inf if count is None else count)
+        self._sequence, self._shuffle = sequence, shuffle
+        self._workers, self._ahead = getattr(sequence, "workers", 1), getattr(sequence, "max_queue_size", 10)
+        self.on_epoch_begin = getattr(sequence, "on_epoch_begin", self.on_epoch_begin)  # type: ignore[method-assign]
+        self.on_epoch_end = getattr(sequence, "on_epoch_end", self.on_epoch_end)  # type: ignore[method-assign]
+
+    def from_position(self, start: int) -> Iterator[Any]:
+        if self.steps == np.inf:
+            numbers: Any = itertools.count(start)
+        else:
+            count = int(self.steps or 0)
+            order = order_stream().generator().permutation(count).tolist() if self._shuffle else range(count)
+            numbers = order[start:]
+        made = lambda number: _converted(self._sequence[number])
+        return in_order(made, numbers, self._workers, self._ahead) if self._workers > 1 else map(made, numbers)
+
+
+class _IterableSource(Source):
+    """Batches of an iterable: a generator, which gives one pass only, or a loader, which gives many."""
+
+    def __init__(self, iterable: Any) -> None:
+        super().__init__(len(iterable) if hasattr(iterable, "__len__") else None)
+        self._iterable = iterable
+        self._kept: list[Any] = []
+
+    def from_position(self, start: int) -> Iterator[Any]:
+        rest = iter(self._iterable)
+        found = itertools.chain(self._kept, rest) if rest is self._iterable else rest
+        next(itertools.islice(found, start, start), None)
+        return map(_converted, self._given(found))
+
+    def _given(self, found: Iterator[Any]) -> Iterator[Any]:
+        """The elements; those looked at beforehand are let go."""
+        for element in found:
+            self._kept = []
+            yield element
+
+    def first(self) -> Any:
+        found = iter(self._iterable)
+        if found is not self._iterable:
+            return super().first()
+        if not self._kept:
+            self._kept = list(itertools.islice(found, 1))
+        return _converted(self._kept[0]) if self._kept else None
+
+
+class _Weighted(Source):
+    """Another source's batches, with a weight for each row from its class."""
+
+    def __init__(self, inner: Source, table: Mapping[int, float]) -> None:
+        super().__init__(inner.steps)
+        self._inner, self._table = inner, table
+        self.checked, self.random_streams = inner.checked, inner.random_streams
+        self.on_epoch_begin, self.on_epoch_end = inner.on_epoch_begin, inner.on_epoch_end  # type: ignore[method-assign]
+
+    def from_position(self, start: int) -> Iterator[Any]:
+        return map(self._weighted, self._inner.from_position(start))
+
+    def _weighted(self, batch: Any) -> Any:
+        x, y, weights = unpack_x_y_sample_weight(batch)
+        if weights is not None:
+            raise ValueError("You cannot `class_weight` and `sample_weight` at the same time; the batches hold weights.")
+        leaf = nest.map_structure(lambda one: None if one is None else one._array, y)
+        return x, y, convert_to_tensor(class_weights(leaf, self._table))
+
+
+def of_arrays(x: Any, y: Any, sample_weight: Any, rows: int, batch_size: int | None, shuffle: bool | str) -> Source:
+    """Batches of columns; the last one may be smaller. `shuffle='batch'` shuffles batches and not rows."""
+    columns = (x,) if y is None and sample_weight is None else (x, y) if sample_weight is None else (x, y, sample_weight)
+    dataset = Dataset.from_columns(columns)
+    if shuffle and shuffle != "batch":
+        dataset = dataset.shuffle(rows)
+    dataset = dataset.batch(32 if batch_size is None else batch_size)
+    if shuffle == "batch":
+        dataset = dataset.shuffle(len(dataset))
+    return _DatasetSource(dataset, checked=True)
+
+
+def source(
+    name: str,
+    x: Any,
+    y: Any,
+    sample_weight: Any,
+    batch_size: int | None,
+    shuffle: bool | str,
+    class_weight: Mapping[int, float] | None = None,
+    whole: bool = False,
+) -> Source:
+    """Batches from whatever was handed over; arrays as one batch if `whole`.
+
+    Raises:
+        ValueError: for y, sample_weight or batch_size beside an iterable of batches, weights of both kinds, or no rows.
+    """
+    if class_weight is not None and sample_weight is not None:
+        raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
+    if not is_iterable_of_batches(x):
+        x, y, sample_weight = as_columns(x), as_columns(y), as_columns(sample_weight)
+        weights = sample_weight if class_weight is None else class_weights(y, class_weight)
+        rows = count_rows(name, x, y, weights)
+        return of_arrays(x, y, weights, rows, rows if whole else batch_size, shuffle)
+    if whole:
+        raise TypeError(f"{name}: one batch of arrays is needed, found a {type(x).__name__}.")
+    for label, value in (("y", y), ("sample_weight", sample_weight), ("batch_size", batch_size)):
+        if value is not None:
+            raise ValueError(f"{name}: `{label}` must be None when x is a {type(x).__name__}; its elements hold it.")
+    found = _iterated(x, bool(shuffle))
+    return found if class_weight is None else _Weighted(found, class_weight)
+
+
+def _iterated(x: Any, shuffle: bool) -> Source:
+    """A source for an iterable of batches."""
+    if isinstance(x, Dataset):
+        return _DatasetSource(x, checked=False)
+    if isinstance(x, PyDataset):
+        return _SequenceSource(x, shuffle)
+    return _IterableSource(x) if hasattr(x, "__iter__") else _SequenceSource(x, False)
+
+
+def _has_own(sequence: Any, name: str) -> bool:
+    """Whether a PyDataset's class defines an attribute of its base anew."""
+    return isinstance(sequence, PyDataset) and getattr(type(sequence), name) is not getattr(PyDataset, name)
+
+
+def _converted(batch: Any) -> Any:
+    """A batch made of Tensors; floats of the default dtype."""
+    columns = tuple(as_columns(part) for part in unpack_x_y_sample_weight(batch))
+    return nest.map_structure(lambda leaf: None if leaf is None else convert_to_tensor(leaf), columns)

@@ -1,0 +1,118 @@
+"""Callback: the hooks, and what a callback may remember over a restart. Next: `callback_list.py`, which calls them."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from ..logs import Logs
+
+
+class Callback:
+    """Base class; override the hooks you need. Epochs and batches count from 0.
+
+    Attributes:
+        model: the model that is trained.
+        params: 'epochs', 'steps' and 'verbose' of this call.
+    """
+
+    params: Mapping[str, Any] = {}
+    runs_last = False
+    """Whether its hooks come after those of all others, for a callback that looks at what they leave behind."""
+    _model: Any = None
+
+    @property
+    def model(self) -> Any:
+        """The model, held weakly: it may hold its history, and that would be a cycle."""
+        return None if self._model is None else self._model()
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Called first, with 'epochs', 'steps' and 'verbose'."""
+        self.params = params
+
+    def set_model(self, model: Any) -> None:
+        """Called second."""
+        self._model = weakref.ref(model)
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Before the first epoch."""
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        """After the last epoch, with its logs; not if training raised."""
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        """Before an epoch."""
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """After an epoch and its validation, with the logs of both."""
+
+    def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Before a step; forwards to `on_batch_begin`."""
+        self.on_batch_begin(batch, logs)
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """After a step, with the means so far; forwards to `on_batch_end`."""
+        self.on_batch_end(batch, logs)
+
+    def on_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Another name of `on_train_batch_begin`."""
+
+    def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """Another name of `on_train_batch_end`."""
+
+    def on_test_begin(self, logs: Logs | None = None) -> None:
+        """Before evaluation or validation."""
+
+    def on_test_end(self, logs: Logs | None = None) -> None:
+        """After evaluation or validation."""
+
+    def on_test_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Before a batch of evaluation."""
+
+    def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """After a batch of evaluation."""
+
+    def on_predict_begin(self, logs: Logs | None = None) -> None:
+        """Before prediction."""
+
+    def on_predict_end(self, logs: Logs | None = None) -> None:
+        """After prediction."""
+
+    def on_predict_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Before a batch of prediction."""
+
+    def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """After a batch of prediction, with its 'outputs'."""
+
+    def get_state(self) -> dict[str, Any]:
+        """What training needs to go on after a restart as if nothing had happened: plain values, arrays, nests of both."""
+        return {}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `get_state` gave; called after `on_train_begin`."""
+
+
+class Remembering(Callback):
+    """A callback whose memory is a few attributes, named in `remembered`."""
+
+    remembered: tuple[str, ...] = ()
+
+    def get_state(self) -> dict[str, Any]:
+        """The attributes."""
+        return {name: getattr(self, name) for name in self.remembered}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Have them again."""
+        for name in self.remembered:
+            setattr(self, name, state[name])
+
+
+def tell(text: str) -> None:
+    """A line for the user, above a progress bar if there is one."""
+    tqdm = sys.modules.get("tqdm")
+    if tqdm is not None:
+        tqdm.tqdm.write(text, file=sys.stderr)
+    else:
+        print(text, file=sys.stderr, flush=True)

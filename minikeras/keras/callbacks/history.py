@@ -1,0 +1,49 @@
+"""History: the logs of each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..logs import Logs
+from .callback import Remembering
+
+
+class History(Remembering):
+    """Keeps the logs of each epoch; `fit` returns it.
+
+    Attributes:
+        history: for each name the list of its values, one an epoch.
+        epoch: the numbers of the epochs.
+        logged_at: for each name the epochs of its values; validation may take place at some epochs only.
+
+    >>> history = History()
+    >>> history.history = {"loss": [3.0, 2.0], "val_loss": [4.0, 3.0]}
+    >>> len(history.plot(title="a run").axes[0].lines)
+    2
+    """
+
+    remembered = ("history", "epoch", "logged_at")
+
+    def __init__(self) -> None:
+        self.history: dict[str, list[Any]] = {}
+        self.epoch: list[int] = []
+        self.logged_at: dict[str, list[int]] = {}
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Start with an empty list of epochs."""
+        self.epoch = []
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """Append the logs."""
+        self.epoch.append(epoch)
+        for name, value in (logs or {}).items():
+            self.history.setdefault(name, []).append(value)
+            self.logged_at.setdefault(name, []).append(epoch)
+        self.model.history = self
+
+    def plot(self, names: Sequence[str] | None = None, **options: Any) -> Any:
+        """Loss and metrics over the epochs as a matplotlib Figure; arguments as in `keras.utils.plot_history`."""
+        from ...figures import plot_history
+
+        return plot_history(self, names, **options)

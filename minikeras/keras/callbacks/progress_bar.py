@@ -1,0 +1,115 @@
+"""The progress bar, and numbers as a line of text."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from ..logs import Logs
+from .callback import Callback
+
+
+class ProgressBar(Callback):
+    """A line when an epoch, an evaluation or a prediction is done; on a terminal a bar, drawn by tqdm, until then.
+
+    Args:
+        verbose: 1 for a bar on a terminal, 2 for the lines alone.
+    """
+
+    def __init__(self, verbose: int = 1) -> None:
+        self._live = verbose == 1 and sys.stderr.isatty()
+        self._bar: Any = None
+        self._label = ""
+        self._seen = 0
+        self._started = 0.0
+        self._training = False
+
+    def _begin(self, label: str) -> None:
+        self._label, self._seen, self._started = label, 0, time.perf_counter()
+        if self._live:
+            from tqdm import tqdm
+
+            layout = "{desc} {n_fmt}/{total_fmt} |{bar:12}| {remaining}{postfix}"
+            self._bar = tqdm(total=self.params.get("steps"), desc=label, dynamic_ncols=True, bar_format=layout, leave=False)
+
+    def _advance(self, logs: Logs | None) -> None:
+        self._seen += 1
+        if self._live:
+            if self._bar.n + 1 - self._bar.last_print_n >= self._bar.miniters:
+                self._bar.set_postfix_str(readable(logs), refresh=False)
+            self._bar.update()
+
+    def _finish(self, logs: Logs | None) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        steps = f"{self._seen} step{'' if self._seen == 1 else 's'} in {time.perf_counter() - self._started:.1f} s"
+        print(", ".join(filter(None, [f"{self._label}: {steps}", readable(logs)])), file=sys.stderr, flush=True)
+
+    def advance_to(self, batch: int) -> None:
+        """Count so many steps of the epoch as done before."""
+        self._seen = batch
+        if self._live:
+            self._bar.update(batch)
+
+    def close(self) -> None:
+        """Leave a bar that was broken off as it is, and go to the next line."""
+        if self._bar is not None:
+            self._bar.leave = True
+            self._bar.close()
+            self._bar = None
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Validation within an epoch gets no line of its own."""
+        self._training = True
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        """A new bar."""
+        self._begin(f"Epoch {epoch + 1}/{self.params.get('epochs')}")
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """One step further, with loss and metrics."""
+        self._advance(logs)
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """The final numbers, validation included."""
+        self._finish(logs)
+
+    def on_test_begin(self, logs: Logs | None = None) -> None:
+        """A bar, if this is an evaluation by itself."""
+        if not self._training:
+            self._begin("Evaluate")
+
+    def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """One step further."""
+        if not self._training:
+            self._advance(logs)
+
+    def on_test_end(self, logs: Logs | None = None) -> None:
+        """The final numbers."""
+        if not self._training:
+            self._finish(logs)
+
+    def on_predict_begin(self, logs: Logs | None = None) -> None:
+        """A bar."""
+        self._begin("Predict")
+
+    def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """One step further."""
+        self._advance(None)
+
+    def on_predict_end(self, logs: Logs | None = None) -> None:
+        """Done."""
+        self._finish(None)
+
+
+def readable(logs: Logs | None) -> str:
+    """'loss 0.1234, accuracy 0.9876': the loss first, then the others by name, validation last."""
+    order = sorted(logs or {}, key=lambda name: (name.startswith("val_"), name.removeprefix("val_") != "loss", name))
+    return ", ".join(f"{name} {_number((logs or {})[name])}" for name in order)
+
+
+def _number(value: Any) -> str:
+    number = float(value)
+    return f"{number:.4f}" if number == 0 or 1e-3 <= abs(number) < 1e4 else f"{number:.3e}"

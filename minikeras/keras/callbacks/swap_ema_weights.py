@@ -1,0 +1,102 @@
+"""The moving averages of the weights in the place of the weights, while a model is tested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...arrays import to_numpy
+from ..logs import Logs
+from .callback import Callback
+
+
+class SwapEMAWeights(Callback):
+    """Has a model tested and used for prediction with the moving averages that its optimizer keeps (`use_ema=True`).
+
+    Args:
+        swap_on_epoch: also at the end of each epoch until the next one begins, so that what is saved there are averages.
+
+    >>> import minikeras as tf
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> model.compile(tf.keras.optimizers.SGD(0.1, use_ema=True), "mse")
+    >>> swap = tf.keras.callbacks.SwapEMAWeights()
+    >>> history = model.fit([[1.0]], [[1.0]], epochs=3, validation_data=([[1.0]], [[1.0]]), callbacks=[swap], verbose=0)
+    >>> len(history.history["val_loss"])
+    3
+    """
+
+    def __init__(self, swap_on_epoch: bool = False) -> None:
+        self.swap_on_epoch = swap_on_epoch
+        self._weights: list[tuple[Any, Any]] | None = None
+        """Pairs of Variable and the array that it holds for training, while the averages stand in."""
+
+    def _put_averages(self) -> None:
+        """Have the model hold the averages; the optimizer keeps them too."""
+        if self._weights is None:
+            kept = [kept for one in _averaging(self.model.optimizer) for kept in one._slots.values()]
+            self._weights = [(one.variable, one.variable._array) for one in kept]
+            for one in kept:
+                one.variable._array = one.slots["average"]._array
+
+    def _put_weights(self) -> None:
+        """Have the model hold what is trained."""
+        for variable, array in self._weights or ():
+            variable._array = array
+        self._weights = None
+
+    def get_state(self) -> dict[str, Any]:
+        """The weights that are trained, if the model does not hold them."""
+        return {"weights": None if self._weights is None else [to_numpy(array) for _, array in self._weights]}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Hold them again."""
+        if state["weights"] is not None:
+            kept = [kept for one in _averaging(self.model.optimizer) for kept in one._slots.values()]
+            pairs = zip(kept, state["weights"], strict=True)
+            self._weights = [(one.variable, one.variable._convert(array)) for one, array in pairs]
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Start with the weights, also after a test that was broken off."""
+        self._put_weights()
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        """Train on the weights."""
+        self._put_weights()
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """Leave the averages until the next epoch."""
+        if self.swap_on_epoch:
+            self._put_averages()
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        """Leave the averages, which `finalize_variable_values` has put in their place for good."""
+        self._weights = None
+
+    def on_test_begin(self, logs: Logs | None = None) -> None:
+        """Test the averages."""
+        self._put_averages()
+
+    def on_test_end(self, logs: Logs | None = None) -> None:
+        """Go on with the weights."""
+        self._put_weights()
+
+    def on_predict_begin(self, logs: Logs | None = None) -> None:
+        """Predict with the averages."""
+        self._put_averages()
+
+    def on_predict_end(self, logs: Logs | None = None) -> None:
+        """Go on with the weights."""
+        self._put_weights()
+
+
+def _averaging(optimizer: Any) -> list[Any]:
+    """The optimizers within that keep averages.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    found = [one for one in getattr(inner, "optimizers", [inner]) if getattr(one, "use_ema", False)]
+    if not found:
+        raise ValueError(f"SwapEMAWeights: the optimizer '{inner.name}' keeps no moving averages. Make it with use_ema=True.")
+    return found

@@ -1,0 +1,176 @@
+"""Logs as event files for TensorBoard, written with the package `tensorboard`."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from ...arrays import to_numpy
+from ...errors import MissingExtraError
+from ..logs import Logs
+from .callback import Remembering
+from .learning_rate import learning_rates
+
+
+class TensorBoard(Remembering):
+    """Writes the logs where `tensorboard --logdir log_dir` finds them: training in `train`, validation in `validation`.
+
+    Scalars are named as by Keras: 'epoch_loss' over epochs, 'batch_loss' over batches, 'evaluation_loss_vs_iterations' over the
+    steps of the optimizer, and 'epoch_learning_rate'.
+
+    Args:
+        log_dir: the folder.
+        histogram_freq: write histograms of all weights every so many epochs; 0 for never.
+        write_graph: not available: there is no graph.
+        write_images: not available.
+        write_steps_per_second: also write 'epoch_steps_per_second'.
+        update_freq: 'epoch', 'batch', or a number of batches after which to write their logs.
+        profile_batch, embeddings_freq, embeddings_metadata: not available.
+
+    Raises:
+        MissingExtraError: without the package `tensorboard`.
+        NotImplementedError: for what is not available.
+
+    >>> import minikeras as tf
+    >>> tf.keras.callbacks.TensorBoard("logs", update_freq="batch").update_freq
+    1
+    """
+
+    remembered = ("_step",)
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str] = "logs",
+        histogram_freq: int = 0,
+        write_graph: bool = False,
+        write_images: bool = False,
+        write_steps_per_second: bool = False,
+        update_freq: str | int = "epoch",
+        profile_batch: Any = 0,
+        embeddings_freq: int = 0,
+        embeddings_metadata: Any = None,
+    ) -> None:
+        refused = {
+            "write_graph": write_graph,
+            "write_images": write_images,
+            "profile_batch": profile_batch,
+            "embeddings_freq": embeddings_freq,
+            "embeddings_metadata": embeddings_metadata,
+        }
+        asked = [name for name, value in refused.items() if value]
+        if asked:
+            raise NotImplementedError(f"TensorBoard: {', '.join(asked)} is not available; scalars and histograms are.")
+        if update_freq not in ("epoch", "batch") and (not isinstance(update_freq, int) or update_freq < 1):
+            raise ValueError(
+                f"TensorBoard: update_freq must be 'epoch', 'batch' or a number of batches, found {update_freq!r}."
+            )
+        self.log_dir = os.fspath(log_dir)
+        self.histogram_freq, self.write_steps_per_second = histogram_freq, write_steps_per_second
+        self.update_freq = 1 if update_freq == "batch" else update_freq
+        self._writers: dict[str, Any] = {}
+        self._training = False
+        self._step = 0
+        self._began = 0.0, 0
+
+    # Files ---------------------------------------------------------------------------------------------------------------
+
+    def _write(self, folder: str, step: int, values: list[Any]) -> None:
+        """Append one event."""
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        self._writer(folder).add_event(Event(wall_time=time.time(), step=step, summary=Summary(value=values)))
+
+    def _writer(self, folder: str) -> Any:
+        """The file of a folder, begun at its first use."""
+        if folder not in self._writers:
+            try:
+                from tensorboard.summary.writer.event_file_writer import EventFileWriter
+            except ImportError:
+                raise MissingExtraError(
+                    "TensorBoard event files are written by the package `tensorboard`: pip install 'minikeras[tensorboard]'."
+                ) from None
+            self._writers[folder] = EventFileWriter(os.path.join(self.log_dir, folder))
+        return self._writers[folder]
+
+    def _scalars(self, folder: str, step: int, values: dict[str, Any]) -> None:
+        """One number for each name."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        numbers = {name: value for name, value in values.items() if not np.ndim(value)}
+        self._write(folder, step, [Summary.Value(tag=name, simple_value=float(value)) for name, value in numbers.items()])
+
+    def _close(self) -> None:
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}
+
+    # Hooks ---------------------------------------------------------------------------------------------------------------
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Begin a file, so that a missing package is told before any training."""
+        self._writer("train")
+        self._training, self._step = True, 0
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        """Close the files."""
+        self._training = False
+        self._close()
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        """Look at the clock."""
+        self._began = time.perf_counter(), self._step
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """The logs of a batch, if they are due."""
+        self._step += 1
+        if isinstance(self.update_freq, int) and self._step % self.update_freq == 0:
+            self._scalars("train", self._step - 1, {f"batch_{name}": value for name, value in (logs or {}).items()})
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """The logs of the epoch, and the weights if they are due."""
+        found = dict(logs or {})
+        for name, optimizer in learning_rates(self.model.optimizer).items() if self.model.optimizer else ():
+            found.setdefault(name, float(optimizer.learning_rate))
+        if self.write_steps_per_second:
+            seconds, steps = self._began
+            found["steps_per_second"] = (self._step - steps) / (time.perf_counter() - seconds)
+        tested = {name.removeprefix("val_"): value for name, value in found.items() if name.startswith("val_")}
+        trained = {name: value for name, value in found.items() if not name.startswith("val_")}
+        for folder, values in (("train", trained), ("validation", tested)):
+            if values:
+                self._scalars(folder, epoch, {f"epoch_{name}": value for name, value in values.items()})
+        if self.histogram_freq and epoch % self.histogram_freq == 0:
+            self._histograms(epoch)
+
+    def on_test_end(self, logs: Logs | None = None) -> None:
+        """The results over the steps of the optimizer."""
+        optimizer = self.model.optimizer
+        step = self._step if optimizer is None else int(optimizer.iterations)
+        self._scalars("validation", step, {f"evaluation_{name}_vs_iterations": value for name, value in (logs or {}).items()})
+        if not self._training:
+            self._close()
+
+    def _histograms(self, epoch: int) -> None:
+        """The distribution of each weight."""
+        from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
+
+        values = []
+        for weight in self.model.weights:
+            elements = to_numpy(weight._array).ravel().astype(np.float64)
+            elements = elements[np.isfinite(elements)]
+            counts, edges = np.histogram(elements, bins=30)
+            histogram = HistogramProto(
+                min=elements.min(initial=np.inf),
+                max=elements.max(initial=-np.inf),
+                num=elements.size,
+                sum=elements.sum(),
+                sum_squares=(elements**2).sum(),
+                bucket_limit=edges[1:].tolist(),
+                bucket=counts.tolist(),
+            )
+            values.append(Summary.Value(tag=f"{weight.path}/histogram", histo=histogram))
+        self._write("train", epoch, values)

@@ -1,0 +1,229 @@
+"""A program as an ONNX graph: names, nodes, constants, and sizes that are known only when the model runs.
+
+Key idea: every value has a name; a primitive becomes one node or a few, as the tables in `elementwise.py` and its neighbours
+say. Two transposes in a row become one, and what nobody reads is left out. Next: `elementwise.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...types import Array
+from .recording import BATCH, Call, Program, Size, Value, refused
+
+Rule = Callable[["Site"], str]
+
+
+class Graph:
+    """Nodes and constants, as they are added.
+
+    Args:
+        program: what is to be written.
+        names: of its inputs.
+    """
+
+    def __init__(self, program: Program, names: Sequence[str]) -> None:
+        self.nodes: list[Any] = []
+        self.constants: dict[str, Array] = {}
+        self.values: dict[int, str] = {}
+        self.symbols: dict[Size, str] = {}
+        self._sizes: dict[Size, tuple[str, int]] = {}
+        self._turned: dict[str, tuple[str, tuple[int, ...]]] = {}
+        self._known: dict[Any, str] = {}
+        self._taken: dict[str, int] = {}
+        self._prefix = ""
+        for value, name in zip(program.inputs, names, strict=True):
+            self._taken[name] = 1
+            self.hold(value, name)
+            for axis, size in enumerate(value.shape):
+                if isinstance(size, Size):
+                    self.symbols.setdefault(size, "batch" if size == BATCH else f"{name}_{axis}")
+
+    def translate(self, call: Call, rules: dict[str, Rule]) -> None:
+        """Add the nodes of one call.
+
+        Raises:
+            ExportError: if there is no rule for it, or none for these options.
+        """
+        rule = rules.get(call.name)
+        self._prefix = call.layer
+        if rule is None or len(call.outputs) != 1:
+            raise refused(f"computes {call.name}, for which there is no translation to ONNX", call.layer)
+        self.hold(call.outputs[0], rule(Site(self, call)))
+
+    def hold(self, value: Value, name: str) -> None:
+        """Know a value by a name, and that its sizes can be asked for there."""
+        self.values[id(value)] = name
+        for axis, size in enumerate(value.shape):
+            if isinstance(size, Size):
+                self._sizes.setdefault(size, (name, axis))
+
+    def name(self, value: Value) -> str:
+        """The name of a value; constants get one when they are first read."""
+        if id(value) not in self.values:
+            if value.array is not None:
+                name = self.constant(value.array, value.name)
+            else:
+                number = self.constant(np.asarray(value.fill, value.dtype))
+                name = self.add("Expand", number, self.sizes(value.shape))
+            self.hold(value, name)
+        return self.values[id(value)]
+
+    def unique(self, name: str) -> str:
+        """The name, with a number if it is taken."""
+        count = self._taken[name] = self._taken.get(name, 0) + 1
+        return name if count == 1 else self.unique(f"{name}_{count}")
+
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """The name of the result of a new node."""
+        return self.add_all(operator, 1, *inputs, **attributes)[0]
+
+    def add_all(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+        """The names of all results of a new node."""
+        from onnx import helper
+
+        outputs = [self.unique(f"{self._prefix}/{operator}") for _ in range(count)]
+        self.nodes.append(helper.make_node(operator, inputs, outputs, name=outputs[0], **attributes))
+        return outputs
+
+    def result(self, value: Value, name: str) -> str:
+        """The name of an output of the model: the one that is wanted, if it is not taken."""
+        from onnx import helper
+
+        name = self.unique(name)
+        self.nodes.append(helper.make_node("Identity", [self.name(value)], [name], name=name))
+        return name
+
+    def constant(self, array: Array, name: str = "") -> str:
+        """The name of a constant; small ones that are equal have one name."""
+        small = (array.dtype.str, array.shape, array.tobytes()) if array.size <= 16 and not name else None
+        if small not in self._known or small is None:
+            unique = self.unique(name or f"{self._prefix}/constant")
+            self.constants[unique] = array
+            if small is None:
+                return unique
+            self._known[small] = unique
+        return self._known[small]
+
+    def transposed(self, name: str, order: Sequence[int]) -> str:
+        """A value with its axes in another order."""
+        order = tuple(int(axis) for axis in order)
+        if name in self.constants:
+            moved = np.ascontiguousarray(self.constants[name].transpose(order))
+            key = (name, order)
+            if key not in self._known:
+                self._known[key] = self.constant(moved, f"{name}_transposed")
+            return self._known[key]
+        if name in self._turned:
+            source, earlier = self._turned[name]
+            name, order = source, tuple(earlier[axis] for axis in order)
+        if order == tuple(range(len(order))):
+            return name
+        turned = self.add("Transpose", name, perm=list(order))
+        self._turned[turned] = (name, order)
+        return turned
+
+    # Sizes ------------------------------------------------------------------------------------------------------------
+
+    def sizes(self, shape: Sequence[Any]) -> str:
+        """A vector of sizes: a constant, or put together when the model runs."""
+        if not any(isinstance(size, Size) for size in shape):
+            return self.constant(np.asarray(shape, "int64"))
+        return self.add("Concat", *[self._size(size) for size in shape], axis=0)
+
+    def _size(self, size: Any) -> str:
+        """A vector of one size."""
+        if not isinstance(size, Size):
+            return self.constant(np.asarray([size], "int64"))
+        if not self.knows(size):
+            raise refused("makes a tensor of a size that is not fixed and that no other tensor has", self._prefix)
+        name, axis = self._sizes[size]
+        return self.add("Shape", name, start=axis, end=axis + 1)
+
+    def number(self, size: Size) -> str:
+        """A size as a value without axes."""
+        return self.add("Squeeze", self._size(size))
+
+    def knows(self, size: Any) -> bool:
+        """Whether some value has an axis of that size."""
+        return size in self._sizes
+
+
+class Site:
+    """One call that is being translated.
+
+    Attributes:
+        call: what was computed.
+        params: its options.
+    """
+
+    def __init__(self, graph: Graph, call: Call) -> None:
+        self.graph, self.call, self.params = graph, call, call.params
+
+    @property
+    def result(self) -> Value:
+        """The Value that the call gives."""
+        return self.call.outputs[0]
+
+    @property
+    def tensors(self) -> list[Value]:
+        """The inputs that are no Python numbers."""
+        return [x for x in self.call.inputs if isinstance(x, Value)]
+
+    @property
+    def x(self) -> Value:
+        """The first tensor among the inputs."""
+        return self.tensors[0]
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype in which it computes: that of the numbers that go in, not of conditions."""
+        return next((x.dtype for x in self.tensors if x.dtype.kind != "b"), self.result.dtype)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the inputs; Python numbers become constants."""
+        return [self._name(x) for x in self.call.inputs]
+
+    def _name(self, x: Any) -> str:
+        if isinstance(x, Size):
+            return self.cast(self.graph.number(x), self.dtype)
+        return self.graph.name(x) if isinstance(x, Value) else self.number(x)
+
+    def number(self, value: Any, dtype: Any = None) -> str:
+        """A constant without axes, of the dtype of the inputs."""
+        return self.graph.constant(np.asarray(value).astype(self.dtype if dtype is None else dtype))
+
+    def integers(self, values: Any) -> str:
+        """A constant vector of integers."""
+        return self.graph.constant(np.asarray(self.fixed(values), "int64").reshape(-1))
+
+    def fixed(self, values: Any) -> Any:
+        """Options that have to be the same in every run.
+
+        Raises:
+            ExportError: if one depends on a size that is not fixed.
+        """
+        for value in values if isinstance(values, (tuple, list)) else (values,):
+            if isinstance(value, tuple):
+                self.fixed(value)
+            elif isinstance(value, Size):
+                raise self.refused("with options that depend on a size that is not fixed; give the axis a size")
+        return values
+
+    def refused(self, why: str) -> Exception:
+        """The error about this call."""
+        return refused(f"computes {self.call.name} {why}", self.call.layer)
+
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """The name of the result of a new node."""
+        return self.graph.add(operator, *inputs, **attributes)
+
+    def cast(self, name: str, dtype: Any) -> str:
+        """A value in another dtype."""
+        from onnx import helper
+
+        return self.add("Cast", name, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))

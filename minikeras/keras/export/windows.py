@@ -1,0 +1,98 @@
+"""Convolutions and pools, in ONNX's operators.
+
+Key idea: here channels are last, in ONNX they come second; kernels are turned once, values by transposes of which neighbours
+cancel. 'same' padding, which depends on a size, stays a word where the size is not fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .graph import Rule, Site
+from .recording import Size
+
+
+def _channels_second(s: Site, name: str, rank: int) -> str:
+    return s.graph.transposed(name, [0, rank - 1, *range(1, rank - 1)])
+
+
+def _channels_last(s: Site, name: str, rank: int) -> str:
+    return s.graph.transposed(name, [0, *range(2, rank), 1])
+
+
+def _rank(s: Site) -> int:
+    rank = len(s.params["strides"]) + 2
+    if len(s.x.shape) != rank:
+        raise s.refused("of more than one batch axis, for which there is no translation to ONNX")
+    return rank
+
+
+def _placed(s: Site, window: tuple[int, ...]) -> dict[str, Any]:
+    """Window, strides, dilation and padding as attributes."""
+    strides, dilation, padding = (s.params[name] for name in ("strides", "dilation", "padding"))
+    attributes = {"kernel_shape": list(s.fixed(window)), "strides": list(strides)}
+    if max(dilation) > 1:
+        attributes["dilations"] = list(dilation)
+    reach = [(width - 1) * spread + 1 for width, spread in zip(window, dilation, strict=True)]
+    sizes = s.x.shape[1:-1]
+    if any(isinstance(size, Size) and 1 < width < step for size, width, step in zip(sizes, reach, strides, strict=True)):
+        raise s.refused(f"with a window of {window} and strides {strides} along an axis that is not fixed; give it a size")
+    if not any(isinstance(number, Size) for pair in padding for number in pair):
+        return attributes | {"pads": [before for before, _ in padding] + [after for _, after in padding]}
+    for run in ("first", "second"):
+        for size, step, width, pair in zip(sizes, strides, reach, padding, strict=True):
+            n, found = _in_run(size, run), tuple(_in_run(number, run) for number in pair)
+            missing = max((-(-n // step) - 1) * step + width - n, 0)
+            if found != (missing // 2, missing - missing // 2):
+                raise s.refused("with padding that depends on a size that is not fixed; give the axis a size")
+    return attributes | {"auto_pad": "SAME_UPPER"}
+
+
+def _in_run(number: Any, run: str) -> Any:
+    return getattr(number, run) if isinstance(number, Size) else number
+
+
+def _convolve(s: Site) -> str:
+    rank, kernel = _rank(s), s.tensors[1]
+    x, weights = s.names
+    turned = s.graph.transposed(weights, [rank - 1, rank - 2, *range(rank - 2)])
+    options = _placed(s, kernel.shape[:-2])
+    y = s.add("Conv", _channels_second(s, x, rank), turned, group=s.params["groups"], **options)
+    return _channels_last(s, y, rank)
+
+
+def _spread(s: Site) -> str:
+    """The transpose of a convolution."""
+    rank, kernel, given = _rank(s), s.tensors[1], s.params
+    g, weights = s.names
+    window, places = kernel.shape[:-2], s.fixed(s.x.shape[1:-1])
+    geometry = (given[name] for name in ("strides", "padding", "dilation"))
+    rows = zip(s.fixed(given["sizes"]), places, window, *geometry, strict=True)
+    more = [size - (step * (n - 1) + (k - 1) * spread + 1 - sum(pair)) for size, n, k, step, pair, spread in rows]
+    options = _placed(s, window) | {"group": given["groups"], "output_padding": more}
+    turned = s.graph.transposed(weights, [rank - 1, rank - 2, *range(rank - 2)])
+    return _channels_last(s, s.add("ConvTranspose", _channels_second(s, g, rank), turned, **options), rank)
+
+
+def _max_pool(s: Site) -> str:
+    rank = _rank(s)
+    y = s.add("MaxPool", _channels_second(s, s.names[0], rank), **_placed(s, s.params["window"]))
+    return _channels_last(s, y, rank)
+
+
+def _window_sum(s: Site) -> str:
+    rank, window = _rank(s), s.params["window"]
+    if max(s.params["dilation"]) > 1:
+        raise s.refused("with dilation, for which there is no translation to ONNX")
+    options = _placed(s, window)
+    mean = s.add("AveragePool", _channels_second(s, s.names[0], rank), count_include_pad=1, **options)
+    return _channels_last(s, s.add("Mul", mean, s.number(math.prod(window))), rank)
+
+
+RULES: dict[str, Rule] = {
+    "convolve": _convolve,
+    "max_pool": _max_pool,
+    "spread_windows": _spread,
+    "window_sum": _window_sum,
+}

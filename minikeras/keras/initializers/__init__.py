@@ -1,0 +1,62 @@
+"""First values of weights. May import keras's catalogue, settings and seeds. Read `initializer.py` first."""
+
+from .constants import STFT, Constant, Identity, Ones, Zeros
+from .draws import Orthogonal, RandomInitializer, RandomNormal, RandomUniform, TruncatedNormal
+from .initializer import Initializer, deserialize, get, serialize
+from .scaling import (
+    GlorotNormal,
+    GlorotUniform,
+    HeNormal,
+    HeUniform,
+    LecunNormal,
+    LecunUniform,
+    VarianceScaling,
+    compute_fans,
+)
+
+# Keras's second names of the classes.
+zeros, ones, constant, identity, stft = Zeros, Ones, Constant, Identity, STFT
+random_normal, random_uniform, truncated_normal, orthogonal = RandomNormal, RandomUniform, TruncatedNormal, Orthogonal
+glorot_normal, glorot_uniform, variance_scaling = GlorotNormal, GlorotUniform, VarianceScaling
+he_normal, he_uniform, lecun_normal, lecun_uniform = HeNormal, HeUniform, LecunNormal, LecunUniform
+
+__all__ = [
+    "STFT",
+    "Constant",
+    "GlorotNormal",
+    "GlorotUniform",
+    "HeNormal",
+    "HeUniform",
+    "Identity",
+    "Initializer",
+    "LecunNormal",
+    "LecunUniform",
+    "Ones",
+    "Orthogonal",
+    "RandomInitializer",
+    "RandomNormal",
+    "RandomUniform",
+    "TruncatedNormal",
+    "VarianceScaling",
+    "Zeros",
+    "compute_fans",
+    "constant",
+    "deserialize",
+    "get",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "identity",
+    "lecun_normal",
+    "lecun_uniform",
+    "ones",
+    "orthogonal",
+    "random_normal",
+    "random_uniform",
+    "serialize",
+    "stft",
+    "truncated_normal",
+    "variance_scaling",
+    "zeros",
+]

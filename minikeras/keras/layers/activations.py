@@ -1,0 +1,212 @@
+"""Activation functions as layers, with their options and, in PReLU, with weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions.elementwise import cast, exp, where
+from ...functions.reductions import reduce_logsumexp
+from ...functions.shaping import broadcast_to, reshape
+from ...types import as_dtype
+from .. import activations, constraints, initializers, regularizers
+from .inputs import InputSpec
+from .layer import SameShape
+
+
+class Activation(SameShape):
+    """An activation function as a layer.
+
+    Args:
+        activation: by name or as a function of a Tensor.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Activation("relu")([-1.0, 2.0]).numpy())
+    [0. 2.]
+    """
+
+    def __init__(self, activation: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.activation = activations.get(activation)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return self.activation(inputs)
+
+
+class ReLU(SameShape):
+    """x from `threshold` to `max_value`, `negative_slope` (x - threshold) below, `max_value` above.
+
+    Args:
+        max_value: the ceiling, at least 0; None for none.
+        negative_slope: at least 0.
+        threshold: at least 0.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.ReLU(max_value=1.0, negative_slope=0.5)([-1.0, 0.5, 2.0]).numpy())
+    [-0.5  0.5  1. ]
+    """
+
+    def __init__(
+        self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        if max_value is not None:
+            _at_least_zero(self, "max_value", max_value)
+        _at_least_zero(self, "negative_slope", negative_slope)
+        _at_least_zero(self, "threshold", threshold)
+        self.max_value, self.negative_slope, self.threshold = max_value, negative_slope, threshold
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
+
+
+class LeakyReLU(SameShape):
+    """x where x > 0, else negative_slope x.
+
+    Args:
+        negative_slope: at least 0.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.LeakyReLU(0.5)([-1.0, 2.0]).numpy())
+    [-0.5  2. ]
+    """
+
+    def __init__(self, negative_slope: float = 0.3, **options: Any) -> None:
+        if "alpha" in options:
+            negative_slope = options.pop("alpha")
+        super().__init__(**options)
+        _at_least_zero(self, "negative_slope", negative_slope)
+        self.negative_slope = negative_slope
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return activations.leaky_relu(inputs, self.negative_slope)
+
+
+class PReLU(SameShape):
+    """x where x > 0, else alpha x, where alpha is a weight for each element of a row.
+
+    Args:
+        alpha_initializer, alpha_regularizer, alpha_constraint: of the weight.
+        shared_axes: axes along which one weight serves all, counted with the batch axis; [1, 2] for images.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Source: He et al. (2015), equation (1).
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.PReLU(alpha_initializer="ones")([[-1.0, 2.0]]).numpy())
+    [[-1.  2.]]
+    """
+
+    def __init__(
+        self,
+        alpha_initializer: Any = "zeros",
+        alpha_regularizer: Any = None,
+        alpha_constraint: Any = None,
+        shared_axes: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.alpha_initializer = initializers.get(alpha_initializer)
+        self.alpha_regularizer = regularizers.get(alpha_regularizer)
+        self.alpha_constraint = constraints.get(alpha_constraint)
+        axes = (shared_axes,) if isinstance(shared_axes, int) else shared_axes
+        self.shared_axes = None if axes is None else tuple(int(axis) for axis in axes)
+
+    def build(self, input_shape: Any) -> None:
+        rank, shared = len(input_shape), self.shared_axes or ()
+        if any(not 1 <= axis < rank for axis in shared):
+            raise ShapeError(
+                f"Layer '{self.name}' (PReLU): shared_axes {shared} must be axes 1 to {rank - 1} of {input_shape}."
+            )
+        shape = tuple(1 if axis in shared else input_shape[axis] for axis in range(1, rank))
+        if None in shape:
+            raise ShapeError(f"Layer '{self.name}' (PReLU): axis sizes of {input_shape} must be known, or be in shared_axes.")
+        self.alpha = self.add_weight(
+            shape,
+            self.alpha_initializer,
+            regularizer=self.alpha_regularizer,
+            constraint=self.alpha_constraint,
+            name="alpha",
+        )
+        axes = {axis: input_shape[axis] for axis in range(1, rank) if axis not in shared}
+        self.input_spec = InputSpec(ndim=rank, axes=axes, fixed_by=self.alpha)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return activations.relu(inputs) - self.alpha * activations.relu(-inputs)
+
+
+class ELU(SameShape):
+    """x where x > 0, else alpha (e**x - 1).
+
+    Args:
+        alpha: the limit is -alpha.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.ELU()([-1000.0, 2.0]).numpy())
+    [-1.  2.]
+    """
+
+    def __init__(self, alpha: float = 1.0, **options: Any) -> None:
+        super().__init__(**options)
+        self.alpha = alpha
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return activations.elu(inputs, alpha=self.alpha)
+
+
+class Softmax(SameShape):
+    """exp(x) / sum(exp(x)) along one axis or several; what a mask leaves out gets 0.
+
+    Args:
+        axis: an int, or several.
+        options: `name`, `dtype`, as in `Layer`.
+
+    The call takes `mask`, true where an element counts: of a shape that broadcasts to the input's.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Softmax()([[1.0, 1.0, 5.0]], mask=[[True, True, False]]).numpy())
+    [[0.5 0.5 0. ]]
+    """
+
+    def __init__(self, axis: Any = -1, **options: Any) -> None:
+        super().__init__(**options)
+        self.axis = axis if isinstance(axis, int) else tuple(axis)
+
+    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+        if mask is not None:
+            mask = self._fitting(mask, inputs)
+            inputs = where(mask, inputs, float(as_dtype(inputs.dtype).min) / 2)
+        axes = self.axis if isinstance(self.axis, tuple) else (self.axis,)
+        if len(axes) == 1:
+            outputs = activations.softmax(inputs, axis=axes[0])
+        else:
+            outputs = exp(inputs - reduce_logsumexp(inputs, axes, keepdims=True))
+        return outputs if mask is None else where(mask, outputs, 0.0)
+
+    def _fitting(self, mask: Any, inputs: Tensor) -> Tensor:
+        """The mask as bools of the input's shape; one of whole rows, such as a layer before it left, has the first axes."""
+        found, wanted = tuple(mask.shape), tuple(inputs.shape)
+        if not _fits(found, wanted) and found == wanted[: len(found)]:
+            mask = reshape(mask, (*found, *(1,) * (len(wanted) - len(found))))
+        if not _fits(tuple(mask.shape), wanted):
+            raise ShapeError(
+                f"Layer '{self.name}' (Softmax): the mask must broadcast to the input; input {wanted}, mask {found}."
+            )
+        counts = mask if mask.dtype.is_bool else cast(mask, inputs.dtype) > 0.5
+        return broadcast_to(counts, inputs.shape)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a shape can be broadcast to another."""
+    sizes = zip(shape[::-1], target[::-1], strict=False)
+    return len(shape) <= len(target) and all(size in (1, whole) for size, whole in sizes)
+
+
+def _at_least_zero(layer: Any, name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise ValueError(f"{name} of a {type(layer).__name__} layer cannot be None or negative. Received: {name}={value!r}.")

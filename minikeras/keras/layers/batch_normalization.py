@@ -1,0 +1,188 @@
+"""Normalization by statistics of the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions.elementwise import cast, clip_by_value, maximum, sqrt
+from ...functions.nn import relu
+from ...functions.reductions import reduce_mean, reduce_sum
+from ...functions.shaping import broadcast_to, reshape
+from ...ops.arithmetic import stop_gradient
+from ...ops.nn import masked_fill
+from ...ops.transcendental import rsqrt
+from .. import initializers
+from .inputs import InputSpec
+from .scaling import ScalingLayer, read, wide
+
+
+class BatchNormalization(ScalingLayer):
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta.
+
+    In training the mean and the population variance of the batch, over all axes but `axis`; they also enter the moving ones:
+    moving = moving * momentum + batch * (1 - momentum). Otherwise, and always if the layer is frozen, the moving ones.
+
+    Args:
+        axis: the axis of the features; -1 by default.
+        momentum: of the moving averages, in [0, 1].
+        epsilon: added to the variance.
+        center, scale: whether there are beta and gamma.
+        beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer: first values.
+        renorm: whether training corrects the batch's statistics toward moving ones, which small batches need: x becomes
+            x r + d, with r the ratio of the deviations and d the distance of the means; no gradient passes through them.
+        renorm_clipping: limits by name: 'rmin', 'rmax' of r and 'dmax' of the magnitude of d.
+        renorm_momentum: of the statistics for that.
+        synchronized: statistics over several devices; not available yet.
+        options: `beta_regularizer`, `gamma_regularizer`, `beta_constraint`, `gamma_constraint`; `name`, `dtype`, `trainable`.
+
+    Shapes: output like the input; all weights (features,). A mask of shape (batch, ...) leaves rows out of the statistics.
+
+    Source: Ioffe and Szegedy (2015), algorithm 1; with renorm Ioffe (2017), algorithm 1.
+
+    >>> import minikeras as tf
+    >>> layer = tf.keras.layers.BatchNormalization()
+    >>> print(layer([[0.0], [2.0]], training=True).numpy().round(2).ravel(), layer.moving_mean.numpy().round(2))
+    [-1.  1.] [0.01]
+    """
+
+    _not_walked = (*ScalingLayer._not_walked, "renorm_clipping")
+
+    def __init__(
+        self,
+        axis: int = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones",
+        renorm: bool = False,
+        renorm_clipping: Mapping[str, float] | None = None,
+        renorm_momentum: float = 0.99,
+        synchronized: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(center, scale, beta_initializer, gamma_initializer, **options)
+        if synchronized:
+            raise NotImplementedError("BatchNormalization(synchronized=True) is not available yet; use synchronized=False.")
+        if not isinstance(axis, int):
+            raise ValueError(f"BatchNormalization: axis must be an int, found {axis!r}.")
+        if not 0.0 <= momentum <= 1.0 or not 0.0 <= renorm_momentum <= 1.0 or epsilon <= 0.0:
+            raise ValueError(f"BatchNormalization: momentum in [0, 1] and epsilon > 0, found {momentum} and {epsilon}.")
+        self.axis, self.momentum, self.epsilon = axis, float(momentum), float(epsilon)
+        self.moving_mean_initializer = initializers.get(moving_mean_initializer)
+        self.moving_variance_initializer = initializers.get(moving_variance_initializer)
+        self.renorm, self.renorm_momentum = bool(renorm), float(renorm_momentum)
+        self.renorm_clipping = _checked_clipping(renorm_clipping)
+        self.synchronized = False
+        self.moving_mean: Any = None
+        self.moving_variance: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        (place,) = self.known_axes((self.axis,), input_shape)
+        shape = (input_shape[place],)
+        self.add_gamma_and_beta(shape)
+
+        def statistic(name: str, initializer: Any) -> Any:
+            return self.add_weight(shape, initializer, trainable=False, autocast=False, name=name)
+
+        self.moving_mean = statistic("moving_mean", self.moving_mean_initializer)
+        self.moving_variance = statistic("moving_variance", self.moving_variance_initializer)
+        if self.renorm:
+            deviation = lambda shape, dtype: sqrt(self.moving_variance_initializer(shape, dtype=dtype))
+            self.moving_stddev = statistic("moving_stddev", deviation)
+            self.renorm_mean = statistic("renorm_mean", self.moving_mean_initializer)
+            self.renorm_stddev = statistic("renorm_stddev", deviation)
+        axes = {self.axis: input_shape[place]}
+        self.input_spec = InputSpec(ndim=len(input_shape), axes=axes, fixed_by=self.moving_mean)
+
+    def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
+        x = wide(self, inputs)
+        gamma = None if self.gamma is None else read(self.gamma, x)
+        beta = None if self.beta is None else read(self.beta, x)
+        if training and self.trainable:
+            mean, variance = self._batch_statistics(x, mask)
+            if self.renorm:
+                ratio, distance = self._correction(mean, variance)
+                distance = distance if gamma is None else distance * gamma
+                gamma = ratio if gamma is None else ratio * gamma
+                beta = distance if beta is None else distance + beta
+                self._move_renormalized(mean, variance)
+            else:
+                self._move(self.moving_mean, mean, self.momentum)
+                self._move(self.moving_variance, variance, self.momentum)
+        else:
+            mean, variance = read(self.moving_mean, x), read(self.moving_variance, x)
+        factor = rsqrt(variance + self.epsilon)
+        if gamma is not None:
+            factor = factor * gamma
+        shift = -(mean * factor) if beta is None else beta - mean * factor
+        if self.axis not in (-1, x.ndim - 1):
+            shape = [1] * x.ndim
+            shape[self.axis] = -1
+            factor, shift = reshape(factor, shape), reshape(shift, shape)
+        outputs = x * factor + shift
+        return outputs if x is inputs and inputs._array.dtype == self._array_dtype else cast(outputs, self.compute_dtype)
+
+    def _batch_statistics(self, x: Tensor, mask: Any) -> tuple[Tensor, Tensor]:
+        """Mean and population variance over all axes but the features'; masked rows do not count."""
+        axes = [axis for axis in range(x.ndim) if axis != self.axis % x.ndim]
+        if mask is None:
+            mean = reduce_mean(x, axes, keepdims=True)
+            centred = x - mean
+            return reshape(mean, (-1,)), reduce_mean(centred * centred, axes)
+        if tuple(mask.shape) != tuple(x.shape[:-1]):
+            raise ShapeError(
+                f"Layer '{self.name}' (BatchNormalization): the mask must have the input's shape without its last axis, "
+                f"{tuple(x.shape[:-1])}; found {tuple(mask.shape)}."
+            )
+        weights = broadcast_to(reshape(cast(mask, x.dtype), (*mask.shape, 1)), x.shape)
+        count = reduce_sum(weights, axes, keepdims=True) + 1e-7
+        mean = reduce_sum(masked_fill(weights != 0.0, x), axes, keepdims=True) / count
+        centred = x - mean
+        variance = reduce_sum(masked_fill(weights != 0.0, centred * centred), axes, keepdims=True) / count
+        return reshape(mean, (-1,)), reshape(variance, (-1,))
+
+    def _correction(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """r and d of batch renormalization, within their limits."""
+        moving = maximum(read(self.renorm_stddev, mean), self.epsilon**0.5)
+        ratio = sqrt(variance + self.epsilon) / moving
+        distance = (mean - read(self.renorm_mean, mean)) / moving
+        limits = self.renorm_clipping or {}
+        ratio = clip_by_value(ratio, limits.get("rmin", -float("inf")), limits.get("rmax", float("inf")))
+        reach = limits.get("dmax", float("inf"))
+        return stop_gradient(ratio), stop_gradient(clip_by_value(distance, -reach, reach))
+
+    def _move_renormalized(self, mean: Tensor, variance: Tensor) -> None:
+        """Let the batch's statistics enter those for renormalization and those for inference."""
+        deviation = sqrt(variance + self.epsilon)
+        self._move(self.renorm_mean, mean, self.renorm_momentum)
+        self._move(self.renorm_stddev, deviation, self.renorm_momentum)
+        self._move(self.moving_mean, mean, self.momentum)
+        self._move(self.moving_stddev, deviation, self.momentum)
+        moved = read(self.moving_stddev, mean)
+        self.moving_variance.assign(cast(relu(moved * moved - self.epsilon), self.moving_variance.dtype))
+
+    def _move(self, moving: Any, batch: Tensor, momentum: float) -> None:
+        """Let a statistic of the batch enter the moving one."""
+        average = read(moving, batch) * momentum + stop_gradient(batch) * (1.0 - momentum)
+        moving.assign(cast(average, moving.dtype))
+
+
+def _checked_clipping(limits: Mapping[str, float] | None) -> dict[str, float] | None:
+    """The limits of renormalization, refused if there is no such limit or they contradict each other."""
+    if limits is None:
+        return None
+    known = {name: float(value) for name, value in limits.items() if value is not None}
+    if unknown := set(limits) - {"rmin", "rmax", "dmax"}:
+        raise ValueError(
+            f"Received invalid keys for `renorm_clipping`: {sorted(unknown)}. There are 'rmin', 'rmax' and 'dmax'."
+        )
+    if known.get("rmin", 0.0) > known.get("rmax", float("inf")) or known.get("dmax", 0.0) < 0.0:
+        raise ValueError(f"renorm_clipping: rmin must not exceed rmax, and dmax must not be negative; found {known}.")
+    return known

@@ -1,0 +1,182 @@
+"""Convolutions over one and two axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions import convolution as functions
+from ...functions.shaping import reshape
+from ...ops.convolution import places
+from .inputs import InputSpec
+from .kernel import KernelLayer
+from .reshaping import checked_format
+
+
+class Convolution(KernelLayer):
+    """Base of convolutions: activation(convolution(x, kernel) + bias).
+
+    Args:
+        filters: number of outputs for each place, a positive int.
+        kernel_size: sizes of the window; an int serves all axes.
+        strides: distance between neighbouring places.
+        padding: 'valid' (none), 'same' (places = size / stride, rounded up), with one axis also 'causal' (before the first step
+            only, so that no place sees later steps).
+        data_format: 'channels_last' (default) or 'channels_first'.
+        dilation_rate: distance between neighbouring elements of the window.
+        groups: inputs and outputs are divided into so many groups that do not see one another.
+        activation, use_bias, options: as in `Dense`.
+
+    Shapes: input (batch, *sizes, channels); kernel (*kernel_size, channels / groups, filters), bias (filters,).
+    """
+
+    rank: int
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        groups: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(activation, use_bias, **options)
+        kind = type(self).__name__
+        for name, number in (("filters", filters), ("groups", groups)):
+            if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
+                raise ValueError(f"{kind}: `{name}` must be a positive integer, found {number!r}.")
+        if filters % groups:
+            raise ValueError(f"{kind}: filters={filters} must be a multiple of groups={groups}.")
+        self.filters, self.groups = filters, groups
+        self.kernel_size = one_for_each(self, "kernel_size", kernel_size, self.rank)
+        self.strides = one_for_each(self, "strides", strides, self.rank)
+        self.dilation_rate = one_for_each(self, "dilation_rate", dilation_rate, self.rank)
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(f"{kind}: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
+        self.padding = checked_padding(self, padding, causal=self.rank == 1)
+        self.data_format = checked_format(self, data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def build(self, input_shape: Any) -> None:
+        axis = 1 if self.data_format == "channels_first" else -1
+        channels = input_shape[axis]
+        if channels is None or channels % self.groups:
+            raise ShapeError(
+                f"Layer '{self.name}' ({type(self).__name__}): the number of channels must be known and a multiple of "
+                f"groups={self.groups}, found {channels} in input shape {tuple(input_shape)}."
+            )
+        self.compute_output_shape(input_shape)
+        self.add_kernel((*self.kernel_size, channels // self.groups, self.filters), self.filters)
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels}, fixed_by=self.kernel)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        padding: Any = self.padding.upper()
+        if padding == "CAUSAL":
+            padding = [(self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)]
+        y = functions.convolution(inputs, self.kernel.read_value(), self.strides, padding, self.data_format, self.dilation_rate)
+        if self.use_bias:
+            bias = self.bias.read_value()
+            y = y + (reshape(bias, (-1, *(1,) * self.rank)) if self.data_format == "channels_first" else bias)
+        return y if self._activate is None else self._activate(y)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, *places, filters)."""
+        window = (self.kernel_size, self.strides, self.padding, self.dilation_rate)
+        return output_shape(self, input_shape, *window, channels=self.filters)
+
+
+class Conv1D(Convolution):
+    """A convolution along one axis, such as time.
+
+    Args:
+        filters: number of outputs for each place, a positive int.
+        kernel_size, strides, padding, data_format, dilation_rate, groups: as in `Conv2D`; padding may also be 'causal'.
+        activation, use_bias, options: as in `Dense`.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.Conv1D(4, 3, padding="causal")(tf.ones([2, 10, 5])).shape
+    TensorShape([2, 10, 4])
+    """
+
+    rank = 1
+
+
+class Conv2D(Convolution):
+    """A convolution over height and width.
+
+    Args:
+        filters: number of outputs for each place, a positive int.
+        kernel_size: height and width of the window; an int serves both.
+        strides: distance between neighbouring places.
+        padding: 'valid' (none) or 'same' (places = size / stride, rounded up).
+        data_format: 'channels_last' (default) or 'channels_first'.
+        dilation_rate: distance between neighbouring elements of the window; strides and this one cannot both exceed 1.
+        groups: inputs and outputs are divided into so many groups that do not see one another.
+        activation, use_bias, options: as in `Dense`.
+
+    Shapes: input (batch, height, width, channels), output (batch, places, places, filters); kernel (height, width,
+    channels / groups, filters), bias (filters,).
+
+    Raises:
+        ShapeError: if the channels are not those it was built for, or the window does not fit.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.Conv2D(4, 3, strides=2, activation="relu")(tf.ones([2, 28, 28, 1])).shape
+    TensorShape([2, 13, 13, 4])
+    """
+
+    rank = 2
+
+
+def one_for_each(layer: Any, name: str, value: Any, rank: int) -> tuple[int, ...]:
+    """Positive ints, one for each axis, from one for all or a sequence."""
+    found = (value,) * rank if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
+    if len(found) != rank or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in found):
+        raise ValueError(
+            f"{type(layer).__name__}: `{name}` must be a positive integer or a tuple of {rank}. Received: {name}={value!r}."
+        )
+    return found
+
+
+def checked_padding(layer: Any, padding: Any, causal: bool = False) -> str:
+    """'valid', 'same' or, where it is allowed, 'causal'."""
+    allowed = ("valid", "same", "causal")[: 3 if causal else 2]
+    if not isinstance(padding, str) or padding.lower() not in allowed:
+        raise ValueError(f"{type(layer).__name__}: padding must be one of {allowed}, found {padding!r}.")
+    return padding.lower()
+
+
+def output_shape(
+    layer: Any,
+    input_shape: Any,
+    window: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: str,
+    dilation: tuple[int, ...],
+    channels: int | None = None,
+) -> tuple[Any, ...]:
+    """The shape after windows slid over the axes between batch and channels; refused if none fits."""
+    first = layer.data_format == "channels_first"
+    shape = tuple(input_shape)
+    if len(shape) != len(window) + 2:
+        raise ShapeError(
+            f"Layer '{layer.name}' ({type(layer).__name__}) needs inputs with {len(window) + 2} axes, found shape {shape}."
+        )
+    sizes, kept = (shape[2:], shape[1]) if first else (shape[1:-1], shape[-1])
+    found = tuple(
+        None if size is None else -(-size // step) if padding != "valid" else places((size,), (w,), (step,), ((0, 0),), (d,))[0]
+        for size, w, step, d in zip(sizes, window, strides, dilation, strict=True)
+    )
+    if any(n is not None and n < 1 for n in found):
+        raise ShapeError(
+            f"Layer '{layer.name}' ({type(layer).__name__}): a window of {window} does not fit into inputs of shape {shape}; "
+            "use padding='same', a smaller window, or larger inputs."
+        )
+    depth = kept if channels is None else channels
+    return (shape[0], depth, *found) if first else (shape[0], *found, depth)

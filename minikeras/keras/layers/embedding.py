@@ -1,0 +1,86 @@
+"""Embedding: a table whose rows stand for integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...functions.elementwise import cast, not_equal
+from ...functions.indexing import gather
+from .. import constraints, initializers, regularizers
+from .kernel import refuse_absent
+from .layer import Layer
+
+
+class Embedding(Layer):
+    """The row of a table for each integer.
+
+    Args:
+        input_dim: number of rows; inputs lie in [0, input_dim).
+        output_dim: length of a row.
+        embeddings_initializer: first values, evenly distributed in [-0.05, 0.05) by default.
+        embeddings_regularizer, embeddings_constraint: as in `Dense`.
+        mask_zero: whether 0 stands for no entry; the layers after it then see a mask, true where the input is not 0.
+        weights: first values as an array of shape (input_dim, output_dim).
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    Shapes: input (batch, ...) of integers, output (batch, ..., output_dim).
+
+    Raises:
+        InvalidArgumentError: if an integer is out of range.
+
+    >>> import minikeras as tf
+    >>> layer = tf.keras.layers.Embedding(3, 2, weights=[[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
+    >>> print(layer([[2, 1]]).numpy())
+    [[[3. 4.]
+      [1. 2.]]]
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        weights: Any = None,
+        **options: Any,
+    ) -> None:
+        refuse_absent(self, options)
+        options.setdefault("autocast", False)  # large integers would not survive half precision
+        super().__init__(**options)
+        for name, value in (("input_dim", input_dim), ("output_dim", output_dim)):
+            if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+                raise ValueError(f"Embedding: `{name}` must be a positive integer. Received: {name}={value!r}.")
+        self.input_dim, self.output_dim = input_dim, output_dim
+        self.embeddings_initializer = initializers.get(embeddings_initializer)
+        self.embeddings_regularizer = regularizers.get(embeddings_regularizer)
+        self.embeddings_constraint = constraints.get(embeddings_constraint)
+        self.mask_zero = self.supports_masking = bool(mask_zero)
+        if weights is not None:
+            self.build()
+            single = isinstance(weights, list) and len(weights) == 1 and getattr(weights[0], "ndim", 1) == 2
+            self.set_weights(weights if single else [weights])
+
+    def build(self, input_shape: Any = None) -> None:
+        self.embeddings = self.add_weight(
+            (self.input_dim, self.output_dim),
+            self.embeddings_initializer,
+            regularizer=self.embeddings_regularizer,
+            constraint=self.embeddings_constraint,
+            autocast=False,
+            name="embeddings",
+        )
+
+    def call(self, inputs: Tensor) -> Tensor:
+        indices = inputs if inputs.dtype.is_integer else cast(inputs, "int32")
+        return cast(gather(self.embeddings, indices), self.compute_dtype)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """True where the input is not 0, if 0 stands for no entry."""
+        return not_equal(inputs, 0) if self.mask_zero else None
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, ..., output_dim)."""
+        return (*input_shape, self.output_dim)

@@ -1,0 +1,202 @@
+"""What goes into a layer: made tensors of, and held against what the layer was built for.
+
+Key idea: an `InputSpec` says what a layer expects and which weight fixed it, so that a message can name it. Next: `layer.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ... import nest
+from ...core import Tensor
+from ...core.operand import Operand
+from ...errors import DTypeError, ShapeError
+from ...types import as_dtype
+
+
+class InputSpec:
+    """Rank, dtype and sizes that a layer expects of an input.
+
+    Args:
+        dtype: the required dtype.
+        shape: the required shape; None for an axis of any size.
+        ndim, max_ndim, min_ndim: the required number of axes.
+        axes: sizes of single axes, by their position.
+        allow_last_axis_squeeze: whether a last axis of size 1 may be missing, or be there although the shape lacks it.
+        name: of the input, where they come in a dict.
+        optional: whether None may stand for it.
+        fixed_by: the weight whose shape makes it so, for messages.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.InputSpec(min_ndim=2, axes={-1: 3})
+    InputSpec(min_ndim=2, axes={-1: 3})
+    """
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        shape: Any = None,
+        ndim: int | None = None,
+        max_ndim: int | None = None,
+        min_ndim: int | None = None,
+        axes: Mapping[int, int | None] | None = None,
+        allow_last_axis_squeeze: bool = False,
+        name: str | None = None,
+        optional: bool = False,
+        fixed_by: Any = None,
+    ) -> None:
+        self.dtype = None if dtype is None else as_dtype(dtype).name
+        self.shape = None if shape is None else tuple(shape)
+        self.ndim = len(self.shape) if self.shape is not None else ndim
+        self.max_ndim, self.min_ndim = max_ndim, min_ndim
+        try:
+            self.axes = {int(axis): size for axis, size in (axes or {}).items()}
+        except (AttributeError, TypeError, ValueError):
+            raise TypeError(f"InputSpec: axes must be a dict of position and size, found {axes!r}.") from None
+        rank = self.ndim if self.ndim is not None else self.max_ndim
+        if rank is not None and any(not -rank <= axis < rank for axis in self.axes):
+            raise ValueError(f"InputSpec: axes {sorted(self.axes)} are out of range for {rank} axes.")
+        self.allow_last_axis_squeeze = allow_last_axis_squeeze
+        self.name, self.optional, self.fixed_by = name, optional, fixed_by
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, without the weight."""
+        names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes", "optional")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> InputSpec:
+        """A specification from `get_config`."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        said = [f"{name}={value}" for name, value in self.get_config().items() if value]
+        return f"InputSpec({', '.join(said)})"
+
+    def complaint(self, shape: tuple[Any, ...]) -> str | None:
+        """What is expected instead of a shape, or None if it is all right; None in a shape fits any size."""
+        wanted, found = self.shape, shape
+        if self.allow_last_axis_squeeze and wanted is not None:
+            wanted, found = _squeezed(wanted), _squeezed(found)
+        rank = len(found)
+        if wanted is not None and rank != len(wanted):
+            return f"shape {self.shape}"
+        if wanted is None and self.ndim is not None and rank != self.ndim:
+            return f"{self.ndim} axes{self._sizes()}"
+        if self.min_ndim is not None and rank < self.min_ndim:
+            return f"at least {self.min_ndim} axes{self._sizes()}"
+        if self.max_ndim is not None and rank > self.max_ndim:
+            return f"at most {self.max_ndim} axes"
+        for axis, size in self.axes.items():
+            if size is not None and (not -rank <= axis < rank or found[axis] not in (size, None)):
+                return f"size {size} along axis {axis}"
+        if wanted is not None and any(None not in (w, f) and w != f for w, f in zip(wanted, found, strict=True)):
+            return f"shape {self.shape}"
+        return None
+
+    def _sizes(self) -> str:
+        sizes = [f"size {size} along axis {axis}" for axis, size in self.axes.items() if size is not None]
+        return f" with {' and '.join(sizes)}" if sizes else ""
+
+
+def _squeezed(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    return shape[:-1] if shape and shape[-1] == 1 else shape
+
+
+def check(layer: Any, specs: Any, inputs: Any) -> None:
+    """Hold inputs against what a layer expects.
+
+    Raises:
+        ShapeError: with the layer, its path, what is expected, what was found, and the weight that made it so.
+        DTypeError: if the dtype is another one.
+        ValueError: if there are more or fewer inputs.
+    """
+    flat = [spec for spec in nest.flatten(specs)]
+    names = [spec.name for spec in flat if spec is not None]
+    if isinstance(inputs, Mapping) and len(names) == len(flat) and all(names):
+        if missing := [name for name in names if name not in inputs]:
+            raise ValueError(f"Missing data for input '{missing[0]}' of layer '{layer.name}': expected {names}.")
+        inputs = [inputs[name] for name in names]
+    given = nest.flatten(inputs)
+    if len(given) != len(flat):
+        raise ValueError(f"Layer '{layer.name}' expects {len(flat)} input(s), but it received {len(given)} input tensors.")
+    for position, (x, spec) in enumerate(zip(given, flat, strict=True)):
+        if spec is None or (x is None and spec.optional):
+            continue
+        shape = tuple(x.shape)
+        expected = spec.complaint(shape)
+        if expected is not None:
+            which = "inputs" if len(flat) == 1 else f"input {spec.name or position}"
+            found = f"{which} of shape {shape}.{_hint(spec, shape)}"
+            raise ShapeError(f"{_introduced(layer, spec)} expected {expected} and found {found}")
+        if spec.dtype is not None and x.dtype.name != spec.dtype:
+            raise DTypeError(f"{_introduced(layer, spec)} expected dtype {spec.dtype} and found {x.dtype.name}.")
+
+
+def _introduced(layer: Any, spec: InputSpec) -> str:
+    """The layer with its path, and the weight that made it expect what it does."""
+    text = f"Layer '{layer.name}' ({layer.path}), a {type(layer).__name__},"
+    weight = spec.fixed_by
+    if weight is None:
+        return text
+    features = " and ".join(f"{size} features along axis {axis}" for axis, size in spec.axes.items())
+    return f"{text} was built for {features} (weight '{weight.path}' has shape {tuple(weight.shape)}); it"
+
+
+def _hint(spec: InputSpec, shape: tuple[Any, ...]) -> str:
+    """That the batch axis is missing, if the input would fit with one more axis in front."""
+    if spec.complaint((None, *shape)) is None:
+        return f" A single row needs the batch axis: shape {(1, *shape)}."
+    return ""
+
+
+def is_data(value: Any) -> bool:
+    """True for Tensors, Variables and arrays."""
+    return isinstance(value, Operand) or (hasattr(value, "shape") and hasattr(value, "dtype"))
+
+
+def is_numbers(argument: Any) -> bool:
+    """True for a number or nested lists of numbers: one tensor rather than a nest of them."""
+    if isinstance(argument, (int, float, complex, np.generic)):
+        return True
+    if not isinstance(argument, (list, tuple)) or not argument:
+        return False
+    return all(is_numbers(element) for element in argument)
+
+
+def shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The shapes of the first argument: what `build` is told."""
+    inputs = args[0] if args else next((value for value in kwargs.values() if is_data(value)), None)
+    return shapes_of(inputs)
+
+
+def shapes_of(inputs: Any) -> Any:
+    """The shape of each tensor in a nest."""
+    return nest.map_structure(lambda leaf: None if leaf is None else tuple(leaf.shape), inputs)
+
+
+# Masks -------------------------------------------------------------------------------------------------------------------
+
+
+def mask_of(x: Any) -> Any:
+    """The mask that a tensor carries: true where it counts; None if it carries none."""
+    return getattr(x, "_keras_mask", None)
+
+
+def masks_of(inputs: Any) -> Any:
+    """The masks of a nest of tensors, None if none carries one."""
+    if isinstance(inputs, Tensor):
+        return mask_of(inputs)
+    if not any(mask_of(leaf) is not None for leaf in nest.flatten(inputs)):
+        return None
+    return nest.map_structure(mask_of, inputs)
+
+
+def attach(masks: Any, outputs: Any) -> None:
+    """Let tensors carry masks; those that carry one already keep it."""
+    for x, mask in zip(nest.flatten(outputs), nest.flatten(masks), strict=False):
+        if mask is not None and isinstance(x, Tensor) and mask_of(x) is None:
+            x._keras_mask = mask

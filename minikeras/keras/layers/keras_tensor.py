@@ -1,0 +1,289 @@
+"""KerasTensor: what a layer will give, before there is data. Its history is the graph that a functional model is made of.
+
+Key idea: a symbolic call is a `Node`: what was called, with what, and the shapes and dtypes that came out. A KerasTensor names
+one output of a Node. References point backward only, from outputs to inputs, so a graph is freed with its last tensor; a layer
+knows its Nodes weakly. Next: `symbolic.py`, where Nodes are made, and `models/graph.py`, where they are put in order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import Any, NamedTuple, NoReturn
+
+from ... import nest
+from ...types import DType
+from ..names import auto_name
+
+_next_number = itertools.count().__next__
+
+
+class Spec(NamedTuple):
+    """Shape (None for an axis of any size) and dtype of one output."""
+
+    shape: tuple[int | None, ...]
+    dtype: DType
+
+
+class Node:
+    """A call with KerasTensors among its arguments.
+
+    Attributes:
+        operation: the layer, model or Operation that was called.
+        args, kwargs: what it was called with.
+        specs: shape and dtype of each output, in flattening order.
+        structure: the nest that the outputs form, with their positions as leaves.
+        number: a serial number; a Node with a higher one was made later.
+    """
+
+    __slots__ = ("__weakref__", "args", "kwargs", "number", "operation", "specs", "structure")
+
+    def __init__(
+        self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], specs: list[Spec], structure: Any
+    ) -> None:
+        self.operation, self.args, self.kwargs = operation, args, kwargs
+        self.specs, self.structure = specs, structure
+        self._enter()
+
+    def _enter(self) -> None:
+        """Get a number, and be known to what was called."""
+        self.number = _next_number()
+        _nodes[self.operation] = [*map(weakref.ref, nodes_of(self.operation)), weakref.ref(self)]
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        """Be a copy: a call of its own."""
+        for name, value in state[1].items():
+            setattr(self, name, value)
+        self._enter()
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        """The KerasTensors among the arguments."""
+        return [leaf for leaf in nest.flatten([self.args, self.kwargs]) if isinstance(leaf, KerasTensor)]
+
+    @property
+    def outputs(self) -> Any:
+        """What came out: a KerasTensor or a nest of them."""
+        return nest.map_structure(lambda position: KerasTensor(self, position), self.structure)
+
+
+_nodes: weakref.WeakKeyDictionary[Any, list[weakref.ref[Node]]] = weakref.WeakKeyDictionary()
+
+
+def nodes_of(operation: Any) -> list[Node]:
+    """The calls of a layer whose results somebody still has, in the order in which they were made."""
+    return [node for reference in _nodes.get(operation, ()) if (node := reference()) is not None]
+
+
+class KerasTensor:
+    """A tensor without values: shape and dtype, and how it will be computed. Made by `keras.Input` and by calling layers on it.
+
+    Python's operators work on it and become part of the model. Functions that compute need values and refuse it.
+
+    Attributes:
+        shape: a tuple with None for an axis of any size.
+        dtype: of the elements.
+        name: of the input, or made up.
+
+    >>> import minikeras as tf
+    >>> x = tf.keras.Input((3,), name="x")
+    >>> y = 2.0 * tf.keras.layers.Dense(5)(x)
+    >>> y.shape, y.dtype
+    ((None, 5), tf.float32)
+    """
+
+    __slots__ = ("__weakref__", "_name", "node", "position")
+    __array_ufunc__ = None  # NumPy leaves `array * x` to this class
+
+    def __init__(self, node: Node, position: int = 0, name: str | None = None) -> None:
+        self.node, self.position, self._name = node, position, name
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The sizes of the axes, None where any size fits."""
+        return self.node.specs[self.position].shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.node.specs[self.position].dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def name(self) -> str:
+        """The name of the input, else one made up."""
+        if self._name is None:
+            self._name = auto_name("keras_tensor") if self.node.args or self.node.kwargs else self.node.operation.name
+        return self._name
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Equal for two objects that stand for the same output of the same call."""
+        return self.node.number, self.position
+
+    def __repr__(self) -> str:
+        return f"<KerasTensor shape={self.shape}, dtype={self.dtype.name}, name={self.name}>"
+
+    # No values --------------------------------------------------------------------------------------------------------
+
+    def _refuse(self, *arguments: Any, **options: Any) -> NoReturn:
+        raise TypeError(
+            f"A KerasTensor is symbolic: it's a placeholder for a shape and a dtype ({self!r}) and has no values, so functions "
+            "of tensors and NumPy cannot take it. Use a layer, for example keras.layers.Concatenate, Add or Reshape, or an "
+            "operator such as x + y; or put the computation into the `call` of a layer of your own, a subclass of "
+            "keras.layers.Layer."
+        )
+
+    __array__ = __bool__ = __float__ = __int__ = __index__ = __complex__ = __iter__ = numpy = _refuse
+
+    def __len__(self) -> int:
+        raise TypeError(f"A KerasTensor has no len(): its first axis may have any size. Its shape is {self.shape}.")
+
+    # Operators --------------------------------------------------------------------------------------------------------
+
+    __hash__ = object.__hash__
+
+    def __getitem__(self, key: Any) -> KerasTensor:
+        return _operate("GetItem", self, key)
+
+    def __add__(self, other: Any) -> KerasTensor:
+        return _operate("Add", self, other)
+
+    def __radd__(self, other: Any) -> KerasTensor:
+        return _operate("Add", other, self)
+
+    def __sub__(self, other: Any) -> KerasTensor:
+        return _operate("Subtract", self, other)
+
+    def __rsub__(self, other: Any) -> KerasTensor:
+        return _operate("Subtract", other, self)
+
+    def __mul__(self, other: Any) -> KerasTensor:
+        return _operate("Multiply", self, other)
+
+    def __rmul__(self, other: Any) -> KerasTensor:
+        return _operate("Multiply", other, self)
+
+    def __truediv__(self, other: Any) -> KerasTensor:
+        return _operate("TrueDivide", self, other)
+
+    def __rtruediv__(self, other: Any) -> KerasTensor:
+        return _operate("TrueDivide", other, self)
+
+    def __floordiv__(self, other: Any) -> KerasTensor:
+        return _operate("FloorDivide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> KerasTensor:
+        return _operate("FloorDivide", other, self)
+
+    def __mod__(self, other: Any) -> KerasTensor:
+        return _operate("Mod", self, other)
+
+    def __rmod__(self, other: Any) -> KerasTensor:
+        return _operate("Mod", other, self)
+
+    def __pow__(self, other: Any) -> KerasTensor:
+        return _operate("Power", self, other)
+
+    def __rpow__(self, other: Any) -> KerasTensor:
+        return _operate("Power", other, self)
+
+    def __matmul__(self, other: Any) -> KerasTensor:
+        return _operate("Matmul", self, other)
+
+    def __rmatmul__(self, other: Any) -> KerasTensor:
+        return _operate("Matmul", other, self)
+
+    def __and__(self, other: Any) -> KerasTensor:
+        return _operate("LogicalAnd", self, other)
+
+    def __rand__(self, other: Any) -> KerasTensor:
+        return _operate("LogicalAnd", other, self)
+
+    def __or__(self, other: Any) -> KerasTensor:
+        return _operate("LogicalOr", self, other)
+
+    def __ror__(self, other: Any) -> KerasTensor:
+        return _operate("LogicalOr", other, self)
+
+    def __xor__(self, other: Any) -> KerasTensor:
+        return _operate("LogicalXor", self, other)
+
+    def __rxor__(self, other: Any) -> KerasTensor:
+        return _operate("LogicalXor", other, self)
+
+    def __lt__(self, other: Any) -> KerasTensor:
+        return _operate("Less", self, other)
+
+    def __le__(self, other: Any) -> KerasTensor:
+        return _operate("LessEqual", self, other)
+
+    def __gt__(self, other: Any) -> KerasTensor:
+        return _operate("Greater", self, other)
+
+    def __ge__(self, other: Any) -> KerasTensor:
+        return _operate("GreaterEqual", self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return _operate("Equal", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _operate("NotEqual", self, other)
+
+    def __neg__(self) -> KerasTensor:
+        return _operate("Negative", self)
+
+    def __pos__(self) -> KerasTensor:
+        return self
+
+    def __abs__(self) -> KerasTensor:
+        return _operate("Absolute", self)
+
+    def __invert__(self) -> KerasTensor:
+        return _operate("LogicalNot", self)
+
+
+def _operate(name: str, *operands: Any) -> Any:
+    """What an operator gives: the output of an Operation of that name."""
+    from .operations import CLASSES
+
+    return CLASSES[name]()(*operands)
+
+
+def holds_symbol(value: Any) -> bool:
+    """True for a KerasTensor and for a nest with one inside; a list that begins with a number is not looked through."""
+    if isinstance(value, KerasTensor):
+        return True
+    if isinstance(value, dict):
+        return any(holds_symbol(element) for element in value.values())
+    if isinstance(value, tuple) or (isinstance(value, list) and value and not isinstance(value[0], (int, float))):
+        return any(holds_symbol(element) for element in value)
+    return False
+
+
+class Side:
+    """`layer.input` or `layer.output`: the KerasTensors of its call, unless the layer has an attribute of that name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, layer: Any, owner: type | None = None) -> Any:
+        if layer is None:
+            return self
+        nodes = nodes_of(layer)
+        if len(nodes) != 1:
+            found = "has not been called on a KerasTensor" if not nodes else f"was called {len(nodes)} times"
+            raise AttributeError(
+                f"Layer '{layer.name}' {found}, so `{self.name}` does not name one tensor. "
+                + ("Use it in a functional model, or in a Sequential with an Input." if not nodes else "Keep the results.")
+            )
+        if self.name == "output":
+            return nodes[0].outputs
+        inputs = nodes[0].inputs
+        if not inputs:
+            return nodes[0].outputs
+        return inputs[0] if len(inputs) == 1 else inputs

@@ -1,0 +1,331 @@
+"""Layers of several inputs: sums, products, means, extrema, and inputs side by side.
+
+Key idea: the inputs are a list; those of lower rank get axes of size 1 behind the batch axis, and then all are broadcast.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions.contractions import matmul
+from ...functions.elementwise import add, cast, logical_or, maximum, minimum, multiply, where
+from ...functions.nn import l2_normalize
+from ...functions.reductions import reduce_any
+from ...functions.shaping import broadcast_to, concat, reshape, transpose
+from ...ops.arithmetic import ones_like
+from .inputs import mask_of
+from .layer import Layer
+
+
+class Merge(Layer):
+    """Base of layers that combine a list of inputs element by element."""
+
+    supports_masking = True
+
+    def build(self, input_shape: Any) -> None:
+        self.compute_output_shape(input_shape)
+
+    def combine(self, inputs: list[Tensor]) -> Tensor:
+        """The result for inputs of one rank."""
+        raise NotImplementedError
+
+    def call(self, inputs: Any) -> Tensor:
+        rank = max(x.ndim for x in inputs)
+        return self.combine([_with_rank(x, rank) for x in inputs])
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """True where any input counts; None if one of them carries no mask."""
+        masks = _listed_masks(self, inputs, previous_mask)
+        if any(mask is None for mask in masks):
+            return None
+        rank = max(mask.ndim for mask in masks)
+        return functools.reduce(logical_or, [_with_rank(mask, rank) for mask in masks])
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """The inputs' shapes broadcast."""
+        shapes = self._listed(input_shape)
+        sizes = {shape[0] for shape in shapes if shape} - {None}
+        if len(sizes) > 1:
+            raise ShapeError(f"{self._called()} cannot merge tensors with different batch sizes: found shapes {shapes}.")
+        rank = max(len(shape) for shape in shapes)
+        rows = [shape[1:] for shape in shapes]
+        wide = [(1,) * (rank - 1 - len(row)) + row for row in rows]
+        batch = sizes.pop() if sizes else None
+        return (batch, *(_broadcast(self, column, shapes) for column in zip(*wide, strict=True)))
+
+    def _listed(self, shapes: Any, least: int = 1) -> list[tuple[Any, ...]]:
+        """The shapes of the inputs, refused if they are not a list of them."""
+        if not isinstance(shapes, (list, tuple)) or not all(isinstance(shape, (list, tuple)) for shape in shapes):
+            raise ValueError(f"{self._called()} should be called on a list of inputs, found one of shape {shapes}.")
+        if len(shapes) < least:
+            raise ValueError(f"{self._called()} should be called on a list of at least {least} inputs, found {len(shapes)}.")
+        return [tuple(shape) for shape in shapes]
+
+    def _called(self) -> str:
+        return f"Layer '{self.name}', a {type(self).__name__},"
+
+
+def _with_rank(x: Tensor, rank: int) -> Tensor:
+    """Axes of size 1 behind the batch axis."""
+    return x if x.ndim == rank else reshape(x, (*x.shape[:1], *(1,) * (rank - x.ndim), *x.shape[1:]))
+
+
+def _broadcast(layer: Merge, sizes: tuple[Any, ...], shapes: Any) -> Any:
+    """The size of an axis of the result; None where it is not known."""
+    known = {size for size in sizes if size not in (1, None)}
+    if len(known) > 1:
+        raise ShapeError(f"{layer._called()} needs inputs whose shapes can be broadcast, found {shapes}.")
+    return known.pop() if known else None if None in sizes else 1
+
+
+def _listed_masks(layer: Merge, inputs: Any, masks: Any) -> list[Any]:
+    """One mask, or None, for each input."""
+    if masks is None:
+        return [None] * len(inputs)
+    if not isinstance(masks, (list, tuple)) or len(masks) != len(inputs):
+        raise ValueError(f"{layer._called()} needs a list of {len(inputs)} masks, found {masks!r:.80}.")
+    return list(masks)
+
+
+class Add(Merge):
+    """The sum of the inputs.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Add()([tf.constant([[1.0, 2.0]]), tf.constant([[10.0, 20.0]])]).numpy())
+    [[11. 22.]]
+    """
+
+    def combine(self, inputs: list[Tensor]) -> Tensor:
+        return functools.reduce(add, inputs)
+
+
+class Subtract(Merge):
+    """The first of two inputs less the second.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Subtract()([tf.constant([[1.0]]), tf.constant([[10.0]])]).numpy())
+    [[-9.]]
+    """
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """The inputs' shapes broadcast."""
+        if len(self._listed(input_shape, 2)) != 2:
+            raise ValueError(f"{self._called()} should be called on exactly 2 inputs, found {len(input_shape)}.")
+        return super().compute_output_shape(input_shape)
+
+    def combine(self, inputs: list[Tensor]) -> Tensor:
+        return inputs[0] - inputs[1]
+
+
+class Multiply(Merge):
+    """The product of the inputs; what a mask leaves out of an input does not count as a factor.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Multiply()([tf.constant([[1.0, 2.0]]), tf.constant([[10.0, 20.0]])]).numpy())
+    [[10. 40.]]
+    """
+
+    def call(self, inputs: Any) -> Tensor:
+        return super().call([x if mask_of(x) is None else where(_spread(mask_of(x), x), x, ones_like(x)) for x in inputs])
+
+    def combine(self, inputs: list[Tensor]) -> Tensor:
+        return functools.reduce(multiply, inputs)
+
+
+class Average(Merge):
+    """The mean of the inputs.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Average()([tf.constant([[1.0]]), tf.constant([[4.0]])]).numpy())
+    [[2.5]]
+    """
+
+    def combine(self, inputs: list[Tensor]) -> Tensor:
+        return functools.reduce(add, inputs) * (1.0 / len(inputs))
+
+
+class Maximum(Merge):
+    """The largest of the inputs; what a mask leaves out of an input does not count.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Maximum()([tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 4.0]])]).numpy())
+    [[3. 5.]]
+    """
+
+    choose = staticmethod(maximum)
+
+    def call(self, inputs: Any) -> Tensor:
+        masks = [mask_of(x) for x in inputs]
+        if not any(mask is not None for mask in masks):
+            return super().call(inputs)
+        rank = max(x.ndim for x in inputs)
+        valids = [_with_rank(_counting(mask, x), rank) for x, mask in zip(inputs, masks, strict=True)]
+        wide = [_with_rank(x, rank) for x in inputs]
+        best, counts = wide[0], valids[0]
+        for x, valid in zip(wide[1:], valids[1:], strict=True):
+            best = where(logical_or(valid, ~counts), where(logical_or(counts, ~valid), self.choose(best, x), x), best)
+            counts = logical_or(counts, valid)
+        return best
+
+    def combine(self, inputs: list[Tensor]) -> Tensor:
+        return functools.reduce(self.choose, inputs)
+
+
+class Minimum(Maximum):
+    """The smallest of the inputs; what a mask leaves out of an input does not count.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Minimum()([tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 4.0]])]).numpy())
+    [[1. 4.]]
+    """
+
+    choose = staticmethod(minimum)
+
+
+def _spread(mask: Any, x: Tensor) -> Tensor:
+    """A mask of the first axes of `x`, as bools of its shape."""
+    counts = mask if mask.dtype.is_bool else cast(mask, "bool")
+    return broadcast_to(reshape(counts, (*counts.shape, *(1,) * (x.ndim - counts.ndim))), x.shape)
+
+
+def _counting(mask: Any, x: Tensor) -> Tensor:
+    """Where an input counts; everywhere without a mask."""
+    return cast(ones_like(x), "bool") if mask is None else _spread(mask, x)
+
+
+class Concatenate(Merge):
+    """The inputs side by side along an axis.
+
+    Args:
+        axis: along which they lie; not the batch axis.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Raises:
+        ShapeError: if sizes along another axis differ.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.Concatenate()([tf.ones([5, 2]), tf.ones([5, 3])]).shape
+    TensorShape([5, 5])
+    """
+
+    def __init__(self, axis: int = -1, **options: Any) -> None:
+        super().__init__(**options)
+        if not isinstance(axis, int):
+            raise ValueError(f"Concatenate: axis must be an int, found {axis!r}.")
+        self.axis = axis
+
+    def call(self, inputs: Any) -> Tensor:
+        return concat(list(inputs), self.axis)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """The masks side by side; inputs without one count as a whole."""
+        masks = _listed_masks(self, inputs, previous_mask)
+        if all(mask is None for mask in masks):
+            return None
+        whole = [_counting(mask, x) for mask, x in zip(masks, inputs, strict=True)]
+        return reduce_any(concat(whole, self.axis), -1)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """The sizes along the axis added up."""
+        shapes = self._listed(input_shape)
+        rank = len(shapes[0])
+        if any(len(shape) != rank for shape in shapes) or not -rank <= self.axis < rank:
+            raise ShapeError(f"{self._called()} needs inputs of one rank that have axis {self.axis}, found {shapes}.")
+        place = self.axis % rank
+        columns = list(zip(*shapes, strict=True))
+        if any(len(set(column) - {None}) > 1 for axis, column in enumerate(columns) if axis != place):
+            raise ShapeError(f"{self._called()} requires inputs with matching shapes except along axis {self.axis}: {shapes}.")
+        sizes = [next((size for size in column if size is not None), None) for column in columns]
+        sizes[place] = None if None in columns[place] else sum(columns[place])
+        return tuple(sizes)
+
+
+class Dot(Merge):
+    """The sum of products of two inputs along an axis of each, row by row.
+
+    Args:
+        axes: the axis of both, or a pair; not the batch axis.
+        normalize: whether both are divided by their length first, which gives the cosine of the angle between them.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Returns:
+        (batch, other axes of the first, other axes of the second), at least (batch, 1).
+
+    Raises:
+        ShapeError: if the sizes along the axes differ.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.Dot(axes=1)([tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])]).numpy())
+    [[11.]]
+    """
+
+    def __init__(self, axes: Any = -1, normalize: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        pair = [axes] * 2 if isinstance(axes, int) else axes
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(isinstance(axis, int) for axis in pair):
+            raise ValueError(f"Dot: axes must be an int or a pair of them, found {axes!r}.")
+        self.axes = axes if isinstance(axes, int) else tuple(axes)
+        self.normalize = bool(normalize)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """None: the masked axis is summed over."""
+        return None
+
+    def call(self, inputs: Any) -> Tensor:
+        first, second = inputs
+        axes = self._places([tuple(x.shape) for x in inputs])
+        if self.normalize:
+            first, second = l2_normalize(first, axes[0]), l2_normalize(second, axes[1])
+        rest = [[axis for axis in range(1, x.ndim) if axis != place] for x, place in zip(inputs, axes, strict=True)]
+        free = [tuple(x.shape[axis] for axis in others) for x, others in zip(inputs, rest, strict=True)]
+        left = reshape(transpose(first, [0, *rest[0], axes[0]]), (first.shape[0], -1, first.shape[axes[0]]))
+        right = reshape(transpose(second, [0, axes[1], *rest[1]]), (second.shape[0], second.shape[axes[1]], -1))
+        product = matmul(left, right)
+        return reshape(product, (first.shape[0], *((*free[0], *free[1]) or (1,))))
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, other axes of the first, other axes of the second)."""
+        shapes = self._listed(input_shape, 2)
+        axes = self._places(shapes)
+        rest = [
+            size for shape, place in zip(shapes, axes, strict=True) for axis, size in enumerate(shape) if axis not in (0, place)
+        ]
+        return (shapes[0][0], *(rest or [1]))
+
+    def _places(self, shapes: list[tuple[Any, ...]]) -> list[int]:
+        """The two axes as positions."""
+        if len(shapes) != 2:
+            raise ValueError(f"{self._called()} should be called on exactly 2 inputs, found {len(shapes)}.")
+        pair = [self.axes] * 2 if isinstance(self.axes, int) else self.axes
+        if any(
+            not -len(shape) <= axis < len(shape) or axis % len(shape) == 0 for axis, shape in zip(pair, shapes, strict=True)
+        ):
+            raise ShapeError(f"{self._called()} has axes {self.axes}, which must lie behind the batch axis of {shapes}.")
+        places = [axis % len(shape) for axis, shape in zip(pair, shapes, strict=True)]
+        sizes = [shape[place] for shape, place in zip(shapes, places, strict=True)]
+        if None not in sizes and sizes[0] != sizes[1]:
+            raise ShapeError(
+                f"{self._called()} found incompatible input shapes {shapes[0]} and {shapes[1]}: sizes {sizes[0]} and "
+                f"{sizes[1]} along axes {places[0]} and {places[1]} differ."
+            )
+        return places
+
+
+def _function(layer: Callable[..., Merge]) -> Callable[..., Any]:
+    """The layer as a function of its inputs, made and called at once."""
+    name = getattr(layer, "__name__", "")
+
+    def merged(inputs: Any, *arguments: Any, **options: Any) -> Any:
+        return layer(*arguments, **options)(inputs)
+
+    merged.__name__ = merged.__qualname__ = name.lower()
+    merged.__doc__ = f"What the layer `{name}` gives for a list of inputs; further arguments go to the layer."
+    return merged
+
+
+FUNCTIONS = tuple(_function(cls) for cls in (Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract))
+"""Keras's lower-case forms, in the order of their names."""

@@ -1,0 +1,215 @@
+"""Pools: the largest or the mean element under a sliding window, or of the whole row.
+
+Key idea: what differs between maximum and mean, and between one axis and two, is one function and one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions import convolution as functions
+from ...functions.elementwise import cast
+from ...functions.reductions import reduce_max, reduce_mean, reduce_sum
+from ...functions.shaping import reshape
+from ...ops.nn import masked_fill
+from .convolution import checked_padding, one_for_each, output_shape
+from .inputs import InputSpec
+from .layer import Layer
+from .reshaping import checked_format
+
+
+class Pooling(Layer):
+    """Base of pools under a sliding window.
+
+    Args:
+        pool_size: sizes of the window; an int serves all axes.
+        strides: distance between neighbouring places; the sizes of the window by default.
+        padding: 'valid' (none) or 'same' (places = size / stride, rounded up).
+        data_format: 'channels_last' (default) or 'channels_first'.
+        options: `name`, `dtype`, as in `Layer`.
+    """
+
+    rank: int
+    pool: ClassVar[Callable[..., Tensor]]
+
+    def __init__(
+        self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", data_format: str | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.pool_size = one_for_each(self, "pool_size", pool_size, self.rank)
+        self.strides = self.pool_size if strides is None else one_for_each(self, "strides", strides, self.rank)
+        self.padding = checked_padding(self, padding)
+        self.data_format = checked_format(self, data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def build(self, input_shape: Any) -> None:
+        self.compute_output_shape(input_shape)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return type(self).pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.data_format)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, *places, channels)."""
+        return output_shape(self, input_shape, self.pool_size, self.strides, self.padding, (1,) * self.rank)
+
+
+class MaxPooling1D(Pooling):
+    """The largest element under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.MaxPooling1D()(tf.ones([2, 5, 3])).shape
+    TensorShape([2, 2, 3])
+    """
+
+    rank = 1
+    pool = functions.max_pool
+
+
+class MaxPooling2D(Pooling):
+    """The largest element under a window over height and width, for each channel; of several the first has the gradient.
+
+    Args:
+        pool_size: sizes of the window; an int serves both axes.
+        strides: distance between neighbouring places; the sizes of the window by default.
+        padding: 'valid' (none) or 'same' (places = size / stride, rounded up).
+        data_format: 'channels_last' (default) or 'channels_first'.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.MaxPooling2D()(tf.ones([2, 28, 28, 3])).shape
+    TensorShape([2, 14, 14, 3])
+    """
+
+    rank = 2
+    pool = functions.max_pool
+
+
+class AveragePooling1D(Pooling):
+    """The mean of what lies under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.AveragePooling1D()(tf.ones([2, 5, 3])).shape
+    TensorShape([2, 2, 3])
+    """
+
+    rank = 1
+    pool = functions.avg_pool
+
+
+class AveragePooling2D(Pooling):
+    """The mean of what lies under a window over height and width, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.AveragePooling2D(3, strides=2, padding="same")(tf.ones([2, 5, 5, 3])).shape
+    TensorShape([2, 3, 3, 3])
+    """
+
+    rank = 2
+    pool = functions.avg_pool
+
+
+class GlobalPooling(Layer):
+    """Base of pools over all axes between batch and channels.
+
+    Args:
+        data_format: 'channels_last' (default) or 'channels_first'.
+        keepdims: whether the axes stay, with size 1.
+        options: `name`, `dtype`, as in `Layer`.
+    """
+
+    rank: int
+    reduce: ClassVar[Callable[..., Tensor]]
+
+    def __init__(self, data_format: str | None = None, keepdims: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.data_format = checked_format(self, data_format)
+        self.keepdims = bool(keepdims)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return type(self).reduce(inputs, self._axes(), keepdims=self.keepdims)
+
+    def _axes(self) -> list[int]:
+        start = 2 if self.data_format == "channels_first" else 1
+        return list(range(start, start + self.rank))
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, channels), with axes of size 1 between if they are kept."""
+        axes = self._axes()
+        return tuple(1 if axis in axes else size for axis, size in enumerate(input_shape) if self.keepdims or axis not in axes)
+
+
+class GlobalAveragePooling1D(GlobalPooling):
+    """The mean over all steps; what a mask leaves out does not count.
+
+    Args:
+        data_format, keepdims, options: as in `GlobalAveragePooling2D`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.GlobalAveragePooling1D()([[[1.0], [5.0]]], mask=[[True, False]]).numpy())
+    [[1.]]
+    """
+
+    rank = 1
+    reduce = reduce_mean
+
+    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+        if mask is None:
+            return super().call(inputs)
+        if inputs.shape[self._axes()[0]] != mask.shape[-1] or mask.shape[0] != inputs.shape[0] or mask.ndim != 2:
+            raise ShapeError(
+                f"Layer '{self.name}' ({type(self).__name__}): the mask must have shape (batch, steps) of the input "
+                f"{tuple(inputs.shape)}, found {tuple(mask.shape)}."
+            )
+        weights = cast(mask, inputs.dtype)
+        weights = reshape(weights, (*weights.shape, 1) if self.data_format == "channels_last" else (weights.shape[0], 1, -1))
+        total = reduce_sum(masked_fill(weights != 0.0, inputs), self._axes(), keepdims=self.keepdims)
+        return total / reduce_sum(weights, self._axes(), keepdims=self.keepdims)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """None: the steps are gone."""
+        return None
+
+
+class GlobalAveragePooling2D(GlobalPooling):
+    """The mean over height and width, for each channel.
+
+    Args:
+        data_format: 'channels_last' (default) or 'channels_first'.
+        keepdims: whether height and width stay, with size 1.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.GlobalAveragePooling2D()(tf.ones([2, 28, 28, 3])).shape
+    TensorShape([2, 3])
+    """
+
+    rank = 2
+    reduce = reduce_mean
+
+
+class GlobalMaxPooling1D(GlobalPooling):
+    """The largest element over all steps, for each feature. Arguments as in `GlobalAveragePooling2D`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.layers.GlobalMaxPooling1D()([[[1.0], [5.0]]]).numpy())
+    [[5.]]
+    """
+
+    rank = 1
+    reduce = reduce_max
+
+
+class GlobalMaxPooling2D(GlobalPooling):
+    """The largest element over height and width, for each channel. Arguments as in `GlobalAveragePooling2D`.
+
+    >>> import minikeras as tf
+    >>> tf.keras.layers.GlobalMaxPooling2D(keepdims=True)(tf.ones([2, 28, 28, 3])).shape
+    TensorShape([2, 1, 1, 3])
+    """
+
+    rank = 2
+    reduce = reduce_max

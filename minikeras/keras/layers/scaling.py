@@ -1,0 +1,113 @@
+"""What normalizations share: the factor gamma and the offset beta, one for each feature.
+
+Next: `batch_normalization.py` and `normalization.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions.elementwise import cast
+from ...functions.shaping import reshape
+from .. import constraints, initializers, regularizers
+from .layer import SameShape
+
+
+class ScalingLayer(SameShape):
+    """Base of normalizations with gamma and beta.
+
+    Args:
+        center, scale: whether there are beta and gamma.
+        beta_initializer, gamma_initializer: first values, by name or object.
+        beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint: as in `Dense`.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+    """
+
+    def __init__(
+        self,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.center, self.scale = bool(center), bool(scale)
+        self.beta_initializer = initializers.get(beta_initializer)
+        self.gamma_initializer = initializers.get(gamma_initializer)
+        self.beta_regularizer = regularizers.get(beta_regularizer)
+        self.gamma_regularizer = regularizers.get(gamma_regularizer)
+        self.beta_constraint = constraints.get(beta_constraint)
+        self.gamma_constraint = constraints.get(gamma_constraint)
+        self.gamma: Any = None
+        self.beta: Any = None
+
+    def add_gamma_and_beta(self, shape: tuple[int, ...]) -> None:
+        """Make the weights that the layer has."""
+        if self.scale:
+            self.gamma = self.add_weight(
+                shape,
+                self.gamma_initializer,
+                autocast=False,
+                regularizer=self.gamma_regularizer,
+                constraint=self.gamma_constraint,
+                name="gamma",
+            )
+        if self.center:
+            self.beta = self.add_weight(
+                shape,
+                self.beta_initializer,
+                autocast=False,
+                regularizer=self.beta_regularizer,
+                constraint=self.beta_constraint,
+                name="beta",
+            )
+
+    def known_axes(self, axes: Any, input_shape: Any) -> tuple[int, ...]:
+        """Axes as sorted positions of a shape, with sizes that are known."""
+        rank = len(input_shape)
+        if any(not -rank <= axis < rank or input_shape[axis] is None for axis in axes):
+            raise ShapeError(
+                f"Layer '{self.name}' ({type(self).__name__}): axis {self.axis} of input shape {tuple(input_shape)} is unknown."
+            )
+        return tuple(sorted({axis % rank for axis in axes}))
+
+
+def checked_axes(layer: Any, axis: Any) -> Any:
+    """An int, or a tuple of ints."""
+    if isinstance(axis, int):
+        return axis
+    if isinstance(axis, (list, tuple)) and axis and all(isinstance(one, int) for one in axis):
+        return tuple(axis)
+    raise TypeError(f"{type(layer).__name__}: axis must be an int or several ints, found {axis!r}.")
+
+
+def listed(axis: Any) -> tuple[int, ...]:
+    """One axis or several, as a tuple."""
+    return axis if isinstance(axis, tuple) else (axis,)
+
+
+def wide(layer: Any, inputs: Tensor) -> Tensor:
+    """Inputs of half precision in single precision, since sums of squares would overflow; integers as floats."""
+    x = inputs if inputs.dtype.is_floating else cast(inputs, layer.compute_dtype)
+    return cast(x, "float32") if x.dtype.size < 4 else x
+
+
+def read(weight: Any, like: Tensor) -> Tensor:
+    """The value of a weight, in the dtype of what it stands beside."""
+    value: Tensor = weight.read_value()
+    return value if value._array.dtype == like._array.dtype else cast(value, like.dtype)
+
+
+def shaped(weight: Any, like: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The value of a weight, laid along these axes of `like`, with size 1 along the others."""
+    value = read(weight, like)
+    if axes == (like.ndim - 1,):
+        return value
+    return reshape(value, tuple(size if axis in axes else 1 for axis, size in enumerate(like.shape)))

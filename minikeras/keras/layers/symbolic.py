@@ -1,0 +1,173 @@
+"""Calls on KerasTensors: a layer is built, tried on small arrays of zeros to find what it gives, and the call is remembered.
+
+Key idea: no operation states a rule of shapes; the truth is what a real run gives. Axes of unknown size are tried with two
+sizes, and where the results differ the size is unknown too. A trial leaves no trace: it runs below all tapes, and Variables,
+random streams, losses and metrics are put back afterwards; only what building made stays. Next: `models/graph.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import nest
+from ...arrays import random as streams
+from ...core import Tensor
+from ...core.dispatch import BOTTOM, Frame, current, switch
+from ...core.variable import assigned
+from ...errors import ShapeError
+from ...functions.creation import zeros
+from ..calls import context
+from .keras_tensor import KerasTensor, Node, Spec
+
+_SIZES = ((2, 64), (4, 128))
+"""For the batch axis and for other axes of unknown size: what a trial uses, twice."""
+
+
+def call_symbolically(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The KerasTensors that a layer, model or Operation gives for KerasTensors."""
+    specs, structure = _tried(operation, args, kwargs)
+    return Node(operation, args, kwargs, specs, structure).outputs
+
+
+def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Spec], Any]:
+    """Shape and dtype of each output, and the nest that they form."""
+    trial = Trial(operation)
+    try:
+        trial.build(args, kwargs)
+        sizes = _SIZES if any(None in leaf.shape for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)) else _SIZES[:1]
+        found = [trial.run(functools.partial(_call, operation, args, kwargs, size)) for size in sizes]
+    except BaseException:
+        trial.undo()
+        raise
+    leaves = [nest.flatten(outputs) for outputs in found]
+    for leaf in leaves[0]:
+        if not isinstance(leaf, Tensor):
+            raise ValueError(
+                f"All outputs of '{operation.name}' must be tensors to be part of a model; it returned {leaf!r:.80}."
+            )
+    specs = [_merged(operation, *outputs) for outputs in zip(*leaves, strict=True)]
+    return specs, nest.pack(found[0], list(range(len(specs))))
+
+
+def _is_symbol(leaf: Any) -> bool:
+    return isinstance(leaf, KerasTensor)
+
+
+def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: tuple[int, int]) -> Any:
+    """The results for zeros."""
+
+    def filled(leaf: Any) -> Any:
+        if not _is_symbol(leaf):
+            return leaf
+        shape = [(sizes[min(axis, 1)] if size is None else size) for axis, size in enumerate(leaf.shape)]
+        return zeros(shape, leaf.dtype)
+
+    given, named = nest.map_structure(filled, [args, kwargs])
+    try:
+        return operation(*given, **named)
+    except Exception as error:
+        symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
+        error.add_note(
+            f"This happened when '{operation.name}' ({type(operation).__name__}) was tried on zeros to find the shape of its "
+            f"output for {', '.join(map(repr, symbols))}."
+        )
+        raise
+
+
+def _merged(operation: Any, first: Tensor, second: Tensor | None = None) -> Spec:
+    """Shape and dtype of an output; None where two trials differ."""
+    if second is None:
+        return Spec(tuple(first.shape), first.dtype)
+    if len(first.shape) != len(second.shape):
+        raise ShapeError(
+            f"'{operation.name}' gives {first.shape} or {second.shape}: its number of axes depends on the batch size."
+        )
+    return Spec(tuple([a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)]), first.dtype)
+
+
+class Trial:
+    """Calls of a layer that leave no trace. An interpreter: it notes what values Variables are made with.
+
+    Args:
+        operation: a layer, a model, or an Operation, which has no state.
+    """
+
+    def __init__(self, operation: Any) -> None:
+        self._operation = operation
+        self._holders = _holders(operation)
+        self._unbuilt = [(layer, dict(layer.__dict__)) for layer in self._holders if not layer._built]
+        self._born: dict[int, tuple[Any, Any]] = {}
+        self._building: dict[int, Any] = {}
+
+    def build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Make the weights of a layer for the shapes of the KerasTensors, None for axes of any size."""
+        if not self._operation.built:
+            training, context.training = context.training, False
+            try:
+                self._operation._build_on_call(args, kwargs)
+            finally:
+                context.training = training
+
+    def undo(self) -> None:
+        """Have layers that this trial has built unbuilt again."""
+        for layer, attributes in self._unbuilt:
+            layer._restore(attributes)
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        """The result of a call; state is put back."""
+        kept = [(variable, variable._array) for variable in _variables(self._operation)]
+        losses = [(layer, list(layer._losses)) for layer in self._holders]
+        complete = all(layer.built for layer in self._holders)
+        random_state, frame, training = streams.states(), current(), context.training
+        self._born.clear()
+        self._building.clear()
+        context.training = False
+        switch(Frame(self, BOTTOM))
+        try:
+            with np.errstate(all="ignore"):
+                return call()
+        finally:
+            switch(frame)
+            context.training = training
+            built = [(variable, variable._array) for variable in self._building.values()]
+            for variable, array in (*kept, *self._born.values(), *built):
+                variable._array, variable._spare = array, None
+            for layer in _holders(self._operation):
+                layer._losses.clear()
+            for layer, values in losses:
+                layer._losses.extend(values)
+            if complete:  # else the first weights have drawn from the streams, and what comes next must not draw the same
+                streams.set_states(random_state)
+
+    def process(self, primitive: Any, inputs: Any, params: Any, below: Any) -> Any:
+        """Let the level below compute."""
+        return below.interpreter.process(primitive, inputs, params, below.below)
+
+    def observe(self, primitive: Any, inputs: Any, params: Any, outputs: Any, below: Any) -> None:
+        """Note the value that a Variable is made with, or has once its layer is built; assignments are announced beforehand."""
+        if primitive is not assigned:
+            return
+        key = outputs.key
+        if params["conversion"] == "an initial value":
+            self._born[key] = (outputs, outputs._array)
+        elif context.caller is not None and context.caller._building:
+            self._building[key] = outputs
+        elif key in self._building:
+            self._born[key] = (self._building.pop(key), outputs._array)
+
+
+def _holders(operation: Any) -> list[Any]:
+    """The layer and all within it; none for an Operation."""
+    return [operation, *operation._collect().sublayers] if hasattr(operation, "_collect") else []
+
+
+def _variables(operation: Any) -> list[Any]:
+    """All Variables of a layer, those of its metrics included."""
+    if not hasattr(operation, "_collect"):
+        return []
+    contents = operation._collect()
+    return [*contents.variables, *(variable for metric in contents.metrics for variable in metric.variables)]

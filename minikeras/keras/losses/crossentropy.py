@@ -1,0 +1,224 @@
+"""Cross-entropies: of yes or no, of one-hot labels, of class numbers.
+
+Key idea: with logits the logarithm and the exponential cancel, so nothing is clipped and nothing overflows; probabilities are
+kept epsilon away from 0 and 1. Next: `focal.py`, which weights the terms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...functions.creation import one_hot
+from ...functions.elementwise import clip_by_value, log, where
+from ...functions.nn import (
+    check_labels,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from ...functions.reductions import reduce_mean, reduce_sum
+from ...types import TensorLike
+from ..config import epsilon
+from .alignment import aligned, as_integers, as_predictions, class_labels, classes_last, several_classes
+from .loss import LossFunctionWrapper, catalogue
+
+# Functions -------------------------------------------------------------------------------------------------------------
+
+
+def binary_crossentropy(
+    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+) -> Tensor:
+    """-mean(y log p + (1 - y) log(1 - p)) over an axis.
+
+    Args:
+        y_true: labels in [0, 1].
+        y_pred: probabilities, or logits with `from_logits`, which is more accurate.
+        from_logits: see above.
+        label_smoothing: s in [0, 1] turns labels into y (1 - s) + s / 2.
+        axis: over which to take the mean.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.binary_crossentropy([[1.0]], [[0.5]]).numpy().round(4))
+    [0.6931]
+    """
+    labels, predictions = aligned("binary_crossentropy", y_true, y_pred)
+    labels = smoothed(labels, label_smoothing, 2)
+    if from_logits:
+        return reduce_mean(sigmoid_cross_entropy_with_logits(labels, predictions), axis)
+    return reduce_mean(binary_terms(labels, inside(predictions)), axis)
+
+
+def categorical_crossentropy(
+    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+) -> Tensor:
+    """-sum(y log p) over the classes, for one-hot labels or probabilities y.
+
+    Args:
+        y_true: (..., classes).
+        y_pred: probabilities (normalized to sum 1 first), or logits with `from_logits`, which is more accurate.
+        from_logits: see above.
+        label_smoothing: s in [0, 1] turns labels into y (1 - s) + s / classes.
+        axis: of the classes.
+
+    Raises:
+        ShapeError: if shapes differ, or there is a single class (the loss would be 0 whatever the prediction).
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.categorical_crossentropy([[1.0, 0.0]], [[0.5, 0.5]]).numpy().round(4))
+    [0.6931]
+    """
+    labels, predictions = aligned("categorical_crossentropy", y_true, y_pred)
+    labels = smoothed(labels, label_smoothing, several_classes("categorical_crossentropy", predictions, axis))
+    if from_logits:
+        return softmax_cross_entropy_with_logits(labels, predictions, axis)
+    return -reduce_sum(labels * log(shares(predictions, axis)), axis)  # type: ignore[no-any-return]
+
+
+def sparse_categorical_crossentropy(
+    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, ignore_class: int | None = None, axis: int = -1
+) -> Tensor:
+    """-log p[label] over the classes, for integer labels.
+
+    Args:
+        y_true: labels (...) or (..., 1) in [0, classes).
+        y_pred: probabilities (..., classes), or logits with `from_logits`, which is more accurate.
+        from_logits: see above.
+        ignore_class: a label whose rows give a loss of 0.
+        axis: of the classes.
+
+    Raises:
+        ShapeError: if the labels' shape is not that of the predictions without the classes, or there is a single class.
+        InvalidArgumentError: if a label is out of range.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.sparse_categorical_crossentropy([1], [[0.5, 0.5]]).numpy().round(4))
+    [0.6931]
+    """
+    name = "sparse_categorical_crossentropy"
+    predictions = classes_last(name, as_predictions(y_pred), axis)
+    if predictions._array.shape[-1] < 2:
+        several_classes(name, predictions, -1)
+    labels = as_integers(name, class_labels(name, y_true, predictions))
+    if ignore_class is None:
+        return _sparse(labels, predictions, from_logits)
+    valid = labels != ignore_class
+    return where(valid, _sparse(where(valid, labels, 0), predictions, from_logits), 0.0)
+
+
+def _sparse(labels: Tensor, predictions: Tensor, from_logits: bool) -> Tensor:
+    if from_logits:
+        return sparse_softmax_cross_entropy_with_logits(labels, predictions)
+    return -log(inside(chosen(labels, predictions) / reduce_sum(predictions, -1)))  # type: ignore[no-any-return]
+
+
+# Parts -----------------------------------------------------------------------------------------------------------------
+
+
+def inside(p: Tensor) -> Tensor:
+    """Probabilities kept epsilon away from 0 and 1."""
+    return clip_by_value(p, epsilon(), 1.0 - epsilon())
+
+
+def shares(p: Tensor, axis: int) -> Tensor:
+    """Probabilities divided by their sum, kept epsilon away from 0 and 1."""
+    return inside(p / reduce_sum(p, axis, keepdims=True))
+
+
+def chosen(labels: Tensor, predictions: Tensor) -> Tensor:
+    """The prediction for the class of each row's label."""
+    classes = predictions.shape[-1]
+    check_labels(labels, classes)
+    return reduce_sum(one_hot(labels, classes, dtype=predictions.dtype) * predictions, -1)
+
+
+def binary_terms(labels: Tensor, p: Tensor) -> Tensor:
+    """-(y log p + (1 - y) log(1 - p)) for each element."""
+    return -(labels * log(p) + (1.0 - labels) * log(1.0 - p))  # type: ignore[no-any-return]
+
+
+def smoothed(labels: Tensor, smoothing: float, classes: int) -> Tensor:
+    """Labels moved toward the uniform distribution: y (1 - s) + s / classes.
+
+    Source: Szegedy et al. (2016), Rethinking the Inception Architecture, section 7.
+    """
+    if not 0.0 <= smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must lie in [0, 1], found {smoothing}.")
+    return labels * (1.0 - smoothing) + smoothing / classes if smoothing else labels
+
+
+# Classes ---------------------------------------------------------------------------------------------------------------
+
+
+@catalogue.add("bce", "BCE")
+class BinaryCrossentropy(LossFunctionWrapper):
+    """Cross-entropy of yes or no. Options as in `binary_crossentropy`; reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.BinaryCrossentropy(from_logits=True)([[1.0]], [[0.0]]).numpy().round(4))
+    0.6931
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "binary_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(binary_crossentropy, reduction, name, dtype, **options)
+
+
+@catalogue.add("cce", "CCE")
+class CategoricalCrossentropy(LossFunctionWrapper):
+    """Cross-entropy of one-hot labels. Options as in `categorical_crossentropy`; reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.CategoricalCrossentropy(from_logits=True)([[1.0, 0.0]], [[0.0, 0.0]]).numpy().round(4))
+    0.6931
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "categorical_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(categorical_crossentropy, reduction, name, dtype, **options)
+
+
+@catalogue.add("scce")
+class SparseCategoricalCrossentropy(LossFunctionWrapper):
+    """Cross-entropy of integer labels. Options as in `sparse_categorical_crossentropy`; reduction, name, dtype as in `Loss`.
+
+    Rows of the ignored class do not count for the mean.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)([1], [[0.0, 0.0]]).numpy().round(4))
+    0.6931
+    """
+
+    _float_labels = False
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        ignore_class: int | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        axis: int = -1,
+        name: str | None = "sparse_categorical_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
+        super().__init__(sparse_categorical_crossentropy, reduction, name, dtype, **options)
+
+    def _rows_that_count(self, labels: Tensor, values: Tensor) -> Tensor | None:
+        ignored = self.options["ignore_class"]
+        return None if ignored is None else labels != ignored

@@ -1,0 +1,112 @@
+"""Connectionist temporal classification: a sequence of labels, without knowing which step says which.
+
+Key idea: the likelihood is a sum over all ways to stretch the labels over the steps, computed by recursion over the steps.
+Next: `../metrics/metric.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import Tensor, convert_to_tensor
+from ...core.batch import check_values
+from ...errors import InvalidArgumentError, ShapeError
+from ...functions.elementwise import cast, logical_and, where
+from ...functions.nn import check_labels, log_softmax
+from ...functions.publish import beside
+from ...functions.reductions import reduce_logsumexp, reduce_sum
+from ...functions.shaping import broadcast_to, concat, pad, reshape, stack
+from ...ops.indexing import take_along
+from ...types import TensorLike
+from .alignment import as_integers, as_predictions
+from .loss import LossFunctionWrapper, catalogue
+
+_NEVER = -float("inf")
+
+
+def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """-ln of the probability of the labels, over all ways to stretch them with repetitions and blanks.
+
+    Args:
+        y_true: integer labels (n, length) from 1 on, filled up with 0 at the end. Class 0 is the blank.
+        y_pred: logits (n, steps, classes).
+
+    Raises:
+        ShapeError: if the shapes are others.
+        InvalidArgumentError: if a label is out of range, a 0 stands before a label, or there are too few steps for the labels.
+
+    Source: Graves et al. (2006), Connectionist Temporal Classification, equations (5) to (8).
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.ctc([[1]], [[[0.0, 0.0], [0.0, 0.0]]]).numpy().round(4))  # of 4 ways only 'blank blank' is wrong
+    [0.2877]
+    """
+    logits, labels = as_predictions(y_pred), as_integers("ctc", convert_to_tensor(y_true))
+    _check(labels, logits)
+    rows, steps, _ = logits.shape
+    blanks = labels * 0
+    path = pad(reshape(stack([blanks, labels], -1), (rows, -1)), [[0, 0], [0, 1]])
+    length = path.shape[-1]
+    emitted = take_along(log_softmax(logits), broadcast_to(reshape(path, (rows, 1, length)), (rows, steps, length)), axis=-1)
+    place = beside(logits, [list(range(length))], path.dtype)
+    may_skip = logical_and(path != 0, path != _later(path, 2, 0))
+    alpha = where(place < 2, emitted[:, 0], _NEVER)
+    for step in range(1, steps):
+        ways = [alpha, _later(alpha, 1, _NEVER), where(may_skip, _later(alpha, 2, _NEVER), _NEVER)]
+        alpha = emitted[:, step] + reduce_logsumexp(stack(ways), 0)
+    last = 2 * reduce_sum(cast(labels != 0, path.dtype), -1, keepdims=True)
+    complete = logical_and(place <= last, place >= last - 1)
+    return -reduce_logsumexp(where(complete, alpha, _NEVER), -1)  # type: ignore[no-any-return]
+
+
+def _later(x: Tensor, places: int, filler: Any) -> Tensor:
+    """Each row moved to the right."""
+    return concat([broadcast_to(beside(x, filler, x.dtype), (x.shape[0], places)), x[:, :-places]], -1)
+
+
+def _check(labels: Tensor, logits: Tensor) -> None:
+    """Refuse what has no likelihood."""
+    if labels.ndim != 2 or logits.ndim != 3 or labels.shape[0] != logits.shape[0] or not labels.shape[1]:
+        raise ShapeError(
+            f"ctc: expected labels (n, length) and logits (n, steps, classes), found y_true {labels.shape} and "
+            f"y_pred {logits.shape}."
+        )
+    check_labels(labels, logits.shape[-1])
+    steps, shape = logits.shape[1], logits.shape
+
+    def possible(values: np.ndarray[Any, Any]) -> None:
+        _check_rows(values, steps, shape)
+
+    check_values(labels, possible)
+
+
+def _check_rows(values: np.ndarray[Any, Any], steps: int, shape: Any) -> None:
+    """Refuse labels that no path through so many steps can spell."""
+    if ((values[..., 1:] != 0) & (values[..., :-1] == 0)).any():
+        raise InvalidArgumentError("ctc: a label follows a 0; zeros fill up the end of a row, and class 0 is the blank.")
+    needed = (values != 0).sum(-1) + ((values[..., 1:] == values[..., :-1]) & (values[..., 1:] != 0)).sum(-1)
+    if needed.size and needed.max() > steps:
+        raise InvalidArgumentError(
+            f"ctc: a row of labels needs {needed.max()} steps (one for each, one more between equal ones), y_pred has "
+            f"{steps}: shape {shape}."
+        )
+
+
+@catalogue.add()
+class CTC(LossFunctionWrapper):
+    """Connectionist temporal classification. Labels and logits as in `ctc`; reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.CTC()([[1]], [[[0.0, 0.0], [0.0, 0.0]]]).numpy().round(4))
+    0.2877
+    """
+
+    _float_labels = False
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "ctc", dtype: Any = None) -> None:
+        super().__init__(ctc, reduction, name, dtype)
+
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+        return ctc(y_true, y_pred)

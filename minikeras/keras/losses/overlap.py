@@ -1,0 +1,91 @@
+"""Losses of masks: how little two regions overlap.
+
+Key idea: intersection over a weighted sum of the intersection, false positives and false negatives. Next: `circle.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...functions.reductions import reduce_sum
+from ...types import TensorLike
+from ..config import epsilon
+from .alignment import aligned
+from .loss import LossFunctionWrapper, catalogue
+
+
+def dice(y_true: TensorLike, y_pred: TensorLike, axis: Any = None) -> Tensor:
+    """1 - 2 sum(y_true y_pred) / (sum(y_true) + sum(y_pred)).
+
+    Args:
+        y_true, y_pred: memberships in [0, 1], of one shape.
+        axis: over which to add; None for all. All but the first gives one value for each image.
+
+    Source: Milletari, Navab and Ahmadi (2016), V-Net, section 3; here without squares in the denominator.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.dice([[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]).numpy().round(4))
+    0.3333
+    """
+    labels, predictions = aligned("dice", y_true, y_pred)
+    common = reduce_sum(labels * predictions, axis)
+    return 1.0 - 2.0 * common / (reduce_sum(labels, axis) + reduce_sum(predictions, axis) + epsilon())  # type: ignore[no-any-return]
+
+
+def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Tensor:
+    """1 - s / (s + alpha sum(y_true (1 - y_pred)) + beta sum((1 - y_true) y_pred)), for s = sum(y_true y_pred).
+
+    Args:
+        y_true, y_pred: memberships in [0, 1], of one shape.
+        alpha: weight of what is missing. (Salehi et al. call it beta; the order here is Keras's.)
+        beta: weight of what is too much.
+        axis: over which to add; None for all.
+
+    Source: Salehi, Erdogmus and Gholipour (2017), Tversky Loss Function, equation (3).
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.tversky([[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]).numpy().round(4))
+    0.3333
+    """
+    labels, predictions = aligned("tversky", y_true, y_pred)
+    common = reduce_sum(labels * predictions, axis)
+    missing = reduce_sum(labels * (1.0 - predictions), axis)
+    surplus = reduce_sum((1.0 - labels) * predictions, axis)
+    return 1.0 - common / (common + alpha * missing + beta * surplus + epsilon())  # type: ignore[no-any-return]
+
+
+@catalogue.add()
+class Dice(LossFunctionWrapper):
+    """1 - Dice's coefficient. Options as in `dice`; reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.Dice()([[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]).numpy().round(4))
+    0.3333
+    """
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str | None = "dice", axis: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(dice, reduction, name, dtype, axis=axis)
+
+
+@catalogue.add()
+class Tversky(LossFunctionWrapper):
+    """1 - Tversky's index. Options as in `tversky`; reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.Tversky()([[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]).numpy().round(4))
+    0.3333
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "tversky",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(tversky, reduction, name, dtype, alpha=alpha, beta=beta, axis=axis)

@@ -1,0 +1,233 @@
+"""Losses of numbers: squared, absolute, relative and robust errors, and the angle between vectors.
+
+Key idea: each is an elementwise function of labels and predictions, averaged over the last axis. Next: `crossentropy.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core import Tensor
+from ...functions.elementwise import abs, log1p, maximum, softplus, square, where
+from ...functions.publish import negative_axis
+from ...functions.reductions import l2_normalize, reduce_mean, reduce_sum
+from ...types import TensorLike
+from ..config import epsilon
+from .alignment import aligned
+from .loss import LossFunctionWrapper, catalogue
+
+# Functions -------------------------------------------------------------------------------------------------------------
+
+
+def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """mean((y_pred - y_true)**2) over the last axis.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.mean_squared_error([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
+    [2.5]
+    """
+    labels, predictions = aligned("mean_squared_error", y_true, y_pred)
+    difference = predictions - labels
+    return reduce_mean(difference * difference, -1)
+
+
+def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """mean(|y_pred - y_true|) over the last axis; the slope at 0 is 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.mean_absolute_error([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
+    [1.5]
+    """
+    labels, predictions = aligned("mean_absolute_error", y_true, y_pred)
+    return reduce_mean(abs(predictions - labels), -1)
+
+
+def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """100 mean(|y_pred - y_true| / max(|y_true|, epsilon)) over the last axis.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.mean_absolute_percentage_error([[2.0, 4.0]], [[1.0, 4.0]]).numpy())
+    [25.]
+    """
+    labels, predictions = aligned("mean_absolute_percentage_error", y_true, y_pred)
+    return 100.0 * reduce_mean(abs((predictions - labels) / maximum(abs(labels), epsilon())), -1)  # type: ignore[no-any-return]
+
+
+def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """mean((log(1 + y_pred) - log(1 + y_true))**2) over the last axis; numbers below epsilon count as epsilon.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.mean_squared_logarithmic_error([[0.0]], [[1.0]]).numpy().round(4))
+    [0.4805]
+    """
+    labels, predictions = aligned("mean_squared_logarithmic_error", y_true, y_pred)
+    return reduce_mean(square(log1p(maximum(predictions, epsilon())) - log1p(maximum(labels, epsilon()))), -1)
+
+
+def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
+    """-sum(y_true y_pred) / (|y_true| |y_pred|) along an axis: -1 for one direction, 1 for opposite ones, 0 for a zero vector.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.cosine_similarity([[0.0, 2.0]], [[0.0, 5.0]]).numpy())
+    [-1.]
+    """
+    labels, predictions = aligned("cosine_similarity", y_true, y_pred)
+    place = negative_axis(axis, predictions.ndim, "cosine_similarity")
+    least = epsilon() ** 2
+    return -reduce_sum(l2_normalize(labels, place, least) * l2_normalize(predictions, place, least), place)  # type: ignore[no-any-return]
+
+
+def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
+    """mean of e**2 / 2 where |e| <= delta, else delta |e| - delta**2 / 2, for e = y_pred - y_true, over the last axis.
+
+    Args:
+        y_true, y_pred: of one shape.
+        delta: > 0, where the parabola passes into a line.
+
+    Source: Huber (1964), Robust Estimation of a Location Parameter.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.huber([[0.0, 0.0]], [[1.0, 3.0]]).numpy())
+    [1.5]
+    """
+    if not delta > 0:
+        raise ValueError(f"huber: delta must be > 0, found {delta}.")
+    labels, predictions = aligned("huber", y_true, y_pred)
+    error = predictions - labels
+    size = abs(error)
+    return reduce_mean(where(size <= delta, 0.5 * square(error), delta * size - 0.5 * delta**2), -1)
+
+
+def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """mean(log(cosh(y_pred - y_true))) over the last axis, without overflow.
+
+    It is e**2 / 2 for small errors e and |e| - log 2 for large ones.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.log_cosh([[0.0]], [[1000.0]]).numpy().round(2))
+    [999.31]
+    """
+    labels, predictions = aligned("log_cosh", y_true, y_pred)
+    error = predictions - labels
+    return reduce_mean(error + softplus(-2.0 * error) - math.log(2.0), -1)
+
+
+# Classes ---------------------------------------------------------------------------------------------------------------
+
+
+@catalogue.add("mse", "MSE")
+class MeanSquaredError(LossFunctionWrapper):
+    """mean((y_pred - y_true)**2). reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.MeanSquaredError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
+    2.5
+    """
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_squared_error", dtype: Any = None
+    ) -> None:
+        super().__init__(mean_squared_error, reduction, name, dtype)
+
+
+@catalogue.add("mae", "MAE")
+class MeanAbsoluteError(LossFunctionWrapper):
+    """mean(|y_pred - y_true|). reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.MeanAbsoluteError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
+    1.5
+    """
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_absolute_error", dtype: Any = None
+    ) -> None:
+        super().__init__(mean_absolute_error, reduction, name, dtype)
+
+
+@catalogue.add("mape", "MAPE")
+class MeanAbsolutePercentageError(LossFunctionWrapper):
+    """100 mean(|y_pred - y_true| / |y_true|). reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.MeanAbsolutePercentageError()([[2.0, 4.0]], [[1.0, 4.0]]).numpy())
+    25.0
+    """
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_absolute_percentage_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mean_absolute_percentage_error, reduction, name, dtype)
+
+
+@catalogue.add("msle", "MSLE")
+class MeanSquaredLogarithmicError(LossFunctionWrapper):
+    """mean((log(1 + y_pred) - log(1 + y_true))**2). reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.MeanSquaredLogarithmicError()([[0.0]], [[1.0]]).numpy().round(4))
+    0.4805
+    """
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_squared_logarithmic_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mean_squared_logarithmic_error, reduction, name, dtype)
+
+
+@catalogue.add()
+class CosineSimilarity(LossFunctionWrapper):
+    """-cos of the angle between labels and predictions along `axis`. reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.CosineSimilarity()([[0.0, 2.0]], [[0.0, 5.0]]).numpy())
+    -1.0
+    """
+
+    def __init__(
+        self,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "cosine_similarity",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(cosine_similarity, reduction, name, dtype, axis=axis)
+
+
+@catalogue.add()
+class Huber(LossFunctionWrapper):
+    """A parabola for errors up to `delta`, a line beyond. Options as in `huber`; reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.Huber()([[0.0, 0.0]], [[1.0, 3.0]]).numpy())
+    1.5
+    """
+
+    def __init__(
+        self,
+        delta: float = 1.0,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "huber_loss",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(huber, reduction, name, dtype, delta=delta)
+
+
+@catalogue.add("logcosh")
+class LogCosh(LossFunctionWrapper):
+    """mean(log(cosh(y_pred - y_true))). reduction, name, dtype as in `Loss`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.losses.LogCosh()([[0.0]], [[0.0]]).numpy())
+    0.0
+    """
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "log_cosh", dtype: Any = None) -> None:
+        super().__init__(log_cosh, reduction, name, dtype)

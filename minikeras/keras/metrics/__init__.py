@@ -1,0 +1,174 @@
+"""Metrics: numbers that accumulate over batches. May import losses and initializers. Read `metric.py` first.
+
+Labels and predictions pass through `losses/alignment.py`, so that nothing is broadcast here either.
+"""
+
+from typing import Any
+
+from ..losses import (
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_crossentropy,
+    categorical_focal_crossentropy,
+    categorical_hinge,
+    hinge,
+    huber,
+    kl_divergence,
+    log_cosh,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+    poisson,
+    sparse_categorical_crossentropy,
+    squared_hinge,
+)
+from .accuracy import (
+    Accuracy,
+    BinaryAccuracy,
+    CategoricalAccuracy,
+    SparseCategoricalAccuracy,
+    SparseTopKCategoricalAccuracy,
+    TopKCategoricalAccuracy,
+    accuracy,
+    binary_accuracy,
+    categorical_accuracy,
+    sparse_categorical_accuracy,
+    sparse_top_k_categorical_accuracy,
+    top_k_categorical_accuracy,
+)
+from .auc import AUC
+from .confusion import FalseNegatives, FalsePositives, Precision, Recall, TrueNegatives, TruePositives
+from .correlation import ConcordanceCorrelation, PearsonCorrelation, concordance_correlation, pearson_correlation
+from .f_score import F1Score, FBetaScore
+from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
+from .metric import Metric, catalogue, serialize
+from .operating_points import (
+    PrecisionAtRecall,
+    RecallAtPrecision,
+    SensitivityAtSpecificity,
+    SpecificityAtSensitivity,
+)
+from .probabilistic import (
+    BinaryCrossentropy,
+    CategoricalCrossentropy,
+    CategoricalHinge,
+    Hinge,
+    KLDivergence,
+    Poisson,
+    SparseCategoricalCrossentropy,
+    SquaredHinge,
+)
+from .r2 import R2Score
+from .reductions import Mean, MeanMetricWrapper, Sum
+from .regression import (
+    CosineSimilarity,
+    LogCoshError,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    MeanSquaredLogarithmicError,
+    RootMeanSquaredError,
+    cosine_similarity,
+)
+
+__all__ = [
+    "AUC",
+    "Accuracy",
+    "BinaryAccuracy",
+    "BinaryCrossentropy",
+    "BinaryIoU",
+    "CategoricalAccuracy",
+    "CategoricalCrossentropy",
+    "CategoricalHinge",
+    "ConcordanceCorrelation",
+    "CosineSimilarity",
+    "F1Score",
+    "FBetaScore",
+    "FalseNegatives",
+    "FalsePositives",
+    "Hinge",
+    "IoU",
+    "KLDivergence",
+    "LogCoshError",
+    "Mean",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanIoU",
+    "MeanMetricWrapper",
+    "MeanSquaredError",
+    "MeanSquaredLogarithmicError",
+    "Metric",
+    "OneHotIoU",
+    "OneHotMeanIoU",
+    "PearsonCorrelation",
+    "Poisson",
+    "Precision",
+    "PrecisionAtRecall",
+    "R2Score",
+    "Recall",
+    "RecallAtPrecision",
+    "RootMeanSquaredError",
+    "SensitivityAtSpecificity",
+    "SparseCategoricalAccuracy",
+    "SparseCategoricalCrossentropy",
+    "SparseTopKCategoricalAccuracy",
+    "SpecificityAtSensitivity",
+    "SquaredHinge",
+    "Sum",
+    "TopKCategoricalAccuracy",
+    "TrueNegatives",
+    "TruePositives",
+    "accuracy",
+    "binary_accuracy",
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_accuracy",
+    "categorical_crossentropy",
+    "categorical_focal_crossentropy",
+    "categorical_hinge",
+    "concordance_correlation",
+    "cosine_similarity",
+    "deserialize",
+    "get",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "log_cosh",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_error",
+    "mean_squared_logarithmic_error",
+    "pearson_correlation",
+    "poisson",
+    "serialize",
+    "sparse_categorical_accuracy",
+    "sparse_categorical_crossentropy",
+    "sparse_top_k_categorical_accuracy",
+    "squared_hinge",
+    "top_k_categorical_accuracy",
+]
+
+
+def get(identifier: Any) -> Any:
+    """The `Metric` for a name, a configuration, a function, a class or an object; a name given stays its name.
+
+    >>> import minikeras as tf
+    >>> tf.keras.metrics.get("mae")
+    <MeanAbsoluteError name=mae>
+    """
+    found = catalogue.get(identifier)
+    if isinstance(identifier, str) and isinstance(found, Metric):
+        found.name = identifier
+    return found if found is None or isinstance(found, Metric) else MeanMetricWrapper(found)
+
+
+def deserialize(config: Any, custom_objects: Any = None) -> Any:
+    """The `Metric` for a name or what `serialize` gave.
+
+    >>> import minikeras as tf
+    >>> tf.keras.metrics.deserialize(tf.keras.metrics.serialize(tf.keras.metrics.Recall(0.2))).thresholds
+    [0.2]
+    """
+    found = catalogue.deserialize(config, custom_objects)
+    return found if found is None or isinstance(found, Metric) else MeanMetricWrapper(found)

@@ -1,0 +1,224 @@
+"""Accuracies: how many predictions are right.
+
+Key idea: 1 where right and 0 where wrong, for each row, averaged by `MeanMetricWrapper`. Next: `regression.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...functions.creation import one_hot
+from ...functions.elementwise import cast, equal, greater, is_finite, logical_and, where
+from ...functions.publish import tensor
+from ...functions.reductions import argmax, reduce_any, reduce_max, reduce_sum
+from ...types import TensorLike
+from ..config import floatx
+from ..losses.alignment import aligned, as_floats, as_predictions, class_labels, same_shape
+from .metric import catalogue
+from .reductions import MeanMetricWrapper
+
+# Functions -------------------------------------------------------------------------------------------------------------
+
+
+def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """1 where labels and predictions are equal, else 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.accuracy([1, 2], [1, 3]).numpy())
+    [1. 0.]
+    """
+    labels, predictions = tensor(y_true), tensor(y_pred)
+    if labels.dtype.is_floating and not predictions.dtype.is_floating:
+        predictions = as_floats(predictions, labels.dtype)
+    else:
+        labels = as_floats(labels, predictions.dtype)
+    return _hits(equal(same_shape("accuracy", labels, predictions), predictions))
+
+
+def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0.5) -> Tensor:
+    """1 where a prediction lies on the side of the threshold that its label (0 or 1) says, else 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.binary_accuracy([[1.0], [0.0]], [[0.7], [0.6]]).numpy().ravel())
+    [1. 0.]
+    """
+    labels, predictions = aligned("binary_accuracy", y_true, y_pred)
+    return _hits(equal(labels, cast(predictions > threshold, labels.dtype)))
+
+
+def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """1 where the largest prediction is that of the one-hot label, else 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.categorical_accuracy([[0.0, 1.0]], [[0.3, 0.7]]).numpy())
+    [1.]
+    """
+    labels, predictions = aligned("categorical_accuracy", y_true, y_pred)
+    return _hits(equal(argmax(labels, -1), argmax(predictions, -1)))
+
+
+def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """1 where the largest prediction is that of the integer label, else 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.sparse_categorical_accuracy([1], [[0.3, 0.7]]).numpy())
+    [1.]
+    """
+    predictions = tensor(y_pred)
+    labels = class_labels("sparse_categorical_accuracy", y_true, predictions)
+    return _hits(equal(cast(labels, "int64"), argmax(predictions, -1)))
+
+
+def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
+    """1 where the class of the one-hot label is among the `k` with the largest predictions, else 0.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.top_k_categorical_accuracy([[0, 1, 0]], [[0.5, 0.3, 0.2]], k=2).numpy())
+    [1.]
+    """
+    labels, predictions = aligned("top_k_categorical_accuracy", y_true, y_pred)
+    return _among_the_best(argmax(labels, -1), predictions, k)
+
+
+def sparse_top_k_categorical_accuracy(
+    y_true: TensorLike, y_pred: TensorLike, k: int = 5, from_sorted_ids: bool = False
+) -> Tensor:
+    """1 where the class of the integer label is among the `k` with the largest predictions, else 0.
+
+    Classes that tie with the last of the `k` count as among them.
+
+    Args:
+        y_true: labels (...) or (..., 1).
+        y_pred: (..., classes); with `from_sorted_ids` classes in falling order of preference, of which the first `k` count.
+        k: at least 1.
+        from_sorted_ids: see above.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.sparse_top_k_categorical_accuracy([1], [[0.5, 0.3, 0.2]], k=2).numpy())
+    [1.]
+    """
+    predictions = tensor(y_pred) if from_sorted_ids else as_predictions(y_pred)
+    labels = class_labels("sparse_top_k_categorical_accuracy", y_true, predictions)
+    if not from_sorted_ids:
+        return _among_the_best(labels, predictions, k)
+    return _hits(reduce_any(equal(cast(labels, predictions.dtype)[..., None], predictions[..., : _checked(k)]), -1))
+
+
+def _among_the_best(labels: Tensor, predictions: Tensor, k: int) -> Tensor:
+    """Whether fewer than `k` predictions are larger than the label's, which must be finite."""
+    place = one_hot(cast(labels, "int64"), predictions.shape[-1], on_value=True, off_value=False, dtype="bool")
+    own = reduce_max(where(place, predictions, -float("inf")), -1, keepdims=True)
+    larger = reduce_sum(cast(greater(predictions, own), "int32"), -1)
+    return _hits(logical_and(larger < _checked(k), is_finite(own[..., 0])))
+
+
+def _checked(k: int) -> int:
+    if int(k) != k or k < 1:
+        raise ValueError(f"top-k accuracy: k must be an int of at least 1, found {k!r}.")
+    return int(k)
+
+
+def _hits(right: Tensor) -> Tensor:
+    return cast(right, floatx())
+
+
+# Classes ---------------------------------------------------------------------------------------------------------------
+
+
+@catalogue.add()
+class Accuracy(MeanMetricWrapper):
+    """Share of predictions that equal their labels.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.Accuracy()([1, 2], [1, 3]).numpy())
+    0.5
+    """
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
+        super().__init__(accuracy, name, dtype)
+
+
+@catalogue.add()
+class BinaryAccuracy(MeanMetricWrapper):
+    """Share of predictions on the right side of `threshold`, which lies in (0, 1).
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.BinaryAccuracy()([[1.0], [0.0]], [[0.7], [0.6]]).numpy())
+    0.5
+    """
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5) -> None:
+        if not 0 < threshold < 1:
+            raise ValueError(f"BinaryAccuracy: threshold must lie between 0 and 1, found {threshold}.")
+        super().__init__(binary_accuracy, name, dtype, threshold=threshold)
+
+
+@catalogue.add()
+class CategoricalAccuracy(MeanMetricWrapper):
+    """Share of rows whose largest prediction is that of the one-hot label.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.CategoricalAccuracy()([[0.0, 1.0]], [[0.3, 0.7]]).numpy())
+    1.0
+    """
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
+        super().__init__(categorical_accuracy, name, dtype)
+
+
+@catalogue.add()
+class SparseCategoricalAccuracy(MeanMetricWrapper):
+    """Share of rows whose largest prediction is that of the integer label.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.SparseCategoricalAccuracy()([1], [[0.3, 0.7]]).numpy())
+    1.0
+    """
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
+        super().__init__(sparse_categorical_accuracy, name, dtype)
+
+
+@catalogue.add()
+class TopKCategoricalAccuracy(MeanMetricWrapper):
+    """Share of rows whose one-hot label is among the `k` largest predictions.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.TopKCategoricalAccuracy(k=1)([[0, 1, 0]], [[0.5, 0.3, 0.2]]).numpy())
+    0.0
+    """
+
+    _direction = "up"
+
+    def __init__(self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None) -> None:
+        super().__init__(top_k_categorical_accuracy, name, dtype, k=_checked(k))
+
+
+@catalogue.add()
+class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+    """Share of rows whose integer label is among the `k` largest predictions.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.SparseTopKCategoricalAccuracy(k=1)([1], [[0.5, 0.3, 0.2]]).numpy())
+    0.0
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self,
+        k: int = 5,
+        name: str | None = "sparse_top_k_categorical_accuracy",
+        dtype: Any = None,
+        from_sorted_ids: bool = False,
+    ) -> None:
+        super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=_checked(k), from_sorted_ids=from_sorted_ids)

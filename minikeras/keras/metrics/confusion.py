@@ -1,0 +1,303 @@
+"""True and false positives and negatives at thresholds, precision and recall.
+
+Key idea: at each threshold a prediction is positive if it lies above. All thresholds are counted at once, by a product of
+matrices: which predictions lie above which threshold, times the weights of positive and negative labels. Next:
+`operating_points.py` and `auc.py`, which read curves off the same counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...arrays import namespace, to_device
+from ...core import Tensor, Variable, convert_to_tensor
+from ...errors import ShapeError
+from ...functions.contractions import matmul
+from ...functions.creation import one_hot
+from ...functions.elementwise import cast, divide_no_nan, greater, where
+from ...functions.ordering import top_k as largest
+from ...functions.reductions import reduce_any, reduce_sum
+from ...functions.shaping import broadcast_to, reshape, stack, transpose
+from ...types import TensorLike
+from ..losses.alignment import aligned, as_floats, spread_weights
+from .metric import Metric, catalogue
+
+Thresholds = float | Sequence[float] | None
+
+_AT_ONCE = 2**22
+"""Comparisons of predictions with thresholds that are held in memory at a time."""
+
+
+class Counts(NamedTuple):
+    """Weights of predictions by label and side of each threshold: (thresholds,), or (thresholds, labels)."""
+
+    true_positives: Tensor
+    false_positives: Tensor
+    true_negatives: Tensor
+    false_negatives: Tensor
+
+
+class ThresholdMetric(Metric):
+    """Base of what counts predictions above thresholds.
+
+    Args:
+        thresholds: of predictions, in any order.
+        counted: the names of the fields of `Counts` that are kept as state.
+        name, dtype: as in `Metric`.
+        top_k: only the k largest predictions of a row can be positive.
+        class_id: count this class alone, of predictions (..., classes).
+    """
+
+    def __init__(
+        self,
+        thresholds: Sequence[float],
+        counted: Sequence[str],
+        name: str | None,
+        dtype: Any,
+        top_k: int | None = None,
+        class_id: int | None = None,
+    ) -> None:
+        super().__init__(dtype, name)
+        self.thresholds = list(thresholds)
+        self.top_k, self.class_id = top_k, class_id
+        self._counted = tuple(counted)
+        self._levels = convert_to_tensor(self.thresholds, self.dtype)
+
+    def _make_state(self, *labels: int) -> None:
+        for field in self._counted:
+            setattr(self, field, self.add_variable((len(self.thresholds), *labels), "zeros", name=field))
+
+    def _state(self, field: str) -> Variable:
+        return getattr(self, field)  # type: ignore[no-any-return]
+
+    def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
+        """Let a batch enter.
+
+        Args:
+            y_true: labels; 0 is negative, all else positive.
+            y_pred: predictions of the same shape.
+            sample_weight: None, a number, or one weight for each row or value.
+
+        Raises:
+            ShapeError: if shapes do not fit; the state stays.
+        """
+        self._count(*self._entries(y_true, y_pred, sample_weight))
+
+    def _entries(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+        """Which labels are positive (1 or 0), predictions and weights: three Tensors of one shape."""
+        labels, predictions = aligned(type(self).__name__, y_true, as_floats(y_pred, self.dtype))
+        weights = spread_weights(1.0 if sample_weight is None else sample_weight, predictions)
+        if self.top_k is not None:
+            predictions = _only_largest(predictions, self.top_k, type(self).__name__)
+        labels, weights = cast(labels != 0.0, self.dtype), broadcast_to(weights, predictions.shape)
+        if self.class_id is None:
+            return labels, predictions, weights
+        if predictions.ndim < 2 or not 0 <= self.class_id < predictions.shape[-1]:
+            raise ShapeError(
+                f"{type(self).__name__}: there is no class {self.class_id} in y_pred of shape {predictions.shape}; expected "
+                "(n, classes) and a class_id in [0, classes)."
+            )
+        return labels[..., self.class_id], predictions[..., self.class_id], weights[..., self.class_id]
+
+    def _count(self, labels: Tensor, predictions: Tensor, weights: Tensor, by_label: bool = False) -> None:
+        """Add the counts; those of each column alone with `by_label`."""
+        levels = Tensor(to_device(self._levels._array, namespace(predictions._array)))
+        counts = counted(labels, predictions, weights, levels, by_label)
+        for field in self._counted:
+            self._state(field).assign_add(getattr(counts, field))
+
+    def _quotient(self, part: str, rest: str) -> Tensor:
+        """part / (part + rest), 0 where nothing was counted."""
+        first = self._state(part).value()
+        return divide_no_nan(first, first + self._state(rest))
+
+    def _for_thresholds(self, values: Tensor) -> Tensor:
+        """One number for a single threshold, else one for each."""
+        return values[0] if len(self.thresholds) == 1 else values  # type: ignore[no-any-return]
+
+
+def counted(labels: Tensor, predictions: Tensor, weights: Tensor, thresholds: Tensor, by_label: bool) -> Counts:
+    """The counts of a batch.
+
+    Args:
+        labels: 1 for positive, 0 for negative.
+        predictions, weights: of the same shape.
+        thresholds: (count,).
+        by_label: count each column of (n, labels) alone.
+    """
+    positive, negative = labels * weights, (1.0 - labels) * weights
+    columns = predictions.shape[-1] if by_label else 1
+    rows = [reshape(transpose(x) if by_label else x, (columns, -1)) for x in (positive, negative, predictions)]
+    sides, scores = stack(rows[:2], -1), rows[2]
+    total = reduce_sum(sides, -2, keepdims=True)
+    step = max(1, _AT_ONCE // (columns * len(thresholds)))
+    above = broadcast_to(total * 0.0, (columns, len(thresholds), 2))
+    for start in range(0, scores.shape[1], step):
+        part = slice(start, start + step)
+        passed = cast(greater(scores[:, None, part], reshape(thresholds, (-1, 1))), scores.dtype)
+        above = above + matmul(passed, sides[:, part])
+    below = total - above
+    shape = (-1, columns) if by_label else (-1,)
+    parts = (above[..., 0], above[..., 1], below[..., 1], below[..., 0])
+    return Counts(*(reshape(transpose(part), shape) for part in parts))
+
+
+def _only_largest(predictions: Tensor, k: int, name: str) -> Tensor:
+    """The k largest predictions of each row; -inf in place of the others."""
+    if not predictions.ndim or not 1 <= k <= predictions.shape[-1]:
+        raise ShapeError(
+            f"{name}: top_k={k} of predictions of shape {predictions.shape}; expected (n, classes), classes >= k >= 1."
+        )
+    places = one_hot(largest(predictions, k)[1], predictions.shape[-1], on_value=True, off_value=False, dtype="bool")
+    return where(reduce_any(places, -2), predictions, -float("inf"))
+
+
+def listed(thresholds: Thresholds, top_k: int | None = None) -> list[float]:
+    """Thresholds as a list, checked. None stands for 0.5, or for any of the `top_k` largest.
+
+    Raises:
+        ValueError: for a threshold outside [0, 1].
+    """
+    if thresholds is None:
+        return [0.5 if top_k is None else -float("inf")]
+    given = [float(one) for one in thresholds] if isinstance(thresholds, Sequence) else [float(thresholds)]
+    wrong = [one for one in given if not 0 <= one <= 1]
+    if wrong or not given:
+        raise ValueError(f"Threshold values must be in [0, 1]. Received: {wrong if wrong else 'none'}")
+    return given
+
+
+# One count -------------------------------------------------------------------------------------------------------------
+
+
+class _OneCount(ThresholdMetric):
+    """One of the four counts, kept as `accumulator`."""
+
+    _field: str
+
+    def __init__(self, thresholds: Thresholds = None, name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(listed(thresholds), [self._field], name, dtype)
+        self._given = thresholds
+        self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
+
+    def _state(self, field: str) -> Variable:
+        return self.accumulator
+
+    def result(self) -> Tensor:
+        """The count: one number for a single threshold, else one for each."""
+        return self._for_thresholds(self.accumulator.value())
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "thresholds": self._given}
+
+
+@catalogue.add()
+class TruePositives(_OneCount):
+    """Weight of positive labels whose prediction lies above the threshold.
+
+    Args:
+        thresholds: a number in [0, 1] or a list of them; 0.5 if None.
+        name, dtype: as in `Metric`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.TruePositives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
+    1.0
+    """
+
+    _field = "true_positives"
+
+
+@catalogue.add()
+class FalsePositives(_OneCount):
+    """Weight of negative labels whose prediction lies above the threshold. Arguments as in `TruePositives`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.FalsePositives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
+    1.0
+    """
+
+    _field = "false_positives"
+
+
+@catalogue.add()
+class TrueNegatives(_OneCount):
+    """Weight of negative labels whose prediction does not lie above the threshold. Arguments as in `TruePositives`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.TrueNegatives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
+    0.0
+    """
+
+    _field = "true_negatives"
+
+
+@catalogue.add()
+class FalseNegatives(_OneCount):
+    """Weight of positive labels whose prediction does not lie above the threshold. Arguments as in `TruePositives`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.FalseNegatives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
+    1.0
+    """
+
+    _field = "false_negatives"
+
+
+# Precision and recall --------------------------------------------------------------------------------------------------
+
+
+class _Share(ThresholdMetric):
+    """true positives / (true positives + another count)."""
+
+    _direction = "up"
+    _other: str
+
+    def __init__(
+        self,
+        thresholds: Thresholds = None,
+        top_k: int | None = None,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(listed(thresholds, top_k), ["true_positives", self._other], name, dtype, top_k, class_id)
+        self._given = thresholds
+        self._make_state()
+
+    def result(self) -> Tensor:
+        """The share, 0 before any count: one number for a single threshold, else one for each."""
+        return self._for_thresholds(self._quotient("true_positives", self._other))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "thresholds": self._given, "top_k": self.top_k, "class_id": self.class_id}
+
+
+@catalogue.add()
+class Precision(_Share):
+    """Of what is predicted to be positive, the share that is: tp / (tp + fp).
+
+    Args:
+        thresholds: a number in [0, 1] or a list of them; 0.5 if None, or with `top_k` any prediction among them.
+        top_k: only the k largest predictions of a row count as positive.
+        class_id: measure this class alone, of (n, classes).
+        name, dtype: as in `Metric`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.Precision()([1, 1, 0, 0], [0.9, 0.2, 0.7, 0.1]).numpy())
+    0.5
+    """
+
+    _other = "false_positives"
+
+
+@catalogue.add()
+class Recall(_Share):
+    """Of what is positive, the share that is predicted to be: tp / (tp + fn). Arguments as in `Precision`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.Recall()([1, 1, 0, 0], [0.9, 0.8, 0.7, 0.1]).numpy())
+    1.0
+    """
+
+    _other = "false_negatives"

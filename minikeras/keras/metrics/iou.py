@@ -1,0 +1,246 @@
+"""Intersection over union of classes, from a matrix of how often a class was taken for another.
+
+Key idea: row i and column j count labels i that were predicted as j. The diagonal is the intersection; a row and a column
+together, the union.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions.elementwise import cast, logical_and, where
+from ...functions.linalg import diag_part
+from ...functions.publish import beside, negative_axis, tensor
+from ...functions.reductions import argmax, reduce_sum
+from ...functions.shaping import broadcast_to, reshape, stack
+from ...ops.indexing import scatter_nd
+from ...types import TensorLike
+from ..config import epsilon, floatx
+from ..losses.alignment import as_floats, as_integers, same_shape, spread_weights
+from .metric import Metric, catalogue
+
+
+@catalogue.add()
+class IoU(Metric):
+    """The mean over target classes of intersection / union: tp / (tp + fp + fn). Classes that do not occur are left out.
+
+    Args:
+        num_classes: labels and predictions lie in [0, num_classes); others are not counted.
+        target_class_ids: the classes to average.
+        name: as in `Metric`.
+        dtype: of the counts, 'int32' if None. With weights that are not whole numbers give 'float32'.
+        ignore_class: a label whose values are not counted.
+        sparse_y_true: labels are integers; else one-hot along `axis`.
+        sparse_y_pred: predictions are integers; else scores along `axis`, of which the largest counts.
+        axis: of the classes.
+
+    Raises:
+        ValueError: if a target is no class.
+
+    >>> import minikeras as tf
+    >>> metric = tf.keras.metrics.IoU(num_classes=2, target_class_ids=[0])
+    >>> print(metric([0, 0, 1, 1], [0, 1, 0, 1]).numpy().round(4))
+    0.3333
+    """
+
+    _direction = "up"
+    _options: tuple[str, ...] = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
+    """Arguments of the constructor beside name and dtype."""
+
+    def __init__(
+        self,
+        num_classes: int,
+        target_class_ids: Sequence[int],
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_true: bool = True,
+        sparse_y_pred: bool = True,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(dtype or "int32", name)
+        self.num_classes, self.target_class_ids = int(num_classes), [int(one) for one in target_class_ids]
+        wrong = [one for one in self.target_class_ids if not 0 <= one < self.num_classes]
+        if wrong or not self.target_class_ids:
+            raise ValueError(
+                f"{type(self).__name__}: target_class_ids {self.target_class_ids} must be classes in [0, {self.num_classes})."
+            )
+        self.ignore_class, self.sparse_y_true, self.sparse_y_pred = ignore_class, sparse_y_true, sparse_y_pred
+        self.axis = axis
+        shape = (self.num_classes, self.num_classes)
+        self.total_cm = self.add_variable(shape, "zeros", self.dtype, name="total_confusion_matrix")
+
+    def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
+        """Let a batch enter.
+
+        Args:
+            y_true, y_pred: classes of one shape, or with an axis of classes: see `sparse_y_true`.
+            sample_weight: None, a number, or one weight for each row or value.
+
+        Raises:
+            ShapeError: if shapes do not fit; the state stays.
+        InvalidArgumentError: for class numbers that are not whole.
+        """
+        predictions = self._classes("y_pred", tensor(y_pred), self.sparse_y_pred)
+        labels = same_shape(type(self).__name__, self._classes("y_true", tensor(y_true), self.sparse_y_true), predictions)
+        weights = self._weights(sample_weight, labels)
+        counts = logical_and(_within(labels, self.num_classes), _within(predictions, self.num_classes))
+        if self.ignore_class is not None:
+            counts = logical_and(counts, labels != self.ignore_class)
+        pairs = stack([reshape(where(counts, x, 0), (-1,)) for x in (labels, predictions)], -1)
+        weights = reshape(where(counts, weights, 0), (-1,))
+        self.total_cm.assign_add(scatter_nd(weights, pairs, shape=(self.num_classes, self.num_classes)))
+
+    def _classes(self, what: str, values: Tensor, sparse: bool) -> Tensor:
+        """Class numbers, or those of the largest along the axis of classes."""
+        if sparse:
+            whole = cast(values, "int64") if values.dtype == "bool" else as_integers(type(self).__name__, values, what)
+            return cast(whole, "int64")
+        if values.shape[negative_axis(self.axis, values.ndim, type(self).__name__)] != self.num_classes:
+            raise ShapeError(
+                f"{type(self).__name__}: {what} has shape {values.shape}, expected {self.num_classes} classes along axis "
+                f"{self.axis}."
+            )
+        return argmax(values, self.axis)
+
+    def _weights(self, sample_weight: TensorLike, labels: Tensor) -> Tensor:
+        """One weight for each label, of the matrix's dtype."""
+        if sample_weight is None:
+            weights = beside(labels, 1, self.dtype)
+        else:
+            weights = spread_weights(sample_weight, as_floats(labels, floatx()))
+            if self.total_cm.dtype.is_integer and not _is_whole(sample_weight):
+                warnings.warn(
+                    f"{type(self).__name__}: weights are floats and the counts are {self.dtype}, so weights are cut to whole "
+                    f"numbers. Give {type(self).__name__}(..., dtype='float32') to count with the weights as they are.",
+                    stacklevel=3,
+                )
+            weights = cast(weights, self.dtype)
+        return broadcast_to(weights, labels.shape)
+
+    def result(self) -> Tensor:
+        """The mean, 0 before any batch."""
+        matrix = cast(self.total_cm.value(), self.dtype if self.total_cm.dtype.is_floating else floatx())
+        shared = diag_part(matrix)
+        union = reduce_sum(matrix, 0) + reduce_sum(matrix, 1) - shared
+        wanted = [float(one in self.target_class_ids) * self.target_class_ids.count(one) for one in range(self.num_classes)]
+        occurs = cast(union > 1e-9, matrix.dtype) * beside(matrix, wanted, matrix.dtype)
+        return reduce_sum(occurs * shared / (union + epsilon())) / (reduce_sum(occurs) + epsilon())  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **{name: getattr(self, name) for name in self._options}}
+
+
+def _within(classes: Tensor, count: int) -> Tensor:
+    return logical_and(classes >= 0, classes < count)
+
+
+def _is_whole(weights: Any) -> bool:
+    """Whether weights are integers or bools by their dtype."""
+    return tensor(weights).dtype.kind in "biu"
+
+
+@catalogue.add()
+class BinaryIoU(IoU):
+    """Intersection over union of predictions on either side of a threshold.
+
+    Args:
+        target_class_ids: 0, 1 or both.
+        threshold: at or above which a prediction is class 1.
+        name, dtype: as in `IoU`.
+
+    >>> import minikeras as tf
+    >>> metric = tf.keras.metrics.BinaryIoU(threshold=0.3)
+    >>> print(metric([0, 1, 0, 1], [0.1, 0.2, 0.4, 0.7]).numpy().round(4))
+    0.3333
+    """
+
+    _options: tuple[str, ...] = ("target_class_ids", "threshold")
+
+    def __init__(
+        self, target_class_ids: Sequence[int] = (0, 1), threshold: float = 0.5, name: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__(2, target_class_ids, name, dtype)
+        self.threshold = threshold
+
+    def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
+        """Let a batch enter; arguments as in `IoU`, predictions are scores."""
+        super().update_state(y_true, as_floats(y_pred, floatx()) >= self.threshold, sample_weight)
+
+
+@catalogue.add()
+class MeanIoU(IoU):
+    """Intersection over union, averaged over all classes. Arguments as in `IoU`.
+
+    >>> import minikeras as tf
+    >>> metric = tf.keras.metrics.MeanIoU(num_classes=2)
+    >>> print(metric([0, 0, 1, 1], [0, 1, 0, 1]).numpy().round(4))
+    0.3333
+    """
+
+    _options: tuple[str, ...] = ("num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
+
+    def __init__(
+        self,
+        num_classes: int,
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_true: bool = True,
+        sparse_y_pred: bool = True,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(num_classes, range(num_classes), name, dtype, ignore_class, sparse_y_true, sparse_y_pred, axis)
+
+
+@catalogue.add()
+class OneHotIoU(IoU):
+    """Intersection over union for one-hot labels. Arguments as in `IoU`.
+
+    >>> import minikeras as tf
+    >>> metric = tf.keras.metrics.OneHotIoU(num_classes=2, target_class_ids=[1])
+    >>> print(metric([[1, 0], [0, 1]], [[0.9, 0.1], [0.6, 0.4]]).numpy())
+    0.0
+    """
+
+    _options: tuple[str, ...] = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_pred", "axis")
+
+    def __init__(
+        self,
+        num_classes: int,
+        target_class_ids: Sequence[int],
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_pred: bool = False,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(num_classes, target_class_ids, name, dtype, ignore_class, False, sparse_y_pred, axis)
+
+
+@catalogue.add()
+class OneHotMeanIoU(MeanIoU):
+    """Intersection over union for one-hot labels, averaged over all classes. Arguments as in `IoU`.
+
+    >>> import minikeras as tf
+    >>> metric = tf.keras.metrics.OneHotMeanIoU(num_classes=2)
+    >>> print(metric([[1, 0], [0, 1]], [[0.9, 0.1], [0.6, 0.4]]).numpy())
+    0.25
+    """
+
+    _options: tuple[str, ...] = ("num_classes", "ignore_class", "sparse_y_pred", "axis")
+
+    def __init__(
+        self,
+        num_classes: int,
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_pred: bool = False,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis)

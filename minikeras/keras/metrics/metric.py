@@ -1,0 +1,151 @@
+"""The base of all metrics: state that accumulates over batches.
+
+Key idea: a metric is a few Variables and three methods. Being Variables, they are saved, restored and rolled back like weights;
+being arrays, they stay on the device until somebody reads a result. Next: `reductions.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...core import Tensor, Variable
+from ...module import snake_case
+from ...types import as_dtype
+from .. import initializers
+from ..catalogue import Catalogue
+from ..config import floatx
+from ..names import auto_name
+
+catalogue = Catalogue("metric")
+serialize = catalogue.serialize
+
+
+class Metric:
+    """Base class: `update_state` for each batch, `result` at any time, `reset_state` between epochs.
+
+    Args:
+        dtype: of the state; the default float dtype if None.
+        name: shown in logs; the class name in snake case if None.
+
+    Attributes:
+        variables: the state: what `add_variable` made and what else was assigned to an attribute, also that of metrics within.
+
+    >>> import minikeras as tf
+    >>> class Count(tf.keras.metrics.Metric):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.rows = self.add_variable((), "zeros", name="rows")
+    ...     def update_state(self, y_true, y_pred, sample_weight=None):
+    ...         self.rows.assign_add(float(len(y_true)))
+    ...     def result(self):
+    ...         return self.rows.value()
+    >>> print(Count()([1, 2], [1, 2]).numpy())
+    2.0
+    """
+
+    _direction: str | None = None
+    """'up' or 'down': which way is better, if one is."""
+
+    _initial: tuple[tuple[Variable, Tensor], ...]
+    _inner: tuple[Metric, ...]
+
+    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+        self._initial, self._inner = (), ()
+        self.name = name or auto_name(snake_case(type(self).__name__))
+        self.dtype: str = as_dtype(dtype or floatx()).name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Note Variables and metrics; both are found again as state."""
+        if isinstance(value, Variable):
+            self._note(value, Tensor(value._array))
+        inner = tuple(one for one in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(one, Metric))
+        if inner and name != "_inner":
+            self._need_init()
+            self._inner += inner
+        object.__setattr__(self, name, value)
+
+    def _note(self, variable: Variable, first: Tensor) -> None:
+        self._need_init()
+        if all(variable is not known for known, _ in self._initial):
+            self._initial += ((variable, first),)
+
+    def _need_init(self) -> None:
+        if not hasattr(self, "_initial"):
+            raise RuntimeError(f"{type(self).__name__}: call `super().__init__()` first in the `__init__()` method.")
+
+    def add_variable(
+        self,
+        shape: Any = (),
+        initializer: Any = None,
+        dtype: Any = None,
+        aggregation: str = "sum",
+        name: str | None = None,
+    ) -> Variable:
+        """A state Variable; `reset_state` gives it its first value again.
+
+        Args:
+            shape: () for one number.
+            initializer: by name or object; zeros if None.
+            dtype: that of the metric if None.
+            aggregation: accepted for compatibility, ignored.
+            name: of the Variable, as saved.
+        """
+        if isinstance(shape, str):
+            raise TypeError(f"add_variable: the first argument is the shape, found {shape!r}. Write name={shape!r}.")
+        self._need_init()
+        first = initializers.get(initializer or "zeros")(shape, dtype or self.dtype)
+        variable = Variable(first, trainable=False, name=name)
+        self._note(variable, first)
+        return variable
+
+    add_weight = add_variable
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The state."""
+        self._need_init()
+        own = [variable for variable, _ in self._initial]
+        return own + [variable for metric in self._inner for variable in metric.variables] if self._inner else own
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        """The state by name, in checkpoints."""
+        names = [variable.name.removesuffix(":0") for variable in self.variables]
+        for number, (name, variable) in enumerate(zip(names, self.variables, strict=True)):
+            yield name if names.count(name) == 1 else f"{name}#{number}", variable
+
+    def reset_state(self) -> None:
+        """Forget all batches."""
+        for variable, first in self._initial:
+            variable.assign(first)
+        for metric in self._inner:
+            metric.reset_state()
+
+    def reset_states(self) -> None:
+        """The same, by the name that it had before Keras 3."""
+        self.reset_state()
+
+    def update_state(self, *args: Any, **kwargs: Any) -> Any:
+        """Let a batch enter. Override it."""
+        raise NotImplementedError(f"{type(self).__name__} must implement update_state.")
+
+    def result(self) -> Any:
+        """The value over all batches so far. Override it."""
+        raise NotImplementedError(f"{type(self).__name__} must implement result.")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Update and return the result."""
+        self.update_state(*args, **kwargs)
+        return self.result()
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"name": self.name, "dtype": self.dtype}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Metric:
+        """A metric from `get_config`."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}>"

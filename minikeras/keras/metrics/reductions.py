@@ -1,0 +1,159 @@
+"""Sums and means of values over batches: what nearly all metrics are.
+
+Key idea: a batch enters as the sum of one value for each row, and the number of rows or the sum of their weights. Next:
+`accuracy.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...core import Tensor
+from ...functions.elementwise import divide_no_nan
+from ...functions.reductions import reduce_mean, reduce_sum
+from ...functions.shaping import broadcast_to
+from ...types import TensorLike
+from .. import losses
+from ..losses.alignment import as_floats, both, mask_of, spread_weights
+from ..saving.objects import deserialize_keras_object
+from .metric import Metric, catalogue
+
+
+def row_sums(values: Tensor, sample_weight: TensorLike, reduce: Callable[..., Tensor]) -> tuple[Tensor, Any]:
+    """The weighted sum of one value for each row, and the sum of weights (the number of rows without weights).
+
+    Args:
+        values: (n, ...) or a scalar, which is one row.
+        sample_weight: None, a number for all, or weights of the leading axes.
+        reduce: how the values of a row become one: `reduce_mean` or `reduce_sum`.
+
+    Raises:
+        ShapeError: if the weights do not fit.
+    """
+    if sample_weight is None:
+        shape = values._array.shape
+        if len(shape) > 1:
+            values = reduce(values, list(range(1, len(shape))))
+        return reduce_sum(values), float(shape[0]) if shape else 1.0
+    weights = as_floats(sample_weight, values.dtype)
+    if 0 < weights.ndim < values.ndim:
+        values = reduce(values, list(range(weights.ndim, values.ndim)))
+    weights = broadcast_to(spread_weights(weights, values), values.shape)
+    weighted = values * weights
+    if weighted.ndim > 1:
+        others = list(range(1, weighted.ndim))
+        weighted, weights = reduce(weighted, others), reduce(weights, others)
+    return reduce_sum(weighted), reduce_sum(weights)
+
+
+@catalogue.add()
+class Mean(Metric):
+    """The weighted mean of values: sum(weight * value) / sum(weight), the mean of each row first.
+
+    Args:
+        name, dtype: as in `Metric`.
+
+    >>> import minikeras as tf
+    >>> metric = tf.keras.metrics.Mean()
+    >>> metric.update_state([1.0, 3.0])
+    >>> metric.update_state([5.0])
+    >>> print(metric.result().numpy())
+    3.0
+    """
+
+    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.total = self.add_variable((), "zeros", name="total")
+        self.count = self.add_variable((), "zeros", name="count")
+
+    def update_state(self, values: TensorLike, sample_weight: TensorLike = None) -> None:
+        """Let values enter.
+
+        Args:
+            values: numbers of any shape; the first axis is that of the rows.
+            sample_weight: None, a number, or one weight for each row or value.
+
+        Raises:
+            ShapeError: if the weights do not fit; the state stays.
+        """
+        total, count = row_sums(as_floats(values, self.dtype), sample_weight, reduce_mean)
+        self.total.assign_add(total)
+        self.count.assign_add(count)
+
+    def result(self) -> Tensor:
+        """total / count, 0 before any value."""
+        return divide_no_nan(self.total.value(), self.count.value())
+
+
+@catalogue.add()
+class Sum(Metric):
+    """The weighted sum of all values.
+
+    Args:
+        name, dtype: as in `Metric`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.Sum()([1.0, 3.0]).numpy())
+    4.0
+    """
+
+    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.total = self.add_variable((), "zeros", name="total")
+
+    def update_state(self, values: TensorLike, sample_weight: TensorLike = None) -> None:
+        """Let values enter; arguments as in `Mean`."""
+        self.total.assign_add(row_sums(as_floats(values, self.dtype), sample_weight, reduce_sum)[0])
+
+    def result(self) -> Tensor:
+        """The total."""
+        return self.total.value()
+
+
+class MeanMetricWrapper(Mean):
+    """The mean of a function of labels and predictions.
+
+    Args:
+        fn: `fn(y_true, y_pred, **options)`, one value for each row. Of a loss, less is better.
+        name, dtype: as in `Metric`; the name of the function if None.
+        options: handed to `fn`.
+
+    >>> import minikeras as tf
+    >>> def worst(y_true, y_pred):
+    ...     return tf.reduce_max(tf.abs(y_true - y_pred), axis=-1)
+    >>> metric = tf.keras.metrics.MeanMetricWrapper(worst)
+    >>> print(metric(tf.constant([[1.0, 2.0]]), tf.constant([[1.0, 5.0]])).numpy())
+    3.0
+    """
+
+    def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **options: Any) -> None:
+        super().__init__(name or getattr(fn, "name", None) or getattr(fn, "__name__", None), dtype)
+        self._fn = fn
+        self._options = options
+        if self._direction is None and (isinstance(fn, losses.Loss) or str(fn.__module__).startswith(losses.__name__)):
+            self._direction = "down"
+
+    def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:  # type: ignore[override]
+        """Let a batch enter.
+
+        Args:
+            y_true, y_pred: labels and predictions as `fn` takes them.
+            sample_weight: None, a number, or one weight for each row or value.
+
+        Raises:
+            ShapeError: if shapes do not fit; the state stays.
+        """
+        values = self._fn(y_true, y_pred, **self._options)
+        super().update_state(values, both(sample_weight, mask_of(y_pred), values))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments; a subclass knows its function."""
+        own = {"fn": self._fn} if type(self) is MeanMetricWrapper else {}
+        return {**super().get_config(), **own, **self._options}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Metric:
+        """A metric from `get_config`, in which a function may stand as its configuration."""
+        fn = config.get("fn")
+        return cls(**(config | {"fn": deserialize_keras_object(fn)} if isinstance(fn, Mapping) else config))

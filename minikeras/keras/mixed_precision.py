@@ -1,0 +1,131 @@
+"""Policies of dtypes: what a layer computes in, and what it keeps its weights in.
+
+Key idea: with 'mixed_float16' weights stay float32, so that small updates are not lost, while inputs and weights are cast to
+float16 as they are read. Gradients pass the casts backward and arrive in float32. Float16 has few exponents: small gradients
+vanish unless the loss is scaled, which `optimizers.LossScaleOptimizer` does; bfloat16 needs no scaling.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..types import as_dtype
+from .config import floatx
+
+__all__ = ["DTypePolicy", "Policy", "dtype_policy", "global_policy", "set_dtype_policy", "set_global_policy"]
+
+
+class DTypePolicy:
+    """Which dtypes a layer uses.
+
+    Args:
+        name: a dtype for both, such as 'float32' or 'bfloat16'; or 'mixed_float16', 'mixed_bfloat16': computation in half
+            precision over weights in float32.
+
+    Raises:
+        ValueError: if there is no such policy.
+
+    Source: Micikevicius et al., Mixed Precision Training (2018), section 3.
+
+    >>> import minikeras as tf
+    >>> policy = tf.keras.mixed_precision.DTypePolicy("mixed_float16")
+    >>> policy.compute_dtype, policy.variable_dtype
+    ('float16', 'float32')
+    """
+
+    def __init__(self, name: Any) -> None:
+        try:
+            dtype = as_dtype(name.removeprefix("mixed_") if isinstance(name, str) else name).name
+        except (TypeError, ValueError):
+            raise ValueError(_unknown(name)) from None
+        mixed = isinstance(name, str) and name.startswith("mixed_")
+        if mixed and dtype not in ("float16", "bfloat16"):
+            raise ValueError(_unknown(name))
+        self._name = f"mixed_{dtype}" if mixed else dtype
+        self._compute_dtype, self._variable_dtype = dtype, "float32" if mixed else dtype
+
+    @property
+    def name(self) -> str:
+        """What it was made from."""
+        return self._name
+
+    @property
+    def compute_dtype(self) -> str:
+        """The dtype of inputs, and of weights as they are read."""
+        return self._compute_dtype
+
+    @property
+    def variable_dtype(self) -> str:
+        """The dtype of weights as they are kept."""
+        return self._variable_dtype
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"name": self._name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> DTypePolicy:
+        """A policy from `get_config`."""
+        return cls(**config)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DTypePolicy) and other._name == self._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+    def __repr__(self) -> str:
+        return f"<DTypePolicy '{self._name}'>"
+
+
+Policy = DTypePolicy
+
+_chosen: dict[str, DTypePolicy] = {}
+
+
+def _unknown(name: Any) -> str:
+    return (
+        f"Cannot convert {name!r} to a DTypePolicy: expected a dtype such as 'float32', or 'mixed_float16' or 'mixed_bfloat16'."
+    )
+
+
+def global_policy() -> DTypePolicy:
+    """The policy of layers that are not given one: the one that was set, else the default float dtype for everything.
+
+    >>> import minikeras as tf
+    >>> tf.keras.mixed_precision.global_policy()
+    <DTypePolicy 'float32'>
+    """
+    return _chosen.get("policy") or DTypePolicy(floatx())
+
+
+def set_global_policy(policy: Any) -> None:
+    """Choose the policy of layers that are made from now on.
+
+    Args:
+        policy: a DTypePolicy or its name; None returns to the default float dtype.
+
+    >>> import minikeras as tf
+    >>> tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    >>> tf.keras.layers.Dense(2).compute_dtype
+    'bfloat16'
+    >>> tf.keras.mixed_precision.set_global_policy(None)
+    """
+    if policy is None:
+        _chosen.clear()
+    else:
+        _chosen["policy"] = get(policy)
+
+
+dtype_policy, set_dtype_policy = global_policy, set_global_policy
+
+
+def get(identifier: Any) -> DTypePolicy:
+    """The policy for None, a name, a dtype, a configuration or a policy."""
+    if identifier is None:
+        return global_policy()
+    if isinstance(identifier, DTypePolicy):
+        return identifier
+    if isinstance(identifier, dict):
+        return DTypePolicy(**identifier["config"])
+    return DTypePolicy(identifier)

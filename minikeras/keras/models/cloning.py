@@ -1,0 +1,154 @@
+"""Copies of models with new weights, and models from JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ... import nest
+from ...errors import LoadError
+from ..layers.input_layer import InputLayer, entrance
+from ..layers.keras_tensor import KerasTensor
+from ..saving.objects import deserialize_keras_object
+from .model import Model
+from .sequential import Sequential
+
+
+def clone_model(
+    model: Any,
+    input_tensors: Any = None,
+    clone_function: Callable[[Any], Any] | None = None,
+    call_function: Callable[..., Any] | None = None,
+    recursive: bool = False,
+) -> Any:
+    """A model of the same structure with new layers and new weights.
+
+    Args:
+        model: Sequential, functional, or a subclass with a configuration.
+        input_tensors: KerasTensors to build on instead of new inputs; not for a subclass.
+        clone_function: makes the new layer from the old one; from its configuration if None. One that returns its argument
+            shares the layers.
+        call_function: `call_function(layer, *args, **kwargs)` makes the calls of a functional model.
+        recursive: whether `clone_function` also gets the layers of models within.
+
+    Raises:
+        ValueError: if a subclass is to be cloned on tensors or by a function.
+
+    >>> import minikeras as tf
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(3)])
+    >>> copy = tf.keras.models.clone_model(model)
+    >>> copy.layers[0].kernel is model.layers[0].kernel, copy.count_params()
+    (False, 9)
+    """
+    make = clone_function or (lambda layer: type(layer).from_config(layer.get_config()))
+
+    def cloned(layer: Any) -> Any:
+        inner = isinstance(layer, Sequential) or getattr(layer, "_layers", None) is not None
+        if recursive and inner:
+            return clone_model(layer, None, clone_function, call_function, True)
+        return make(layer)
+
+    if isinstance(model, Sequential):
+        return _cloned_chain(model, input_tensors, cloned)
+    if isinstance(model, Model) and model._graph is not None and type(model).__init__ is Model.__init__:
+        return _cloned_graph(model, input_tensors, cloned, call_function or (lambda layer, *a, **k: layer(*a, **k)))
+    if input_tensors is not None or clone_function is not None:
+        raise ValueError(
+            f"clone_model: {type(model).__name__} is a subclass with a `call` of its own, so it cannot be built on "
+            "`input_tensors` nor cloned layer by layer. Leave both out."
+        )
+    return type(model).from_config(model.get_config())
+
+
+def _cloned_chain(model: Sequential, input_tensors: Any, cloned: Callable[[Any], Any]) -> Any:
+    given = nest.flatten(input_tensors) if input_tensors is not None else []
+    if len(given) > 1 or not all(isinstance(one, KerasTensor) for one in given):
+        raise ValueError(f"clone_model: a Sequential has one input; found input_tensors={input_tensors!r:.200}.")
+    layers = [cloned(layer) for layer in model.layers]
+    if given and not isinstance(given[0].node.operation, InputLayer):
+        x = given[0]
+        for layer in layers:
+            x = layer(x)
+        return Model(given[0], x, name=model.name)
+    first = given or ([InputLayer.from_config(model._chain[0].get_config())] if len(model._chain) > len(layers) else [])
+    made = type(model)([*first, *layers], name=model.name)
+    if not made.built and model._build_shape is not None:
+        made.build((None, *model._build_shape[1:]))
+    return made
+
+
+def _cloned_graph(model: Any, input_tensors: Any, cloned: Callable[[Any], Any], call: Callable[..., Any]) -> Any:
+    graph = model._graph
+    layers = {operation: cloned(operation) for operation in graph.operations if not isinstance(operation, InputLayer)}
+    if input_tensors is None:
+        inputs = [_new_input(one) for one in nest.flatten(graph.inputs)]
+    else:
+        inputs = nest.flatten(input_tensors)
+        if len(inputs) != len(graph.begins) or not all(isinstance(one, KerasTensor) for one in inputs):
+            raise ValueError(
+                f"clone_model: the model has {len(graph.begins)} inputs; found input_tensors={input_tensors!r:.200}."
+            )
+    new = {old.key: x for old, x in zip(graph.begins, inputs, strict=True)}
+
+    def moved(leaf: Any) -> Any:
+        return new[leaf.key] if isinstance(leaf, KerasTensor) else leaf
+
+    for node in graph.nodes:
+        args, kwargs = nest.map_structure(moved, [node.args, node.kwargs])
+        results = call(layers[node.operation], *args, **kwargs)
+        new.update(((node.number, position), result) for position, result in enumerate(nest.flatten(results)))
+    return type(model)(nest.pack(graph.inputs, inputs), nest.map_structure(moved, graph.outputs), name=model.name)
+
+
+def _new_input(old: KerasTensor) -> KerasTensor:
+    return entrance(InputLayer(**old.node.operation.get_config()))
+
+
+def model_from_config(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The model that a configuration describes, with new weights.
+
+    Args:
+        config: as `serialize_keras_object(model)` gives it.
+        custom_objects: further classes and functions by name.
+
+    Raises:
+        LoadError: if it describes no model.
+
+    >>> import minikeras as tf
+    >>> config = tf.keras.saving.serialize_keras_object(tf.keras.Sequential([tf.keras.layers.Dense(3)], name="net"))
+    >>> tf.keras.models.model_from_config(config)
+    <Sequential name=net, built=False>
+    """
+    try:
+        made = deserialize_keras_object(dict(config), custom_objects)
+    except RecursionError:
+        raise LoadError("Could not parse config: it is nested too deeply to be that of a model.") from None
+    if not isinstance(made, Model):
+        raise LoadError(f"Could not parse config: it describes {made!r:.80}, not a model.")
+    return made
+
+
+def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The model that `model.to_json()` describes, with new weights. Nothing in the text is imported or run.
+
+    Args:
+        json_string: JSON text.
+        custom_objects: further classes and functions by name.
+
+    Raises:
+        LoadError: if the text is no JSON, or describes no model.
+        UnknownObjectError: if it names a class that is not known.
+
+    >>> import minikeras as tf
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(3)])
+    >>> tf.keras.models.model_from_json(model.to_json()).output_shape
+    (None, 3)
+    """
+    try:
+        config = json.loads(json_string)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise LoadError(f"model_from_json: the text is no JSON: {error}.") from None
+    if not isinstance(config, Mapping):
+        raise LoadError(f"model_from_json: expected a JSON object, found {config!r:.80}.")
+    return model_from_config(config, custom_objects)

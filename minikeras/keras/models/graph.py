@@ -1,0 +1,299 @@
+"""The graph between the inputs and the outputs of a functional model: found once, put in order once, run at every call.
+
+Key idea: a KerasTensor leads back to the call that made it. Walking back from the outputs finds all calls; laid out in order
+they are a plan: for each call the slots its arguments come from, the slots its results go to, and those that nobody needs any
+more. Next: `functional.py`, the model around it, and `graph_config.py`, its form in files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ... import nest
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions.elementwise import cast
+from ...functions.shaping import expand_dims, squeeze
+from ..layers.input_layer import InputLayer, entrance
+from ..layers.keras_tensor import KerasTensor, Node, nodes_of
+
+
+class Slot(int):
+    """The position of a value in a run; stands in arguments for what will be there."""
+
+
+class Step(NamedTuple):
+    """One call of the plan.
+
+    Attributes:
+        operation: what is called.
+        source: the slot of its only argument; None if the call is not that simple.
+        args, kwargs: what it is called with, Slots standing for values.
+        targets: slots of the results.
+        spent: slots that no later call reads.
+    """
+
+    operation: Any
+    source: int | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    targets: tuple[int, ...]
+    spent: tuple[int, ...]
+
+
+class Graph:
+    """Layers between KerasTensors.
+
+    Args:
+        inputs, outputs: KerasTensors, or nests of them.
+
+    Attributes:
+        inputs, outputs: as given; inputs that other layers made are replaced by entrances of their own.
+        begins: the inputs as they were given, in flattening order.
+        nodes: the calls, in an order in which they can be made.
+        operations: what is called, entrances included, by depth: the most calls away from the outputs first, as in Keras.
+
+    Raises:
+        ValueError: if something is no KerasTensor, an output depends on an input that is not given, or a name is used twice.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any) -> None:
+        for role, structure in (("inputs", inputs), ("outputs", outputs)):
+            for leaf in nest.flatten(structure):
+                if not isinstance(leaf, KerasTensor):
+                    raise ValueError(
+                        f"All `{role}` values must be KerasTensors, made by keras.Input and by calling layers on it. Received: "
+                        f"{role}={structure!r:.200} including invalid value {leaf!r:.80} of type {type(leaf)}."
+                    )
+        cut = nest.flatten(inputs)
+        _no_repetition(cut)
+        entrances = [one if isinstance(one.node.operation, InputLayer) else _entrance_for(one) for one in cut]
+        self.inputs, self.outputs = nest.pack(inputs, entrances), outputs
+        self.begins = tuple(cut)
+        self.nodes, visited = _walked(_symbols(outputs), self._positions())
+        self.operations = self._by_depth([one.node.operation for one in entrances], visited)
+        self._check_names()
+        self._lay_out(entrances)
+
+    def _positions(self) -> dict[tuple[int, int], int]:
+        """Which input each tensor is that the graph begins with."""
+        return {x.key: position for position, x in enumerate(self.begins)}
+
+    # Order ------------------------------------------------------------------------------------------------------------
+
+    def _by_depth(self, entrances: list[Any], visited: dict[Any, int]) -> tuple[Any, ...]:
+        """Operations sorted by the longest way to an output, then by when the walk met them."""
+        depth_of: dict[int, int] = {}
+        deepest: dict[Any, int] = {}
+        entrance_of = {x.key: entrance for x, entrance in zip(self.begins, entrances, strict=True)}
+        for node in reversed(self.nodes):
+            depth = max(depth_of.get(node.number, 0), deepest.get(node.operation, 0))
+            deepest[node.operation] = depth
+            for x in node.inputs:
+                entrance = entrance_of.get(x.key)
+                if entrance is not None:
+                    deepest[entrance] = max(deepest.get(entrance, 0), depth + 1)
+                else:
+                    depth_of[x.node.number] = max(depth_of.get(x.node.number, 0), depth + 1)
+        for position, entrance in enumerate(entrances):
+            deepest.setdefault(entrance, 0)
+            visited.setdefault(entrance, visited.get(("input", position), -1))
+        return tuple(sorted(deepest, key=lambda operation: (-deepest[operation], visited[operation])))
+
+    def _check_names(self) -> None:
+        name, count = Counter(operation.name for operation in self.operations).most_common(1)[0]
+        if count > 1:
+            raise ValueError(
+                f'The name "{name}" is used {count} times in the model. All operation names should be unique. Give one of the '
+                "layers another `name`."
+            )
+
+    def _lay_out(self, entrances: list[KerasTensor]) -> None:
+        """Make the plan."""
+        slots = {key: Slot(position) for key, position in self._positions().items()}
+        self._expected = [(one.node.operation, one.shape, one.dtype) for one in entrances]
+        self._only = isinstance(self.inputs, KerasTensor)
+        calls = []
+        for node in self.nodes:
+            targets = [slots.setdefault((node.number, position), Slot(len(slots))) for position in range(len(node.specs))]
+            args, kwargs = _with_slots((node.args, node.kwargs), slots)
+            calls.append((node, args, kwargs, tuple(targets), [slots[x.key] for x in node.inputs]))
+        self._result = nest.map_structure(lambda x: slots[x.key], self.outputs)
+        self._size = len(slots)
+        needed = set(nest.flatten(self._result))
+        steps = []
+        for node, args, kwargs, targets, sources in reversed(calls):
+            simple = not kwargs and len(args) == 1 and isinstance(args[0], Slot) and node.structure == 0
+            spent = tuple({int(slot) for slot in (*sources, *targets)} - needed)
+            needed.update(sources)
+            steps.append(Step(node.operation, args[0] if simple else None, args, kwargs, targets, spent))
+        self._plan = tuple(reversed(steps))
+
+    # Running ----------------------------------------------------------------------------------------------------------
+
+    def run(self, inputs: Any) -> Any:
+        """The outputs for tensors that are nested like the inputs."""
+        values: list[Any] = [None] * self._size
+        if self._only and type(inputs) is Tensor:
+            values[0] = self._fitting(0, inputs)
+        else:
+            for position, value in enumerate(self._flat(inputs)):
+                values[position] = self._fitting(position, value)
+        for operation, source, args, kwargs, targets, spent in self._plan:
+            if source is not None:
+                values[targets[0]] = operation(values[source])
+            else:
+                _store(operation(*_filled(args, values), **_filled(kwargs, values)), targets, values)
+            for slot in spent:
+                values[slot] = None
+        return values[self._result] if type(self._result) is Slot else _filled(self._result, values)
+
+    def _fitting(self, position: int, value: Any) -> Any:
+        """One input, of the shape and dtype that it was declared with."""
+        entrance, wanted, dtype = self._expected[position]
+        if value is None:
+            if entrance.optional:
+                return None
+            raise ValueError(
+                f"The input '{entrance.name}' is not optional, but None was passed. Please provide a valid tensor."
+            )
+        shape = value._array.shape
+        if len(shape) == len(wanted) - 1 and wanted[-1] == 1:
+            value = expand_dims(value, -1)
+        elif len(shape) == len(wanted) + 1 and shape[-1] == 1:
+            value = squeeze(value, -1)
+        shape = value._array.shape
+        if not _fits(shape, wanted):
+            hint = f" A single row needs the batch axis: shape {(1, *shape)}." if shape == wanted[1:] else ""
+            raise ShapeError(f"Input '{entrance.name}' was declared with shape {wanted} and is given shape {shape}.{hint}")
+        return value if value._array.dtype == dtype.numpy else cast(value, dtype)
+
+    def _flat(self, given: Any) -> list[Any]:
+        """The inputs in order; for a dict given to inputs that are no dict, by their names."""
+        wanted = self.inputs
+        if self._only and isinstance(given, (list, tuple)) and len(given) == 1:
+            return list(given)
+        named = not isinstance(wanted, Mapping) and all(isinstance(one, KerasTensor) for one in _elements(wanted))
+        if isinstance(given, Mapping) and named:
+            names = {one.name: None for one in _elements(wanted)}
+            return nest.flatten_up_to(names, given) if names.keys() == given.keys() else self._refuse(given)
+        if not self._only and len(self._expected) == 1 and isinstance(given, Tensor):
+            return [given]
+        try:
+            return nest.flatten_up_to(wanted, given)
+        except ValueError:
+            return self._refuse(given)
+
+    def _refuse(self, given: Any) -> list[Any]:
+        names = nest.map_structure(lambda one: one.name, self.inputs)
+        wanted = set(self.inputs if isinstance(self.inputs, Mapping) else nest.flatten(names))
+        difference = ""
+        if isinstance(given, Mapping):
+            missing, extra = sorted(wanted - set(given)), sorted(set(given) - wanted, key=str)
+            difference = (f" Missing: {missing}." if missing else "") + (f" Not known: {extra}." if extra else "")
+        found = nest.map_structure(lambda one: None if one is None else f"shape {tuple(one.shape)}", given)
+        raise ValueError(
+            f"The structure of `inputs` doesn't match the expected structure. Expected: {names}. Received: {found}.{difference}"
+        )
+
+    # Looking ----------------------------------------------------------------------------------------------------------
+
+    def calls_of(self, operation: Any) -> list[Node]:
+        """The calls of one layer within this graph, in the order in which they were made; for an entrance, its own."""
+        if isinstance(operation, InputLayer):
+            return nodes_of(operation)
+        return sorted([node for node in self.nodes if node.operation is operation], key=lambda node: node.number)
+
+    def place(self, x: KerasTensor) -> tuple[Any, int, int]:
+        """Where a KerasTensor of this graph comes from: the layer, which of its calls, which of the results."""
+        position = self._positions().get(x.key)
+        if position is not None:
+            return self._expected[position][0], 0, 0
+        return x.node.operation, self.calls_of(x.node.operation).index(x.node), x.position
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether data of a shape may go where another was declared; the batch size is free."""
+    if len(shape) != len(wanted):
+        return False
+    return all([size is None or size == found for size, found in zip(wanted[1:], shape[1:], strict=True)])
+
+
+def _walked(outputs: list[KerasTensor], cut: Mapping[tuple[int, int], int]) -> tuple[list[Node], dict[Any, int]]:
+    """The calls between inputs and outputs, each after those it depends on, and when each operation was first met."""
+    order: list[Node] = []
+    visited: dict[Any, int] = {}
+    done: set[int] = set()
+    stack: list[tuple[Node, Iterator[KerasTensor]]] = []
+
+    def enter(x: KerasTensor, called: Node | None) -> None:
+        if x.key in cut:
+            visited.setdefault(("input", cut[x.key]), len(visited))
+        elif isinstance(x.node.operation, InputLayer):
+            where = "among the outputs" if called is None else f"at operation '{called.operation.name}'"
+            fine = [node.operation.name for node in order]
+            raise ValueError(
+                f"Graph disconnected: cannot find parent for tensor {x} {where}: it is an Input that is not among the inputs "
+                f"of the model. Add it: Model(inputs=[..., {x.name}], ...). The following previous operations were accessed "
+                f"without issue: {fine}."
+            )
+        elif x.node.number not in done:
+            done.add(x.node.number)
+            visited.setdefault(x.node.operation, len(visited))
+            stack.append((x.node, iter(_symbols([x.node.args, x.node.kwargs]))))
+
+    for output in outputs:
+        enter(output, None)
+        while stack:
+            node, remaining = stack[-1]
+            following = next(remaining, None)
+            if following is None:
+                order.append(node)
+                stack.pop()
+            else:
+                enter(following, node)
+    return order, visited
+
+
+def _symbols(structure: Any) -> list[KerasTensor]:
+    """The KerasTensors of a nest with dicts in the order of their sorted keys, which decides the order of weights in Keras."""
+    if isinstance(structure, Mapping):
+        keys = sorted(structure) if all(isinstance(key, str) for key in structure) else list(structure)
+        return [x for key in keys for x in _symbols(structure[key])]
+    if isinstance(structure, (list, tuple)):
+        return [x for element in structure for x in _symbols(element)]
+    return [structure] if isinstance(structure, KerasTensor) else []
+
+
+def _entrance_for(x: KerasTensor) -> KerasTensor:
+    """An entrance in the place of a tensor that other layers made."""
+    return entrance(InputLayer(batch_shape=x.shape, dtype=x.dtype, name=f"{x.name}_input"))
+
+
+def _no_repetition(inputs: list[KerasTensor]) -> None:
+    keys = [one.key for one in inputs]
+    for one in inputs:
+        if keys.count(one.key) > 1:
+            raise ValueError(f"The input '{one.name}' is given {keys.count(one.key)} times; every input may occur once.")
+
+
+def _elements(structure: Any) -> list[Any]:
+    return list(structure) if isinstance(structure, (list, tuple)) else [structure]
+
+
+def _with_slots(value: Any, slots: Mapping[tuple[int, int], Slot]) -> Any:
+    """Arguments of a call, with Slots in the place of KerasTensors."""
+    return nest.map_structure(lambda leaf: slots[leaf.key] if isinstance(leaf, KerasTensor) else leaf, value)
+
+
+def _store(results: Any, targets: tuple[int, ...], values: list[Any]) -> None:
+    """Put results into their slots."""
+    for target, value in zip(targets, nest.flatten(results), strict=True):
+        values[target] = value
+
+
+def _filled(value: Any, values: list[Any]) -> Any:
+    """Arguments of a call, with values in the place of Slots."""
+    return nest.map_structure(lambda leaf: values[leaf] if type(leaf) is Slot else leaf, value)

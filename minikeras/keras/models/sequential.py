@@ -1,0 +1,219 @@
+"""Sequential: a chain of layers.
+
+Key idea: the chain is called layer by layer. As soon as the shape of its input is known it is also called on a KerasTensor,
+which builds the layers and makes `inputs`, `outputs` and every `layer.output` known. Next: `graph.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..layers.input_layer import InputLayer, entrance
+from ..layers.inputs import shapes
+from ..layers.keras_tensor import KerasTensor, holds_symbol
+from ..layers.layer import Layer
+from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from .graph import Graph
+from .model import Model, _marked
+
+
+class Sequential(Model):
+    """A chain of layers, each called with the output of the one before.
+
+    Built when `Input` comes first, else by the first call.
+
+    Args:
+        layers: the layers in order.
+        trainable: whether their weights are trained.
+        name: made up if None.
+
+    Raises:
+        TypeError: for anything that is no layer.
+        ValueError: if two layers have one name.
+
+    >>> import minikeras as tf
+    >>> model = tf.keras.Sequential([
+    ...     tf.keras.Input(shape=(4,)),
+    ...     tf.keras.layers.Dense(8, activation="relu"),
+    ...     tf.keras.layers.Dense(3),
+    ... ])
+    >>> model.count_params(), model.layers[0].output
+    (67, <KerasTensor shape=(None, 8), dtype=float32, name=keras_tensor>)
+    """
+
+    _not_walked = (*Model._not_walked, "_trail")
+    _checkpoint_names = {"_chain": "layers"}
+
+    def __init__(self, layers: Sequence[Any] | None = None, trainable: bool = True, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.autocast = False  # each layer casts for itself
+        self._chain: tuple[Layer, ...] = ()
+        self._trail: tuple[KerasTensor, ...] = ()
+        for layer in layers or ():
+            self._append(layer)
+        self._build_if_shape_known()
+        if not trainable:
+            self.trainable = False
+
+    # The chain --------------------------------------------------------------------------------------------------------
+
+    def add(self, layer: Any) -> None:
+        """Append a layer."""
+        self._append(layer)
+        self._build_if_shape_known()
+
+    def pop(self) -> Layer:
+        """Remove the last layer and return it."""
+        if not self._chain:
+            raise TypeError("pop: there are no layers in the model.")
+        last = self._chain[-1]
+        self._hold(self._chain[:-1])
+        return last
+
+    def _append(self, layer: Any) -> None:
+        if isinstance(layer, KerasTensor) and isinstance(layer.node.operation, InputLayer):
+            entered: tuple[KerasTensor, ...] = (layer,)
+            layer = layer.node.operation
+        else:
+            entered = (entrance(layer),) if isinstance(layer, InputLayer) else ()
+        if not isinstance(layer, Layer):
+            raise TypeError(
+                f"Only instances of `keras.Layer` can be added to a Sequential model. Received: {layer!r} (of type "
+                f"{type(layer)})."
+            )
+        if entered and self._chain:
+            raise ValueError(f"Sequential '{self.name}': Input must be the first element.")
+        if layer.name in {other.name for other in self._chain}:
+            raise ValueError(
+                f"All layers added to a Sequential model should have unique names. Name '{layer.name}' is already the name of "
+                "a layer in this model. Update the `name` argument to pass a unique name."
+            )
+        self._hold((*self._chain, layer))
+        self._trail = entered or self._trail
+
+    def _hold(self, layers: tuple[Layer, ...]) -> None:
+        """Be the chain of these layers; unlike other state they may change after the model is built."""
+        self._built, self._graph = False, None
+        self._chain = layers
+        self._trail = self._trail[: 1 + len(self.layers)]
+
+    def _build_if_shape_known(self) -> None:
+        """Build the layers that are not built yet, if the first one says what comes in."""
+        if self._trail:
+            self.build(self._trail[0].shape)
+        elif self._chain and self._chain[0]._input_shape_given is not None:
+            self.build((None, *self._chain[0]._input_shape_given))
+
+    # Building ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def built(self) -> bool:
+        """Whether the weights of all layers exist."""
+        return self._built and all(layer.built for layer in self._chain)
+
+    @built.setter
+    def built(self, value: bool) -> None:
+        self._built = bool(value)
+
+    def build(self, input_shape: Any) -> None:
+        """Build every layer for inputs of a shape with the batch axis; None fits any size."""
+        shape = tuple(input_shape)
+        if not self._trail or self._trail[0].shape != shape:
+            self._trail = (entrance(InputLayer(batch_shape=shape, dtype=self._first_dtype())),)
+        for layer in self.layers[len(self._trail) - 1 :]:
+            self._trail = (*self._trail, layer(self._trail[-1]))
+        self._graph = Graph(self._trail[0], self._trail[-1])
+
+    def _first_dtype(self) -> Any:
+        return self._trail[0].dtype if self._trail else self.layers[0].compute_dtype if self.layers else None
+
+    def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """For data, only be ready: the call that follows builds each layer on what it is given."""
+        if not self._chain:
+            raise ValueError(f"Sequential model '{self.name}' cannot be called: it has no layers yet. Use model.add(layer).")
+        if not holds_symbol(args):
+            self._become_built(shapes(args, kwargs))
+            return
+        if not self._trail:
+            self._trail = (entrance(InputLayer(batch_shape=args[0].shape, dtype=args[0].dtype)),)
+        self.build(self._trail[0].shape)
+
+    def _need_graph(self, what: str) -> Graph:
+        """The chain as a graph; of a model that was built by a call it is made now."""
+        if self._graph is None and self.built and self._build_shape is not None:
+            self.build((None, *self._build_shape[1:]))
+        if self._graph is None:
+            words = what.replace("_", " ")
+            raise AttributeError(
+                f"Sequential '{self.name}' is not built yet, so its {words} is not known. Begin with an Input, or call it."
+            )
+        return self._graph
+
+    @property
+    def input(self) -> Any:
+        """The KerasTensor that goes in."""
+        return self._need_graph("input").inputs
+
+    @property
+    def output(self) -> Any:
+        """The KerasTensor that comes out."""
+        return self._need_graph("output").outputs
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers in order, without the input."""
+        return [layer for layer in self._chain if not isinstance(layer, InputLayer)]
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        outputs = inputs if mask is None else _marked(inputs, mask)
+        for layer in self._chain:
+            outputs = layer(outputs)
+        return outputs
+
+    # Configuration ----------------------------------------------------------------------------------------------------
+
+    def get_config(self) -> dict[str, Any]:
+        """Name and policy, the configuration of each layer, and the shape it was built for."""
+        config = {
+            "name": self.name,
+            "trainable": self._trainable,
+            "dtype": serialize_keras_object(self.dtype_policy),
+            "layers": [serialize_keras_object(layer) for layer in self._chain],
+        }
+        if self._build_shape is not None:
+            config["build_input_shape"] = [None, *self._build_shape[1:]]
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+        """A new model, with new weights, from `get_config`.
+
+        Args:
+            config: as `get_config` and Keras write it.
+            custom_objects: further classes and functions by name.
+        """
+        if not isinstance(config, Mapping):
+            config = {"layers": config}
+        shape = config.get("build_input_shape")
+        described = config["layers"]
+        if shape:  # then they are built here, under the name of this model
+            described = [_unbuilt(layer) for layer in described]
+        made = cls([deserialize_keras_object(layer, custom_objects) for layer in described], name=config.get("name"))
+        made._trainable = config.get("trainable") is not False  # each layer has its own in its configuration
+        if isinstance(shape, (list, tuple)) and not made.built:
+            made.build(shape)
+        return made
+
+
+def _unbuilt(layer: Any) -> Any:
+    """The configuration of a layer without the shape that it was built for; a chain with an Input of its own keeps it."""
+    if not isinstance(layer, Mapping):
+        return layer
+    bare = {key: value for key, value in layer.items() if key != "build_config"}
+    inner = bare.get("config")
+    if isinstance(inner, Mapping) and "build_input_shape" in inner:
+        parts = inner.get("layers") or [{}]
+        if not (isinstance(parts[0], Mapping) and parts[0].get("class_name") == "InputLayer"):
+            bare["config"] = {key: value for key, value in inner.items() if key != "build_input_shape"}
+    return bare

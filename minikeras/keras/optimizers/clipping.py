@@ -1,0 +1,41 @@
+"""Limits on gradients: by element, by the norm of each, by the norm of all. Pure functions of arrays; no GPU is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...arrays import namespace
+from ...types import Array
+
+
+def clipped_by_value(gradients: Sequence[Array], limit: float) -> list[Array]:
+    """g <- min(max(g, -limit), limit), element by element."""
+    xp = namespace(*gradients)
+    return [xp.minimum(xp.maximum(gradient, -limit), limit) for gradient in gradients]
+
+
+def clipped_by_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
+    """g <- g * limit / max(|g|, limit), with the Euclidean norm of each gradient."""
+    return [gradient * _factor([gradient], limit) for gradient in gradients]
+
+
+def clipped_by_global_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
+    """g <- g * limit / max(|G|, limit), with the Euclidean norm of all gradients together; all NaN if that is not finite.
+
+    Source: Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks (2013), algorithm 1.
+    """
+    norm = _norm(gradients)
+    factor = _factor(gradients, limit) + (norm - norm)
+    return [gradient * factor for gradient in gradients]
+
+
+def _factor(gradients: Sequence[Array], limit: float) -> Array:
+    norm = _norm(gradients)
+    return limit / namespace(norm).maximum(norm, limit)
+
+
+def _norm(gradients: Sequence[Array]) -> Array:
+    """The Euclidean norm of all elements together, on the device of the gradients."""
+    squares = [(gradient * gradient).sum() for gradient in gradients]
+    total = sum(squares[1:], squares[0])
+    return namespace(total).sqrt(total)

@@ -1,0 +1,37 @@
+"""Optimizers by name and as configurations: `get`, `serialize`, `deserialize`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..catalogue import Catalogue
+from .optimizer import Optimizer
+
+catalogue = Catalogue("optimizer")
+serialize, deserialize = catalogue.serialize, catalogue.deserialize
+
+
+def entered(kind: type) -> type:
+    """Enter a class under its name; `get` takes upper and lower case for the same."""
+    return catalogue.add(kind.__name__.lower())(kind)  # type: ignore[no-any-return]
+
+
+def get(identifier: Any) -> Any:
+    """The optimizer for a name such as 'adam', a configuration, rules of a `PerLayer`, a class or an object; None for None.
+
+    Raises:
+        ValueError: if there is none of that name, or it is something else.
+
+    >>> import minikeras as tf
+    >>> tf.keras.optimizers.get("RMSprop").get_config()["rho"]
+    0.9
+    """
+    if isinstance(identifier, Mapping) and "class_name" not in identifier:
+        from .per_layer import PerLayer
+
+        return PerLayer(identifier)
+    found = catalogue.get(identifier.lower() if isinstance(identifier, str) else identifier)
+    if found is not None and not isinstance(found, Optimizer):
+        raise ValueError(f"Could not interpret optimizer identifier: {identifier!r}. Give a name or an optimizer.")
+    return found

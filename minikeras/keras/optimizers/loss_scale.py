@@ -1,0 +1,169 @@
+"""LossScaleOptimizer: another optimizer under a loss scale that finds its own size.
+
+Key idea: the loss is multiplied by a scale, so that float16 gradients do not vanish, and gradients are divided by it. The scale
+doubles while all goes well and halves when a gradient overflows; such a step changes nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from ...arrays import namespace, to_numpy
+from ...core import Variable
+from ...core.dispatch import decide
+from ...types import Array
+from .configuration import Configuration, host_variable
+from .lookup import deserialize, serialize
+from .optimizer import Change, Kept, Optimizer
+
+
+def next_scale(finite: bool, scale: float, count: int, growth_steps: int) -> tuple[float, int]:
+    """The scale after a step, and the number of good steps since it last changed.
+
+        scale / 2, 0            after a gradient that is not finite
+        scale * 2, 0            after growth_steps good steps
+        scale, count + 1        else
+
+    Source: Micikevicius et al., Mixed precision training (2018), section 3.2, with NVIDIA's rule for a dynamic scale.
+    """
+    if not finite:
+        return scale / 2.0, 0
+    return (scale, count + 1) if count + 1 < growth_steps else (scale * 2.0, 0)
+
+
+class LossScaleOptimizer(Optimizer):
+    """Another optimizer, whose gradients are those of a scaled loss. Rule: `next_scale`.
+
+    Args:
+        inner_optimizer: the optimizer that steps; its options and its learning rate hold.
+        initial_scale: the first scale.
+        dynamic_growth_steps: number of good steps after which the scale doubles.
+        name: shown in messages.
+
+    Raises:
+        ValueError: for options that belong to the inner optimizer, or if that has a loss scale of its own or is of second order.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable(1.0)
+    >>> optimizer = tf.keras.optimizers.LossScaleOptimizer(tf.keras.optimizers.SGD(0.5), initial_scale=8.0)
+    >>> with tf.GradientTape() as tape:
+    ...     loss = optimizer.scale_loss(w * w)
+    >>> _ = optimizer.apply([tape.gradient(loss, w)], [w])
+    >>> print(w.numpy())
+    0.0
+    >>> _ = optimizer.apply([tf.constant(float("inf"))], [w])
+    >>> print(w.numpy(), optimizer.dynamic_scale.numpy(), int(optimizer.iterations))
+    0.0 4.0 1
+    """
+
+    def __init__(
+        self,
+        inner_optimizer: Optimizer,
+        initial_scale: float = 2.0**15,
+        dynamic_growth_steps: int = 2000,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(inner_optimizer, Optimizer):
+            raise ValueError(f"LossScaleOptimizer: `inner_optimizer` must be an optimizer, found {inner_optimizer!r}.")
+        self.inner_optimizer = inner_optimizer
+        Configuration.__init__(self, 0.0, name=name)  # slots are the inner optimizer's
+        # Configurations that Keras wrote hold the common options at their defaults, which mean nothing.
+        own = {name: getattr(self, name) for name in self._common}
+        if foreign := {key: value for key, value in options.items() if key not in own or value != own[key]}:
+            raise ValueError(f"LossScaleOptimizer does not support {foreign}. Set them on the `inner_optimizer`.")
+        if inner_optimizer.loss_scale_factor is not None or isinstance(inner_optimizer, LossScaleOptimizer):
+            raise ValueError(
+                f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' scales the loss itself; gradients would be "
+                "divided twice. Use one of the two."
+            )
+        if inner_optimizer.needs_loss:
+            raise ValueError(
+                f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' is given the loss as a function and takes no "
+                "scaled gradients. Use the policy 'float32' or 'mixed_bfloat16', or compile(auto_scale_loss=False)."
+            )
+        self.initial_scale, self.dynamic_growth_steps = float(initial_scale), int(dynamic_growth_steps)
+        self.step_counter = host_variable(np.int64(0), "step_counter")
+        self.dynamic_scale = host_variable(initial_scale, "dynamic_scale", "float32")
+
+    # The inner optimizer's state -------------------------------------------------------------------------------------------
+
+    @property
+    def _slots(self) -> dict[int, Kept]:  # type: ignore[override]
+        return self.inner_optimizer._slots
+
+    @_slots.setter
+    def _slots(self, slots: dict[int, Kept]) -> None:
+        self.inner_optimizer._slots = slots
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Those of its own, of which the first two stand there for Keras's files only, then the inner optimizer's."""
+        own = [self._iterations, self._learning_rate, self.step_counter, self.dynamic_scale]
+        return own + self.inner_optimizer.variables
+
+    @property
+    def iterations(self) -> Any:
+        """How many updates the inner optimizer made; skipped steps do not count."""
+        return self.inner_optimizer.iterations
+
+    @property
+    def learning_rate(self) -> Any:
+        """The inner optimizer's learning rate."""
+        return self.inner_optimizer.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        self.inner_optimizer.learning_rate = value
+
+    lr = learning_rate
+
+    def build(self, variables: Iterable[Variable]) -> None:
+        """Build the inner optimizer."""
+        self.inner_optimizer.build(variables)
+
+    def exclude_from_weight_decay(self, *arguments: Any, **options: Any) -> None:
+        """As the inner optimizer's."""
+        self.inner_optimizer.exclude_from_weight_decay(*arguments, **options)
+
+    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
+        """As the inner optimizer's."""
+        self.inner_optimizer.finalize_variable_values(var_list)
+
+    # The step --------------------------------------------------------------------------------------------------------------
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times the present scale, to be differentiated in its place."""
+        decide(self.dynamic_scale)
+        return loss * float(self.dynamic_scale._array)
+
+    def changes(self, gradients: list[Array], rows: list[Kept]) -> list[Change]:
+        """The inner optimizer's changes if all gradients are finite, else none; and the new scale."""
+        scale, counter = self.dynamic_scale._array, self.step_counter._array
+        finite = all_finite(gradients)
+        new_scale, count = next_scale(finite, float(scale), int(counter), self.dynamic_growth_steps)
+        own = [(self.dynamic_scale, scale.dtype.type(new_scale)), (self.step_counter, counter.dtype.type(count))]
+        if not finite:
+            return own
+        return self.inner_optimizer.changes([gradient / float(scale) for gradient in gradients], rows) + own
+
+    # Configuration ---------------------------------------------------------------------------------------------------------
+
+    def get_config(self) -> dict[str, Any]:
+        own = {"initial_scale": self.initial_scale, "dynamic_growth_steps": self.dynamic_growth_steps}
+        return {"name": self.name, "inner_optimizer": serialize(self.inner_optimizer), **own}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(**{**config, "inner_optimizer": deserialize(config["inner_optimizer"])})
+
+
+def all_finite(gradients: Sequence[Array]) -> bool:
+    """Whether no element is NaN or infinite; on a GPU, the one number that a step waits for."""
+    finite = [namespace(gradient).isfinite(gradient).all() for gradient in gradients]
+    return bool(to_numpy(functools.reduce(operator.and_, finite)))

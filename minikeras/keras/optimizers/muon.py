@@ -1,0 +1,138 @@
+"""Muon."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ...arrays import namespace
+from ...core import Variable
+from ...types import Array
+from .adam import adam_step
+from .optimizer import Optimizer
+
+
+def orthogonalized(x: Array, steps: int, a: float, b: float, c: float) -> Array:
+    """Nearly the orthogonal matrix U V^T of x = U S V^T, by Newton's and Schulz's iteration.
+
+        x <- x / |x|
+        x <- a x + (b x x^T + c (x x^T)**2) x               (`steps` times)
+
+    Source: Jordan et al., Muon: an optimizer for hidden layers in neural networks (2024).
+    """
+    tall = x.shape[-2] > x.shape[-1]
+    x = namespace(x).swapaxes(x, -1, -2) if tall else x
+    x = x / (namespace(x).sqrt((x * x).sum()) + 1e-7)
+    for _ in range(steps):
+        square = x @ namespace(x).swapaxes(x, -1, -2)
+        x = x * a + (square * b + square @ square * c) @ x
+    return namespace(x).swapaxes(x, -1, -2) if tall else x
+
+
+def muon_step(
+    g: Array, w: Array, m: Array, rate: float, momentum: float, nesterov: bool, steps: int, a: float, b: float, c: float
+) -> tuple[Array, Array]:
+    """One step of Muon for a matrix.
+
+        m <- momentum m + g
+        w <- w - rate orthogonalized(m)                     (plain)
+        w <- w - rate orthogonalized(g + momentum m)        (nesterov)
+
+    Source: Jordan et al. (2024); the rate of Liu et al., Muon is scalable for LLM training (2025), equation (4):
+    lr rms_rate sqrt(max(rows, columns)).
+    """
+    mean = m * momentum + g
+    direction = g + mean * momentum if nesterov else mean
+    return w - orthogonalized(direction, steps, a, b, c) * rate, mean
+
+
+class Muon(Optimizer):
+    """Orthogonal steps for matrices, Adam for everything else. Formulas: `muon_step`, `adam_step`.
+
+    Args:
+        learning_rate: a float or a schedule.
+        adam_beta_1, adam_beta_2, epsilon: as in `Adam`.
+        adam_weight_decay: weight decay where Adam steps.
+        weight_decay: weight decay where Muon steps.
+        exclude_layers: regular expressions; Adam takes the matrices in whose path one of them is found.
+        exclude_embeddings: Adam takes the matrices with 'embedding' in their path.
+        muon_a, muon_b, muon_c: coefficients of the iteration.
+        adam_lr_ratio: Adam's learning rate in units of Muon's.
+        momentum: decay of the sum of gradients.
+        ns_steps: number of iterations.
+        nesterov: look ahead.
+        rms_rate: the root mean square that a step has in units of the learning rate; None for the bare orthogonal matrix.
+        options: `clipnorm`, `use_ema` and so on, as in `Optimizer`.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([[1.0, 0.0], [0.0, 1.0]])
+    >>> _ = tf.keras.optimizers.Muon(0.1, weight_decay=None).apply([tf.constant([[5.0, 0.0], [0.0, 5.0]])], [w])
+    >>> print(w.numpy().round(2))
+    [[0.97 0.  ]
+     [0.   0.97]]
+    """
+
+    slot_groups = (("momentum", "velocity"),)
+    settings = (
+        *("adam_beta_1", "adam_beta_2", "adam_weight_decay", "epsilon", "exclude_layers", "exclude_embeddings"),
+        *("muon_a", "muon_b", "muon_c", "adam_lr_ratio", "momentum", "ns_steps", "nesterov", "rms_rate"),
+    )
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        adam_beta_1: float = 0.9,
+        adam_beta_2: float = 0.999,
+        adam_weight_decay: float | None = 0.004,
+        epsilon: float = 1e-7,
+        weight_decay: float | None = 0.004,
+        exclude_layers: Sequence[str] | None = None,
+        exclude_embeddings: bool = True,
+        muon_a: float = 3.4445,
+        muon_b: float = -4.7750,
+        muon_c: float = 2.0315,
+        adam_lr_ratio: float = 1,
+        momentum: float = 0.95,
+        ns_steps: int = 5,
+        nesterov: bool = True,
+        rms_rate: float | None = 0.2,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, weight_decay=weight_decay, **options)
+        self.adam_beta_1, self.adam_beta_2, self.adam_weight_decay = adam_beta_1, adam_beta_2, adam_weight_decay
+        self.epsilon, self.adam_lr_ratio, self.rms_rate = epsilon, adam_lr_ratio, rms_rate
+        self.exclude_layers, self.exclude_embeddings = list(exclude_layers or ()), exclude_embeddings
+        self.muon_a, self.muon_b, self.muon_c = muon_a, muon_b, muon_c
+        self.momentum, self.ns_steps, self.nesterov = momentum, ns_steps, nesterov
+
+    def is_for_adam(self, variable: Variable) -> bool:
+        """Whether Adam takes a Variable."""
+        path = getattr(variable, "path", variable.name)
+        if variable._array.ndim != 2 or (self.exclude_embeddings and "embedding" in path.lower()):
+            return True
+        return any(re.search(pattern, path) for pattern in self.exclude_layers)
+
+    def slot_names(self, variable: Variable) -> Sequence[str]:
+        """Adam needs a velocity too."""
+        return ("momentum", "velocity") if self.is_for_adam(variable) else ("momentum",)
+
+    def decay_of(self, variable: Variable) -> float | None:
+        """Adam's or Muon's weight decay."""
+        return self.adam_weight_decay if self.is_for_adam(variable) else self.weight_decay
+
+    def begin_step(self, t: int, learning_rate: float) -> tuple[float, float]:
+        """Muon's rate, and Adam's with both bias corrections."""
+        correction = math.sqrt(1.0 - self.adam_beta_2**t) / (1.0 - self.adam_beta_1**t)
+        return learning_rate, learning_rate * self.adam_lr_ratio * correction
+
+    def formula(self, step: tuple[float, float], gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
+        rate, adam_rate = step
+        if len(slots) == 2:
+            numbers = adam_rate, self.adam_beta_1, self.adam_beta_2, self.epsilon
+            return adam_step(gradient, value, slots[0], slots[1], *numbers)
+        if self.rms_rate is not None:
+            rate *= self.rms_rate * math.sqrt(max(gradient.shape))
+        iteration = self.ns_steps, self.muon_a, self.muon_b, self.muon_c
+        return muon_step(gradient, value, slots[0], rate, self.momentum, self.nesterov, *iteration)

@@ -1,0 +1,346 @@
+"""PerLayer: several optimizers for one model, each for the variables that its pattern names.
+
+Key idea: an optimizer computes all that changes before anything is assigned, so the changes of several can be gathered, in one
+step that happens whole or not at all. Each member keeps its own slots, learning rate and count of steps.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...core import GradientTape, Tensor, Variable
+from ...core.dispatch import decide
+from ...core.repeat import Repeatable
+from ...functions.publish import tensor
+from ...types import Array
+from .configuration import Configuration
+from .lookup import deserialize, get, serialize
+from .optimizer import Change, Kept, Optimizer
+
+Pattern = Any
+
+
+class Every(NamedTuple):
+    """An optimizer whose turn comes at every so-manieth step: steps 0, 1, 2, ... with (step - offset) % every == 0.
+
+    Attributes:
+        every: 1 for all steps.
+        optimizer: an object, a name, None or a factor, as in `PerLayer`.
+        offset: the first step that counts.
+    """
+
+    every: int
+    optimizer: Any
+    offset: int = 0
+
+
+class Member(NamedTuple):
+    """One entry of a `PerLayer`.
+
+    Attributes:
+        pattern: as it was given.
+        optimizer: None freezes.
+        every, offset: as in `Every`.
+        factor: to the learning rate of the '*' entry, if it was given as a number.
+    """
+
+    pattern: Pattern
+    optimizer: Optimizer | None
+    every: int = 1
+    offset: int = 0
+    factor: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The pattern in words."""
+        return self.pattern if isinstance(self.pattern, str) else str(getattr(self.pattern, "path", self.pattern))
+
+    def matches(self, variable: Variable) -> bool:
+        """Whether a variable belongs to it; '*' does not match here, since it is what is left."""
+        if isinstance(self.pattern, str):
+            return self.pattern != "*" and any(fnmatch.fnmatchcase(name, self.pattern) for name in dotted_names(variable))
+        held = self.pattern if isinstance(self.pattern, (list, tuple)) else getattr(self.pattern, "variables", [self.pattern])
+        return any(variable is other for other in held)
+
+
+def cycle(rules: Mapping[Pattern, Any]) -> dict[Pattern, Every]:
+    """Rules whose entries take turns, step by step: the first, the second, ..., and again.
+
+    >>> cycle({"a": "sgd", "b": "adam"})
+    {'a': Every(every=2, optimizer='sgd', offset=0), 'b': Every(every=2, optimizer='adam', offset=1)}
+    """
+    return {pattern: Every(len(rules), optimizer, turn) for turn, (pattern, optimizer) in enumerate(rules.items())}
+
+
+class PerLayer(Optimizer):
+    """Different optimizers for different parts of a model.
+
+    `compile(optimizer={...})` makes one. Every trainable variable must belong to exactly one entry; '*' takes what is left.
+
+    Args:
+        rules: from a pattern to an optimizer. A pattern is a layer (all its variables), a Variable in a list of pairs, or a
+        glob
+            on the dotted path: 'hidden*' matches layers 'hidden_1' and 'hidden_2', '*.bias' all biases, 'encoder.dense.kernel'
+            one kernel; a model's own name in front may be left out. The optimizer is an object, a name, an `Every`, None to
+            freeze, or a number: a factor to the learning rate of the '*' entry, with an optimizer like that one.
+        name: shown in messages.
+
+    Second-order members are given the loss, the others its gradient; all at the point before the step. A frozen part needs no
+    gradient. The count of steps is that of all calls; each member counts its own updates.
+
+    Raises:
+        ValueError: at the first step or `build`, for variables that two entries match, entries that match nothing and variables
+            without entry: all of them at once, by name.
+
+    >>> import minikeras as tf
+    >>> model = tf.keras.Sequential(
+    ...     [tf.keras.Input((2,)), tf.keras.layers.Dense(3, name="hidden"), tf.keras.layers.Dense(1, name="head")]
+    ... )
+    >>> model.compile(optimizer={"hidden": tf.keras.optimizers.Adam(0.01), "head": tf.keras.optimizers.SGD(0.1)}, loss="mse")
+    >>> _ = model.fit(tf.ones([4, 2]), tf.ones([4, 1]), verbose=0)
+    >>> print(model.optimizer.optimizer_for(model.get_layer("head").kernel).name[:3])
+    sgd
+    """
+
+    def __init__(self, rules: Mapping[Pattern, Any] | Sequence[tuple[Pattern, Any]], name: str | None = None) -> None:
+        Configuration.__init__(self, 0.0, name=name)  # slots and learning rates are the members'
+        pairs = list(rules.items() if isinstance(rules, Mapping) else rules)
+        if not pairs:
+            raise ValueError("PerLayer: no rules are given; write for example {'head': SGD(0.1), '*': Adam()}.")
+        default = next((_turn(rule).optimizer for pattern, rule in pairs if _is_default(pattern)), None)
+        self._default = get(default) if default is not None else None
+        self.members = [self._member(pattern, _turn(rule)) for pattern, rule in pairs]
+        self._owner: dict[int, Member] = {}
+
+    def _member(self, pattern: Pattern, turn: Every) -> Member:
+        given, every, offset = turn.optimizer, turn.every, turn.offset
+        if every < 1 or not 0 <= offset < max(every, 1):
+            raise ValueError(f"PerLayer: every must be at least 1 and offset in [0, every), found {turn} for {pattern!r}.")
+        if isinstance(given, (int, float)) and not isinstance(given, bool):
+            return Member(pattern, self._multiplied(pattern, float(given)), every, offset, float(given))
+        return Member(pattern, self._default if _is_default(pattern) else get(given), every, offset)
+
+    def _multiplied(self, pattern: Pattern, factor: float) -> Optimizer:
+        """An optimizer like the default one, at a multiple of its learning rate as that is from time to time."""
+        default = self._default
+        if default is None or _is_default(pattern):
+            raise ValueError(f"PerLayer: {factor} for {pattern!r} is a factor to the optimizer of '*', and there is none.")
+        config = {key: value for key, value in default.get_config().items() if key != "name"}
+        return type(default)(**{**config, "learning_rate": lambda: tensor(default.learning_rate) * factor})
+
+    # Who owns what -------------------------------------------------------------------------------------------------------
+
+    def build(self, variables: Iterable[Variable]) -> None:
+        """Find the owner of each variable, and let the members make their slots."""
+        new = [variable for variable in variables if variable.key not in self._owner]
+        if not new:
+            return
+        owner, problems = dict(self._owner), []
+        used: set[int] = set()
+        for variable in new:
+            found = self._candidates(variable)
+            used.update(id(member) for member in found)
+            if len(found) > 1:
+                problems.append(f"{_path(variable)} belongs to {' and '.join(repr(member.label) for member in found)}")
+            elif found:
+                owner[variable.key] = found[0]
+            else:
+                problems.append(f"{_path(variable)} belongs to no entry (a '*' entry would take it)")
+        if not self._owner:
+            unused = [member for member in self.members if id(member) not in used and not _is_default(member.pattern)]
+            problems += [f"entry {member.label!r} matches no variable" for member in unused]
+        if problems:
+            raise ValueError(f"PerLayer: {len(problems)} things do not fit:\n  " + "\n  ".join(problems))
+        self._owner = owner
+        for member in self.members:
+            if member.optimizer is not None:
+                member.optimizer.build([variable for variable in new if owner[variable.key] is member])
+
+    def optimizer_for(self, variable: Variable) -> Optimizer | None:
+        """The optimizer of a variable; None if it is frozen or belongs to no entry."""
+        member = self._owner.get(variable.key)
+        if member is None:
+            member = next(iter(self._candidates(variable)), None)
+        return None if member is None else member.optimizer
+
+    def _candidates(self, variable: Variable) -> list[Member]:
+        """The entries that match a variable; the default one if no other does."""
+        found = [member for member in self.members if member.matches(variable)]
+        return found or [member for member in self.members if _is_default(member.pattern)]
+
+    @property
+    def optimizers(self) -> list[Optimizer]:
+        """The members' optimizers, each once."""
+        return list({id(m.optimizer): m.optimizer for m in self.members if m.optimizer is not None}.values())
+
+    @property
+    def leaders(self) -> list[Optimizer]:
+        """Those with a learning rate of their own; the others follow that of '*' and are not to be set."""
+        following = {id(member.optimizer) for member in self.members if member.factor is not None}
+        return [optimizer for optimizer in self.optimizers if id(optimizer) not in following]
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        yield from super()._checkpoint_children()
+        yield "optimizers", self.optimizers
+
+    @property
+    def needs_loss(self) -> bool:  # type: ignore[override]
+        """Whether a member is of second order."""
+        return any(optimizer.needs_loss for optimizer in self.optimizers)
+
+    @property
+    def _slots(self) -> dict[int, Kept]:  # type: ignore[override]
+        return {key: kept for optimizer in self.optimizers for key, kept in optimizer._slots.items()}
+
+    @_slots.setter
+    def _slots(self, slots: dict[int, Kept]) -> None:
+        for optimizer in self.optimizers:
+            optimizer._slots = {key: kept for key, kept in optimizer._slots.items() if key in slots}
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The count of steps, then the members' variables."""
+        return [self._iterations, *(variable for optimizer in self.optimizers for variable in optimizer.variables)]
+
+    @property
+    def learning_rate(self) -> Any:
+        """The members' learning rates by pattern. There is no one rate to set; set `optimizers[i].learning_rate`."""
+        return {member.label: member.optimizer.learning_rate for member in self.members if member.optimizer is not None}
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        if not isinstance(value, Mapping):
+            raise TypeError(
+                f"PerLayer has a learning rate for each of {list(self.learning_rate)}: give a dict, found {value!r}."
+            )
+        rates = {member.label: member.optimizer for member in self.members if member.optimizer is not None}
+        if unknown := [label for label in value if label not in rates]:
+            raise ValueError(f"PerLayer: no entry {unknown} among {list(rates)}.")
+        for label, rate in value.items():
+            rates[label].learning_rate = rate
+
+    lr = learning_rate
+
+    def logs(self) -> dict[str, float]:
+        """The members' numbers for the logs of training."""
+        return {key: value for optimizer in self.optimizers for key, value in optimizer.logs().items()}
+
+    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
+        """As the members'."""
+        listed = list(var_list)
+        for optimizer in self.optimizers:
+            optimizer.finalize_variable_values([variable for variable in listed if variable.key in optimizer._slots])
+
+    # The step ------------------------------------------------------------------------------------------------------------
+
+    def _due(self) -> list[Member]:
+        """The members whose turn it is."""
+        step = int(self._iterations._array)
+        return [m for m in self.members if m.optimizer is not None and (step - m.offset) % m.every == 0]
+
+    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[Kept]]:
+        """As in `Optimizer`, without the frozen variables."""
+        if variables is None or len(grads) != len(variables):
+            return super().paired(grads, variables)
+        self.build(variables)
+        learning = [i for i, variable in enumerate(variables) if self.optimizer_for(variable) is not None]
+        return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
+
+    def changes(self, gradients: list[Array], rows: list[Kept]) -> list[Change]:
+        """The changes of all whose turn it is."""
+        if any(member.optimizer.needs_loss for member in self._due() if member.optimizer is not None):
+            raise TypeError(f"{self.name} has members that need the loss: optimizer.minimize(loss_fn, variables).")
+        return [*self._changes(self._due(), gradients, rows), self._counted()]
+
+    def _changes(self, due: Sequence[Member], gradients: list[Array], rows: list[Kept]) -> list[Change]:
+        groups: dict[int, tuple[Optimizer, list[int]]] = {}
+        for i, kept in enumerate(rows):
+            member = self._owner[kept.variable.key]
+            if member.optimizer is not None and any(member is one for one in due):
+                groups.setdefault(id(member.optimizer), (member.optimizer, []))[1].append(i)
+        found: list[Change] = []
+        for optimizer, places in groups.values():
+            found += optimizer.changes([gradients[i] for i in places], [rows[i] for i in places])
+        return found
+
+    def _counted(self) -> Change:
+        return self._iterations, self._iterations._array + 1
+
+    def minimize(self, loss_fn: Callable[[], Any], variables: Iterable[Variable]) -> Tensor:
+        """Take one step, given the loss as a function. If anything fails, nothing has changed.
+
+        Args:
+            loss_fn: without arguments; returns a scalar. An `Objective` where a member asks for one.
+            variables: those to change.
+
+        Returns:
+            The loss before the step.
+        """
+        chosen = list(variables)
+        before, owner = self._slots, self._owner
+        decide(self._iterations)
+        try:
+            self.build(chosen)
+            loss, changes = self._plan(loss_fn, chosen)
+            self.commit(changes)
+        except BaseException:
+            self._slots, self._owner = before, owner
+            raise
+        return loss
+
+    def _plan(self, loss_fn: Callable[[], Any], variables: Sequence[Variable]) -> tuple[Tensor, list[Change]]:
+        """The loss, and the changes of all whose turn it is."""
+        due, runs = self._due(), Repeatable(loss_fn)
+        first = [member for member in due if member.optimizer is not None and not member.optimizer.needs_loss]
+        changes = [self._counted()]
+        learning = [variable for variable in variables if any(self._owner[variable.key] is member for member in first)]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(learning)
+            loss = tensor(runs())
+        if learning:
+            gradients, rows = super().paired(tape.gradient(loss, learning), learning)
+            changes += self._changes(first, gradients, rows)
+        for member in due:
+            owned = [variable for variable in variables if self._owner[variable.key] is member]
+            if owned and member.optimizer is not None and member.optimizer.needs_loss:
+                changes += member.optimizer.plan(loss_fn, owned, runs)[1]  # type: ignore[attr-defined]
+        return loss, changes
+
+    # Configuration -------------------------------------------------------------------------------------------------------
+
+    def get_config(self) -> dict[str, Any]:
+        """Patterns and the members' configurations; layers as their dotted paths."""
+        rules = []
+        for member in self.members:
+            optimizer: Any = None if member.optimizer is None else member.factor or serialize(member.optimizer)
+            rules.append([member.label.replace("/", "."), optimizer, member.every, member.offset])
+        return {"name": self.name, "rules": rules}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> PerLayer:
+        rules = [
+            (pattern, Every(every, deserialize(written) if isinstance(written, Mapping) else written, offset))
+            for pattern, written, every, offset in config["rules"]
+        ]
+        return cls(rules, name=config.get("name"))
+
+
+def dotted_names(variable: Variable) -> list[str]:
+    """'hidden', 'hidden.kernel', ...: the path with dots, up to each layer on it, with and without the outermost name."""
+    parts = _path(variable).split("/")
+    names = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    return names + [".".join(parts[1:end]) for end in range(2, len(parts) + 1)]
+
+
+def _path(variable: Variable) -> str:
+    return str(getattr(variable, "path", None) or variable.name.removesuffix(":0"))
+
+
+def _is_default(pattern: Pattern) -> bool:
+    return isinstance(pattern, str) and pattern == "*"
+
+
+def _turn(rule: Any) -> Every:
+    return rule if isinstance(rule, Every) else Every(1, rule)

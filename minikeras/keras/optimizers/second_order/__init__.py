@@ -1,0 +1,12 @@
+"""Optimizers that are given the loss as a function. May import what lies below optimizers. Read `problem.py`, then
+`base.py`."""
+
+from .adahessian import AdaHessian
+from .base import SecondOrder
+from .kfac import KFAC
+from .lbfgs import LBFGS
+from .newton import GaussNewton, LevenbergMarquardt, Newton
+from .newton_cg import NewtonCG
+from .objective import Objective
+
+__all__ = ["KFAC", "LBFGS", "AdaHessian", "GaussNewton", "LevenbergMarquardt", "Newton", "NewtonCG", "Objective", "SecondOrder"]

@@ -1,0 +1,92 @@
+"""AdaHessian: Adam with the Hessian's diagonal in place of the squared gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....arrays import namespace, to_device
+from ....arrays import random as streams
+from ....core import Tensor
+from ....core.flat import flatten, unflatten
+from ....types import Array
+from ..optimizer import Change
+from .base import SecondOrder
+from .problem import Problem
+
+
+class AdaHessian(SecondOrder):
+    """Steps scaled by a running mean of the Hessian's diagonal, which one product with random signs z estimates.
+
+        D = z * (H z), averaged over the rows of a kernel (`average`)
+        m <- b1 m + (1 - b1) g,    v <- b2 v + (1 - b2) D**2
+        w <- w - lr (m / (1 - b1**t)) / ((v / (1 - b2**t))**(k/2) + epsilon)
+
+    Args:
+        learning_rate: lr.
+        beta_1, beta_2: decay of the two running means.
+        epsilon: added to the root.
+        hessian_power: k, in [0, 1].
+        average: whether |D| is averaged over all axes but the last of variables with two or more axes.
+        probes: products that are averaged in a step.
+        options: `name`.
+
+    Source: Yao et al., ADAHESSIAN: an adaptive second order optimizer for machine learning (2021), algorithm 1, equation (9).
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 1.0])
+    >>> optimizer = tf.keras.optimizers.AdaHessian(0.1)
+    >>> losses = [float(optimizer.minimize(lambda: w[0] ** 2 + 100.0 * w[1] ** 2, [w])) for _ in range(30)]
+    >>> print(w.numpy().round(2))  # both coordinates move alike, however different their curvature
+    [-0.13 -0.13]
+    """
+
+    slot_groups = (("momentum", "curvature"),)
+    settings = ("beta_1", "beta_2", "epsilon", "hessian_power", "average", "probes")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.15,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-4,
+        hessian_power: float = 1.0,
+        average: bool = True,
+        probes: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        if not 0.0 <= hessian_power <= 1.0 or probes < 1:
+            raise ValueError(
+                f"AdaHessian: hessian_power must be in [0, 1] and probes at least 1, found {hessian_power} and {probes}."
+            )
+        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
+        self.hessian_power, self.average, self.probes = float(hessian_power), bool(average), int(probes)
+
+    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+        """See the class."""
+        t = int(self.iterations._array) + 1
+        gradients = unflatten(Tensor(problem.gradient), problem.variables)
+        diagonals = unflatten(Tensor(self._diagonal(problem)), problem.variables)
+        steps, changes = [], []
+        slots = zip(self.slots(problem, "momentum"), self.slots(problem, "curvature"), strict=True)
+        for gradient, diagonal, (momentum, curvature) in zip(gradients, diagonals, slots, strict=True):
+            g, d = gradient._array, abs(diagonal._array)
+            xp = namespace(g)
+            if self.average and g.ndim > 1:
+                d = xp.broadcast_to(d.mean(axis=tuple(range(g.ndim - 1)), keepdims=True), g.shape)
+            m = momentum._array * self.beta_1 + g * (1.0 - self.beta_1)
+            v = curvature._array * self.beta_2 + d * d * (1.0 - self.beta_2)
+            root = (v / (1.0 - self.beta_2**t)) ** (0.5 * self.hessian_power)
+            steps.append(Tensor(-(m / (1.0 - self.beta_1**t)) / (root + self.epsilon)))
+            changes += [(momentum, m), (curvature, v)]
+        return flatten(steps)._array, changes
+
+    def _diagonal(self, problem: Problem) -> Array:
+        """The mean of z * (H z)."""
+        generator = streams.global_stream().generator()
+        total = problem.gradient * 0
+        for _ in range(self.probes):
+            signs = generator.integers(0, 2, problem.size).astype(problem.gradient.dtype) * 2 - 1
+            probe = to_device(signs, namespace(problem.gradient))
+            total = total + probe * problem.product(probe)
+        return total / self.probes

@@ -1,0 +1,198 @@
+"""SecondOrder: what all optimizers share that are given the loss as a function.
+
+Key idea: a subclass turns a `Problem` into one flat step. Everything is computed before anything is assigned, so a step that
+fails leaves all as it was; numbers that outlive a step (damping, radius, counters) are Variables, saved and restored like
+slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....arrays import namespace, to_device, to_numpy
+from ....core import Tensor, Variable
+from ....core.dispatch import decide
+from ....core.flat import unflatten
+from ....core.repeat import Repeatable
+from ....types import Array
+from ..configuration import host_variable
+from ..optimizer import Change, Optimizer, _constrained
+from .problem import Problem
+
+
+class SecondOrder(Optimizer):
+    """Base class.
+
+    `minimize(loss_fn, variables)` takes one step; `fit` calls it with the loss of the batch, regularization included. The loss
+    is run several times in a step, always from the same state: layers' statistics move once and random masks stay. Where loss,
+    gradient or step are not finite, the variables stay where they are.
+
+    Args:
+        learning_rate: factor of the step; 1 takes it whole.
+        options: `use_ema`, `ema_momentum`, `ema_overwrite_frequency`, `name`, as in `Optimizer`. The other common options
+            change gradients or weights behind the back of the curvature and are refused.
+
+    Attributes:
+        max_parameters: refuse more, before any memory is asked for; None for methods that need no matrix.
+
+    >>> import minikeras as tf
+    >>> class Descent(tf.keras.optimizers.SecondOrder):
+    ...     def step(self, problem):
+    ...         return -problem.gradient, []
+    >>> w = tf.Variable(1.0)
+    >>> print(Descent(0.25).minimize(lambda: w * w, [w]).numpy(), w.numpy())
+    1.0 0.5
+    """
+
+    needs_loss = True
+    needs_curvature_record = True
+    """Whether the gradient's own record is kept, for Hessians and products."""
+    max_parameters: int | None = None
+
+    def __init__(self, learning_rate: Any = 1.0, **options: Any) -> None:
+        super().__init__(learning_rate, **options)
+        self._numbers: dict[str, Variable] = {}
+        unfit = ("weight_decay", "clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor", "gradient_accumulation_steps")
+        given = [name for name in unfit if getattr(self, name) is not None]
+        if given:
+            raise ValueError(
+                f"{type(self).__name__}: {given} would change gradients or weights behind the back of the curvature. Put a "
+                "penalty into the loss (kernel_regularizer=...), limit steps by damping or a trust region, or use larger "
+                "batches."
+            )
+
+    # State -------------------------------------------------------------------------------------------------------------
+
+    def add_number(self, name: str, value: float | int) -> None:
+        """Keep a number that outlives a step: saved with the optimizer, and shown in the logs."""
+        self._numbers[name] = host_variable(np.int64(value) if isinstance(value, int) else np.float64(value), name)
+
+    def number(self, name: str) -> float:
+        """The present value of such a number."""
+        return float(self._numbers[name]._array)
+
+    def change(self, **numbers: float) -> list[Change]:
+        """New values of numbers by name, to be assigned with the step."""
+        held = [(self._numbers[name], value) for name, value in numbers.items()]
+        return [(variable, variable._array.dtype.type(value)) for variable, value in held]
+
+    @property
+    def variables(self) -> list[Variable]:
+        """As in `Optimizer`; the numbers come at the end."""
+        return [*super().variables, *self._numbers.values()]
+
+    def logs(self) -> dict[str, float]:
+        """The numbers by name, for the logs of training."""
+        return {name: self.number(name) for name in self._numbers}
+
+    # The step ----------------------------------------------------------------------------------------------------------
+
+    def minimize(self, loss_fn: Callable[[], Any], variables: Iterable[Variable]) -> Tensor:
+        """Take one step. If anything fails, nothing has changed.
+
+        Args:
+            loss_fn: without arguments; returns a scalar. An `Objective` where the method asks for one.
+            variables: those to change; trainable, all float32 or all float64.
+
+        Returns:
+            The loss before the step.
+
+        Raises:
+            ValueError: without variables, for more than `max_parameters`, or if the loss depends on none of them.
+            ShapeError: if the loss is no scalar.
+            FloatingPointError: if the curvature is not finite where the loss and its gradient are.
+        """
+        before = self._slots
+        decide(self._iterations)
+        try:
+            loss, changes = self.plan(loss_fn, list(variables))
+            self.commit(changes)
+        except BaseException:
+            self._slots = before
+            raise
+        return loss
+
+    def plan(
+        self, loss_fn: Callable[[], Any], variables: Sequence[Variable], runs: Repeatable | None = None
+    ) -> tuple[Tensor, list[Change]]:
+        """The loss, and all that one step changes. Nothing is assigned."""
+        chosen = list({variable.key: variable for variable in variables}.values())
+        self._check_size(chosen)
+        self.build(chosen)
+        problem = Problem(loss_fn, chosen, runs)
+        problem.record(twice=self.needs_curvature_record)
+        with np.errstate(all="ignore"):
+            step, others = self._finite_step(problem)
+            changes = self._moved(chosen, step) + others
+            if self.use_ema:
+                changes += self._averages(changes, int(self._iterations._array))
+        changes.append((self._iterations, self._iterations._array + 1))
+        return problem.loss, changes
+
+    def _finite_step(self, problem: Problem) -> tuple[Array, list[Change]]:
+        """The step; none where loss, gradient or step are not finite."""
+        if finite(problem.loss._array) and finite(problem.gradient):
+            try:
+                step, others = self.step(problem)
+            except np.linalg.LinAlgError as error:
+                raise FloatingPointError(
+                    f"{self.name}: no step can be computed, since the curvature at this point is not finite ({error}). Nothing "
+                    "was changed. The loss needs a second derivative here; look for a root or a logarithm of 0 in it."
+                ) from error
+            if finite(step):
+                return step, others
+        return namespace(problem.gradient).zeros_like(problem.gradient), []
+
+    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+        """The flat step, and what else to assign with it. Override it."""
+        raise NotImplementedError(f"{type(self).__name__} must implement step(problem).")
+
+    def slots(self, problem: Problem, name: str) -> list[Variable]:
+        """The slots of one name, in the order of the problem's variables."""
+        return [self.slot(variable, name) for variable in problem.variables]
+
+    def _moved(self, variables: Sequence[Variable], step: Array) -> list[Change]:
+        """The variables' new values, within their constraints."""
+        flat = Tensor(to_device(step * self._rate(), namespace(variables[0]._array)))
+        changes = []
+        for variable, part in zip(variables, unflatten(flat, variables), strict=True):
+            array = variable._array + part._array.astype(variable._array.dtype)
+            changes.append((variable, array) if variable.constraint is None else _constrained(variable, array))
+        return changes
+
+    def _check_size(self, variables: Sequence[Variable]) -> None:
+        size = sum(int(variable._array.size) for variable in variables)
+        if self.max_parameters is not None and size > self.max_parameters:
+            mebibytes = size**2 * variables[0]._array.dtype.itemsize / 2**20
+            raise ValueError(
+                f"{type(self).__name__}: {size} parameters are more than max_parameters={self.max_parameters}; a matrix for "
+                f"all of them takes {mebibytes:.0f} MiB. Give a larger max_parameters, with blocks='layer' if that is enough, "
+                "or use NewtonCG, which needs no matrix."
+            )
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any:
+        """Refused: gradients are not enough."""
+        raise TypeError(
+            f"{type(self).__name__} needs the loss as a function, not gradients: optimizer.minimize(loss_fn, variables)."
+        )
+
+
+def finite(array: Array) -> bool:
+    """Whether no element is NaN or infinite."""
+    return bool(to_numpy(namespace(array).isfinite(array).all()))
+
+
+def groups_of(variables: Sequence[Variable], blocks: str) -> list[list[int]]:
+    """Positions of variables by block: 'full' is one, 'layer' one for each layer, 'variable' one for each variable."""
+    if blocks == "full":
+        return [list(range(len(variables)))]
+    if blocks == "variable":
+        return [[i] for i in range(len(variables))]
+    layers: dict[str, list[int]] = {}
+    for i, variable in enumerate(variables):
+        layer = getattr(variable, "path", "").rpartition("/")[0]
+        layers.setdefault(layer or f"variable {i}", []).append(i)
+    return list(layers.values())

@@ -1,0 +1,172 @@
+"""KFAC: Gauss-Newton for dense layers, each block a Kronecker product of two small matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ....arrays import namespace, to_device
+from ....arrays import random as streams
+from ....core import GradientTape, Tensor, Variable
+from ....types import Array
+from ..optimizer import Change
+from .base import SecondOrder
+from .objective import ObjectiveCurvature
+from .problem import Problem, number
+
+
+class Factors(NamedTuple):
+    """What a dense layer's block is made of, for one batch.
+
+    Attributes:
+        kernel, bias: positions among the problem's variables; the bias is None if there is none.
+        inputs: A, the mean of a a^T over rows, with a = (x, 1) if there is a bias.
+        outputs: G, the mean of g g^T, with g the derivatives with respect to x K + b.
+    """
+
+    kernel: int
+    bias: int | None
+    inputs: Array
+    outputs: Array
+
+
+class KFAC(SecondOrder):
+    """For a dense layer y = x K + b, the Gauss-Newton block is taken as A (x) G, and the step for (K; b) is
+
+        -(A + p sqrt(damping) I)^-1  g  (G + sqrt(damping) / p I)^-1,    p**2 = (tr A / dim A) / (tr G / dim G)
+
+    A and G are running means over batches. G comes from the model's own distribution: cotangents H**(1/2) e with random e at
+    the outputs, so that A (x) G approximates J^T H J whatever the labels are. The whole step is then scaled by the minimum of
+    the quadratic model along it, with one exact product. Variables that belong to no dense layer (statistics, embeddings) go
+    along their negative gradient, divided by `damping` plus one.
+
+    Args:
+        learning_rate: factor of the step.
+        damping: lambda; the trust in the factors.
+        decay: of the running means; min(1 - 1/t, decay) in step t.
+        options: `name`.
+
+    `minikeras` finds the layers on the tape: a kernel that was multiplied from the right to a matrix of rows. `minimize` needs
+    an `Objective` with outputs of shape (rows, columns); `fit` makes one.
+
+    Logs:
+        scale: the minimum along the step.
+
+    Source: Martens and Grosse, Optimizing neural networks with Kronecker-factored approximate curvature (2015), sections 3, 5,
+    6.3 and 6.4.
+
+    >>> import minikeras as tf
+    >>> tf.keras.utils.set_random_seed(1)
+    >>> (x, y), _ = tf.keras.datasets.iris.load_data()
+    >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(8, "tanh"), tf.keras.layers.Dense(3)])
+    >>> loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    >>> fit = tf.keras.optimizers.Objective(lambda: model(x), lambda z: loss_of(y, z))
+    >>> optimizer = tf.keras.optimizers.KFAC()
+    >>> losses = [float(optimizer.minimize(fit, model.trainable_variables)) for _ in range(30)]
+    >>> print(losses[-1] < 0.1)
+    True
+    """
+
+    slot_groups = (("inputs", "outputs"),)
+    settings = ("damping", "decay")
+    needs_curvature_record = False
+
+    def __init__(self, learning_rate: Any = 1.0, damping: float = 1e-2, decay: float = 0.95, **options: Any) -> None:
+        super().__init__(learning_rate, **options)
+        if damping <= 0 or not 0 <= decay < 1:
+            raise ValueError(f"KFAC: damping must be above 0 and decay in [0, 1), found {damping} and {decay}.")
+        self.damping, self.decay = float(damping), float(decay)
+        self.add_number("scale", 0.0)
+
+    def initial_slot(self, name: str, value: Array) -> Array:
+        """The running mean of a kernel's factor; empty for other variables."""
+        shape = value.shape
+        size = 0 if len(shape) != 2 else shape[0] + 1 if name == "inputs" else shape[1]
+        return namespace(value).zeros((size, size), dtype=value.dtype)
+
+    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+        """Factors of this batch, their running means, the step of each layer, and one scale for all."""
+        curvature = problem.output_curvature()
+        keep = min(1.0 - 1.0 / (int(self.iterations._array) + 1), self.decay)
+        gradients, start = [], 0
+        for variable in problem.variables:
+            stop = start + variable._array.size
+            gradients.append(problem.gradient[start:stop].reshape(variable._array.shape))
+            start = stop
+        steps = [-gradient / (1.0 + self.damping) for gradient in gradients]
+        changes: list[Change] = []
+        for found in layer_factors(curvature):
+            kernel = problem.variables[found.kernel]
+            slot_a, slot_g = self.slot(kernel, "inputs"), self.slot(kernel, "outputs")
+            size = len(found.inputs)
+            a = slot_a._array.copy()
+            a[:size, :size] = slot_a._array[:size, :size] * keep + found.inputs * (1.0 - keep)
+            g = slot_g._array * keep + found.outputs * (1.0 - keep)
+            changes += [(slot_a, a), (slot_g, g)]
+            bias = None if found.bias is None else gradients[found.bias]
+            kernel_step, bias_step = preconditioned(gradients[found.kernel], bias, a[:size, :size], g, self.damping)
+            steps[found.kernel] = kernel_step
+            if found.bias is not None:
+                steps[found.bias] = bias_step
+        step = namespace(problem.gradient).concatenate([one.reshape(-1) for one in steps])
+        bend = number(step @ curvature.product(step)) + self.damping * number(step @ step)
+        slope = number(problem.gradient @ step)
+        scale = -slope / bend if bend > 0 and slope < 0 else 0.0
+        return step * scale, [*changes, *self.change(scale=scale)]
+
+
+def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, damping: float) -> tuple[Array, Array]:
+    """The damped step of kernel and bias."""
+    xp = namespace(kernel)
+    joined = kernel if bias is None else xp.concatenate([kernel, bias[None, :]])
+    trace_a, trace_g = (number(xp.einsum("ii->", factor)) / len(factor) for factor in (a, g))
+    balance = math.sqrt(trace_a / trace_g) if trace_a > 0 and trace_g > 0 else 1.0
+    root = math.sqrt(damping)
+    left = xp.linalg.solve(a + xp.eye(len(a), dtype=a.dtype) * (root * balance), joined)
+    step = -xp.linalg.solve(g + xp.eye(len(g), dtype=g.dtype) * (root / balance), left.T).T
+    return (step, step) if bias is None else (step[:-1], step[-1])
+
+
+def layer_factors(curvature: ObjectiveCurvature) -> list[Factors]:
+    """The factors of every dense layer on the record, from one sweep with random cotangents.
+
+    Raises:
+        ValueError: if rows of the outputs meet in the loss.
+    """
+    z, tape = curvature.bare.outputs, curvature.bare.tape
+    xp = namespace(z._array)
+    blocks = curvature.bare.row_hessians()
+    if blocks is None:
+        raise ValueError("KFAC: the loss must be a sum or mean over rows of the outputs; here rows meet in it. Use NewtonCG.")
+    hessians = blocks._array * len(blocks._array)  # of each row's own loss: the batch's loss is their mean
+    noise = to_device(streams.global_stream().generator().standard_normal(hessians.shape[:2]).astype(hessians.dtype), xp)
+    values, vectors = xp.linalg.eigh((hessians + hessians.swapaxes(1, 2)) * 0.5)
+    cotangent = xp.einsum("nij,nj->ni", vectors * xp.sqrt(xp.maximum(values, 0))[:, None, :], noise).reshape(z._array.shape)
+    uses = dense_uses(tape, curvature.variables)
+    found = tape.gradient(z, [y for _, _, _, y in uses], Tensor(cotangent), unconnected_gradients="zero")
+    factors = []
+    for (kernel, bias, x, _), g in zip(uses, found, strict=True):
+        a, g = x._array.astype(hessians.dtype), g._array.astype(hessians.dtype)
+        count = len(a)
+        if bias is not None:
+            a = xp.concatenate([a, xp.ones((count, 1), dtype=a.dtype)], axis=1)
+        factors.append(Factors(kernel, bias, a.T @ a / count, g.T @ g / count))
+    return factors
+
+
+def dense_uses(tape: GradientTape, variables: list[Variable]) -> list[tuple[int, int | None, Tensor, Tensor]]:
+    """Products of a matrix of rows with a kernel that was read: kernel, bias, rows and result. A shared layer counts once."""
+    positions = {variable.key: i for i, variable in enumerate(variables)}
+    reads: dict[int, int] = {}
+    uses: dict[int, tuple[int, int | None, Tensor, Tensor]] = {}
+    for record in tape._records:
+        if record.primitive.name == "cast" and record.inputs[0].key in reads:  # a mixed policy computes in another dtype
+            reads[record.outputs.key] = reads[record.inputs[0].key]
+        elif record.primitive.name == "read_variable" and record.inputs[0].key in positions:
+            reads[record.outputs.key] = positions[record.inputs[0].key]
+        elif record.primitive.name in ("affine", "matrix_product") and record.inputs[1].key in reads:
+            x, kernel = record.inputs[0], reads[record.inputs[1].key]
+            bias = reads.get(record.inputs[2].key) if record.primitive.name == "affine" else None
+            if x.ndim == 2:
+                uses[kernel] = kernel, bias, x, record.outputs
+    return list(uses.values())

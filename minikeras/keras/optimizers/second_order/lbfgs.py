@@ -1,0 +1,129 @@
+"""LBFGS: curvature from the last few steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....arrays import namespace
+from ....types import Array
+from ..optimizer import Change
+from .base import SecondOrder
+from .problem import Problem, number
+from .search import rounding, strong_wolfe
+
+
+class LBFGS(SecondOrder):
+    """Limited-memory BFGS: the inverse Hessian is applied by two loops over the last `memory` steps and gradient changes.
+
+    Each step ends where the strong Wolfe conditions hold, |slope| down to 0.9 of what it was, so that the pairs keep the matrix
+    positive definite; a pair that does not (s^T y too small) is left out.
+
+    Args:
+        learning_rate: factor of the step that the search found; leave it at 1.
+        memory: pairs that are kept, 2 P numbers each.
+        max_evaluations: of loss and gradient in a step at most.
+        options: `name`.
+
+    Logs:
+        step_size, evaluations (in the last step), pairs (kept now).
+
+    Source: Liu and Nocedal, On the limited memory BFGS method for large scale optimization (1989), algorithm 2.1; Nocedal and
+    Wright (2006), algorithms 7.4, 7.5, 3.5 and 3.6.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([-1.2, 1.0], dtype=tf.float64)
+    >>> rosenbrock = lambda: 100.0 * (w[1] - w[0] ** 2) ** 2 + (1.0 - w[0]) ** 2
+    >>> optimizer = tf.keras.optimizers.LBFGS()
+    >>> losses = [float(optimizer.minimize(rosenbrock, [w])) for _ in range(40)]
+    >>> print(losses[-1] < 1e-10)
+    True
+    """
+
+    settings = ("memory", "max_evaluations")
+    slot_groups = (("steps", "changes"),)
+    needs_curvature_record = False
+
+    def __init__(self, learning_rate: Any = 1.0, memory: int = 10, max_evaluations: int = 25, **options: Any) -> None:
+        super().__init__(learning_rate, **options)
+        if memory < 1 or max_evaluations < 1:
+            raise ValueError(f"LBFGS: memory and max_evaluations must be at least 1, found {memory} and {max_evaluations}.")
+        self.memory, self.max_evaluations = int(memory), int(max_evaluations)
+        self.add_number("step_size", 0.0)
+        self.add_number("evaluations", 0)
+        self.add_number("pairs", 0)
+
+    def initial_slot(self, name: str, value: Array) -> Array:
+        """Room for `memory` vectors like the variable, the newest last."""
+        return namespace(value).zeros((self.memory, *value.shape), dtype=value.dtype)
+
+    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+        """Two loops for the direction, a search for its length."""
+        gradient = problem.gradient
+        xp = namespace(gradient)
+        steps, changes = self._history(problem, "steps"), self._history(problem, "changes")
+        count = int(self.number("pairs"))
+        kept = [(steps[i], changes[i]) for i in range(self.memory - count, self.memory)]
+        direction = two_loops(gradient, kept)
+        slope = number(gradient @ direction)
+        if slope >= 0:  # only rounding can do that; start afresh
+            kept, direction = [], -gradient
+            slope = number(gradient @ direction)
+        if not kept:
+            direction = direction * min(1.0, 1.0 / max(number(xp.abs(gradient).sum()), 1e-30))
+            slope = number(gradient @ direction)
+        loss = number(problem.loss)
+
+        def evaluate(size: float) -> tuple[float, float, Array]:
+            found, there = problem.value_and_gradient(direction * size)
+            return found, number(there @ direction), there
+
+        if slope == 0.0:
+            return gradient * 0, self.change(step_size=0.0, evaluations=0)
+        size, _, there, evaluations = strong_wolfe(evaluate, loss, slope, rounding(loss, gradient.dtype), self.max_evaluations)
+        step = direction * size
+        if there is None:  # no decrease along this direction: forget the pairs, so that the next step starts from the gradient
+            return step, self.change(step_size=0.0, evaluations=evaluations, pairs=0)
+        change = there - gradient
+        if number(step @ change) > float(np.finfo(gradient.dtype).eps) * number(change @ change):
+            kept = [*kept, (step, change)][-self.memory :]
+        new_slots = self._stored(problem, kept)
+        return step, [*new_slots, *self.change(step_size=size, evaluations=evaluations, pairs=len(kept))]
+
+    def _history(self, problem: Problem, name: str) -> Array:
+        """The slots of all variables side by side: (memory, P)."""
+        parts = [slot._array.reshape(self.memory, -1) for slot in self.slots(problem, name)]
+        return namespace(parts[0]).concatenate(parts, axis=1)
+
+    def _stored(self, problem: Problem, kept: list[tuple[Array, Array]]) -> list[Change]:
+        """The pairs as new values of the slots."""
+        found: list[Change] = []
+        for which, name in enumerate(("steps", "changes")):
+            xp = namespace(problem.gradient)
+            whole = xp.zeros((self.memory, problem.size), dtype=problem.gradient.dtype)
+            for row, pair in enumerate(kept):
+                whole[self.memory - len(kept) + row] = pair[which]
+            start = 0
+            for slot in self.slots(problem, name):
+                width = slot._array.size // self.memory
+                found.append((slot, whole[:, start : start + width].copy().reshape(slot._array.shape)))
+                start += width
+        return found
+
+
+def two_loops(gradient: Array, pairs: list[tuple[Array, Array]]) -> Array:
+    """Minus the inverse Hessian of the pairs (s, y), oldest first, times the gradient."""
+    q = gradient
+    factors = []
+    for s, y in reversed(pairs):
+        rho = 1.0 / number(s @ y)
+        alpha = rho * number(s @ q)
+        factors.append((alpha, rho))
+        q = q - y * alpha
+    if pairs:
+        s, y = pairs[-1]
+        q = q * (number(s @ y) / number(y @ y))
+    for (s, y), (alpha, rho) in zip(pairs, reversed(factors), strict=True):
+        q = q + s * (alpha - rho * number(y @ q))
+    return -q

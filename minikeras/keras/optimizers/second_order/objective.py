@@ -1,0 +1,178 @@
+"""A loss in two stages, and the curvature that follows from this structure without second derivatives of the model.
+
+Key idea: with outputs z of the variables, and a loss L of z, the generalized Gauss-Newton matrix is J^T H J, where J = dz/dw
+and H = d2L/dz2. It is never negative if L is convex in z. A penalty enters with its own Hessian.
+Source: Schraudolph, Fast curvature matrix-vector products (2002), section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .... import nest
+from ....core import GradientTape, Tensor, Variable
+from ....core.flat import flatten, unflatten
+from ....core.output_curvature import OutputCurvature
+from ....core.repeat import Repeatable
+from ....errors import ShapeError
+from ....functions.elementwise import cast
+from ....functions.publish import tensor
+from ....functions.shaping import concat, reshape
+from ....types import Array
+
+
+class Objective:
+    """A loss in two stages, outputs and what is made of them, for methods that use this structure.
+
+        loss = loss_of_outputs(outputs()) + penalty()
+
+    Args:
+        outputs: without arguments; the model's outputs z.
+        loss_of_outputs: from z to a scalar, best convex in z.
+        penalty: without arguments; a scalar such as the regularization losses of the run that gave z, or None for none.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> objective = tf.keras.optimizers.Objective(lambda: 3.0 * w, lambda z: tf.reduce_sum(z**2))
+    >>> print(objective().numpy())
+    45.0
+    """
+
+    def __init__(
+        self,
+        outputs: Callable[[], Any],
+        loss_of_outputs: Callable[[Any], Any],
+        penalty: Callable[[], Any] | None = None,
+    ) -> None:
+        self.outputs, self.loss_of_outputs, self.penalty = outputs, loss_of_outputs, penalty
+
+    def __call__(self) -> Any:
+        """The whole loss."""
+        loss = self.loss_of_outputs(self.outputs())
+        extra = None if self.penalty is None else self.penalty()
+        return loss if extra is None else loss + extra
+
+
+class ObjectiveCurvature:
+    """J^T H J plus the penalty's Hessian, as a matrix or as a product, from one run.
+
+    Args:
+        loss_fn: an `Objective`.
+        variables: with respect to which.
+        runs: has run the loss once, and lets its parts be run from the same state.
+
+    Attributes:
+        bare: without the penalty.
+
+    Raises:
+        TypeError: for a plain function.
+    """
+
+    def __init__(self, loss_fn: Any, variables: Sequence[Variable], runs: Repeatable) -> None:
+        objective = objective_of(loss_fn)
+        joined, extra = _Joined(objective, variables[0].dtype), list[Any]()
+
+        def outputs() -> Tensor:
+            z = joined.outputs()
+            extra.append(None if objective.penalty is None else objective.penalty())
+            return z
+
+        def loss_of_outputs(z: Tensor) -> Any:
+            return runs.again(lambda: joined.loss_of(z))
+
+        runs.start()
+        self.variables = list(variables)
+        self.bare = OutputCurvature(lambda: runs.again(outputs), loss_of_outputs, variables)
+        self._penalty: tuple[GradientTape, list[Tensor]] | None = None
+        if extra[0] is not None:
+            self._penalty = self.bare.tape.with_gradient(scalar(extra[0]), self.variables)
+
+    def matrix(self, chosen: Sequence[Variable], chunk_size: int | None = None) -> Array:
+        """The block of some of the variables."""
+        block = self.bare.matrix(chosen, chunk_size)
+        if self._penalty is not None:
+            tape, gradients = self._penalty
+            with tape:
+                gradient = flatten([gradients[position] for position in positions_of(chosen, self.variables)])
+            block = block + tape.curvature(gradient, chosen, chunk_size)
+        return block._array
+
+    def product(self, vector: Array) -> Array:
+        """The matrix times a flat vector."""
+        parts = unflatten(Tensor(vector), self.variables)
+        result = flatten(self.bare.product(parts))
+        if self._penalty is not None:
+            tape, gradients = self._penalty
+            result = result + flatten(tape.gradient(gradients, self.variables, parts, "zero"))
+        return result._array
+
+
+class _Joined:
+    """The outputs of an objective as one tensor of the variables' dtype: several are put side by side, row by row."""
+
+    def __init__(self, objective: Objective, dtype: Any) -> None:
+        self._objective, self._dtype = objective, dtype
+        self._like: Any = None
+
+    def outputs(self) -> Tensor:
+        self._like = found = self._objective.outputs()
+        if not nest.is_nested(found):
+            return cast(found, self._dtype)
+        parts = [cast(part, self._dtype) for part in nest.flatten(found)]
+        if any(part.ndim == 0 or part.shape[0] != parts[0].shape[0] for part in parts):
+            shapes = ", ".join(str(part.shape) for part in parts)
+            raise ShapeError(f"minimize: several outputs need the same number of rows to be put side by side, found {shapes}.")
+        return concat([reshape(part, [part.shape[0], -1]) for part in parts], axis=1)
+
+    def loss_of(self, z: Tensor) -> Any:
+        """The loss of outputs that are put side by side."""
+        if not nest.is_nested(self._like):
+            return self._objective.loss_of_outputs(_masked_like(z, self._like))
+        parts, start = [], 0
+        for part in nest.flatten(self._like):
+            stop = start + math.prod(part.shape[1:])
+            parts.append(_masked_like(reshape(z[:, start:stop], part.shape), part))
+            start = stop
+        return self._objective.loss_of_outputs(nest.pack(self._like, parts))
+
+
+def _masked_like(z: Tensor, original: Any) -> Tensor:
+    """With the mask that layers attached to the original."""
+    mask = getattr(original, "_keras_mask", None)
+    if mask is not None:
+        z._keras_mask = mask  # type: ignore[attr-defined]
+    return z
+
+
+def positions_of(chosen: Sequence[Variable], variables: Sequence[Variable]) -> list[int]:
+    """Where some of the variables stand."""
+    places = {variable.key: position for position, variable in enumerate(variables)}
+    return [places[variable.key] for variable in chosen]
+
+
+def scalar(loss: Any) -> Tensor:
+    """A loss, refused if it is no scalar."""
+    loss = tensor(loss)
+    if loss.ndim:
+        raise ShapeError(
+            f"minimize: the loss must be a scalar, found shape {loss.shape}. Use tf.reduce_mean or tf.reduce_sum; residuals "
+            "go to LevenbergMarquardt as Objective(residuals, lambda r: tf.reduce_sum(r**2) / 2)."
+        )
+    return loss
+
+
+def objective_of(loss_fn: Any) -> Objective:
+    """A loss in two stages.
+
+    Raises:
+        TypeError: for a plain function.
+    """
+    if isinstance(loss_fn, Objective) or all(hasattr(loss_fn, name) for name in ("outputs", "loss_of_outputs", "penalty")):
+        return loss_fn  # type: ignore[no-any-return]
+    raise TypeError(
+        "minimize: this method uses the structure of the loss and needs "
+        "tf.keras.optimizers.Objective(outputs, loss_of_outputs), a plain function was given. `fit` gives one to a model that "
+        "overrides compute_loss or is compiled without a loss: use Newton, NewtonCG or LBFGS there."
+    )

@@ -1,0 +1,162 @@
+"""What a second-order optimizer asks of a loss: its value, gradient and curvature at the present point, and values elsewhere.
+
+Key idea: one run is recorded once, with the gradient inside an outer tape; Hessian blocks and Hessian-vector products are
+sweeps over that record. All vectors are flat arrays, the variables raveled one after the other. Next: `base.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....arrays import namespace, to_numpy
+from ....core import GradientTape, Tensor, Variable
+from ....core.flat import flatten, unflatten
+from ....core.repeat import Repeatable
+from ....functions.publish import tensor
+from ....types import Array
+from .blocks import BlockMatrix
+from .objective import ObjectiveCurvature, scalar
+
+
+class Problem:
+    """A loss at the present value of some variables.
+
+    Args:
+        loss_fn: without arguments; returns a scalar. May be an `Objective`.
+        variables: trainable ones, all float32 or all float64.
+        runs: where a loss is shared by several problems, what keeps its state from moving more than once.
+
+    Attributes:
+        loss: at the present point, a Tensor.
+        gradient: there, a flat array.
+
+    Raises:
+        ShapeError: if the loss is no scalar.
+        ValueError: if it depends on none of the variables, if there are none, or if their dtypes differ.
+        TypeError: for variables that are neither float32 nor float64.
+    """
+
+    def __init__(self, loss_fn: Callable[[], Any], variables: Sequence[Variable], runs: Repeatable | None = None) -> None:
+        if not variables:
+            raise ValueError("minimize: no variables are given.")
+        if len({variable.dtype for variable in variables}) > 1:
+            found = ", ".join(f"{variable.name} {variable.dtype.name}" for variable in variables)
+            raise ValueError(f"minimize: all variables must have one dtype to be joined into one vector, found {found}.")
+        if variables[0].dtype.name not in ("float32", "float64"):
+            raise TypeError(
+                f"minimize: equations are solved in float32 or float64, the variables are {variables[0].dtype.name}. "
+                "With a mixed policy such as 'mixed_bfloat16' variables stay float32."
+            )
+        self.variables = list(variables)
+        self.loss_fn = loss_fn
+        self.runs = runs or Repeatable(loss_fn)
+        self._tape: GradientTape | None = None
+        self._parts: list[Tensor] = []
+        self.loss: Tensor
+        self.gradient: Array
+
+    @property
+    def size(self) -> int:
+        """The number of parameters."""
+        return sum(int(variable._array.size) for variable in self.variables)
+
+    def point(self) -> Array:
+        """The present values."""
+        return flatten(self.variables)._array
+
+    def record(self, twice: bool = True) -> None:
+        """Run the loss, and take its gradient; with `twice` keep the record from which curvature is taken."""
+        outer = GradientTape(persistent=True, watch_accessed_variables=False)
+        with outer if twice else contextlib.nullcontext():
+            if twice:
+                outer.watch(self.variables)
+            with GradientTape(watch_accessed_variables=False) as inner:
+                inner.watch(self.variables)
+                loss = scalar(self.runs())
+            found = inner.gradient(loss, self.variables)
+            if all(part is None for part in found):
+                names = ", ".join(getattr(variable, "path", variable.name) for variable in self.variables)
+                raise ValueError(f"minimize: the loss does not depend on any of the variables {names}.")
+            self._parts = [
+                Tensor(namespace(variable._array).zeros_like(variable._array)) if part is None else tensor(part)
+                for part, variable in zip(found, self.variables, strict=True)
+            ]
+            whole = flatten(self._parts)
+        self.loss, self.gradient = loss, whole._array
+        self._tape, self._whole = (outer, whole) if twice else (None, whole)
+
+    # Curvature ---------------------------------------------------------------------------------------------------------
+
+    def product(self, vector: Array) -> Array:
+        """The Hessian times a flat vector: one more sweep over the record."""
+        assert self._tape is not None
+        return flatten(self._tape.gradient(self._whole, self.variables, Tensor(vector), unconnected_gradients="zero"))._array
+
+    def hessian(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
+        """The Hessian's blocks for groups of variables, given by their positions; what lies between groups is left out."""
+        assert self._tape is not None
+        blocks = []
+        for group in groups:
+            chosen = [self.variables[i] for i in group]
+            with self._tape:  # the joining of the parts has to be on the record
+                joined = flatten([self._parts[i] for i in group])
+            rows = self._tape.jacobian(joined, chosen, unconnected_gradients="zero", chunk_size=chunk_size)
+            count = joined.shape[0]
+            xp = namespace(joined._array)
+            blocks.append(xp.concatenate([row._array.reshape(count, -1) for row in rows], axis=1))
+        return BlockMatrix(blocks, self._index(groups))
+
+    def output_curvature(self) -> ObjectiveCurvature:
+        """The curvature that follows from the structure of an `Objective`."""
+        return ObjectiveCurvature(self.loss_fn, self.variables, self.runs)
+
+    def gauss_newton(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
+        """Blocks of J^T H J, plus those of the penalty's Hessian."""
+        curvature = self.output_curvature()
+        blocks = [curvature.matrix([self.variables[i] for i in group], chunk_size) for group in groups]
+        return BlockMatrix(blocks, self._index(groups))
+
+    def _index(self, groups: Sequence[Sequence[int]]) -> list[Array]:
+        """For each group the places of its parameters in the flat vector."""
+        stops = np.cumsum([variable._array.size for variable in self.variables])
+        starts = stops - [variable._array.size for variable in self.variables]
+        return [np.concatenate([np.arange(starts[i], stops[i]) for i in group]) for group in groups]
+
+    # Elsewhere ---------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def moved(self, step: Array) -> Iterator[None]:
+        """Within the block the variables hold their values plus a flat step."""
+        before = [variable._array for variable in self.variables]
+        try:
+            for variable, part in zip(self.variables, unflatten(Tensor(step), self.variables), strict=True):
+                variable._array = variable._array + part._array
+            yield
+        finally:
+            for variable, array in zip(self.variables, before, strict=True):
+                variable._array = array
+
+    def value(self, step: Array) -> float:
+        """The loss after a flat step, as a number; infinity in place of NaN."""
+        with self.moved(step):
+            found = number(scalar(self.runs()))
+        return found if found == found else float("inf")
+
+    def value_and_gradient(self, step: Array) -> tuple[float, Array]:
+        """The loss and its gradient after a flat step."""
+        with self.moved(step):
+            with GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(self.variables)
+                loss = scalar(self.runs())
+            gradient = flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))._array
+        found = number(loss)
+        return (found if found == found else float("inf")), gradient
+
+
+def number(value: Any) -> float:
+    """An array or Tensor without axes as a Python number."""
+    return float(to_numpy(value._array if isinstance(value, Tensor) else value))

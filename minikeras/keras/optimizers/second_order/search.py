@@ -1,0 +1,113 @@
+"""How far to go along a direction: backtracking and strong Wolfe line searches, and the ratio that judges a quadratic model.
+
+Source: Nocedal and Wright, Numerical Optimization (2006), algorithms 3.1, 3.5 and 3.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....types import Array
+
+SUFFICIENT, CURVATURE = 1e-4, 0.9
+
+
+def rounding(loss: float, dtype: Any) -> float:
+    """A difference of losses that is nothing but rounding."""
+    return 10.0 * float(np.finfo(dtype).eps) * abs(loss)
+
+
+def backtrack(
+    value: Callable[[float], float], loss: float, slope: float, noise: float, factor: float = 0.5, most: int = 30
+) -> tuple[float, int]:
+    """The first of 1, 1/2, 1/4, ... with value(a) <= loss + 1e-4 a slope, up to rounding; 0 if there is none.
+
+    Returns:
+        The step size and the number of evaluations.
+    """
+    size = 1.0
+    for count in range(1, most + 1):
+        if value(size) <= loss + SUFFICIENT * size * slope + noise:
+            return size, count
+        size *= factor
+    return 0.0, most
+
+
+def strong_wolfe(
+    evaluate: Callable[[float], tuple[float, float, Array]], loss: float, slope: float, noise: float, most: int = 25
+) -> tuple[float, float, Array | None, int]:
+    """A step size with sufficient decrease and |slope(a)| <= 0.9 |slope(0)|.
+
+    Args:
+        evaluate: from a step size to loss, slope and gradient there.
+        loss, slope: at 0; the slope is negative.
+        noise: a difference of losses that is rounding.
+        most: evaluations at most.
+
+    Returns:
+        Size, loss and gradient there, evaluations. If `most` does not suffice, the best point that decreases enough; size 0 and
+        no gradient if there is none.
+    """
+    count = 0
+    best: tuple[float, float, Array | None] = (0.0, loss, None)
+
+    def at(size: float) -> tuple[float, float]:
+        nonlocal count, best
+        count += 1
+        found, inclination, gradient = evaluate(size)
+        if found <= loss + SUFFICIENT * size * slope + noise and (best[2] is None or found <= best[1]):
+            best = size, found, gradient
+        done = best[0] == size and best[2] is not None and abs(inclination) <= -CURVATURE * slope
+        if done:
+            raise _Found(size, found, gradient)
+        return found, inclination
+
+    try:
+        before, earlier, before_slope = 0.0, loss, slope
+        size = 1.0
+        while count < most:
+            found, inclination = at(size)
+            if found > loss + SUFFICIENT * size * slope + noise or (count > 1 and found >= earlier):
+                low, high = (before, earlier, before_slope), (size, found)
+                break
+            if inclination >= 0:
+                low, high = (size, found, inclination), (before, earlier)
+                break
+            before, earlier, before_slope, size = size, found, inclination, size * 2.0
+        else:
+            return (*best, count)
+        while count < most:
+            size = _between(low, high)
+            found, inclination = at(size)
+            if found > loss + SUFFICIENT * size * slope + noise or found >= low[1]:
+                high = size, found
+            else:
+                if inclination * (high[0] - low[0]) >= 0:
+                    high = low[0], low[1]
+                low = size, found, inclination
+    except _Found as found_point:
+        return (*found_point.args, count)  # type: ignore[return-value]
+    return (*best, count)
+
+
+class _Found(Exception):
+    """A point that satisfies both conditions: size, loss, gradient."""
+
+
+def _between(low: tuple[float, float, float], high: tuple[float, float]) -> float:
+    """The minimum of the parabola through two values and one slope, kept away from both ends."""
+    width = high[0] - low[0]
+    bend = 2.0 * (high[1] - low[1] - low[2] * width)
+    guess = low[0] - low[2] * width**2 / bend if np.isfinite(bend) and bend > 0 else low[0] + 0.5 * width
+    near, far = sorted((low[0] + 0.1 * width, high[0] - 0.1 * width))
+    return min(max(guess, near), far)
+
+
+def judged(predicted: float, actual: float, noise: float) -> float:
+    """Actual over predicted reduction; 1 where both are rounding."""
+    if abs(actual) <= noise and abs(predicted) <= noise:
+        return 1.0
+    return actual / predicted if predicted > 0 else -1.0

@@ -1,0 +1,121 @@
+"""Whole models in one file: `.keras`, a ZIP of configuration and weights.
+
+Key idea: what a file says is checked in this order: the archive, the weights (all bytes), the configuration (through the closed
+registry, within the bytes that the weights have), and that both fit. Nothing in it is run or imported, and nothing is unpacked.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import LoadError, ShapeError
+from ...files import archive, durable, hdf5, limits, strict_json
+from ...files.reading import budget, read_file, refused
+from .legacy import SLACK, check_shapes, compile_as, load_legacy_model, made_from
+from .objects import ObjectSharingScope, serialize_keras_object
+from .registry import CustomObjectScope
+from .weights import MEMBERS, encode, load_tree, may_write
+
+KERAS_VERSION = "3.15.1"
+"""The version of Keras whose layout the files have."""
+
+
+def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
+    """Write a model, its weights, how it was compiled and the state of its optimizer to a `.keras` file, which Keras reads too.
+
+    Args:
+        model: the model; weights that are not made yet are not in the file.
+        filepath: a name that ends in '.keras'.
+        overwrite: whether an existing file may be replaced. It is replaced in one step, when the new one is complete.
+
+    Raises:
+        ValueError: for another name.
+        FileExistsError: with overwrite=False.
+        TypeError: if something in the model cannot be described; the message names it.
+
+    >>> import minikeras as tf, tempfile
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    >>> path = tempfile.mkdtemp() + "/model.keras"
+    >>> tf.keras.saving.save_model(model, path)
+    >>> again = tf.keras.saving.load_model(path)
+    >>> (again.get_weights()[0] == model.get_weights()[0]).all()
+    np.True_
+    """
+    path = Path(filepath)
+    if path.suffix in (".h5", ".hdf5"):
+        raise ValueError(
+            f"save: '{filepath}': the HDF5 layout of old is read, not written. Use a name that ends in '.keras', or "
+            "save_weights with '.weights.h5'."
+        )
+    if path.suffix != ".keras":
+        raise ValueError(f"Invalid filepath extension for saving. Use a name that ends in `.keras`. Received: {filepath}.")
+    may_write(path, overwrite)
+    with ObjectSharingScope():
+        config = serialize_keras_object(model)
+    date = datetime.datetime.now().strftime("%Y-%m-%d@%H:%M:%S")
+    members = {
+        "metadata.json": strict_json.dumps({"keras_version": KERAS_VERSION, "date_saved": date}),
+        "config.json": strict_json.dumps_in_order(config),
+        "model.weights.h5": encode(model),
+    }
+    durable.write_file(path, archive.encode(members))
+
+
+def load_model(
+    filepath: str | os.PathLike[str],
+    custom_objects: Mapping[str, Any] | None = None,
+    compile: bool = True,
+    safe_mode: bool = True,
+    max_bytes: int | None = None,
+) -> Any:
+    """A model from a `.keras` file, or from an `.h5` file of old, written by this package or by Keras.
+
+    Args:
+        filepath: the file.
+        custom_objects: classes and functions by name, beside those that were registered.
+        compile: whether to compile the model as it was, with the state of its optimizer.
+        safe_mode: accepted for compatibility; there is no other mode.
+        max_bytes: how many bytes the file may unfold to; 64 MiB or 8 times its size by default.
+
+    Raises:
+        NotFoundError: if there is no such file.
+        LoadError: if the file is damaged or holds what does not belong there; UnknownObjectError if it names a class that is
+            not registered.
+        ValueError: with safe_mode=False.
+    """
+    path = Path(filepath)
+    if not safe_mode:
+        raise ValueError("load_model: safe_mode=False is not available: nothing in a file is ever run. Register its classes.")
+    content = read_file(path)
+    if content.startswith(hdf5.SIGNATURE):
+        return load_legacy_model(hdf5.read(content, path), path, custom_objects, compile)
+    members = archive.read(content, path, MEMBERS, ("assets/",), budget(len(content), max_bytes))
+    root = hdf5.read(members["model.weights.h5"], f"{path.name}/model.weights.h5")
+    config = strict_json.loads(members["config.json"], path, "config.json")
+    if not isinstance(config, dict) or "class_name" not in config:
+        raise refused(path, "config.json", "must describe a model")
+    bytes_of_weights = sum(one.array.nbytes for one in root.datasets())
+    check_shapes(config, max(budget(len(content), max_bytes), 4 * bytes_of_weights), path, "config.json")
+    compile_config = config.pop("compile_config", None)
+    with CustomObjectScope(custom_objects):
+        with limits.budget(bytes_of_weights + SLACK), ObjectSharingScope():
+            model = made_from(config, path, "config.json")
+        if compile and compile_config:
+            compile_as(model, compile_config, path, "config.json: compile_config")
+    if model.built:
+        try:
+            load_tree(model, root, path)
+        except ShapeError as error:
+            raise LoadError(f"{path.name}: weights and configuration contradict each other. {error}") from error
+    elif next(root.datasets(), None) is not None:
+        warnings.warn(
+            f"load_model: '{path}' holds weights, but the model cannot be built from its configuration; they were left out. "
+            "Give its class a `build`, or begin it with an Input, then call load_weights.",
+            stacklevel=2,
+        )
+    return model

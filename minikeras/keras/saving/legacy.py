@@ -1,0 +1,201 @@
+"""The `.h5` files of Keras 1 and 2, and of Keras 3's `model.save("m.h5")`.
+
+Key idea: attributes hold the configuration as JSON; the weights lie under the names of layers, in the order of the attribute
+`weight_names`, and match the layers that have weights by their order.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...core import Variable
+from ...errors import LoadError
+from ...files import hdf5, limits, strict_json
+from ...files.reading import budget, excerpt, refused
+from .objects import deserialize_keras_object
+from .registry import CustomObjectScope
+from .weights import Assignments, own_variables
+
+SLACK = 1 << 20
+"""Bytes that a model may need for weights beyond those of its file, such as random state, which is not in it."""
+
+
+def names(group: hdf5.Group, attribute: str, file: object) -> list[str]:
+    """A list of texts in an attribute, which Keras cuts into numbered pieces if it is long."""
+    whole = group.attribute(attribute)
+    if whole is None:
+        pieces: list[str] = []
+        while (piece := group.attribute(f"{attribute}{len(pieces)}")) is not None:
+            pieces.append(piece)
+        whole = [name for piece in pieces for name in piece]
+    found = [] if getattr(whole, "size", 1) == 0 else [whole] if isinstance(whole, str) else list(whole)
+    if not all(isinstance(name, str) for name in found):
+        raise refused(file, f"{group.path}@{attribute}", "must be a list of texts")
+    return found
+
+
+def load_legacy_model(root: hdf5.Group, file: Path, custom_objects: Mapping[str, Any] | None, compile: bool) -> Any:
+    """A model with its weights, and compiled if the file says how."""
+    config = _json(root, "model_config", file)
+    if config is None:
+        raise refused(file, "", "holds weights only; make the model and call load_weights")
+    bytes_of_weights = sum(one.array.nbytes for one in root.datasets())
+    check_shapes(config, budget(bytes_of_weights, None), file, "model_config")
+    with limits.budget(bytes_of_weights + SLACK), CustomObjectScope(custom_objects):
+        model = made_from(_modern(config), file, "model_config")
+    load_legacy_weights(model, root, file, False, False, False)
+    training = _json(root, "training_config", file) if compile else None
+    if training is not None:
+        arguments = {key: value for key, value in training.items() if key not in ("optimizer_config", "sample_weight_mode")}
+        with CustomObjectScope(custom_objects):
+            compile_as(model, {**arguments, "optimizer": training.get("optimizer_config")}, file, "training_config")
+        _load_optimizer(model, root, file)
+    return model
+
+
+def made_from(config: Any, file: Path, place: str) -> Any:
+    """A model from its configuration; whatever a constructor says of wrong options is an error of the file."""
+    try:
+        model = deserialize_keras_object(config)
+    except LoadError as error:
+        raise type(error)(f"{file.name}: {place}: {error}") from error
+    except Exception as error:
+        reason = f"a layer could not be made ({type(error).__name__}: {excerpt(error, 160)})"
+        raise refused(file, place, reason) from error
+    if not hasattr(model, "layers") or not hasattr(model, "compile_from_config"):
+        raise refused(file, place, f"describes a {type(model).__name__}, no model")
+    return model
+
+
+def compile_as(model: Any, config: Mapping[str, Any], file: Path, place: str) -> None:
+    """Compile a model as its file says."""
+    try:
+        model.compile_from_config(config)
+    except Exception as error:
+        raise refused(file, place, f"{excerpt(error, 160)}; compile=False loads the model without it") from error
+
+
+def check_shapes(config: Any, most: int, file: Path, place: str) -> None:
+    """Refuse shapes so large that a single sample of that shape would be more than the file can account for."""
+    waiting = [config]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            size = 4
+            for entry in value:
+                size *= entry if type(entry) is int and entry > 0 else 1
+            if size > most:
+                raise refused(file, place, f"the shape {excerpt(value, 60)} is too large for the file")
+            waiting.extend(value)
+
+
+def _json(root: hdf5.Group, name: str, file: object) -> Any:
+    text = root.attribute(name)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise refused(file, name, "must be a text")
+    value = strict_json.loads(text.encode(), file, name)
+    if not isinstance(value, dict):
+        raise refused(file, name, "must be a JSON object")
+    return value
+
+
+def _modern(config: Any, module: str | None = "keras") -> Any:
+    """A configuration of old as it would be today: with modules, which tell the layer Add from the function."""
+    if isinstance(config, list):
+        return [_modern(one, module) for one in config]
+    if not isinstance(config, dict):
+        return config
+    found = {key: _modern(value, "keras.layers" if key == "layers" else None) for key, value in config.items()}
+    inner = found.get("config")
+    if "class_name" not in found or not isinstance(inner, dict):
+        return found
+    found["class_name"] = {"Model": "Functional"}.get(str(found["class_name"]), found["class_name"])
+    if module is not None:
+        found.setdefault("module", "keras" if found["class_name"] in ("Sequential", "Functional") else module)
+    shape = inner.pop("batch_input_shape", None)
+    if shape is not None and found["class_name"] == "InputLayer":
+        inner["batch_shape"] = shape
+    elif isinstance(shape, list) and found["class_name"] != "InputLayer":
+        inner["input_shape"] = shape[1:]
+    return found
+
+
+def load_legacy_weights(model: Any, root: hdf5.Group, file: Path, skip: bool, by_name: bool, cast: bool) -> None:
+    """Assign the weights of a file, all or nothing; by the order of layers with weights, or by their names."""
+    group = root.members.get("model_weights", root)
+    if not isinstance(group, hdf5.Group):
+        raise refused(file, "model_weights", "must be a group")
+    saved = {name: _values(group, name, file) for name in names(group, "layer_names", file)}
+    saved = {name: arrays for name, arrays in saved.items() if arrays}
+    layers = [(layer, weights) for layer in model.layers if (weights := _weights(layer))]
+    assignments = Assignments(file, skip, cast)
+    if by_name:
+        pairs = [(layer.name, weights, saved[layer.name]) for layer, weights in layers if layer.name in saved]
+    else:
+        if len(layers) != len(saved):
+            raise LoadError(
+                f"{file.name}: Layer count mismatch when loading weights from file. Model expected {len(layers)} layers, found "
+                f"{len(saved)} saved layers."
+            )
+        pairs = [(layer.name, weights, arrays) for (layer, weights), arrays in zip(layers, saved.values(), strict=True)]
+    for name, weights, arrays in pairs:
+        assignments.add(name, weights, {str(number): array for number, array in enumerate(arrays)})
+    if "top_level_model_weights" in group.members:
+        own = _values(group, "top_level_model_weights", file)
+        assignments.add(
+            "top_level_model_weights", own_variables(model), {str(number): array for number, array in enumerate(own)}
+        )
+    assignments.carry_out()
+
+
+def _weights(layer: Any) -> list[Variable]:
+    """Keras's order of old: all trainable weights, sublayers included, then all others."""
+    own = [weight for one in (layer, *layer._collect().sublayers) for weight in own_variables(one)]
+    learns = {id(weight): one._learns(weight) for one in (layer, *layer._collect().sublayers) for weight in own_variables(one)}
+    return sorted(own, key=lambda weight: not learns[id(weight)])
+
+
+def _values(group: hdf5.Group, name: str, file: object) -> list[Any]:
+    """The arrays of a layer, in the order that its attribute states."""
+    layer = group.members.get(name)
+    if not isinstance(layer, hdf5.Group):
+        raise refused(file, f"{group.path}/{excerpt(name)}", "a layer that is named, but not there")
+    found = []
+    for path in names(layer, "weight_names", file):
+        one = layer.get(path)
+        if not isinstance(one, hdf5.Dataset):
+            raise refused(file, f"{layer.path}/{excerpt(path)}", "a weight that is named, but not there")
+        found.append(one.array)
+    return found
+
+
+def _load_optimizer(model: Any, root: hdf5.Group, file: Path) -> None:
+    """The state of the optimizer, if there is one and it fits; else a warning, since other versions kept other state."""
+    group = root.members.get("optimizer_weights")
+    if not isinstance(group, hdf5.Group):
+        return
+    order = names(group, "weight_names", file)
+    arrays = []
+    for path in order:
+        one = group.get(path)
+        if not isinstance(one, hdf5.Dataset):
+            raise refused(file, f"/optimizer_weights/{excerpt(path)}", "a value that is named, but not there")
+        arrays.append(one.array)
+    before = model.optimizer._slots
+    model.optimizer.build(model.trainable_variables)
+    assignments = Assignments(file, False, False)
+    assignments.add(
+        model.optimizer.name, model.optimizer.variables, {str(number): array for number, array in enumerate(arrays)}
+    )
+    try:
+        assignments.carry_out()
+    except ValueError as error:
+        model.optimizer._slots = before
+        warnings.warn(f"The state of the optimizer in '{file}' was left out, training starts it anew: {error}", stacklevel=3)

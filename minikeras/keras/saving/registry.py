@@ -1,0 +1,220 @@
+"""The closed registry of classes and functions that a configuration may name, and the scopes that add to it.
+
+Key idea: a configuration is data. Reading one looks names up in three tables and nowhere else: `custom_objects` and scopes
+given by the caller, what was registered by decorator, and the package's own classes under Keras's module names. Nothing is
+imported or evaluated, whatever a file says. Next: `objects.py`, which turns objects into such configurations and back.
+
+What a reader or writer of files needs:
+
+    serialize_keras_object(object) -> JSON-able dict      {module, class_name, config, registered_name[, build_config, ...]}
+    deserialize_keras_object(dict, custom_objects) -> object
+    with ObjectSharingScope():                            around either: equal ids stay one object (`shared_object_id`)
+    with CustomObjectScope({"MyLayer": MyLayer}):         names known within the block
+    register_keras_serializable(package, name)            decorator
+    get_registered_name(object), get_registered_object(name), get_custom_objects()
+    UnknownObjectError (LoadError, TypeError)             the name is in none of the tables
+
+An object takes part with `get_config` and `from_config`; `get_build_config`/`build_from_config` and
+`get_compile_config`/`compile_from_config` are used where a class has them.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import difflib
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ...errors import UnknownObjectError
+
+_registered: dict[str, Any] = {}
+_scoped: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("custom_objects", default={})  # noqa: B039
+_sources: list[tuple[str, Any, tuple[str, ...] | None]] = []
+_NO_ENTRIES = {"Input", "deserialize", "get", "serialize"}
+
+
+def register_keras_serializable(package: str = "Custom", name: str | None = None) -> Callable[[Any], Any]:
+    """A decorator that makes a class or function known to configurations as 'package>name'.
+
+    Args:
+        package: a name of the project it belongs to.
+        name: the name of the class or function if None.
+
+    Raises:
+        ValueError: for a class without `get_config`.
+
+    >>> import minikeras as tf
+    >>> @tf.keras.saving.register_keras_serializable("Shop")
+    ... class Scale(tf.keras.layers.Layer):
+    ...     def call(self, x):
+    ...         return 2.0 * x
+    >>> tf.keras.saving.get_registered_name(Scale)
+    'Shop>Scale'
+    """
+
+    def register(thing: Any) -> Any:
+        if inspect.isclass(thing) and not hasattr(thing, "get_config"):
+            raise ValueError(f"Cannot register a class that does not have a get_config() method: {thing.__name__}.")
+        for known in [key for key, value in _registered.items() if value is thing]:
+            del _registered[known]
+        _registered[f"{package}>{name or thing.__name__}"] = thing
+        return thing
+
+    return register
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """The table of what was registered, by name; changing it changes what is known.
+
+    >>> sorted(name for name in get_custom_objects() if name.startswith("Nowhere>"))
+    []
+    """
+    return _registered
+
+
+def get_registered_name(thing: Any) -> str:
+    """'package>name' of a class or function that was registered, else its own name.
+
+    >>> get_registered_name(len)
+    'len'
+    """
+    return next((name for name, known in _registered.items() if known is thing), thing.__name__)
+
+
+def get_registered_object(name: str, custom_objects: Mapping[str, Any] | None = None, module_objects: Any = None) -> Any:
+    """The class or function of a name, or None: looked up in the scopes, what was registered, and the two tables given.
+
+    >>> get_registered_object("Scale", custom_objects={"Scale": dict})
+    <class 'dict'>
+    """
+    for table in (_scoped.get(), _registered, custom_objects or {}, module_objects or {}):
+        if name in table:
+            return table[name]
+    return None
+
+
+class CustomObjectScope:
+    """A context in which further names are known to configurations.
+
+    Args:
+        custom_objects: classes and functions by name.
+
+    >>> import minikeras as tf
+    >>> class Scale(tf.keras.layers.Layer):
+    ...     pass
+    >>> with tf.keras.saving.CustomObjectScope({"Scale": Scale}):
+    ...     tf.keras.saving.get_registered_object("Scale").__name__
+    'Scale'
+    """
+
+    def __init__(self, custom_objects: Mapping[str, Any] | None) -> None:
+        self.custom_objects = dict(custom_objects or {})
+        self._tokens: list[contextvars.Token[dict[str, Any]]] = []
+
+    def __enter__(self) -> CustomObjectScope:
+        self._tokens.append(_scoped.set({**_scoped.get(), **self.custom_objects}))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _scoped.reset(self._tokens.pop())
+
+
+custom_object_scope = CustomObjectScope
+
+
+# The package's own classes --------------------------------------------------------------------------------------------
+
+
+def know(module: str, source: Any, names: tuple[str, ...] | None = None) -> None:
+    """Let configurations name what a module or mapping holds, as `module.name`; looked through when first asked.
+
+    Args:
+        module: Keras's name of the module, such as 'keras.layers'.
+        source: the module, or a mapping from names to classes and functions.
+        names: only these; all that is public and written in this package if None.
+    """
+    _sources.append((module, source, names))
+    _table.cache_clear()
+    _places.cache_clear()
+
+
+@functools.cache
+def _table() -> dict[tuple[str, str], Any]:
+    """Everything of the package that a configuration may name, by Keras's module and name."""
+    found: dict[tuple[str, str], Any] = {}
+    for module, source, names in _sources:
+        for name, thing in _members(source, names):
+            found.setdefault((module, name), thing)
+            found.setdefault((module, thing.__name__), thing)
+    return found
+
+
+def _members(source: Any, names: tuple[str, ...] | None) -> Iterator[tuple[str, Any]]:
+    own = __name__.partition(".")[0]
+    for name, thing in (source if isinstance(source, Mapping) else vars(source)).items():
+        if name.startswith("_") or name in _NO_ENTRIES or (names is not None and name not in names):
+            continue
+        entry = hasattr(thing, "from_config") if isinstance(thing, type) else isinstance(thing, types.FunctionType)
+        if entry and thing.__module__.partition(".")[0] == own:
+            yield name, thing
+
+
+@functools.cache
+def _places() -> dict[Any, tuple[str, str]]:
+    """Keras's module and name of everything in the table; a thing with several names is found under its own."""
+    places: dict[Any, tuple[str, str]] = {}
+    for (module, name), thing in _table().items():
+        if thing not in places or name == thing.__name__ != places[thing][1]:
+            places[thing] = (module, name)
+    return places
+
+
+def place_of(thing: Any) -> tuple[str, str] | None:
+    """Keras's module and name of a class or function of the package; None for any other."""
+    return _places().get(thing)
+
+
+def find(name: str, module: str | None = None, registered_name: str | None = None, kind: str = "class") -> Any:
+    """The class or function that a configuration names.
+
+    Args:
+        name: of the class or function.
+        module: as the configuration says; only compared, never imported.
+        registered_name: 'package>name', or None.
+        kind: 'class' or 'function', for the message.
+
+    Raises:
+        UnknownObjectError: if it is in none of the tables.
+    """
+    for key in (registered_name, name):
+        thing = get_registered_object(key) if key else None
+        if thing is not None:
+            return thing
+    if registered_name in (None, name) and (module is None or module.partition(".")[0] in ("keras", "builtins", "tensorflow")):
+        thing = _table().get((module or "", name))
+        if thing is not None:
+            return thing
+        for (_, known), thing in _table().items():
+            if known == name and isinstance(thing, type) == (kind == "class"):
+                return thing
+    raise UnknownObjectError(_unknown(name, module, registered_name, kind))
+
+
+def _unknown(name: str, module: str | None, registered_name: str | None, kind: str) -> str:
+    what = f"Could not locate {kind} '{name}'" + (f" of module '{module}'" if module else "")
+    what += f" (registered as '{registered_name}')" if registered_name not in (None, name) else ""
+    if name in ("Lambda", "__lambda__", "TFOpLambda", "SlicingOpLambda"):
+        return (
+            f"{what}: it holds Python code, and nothing in a configuration is ever run. Write the function as a layer of your "
+            "own (a subclass of keras.layers.Layer with `call`) and register it."
+        )
+    near = difflib.get_close_matches(name, {known for _, known in _table()} | set(_registered), n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return (
+        f"{what}.{hint} Nothing that a configuration names is imported. Make sure custom classes and functions are decorated "
+        f"with `@keras.saving.register_keras_serializable()` and their module is imported, or pass "
+        f"custom_objects={{{name!r}: ...}}."
+    )

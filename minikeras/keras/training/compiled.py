@@ -1,0 +1,72 @@
+"""Steps of a model that are recorded once and replayed from then on.
+
+Key idea: a step is a function like any other, so `tf.function`'s machinery records it. What it depends on beside its batch are
+facts of the model: they are compared before each step, and if somebody froze a layer, set an attribute or chose another
+optimizer since the last one, the next step is recorded anew.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ...program import Function
+from ..layers.contents import structure_version
+
+Step = Callable[[Any], Any]
+
+
+class CompiledSteps:
+    """The compiled steps of one model, by name."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self) -> None:
+        self._steps: dict[str, CompiledStep] = {}
+
+    def of(self, model: Any, name: str) -> Step:
+        """The step of that name, compiled if the model was told so and it can be of use."""
+        step: Step = getattr(model, name)
+        wanted = False if model.run_eagerly else model.jit_compile
+        if not wanted or (wanted == "auto" and getattr(model.optimizer, "needs_loss", False)):
+            return step
+        if name not in self._steps:
+            self._steps[name] = CompiledStep(model, name, wanted is True)
+        return self._steps[name]
+
+    def __getitem__(self, name: str) -> Function:
+        """The function of a step, for its counters and programs."""
+        return self._steps[name].function
+
+    def __deepcopy__(self, memo: Any) -> CompiledSteps:
+        """None yet: a copied model has other Variables."""
+        return CompiledSteps()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompiledSteps, ()
+
+
+class CompiledStep:
+    """A step of a model, called with a batch."""
+
+    __slots__ = ("_facts", "_model", "function")
+
+    def __init__(self, model: Any, name: str, strict: bool) -> None:
+        self._model = reference = weakref.ref(model)  # the model holds this, and is to go when nobody else holds it
+        self._facts: Any = None
+        self.function = Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict)
+
+    def __call__(self, data: Any) -> Any:
+        model = self._model()
+        if self._facts != _facts(model):
+            self.function.forget()
+        try:
+            return self.function(data)
+        finally:
+            self._facts = _facts(model)
+
+
+def _facts(model: Any) -> Any:
+    """What a step depends on beside Variables and its batch."""
+    return structure_version(), [variable._trainable for variable in model.variables]

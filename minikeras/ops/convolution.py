@@ -1,0 +1,255 @@
+"""Convolutions and pools: sums, maxima and products over windows that slide along axes.
+
+Key idea: one trilinear form, the sum over x[window] * kernel * g, read in three ways. Fixing two factors gives the cotangent of
+the third, so convolution, its transpose and the gradient of the kernel are three bilinear operations that are each other's
+transposes. Windows are gathered offset by offset, by plain slices, which every array library has. Next: `linalg.py`.
+
+Shapes: x (batch, *sizes, inputs), kernel (*window, inputs / groups, outputs), g (batch, *places, outputs); further leading axes
+are broadcast. `padding` holds a pair of numbers for each sliding axis.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.dispatch import Primitive
+from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
+from ..types import Array
+
+Sizes = tuple[int, ...]
+Pairs = tuple[Sizes, ...]
+
+
+def places(sizes: Sizes, window: Sizes, strides: Sizes, padding: Pairs, dilation: Sizes) -> Sizes:
+    """How many windows fit along each axis."""
+    return tuple(
+        max(0, (size + before + after - (width - 1) * spread - 1) // step + 1)
+        for size, width, step, (before, after), spread in zip(sizes, window, strides, padding, dilation, strict=True)
+    )
+
+
+def _offsets(window: Sizes, count: Sizes, strides: Sizes, dilation: Sizes) -> Iterator[tuple[Any, ...]]:
+    """For each element of the window, the key of what lies under it in all places; the last axis holds channels."""
+    for position in itertools.product(*map(range, window)):
+        parts = zip(position, count, strides, dilation, strict=True)
+        yield (
+            Ellipsis,
+            *(slice(i * spread, i * spread + step * (n - 1) + 1 if n else 0, step) for i, n, step, spread in parts),
+            slice(None),
+        )
+
+
+def _padded(xp: Any, x: Array, padding: Pairs, value: Any = 0) -> Array:
+    if not any(map(any, padding)):
+        return x
+    return xp.pad(x, ((0, 0),) * (x.ndim - len(padding) - 1) + padding + ((0, 0),), constant_values=value)
+
+
+def _cropped(x: Array, padding: Pairs, sizes: Sizes) -> Array:
+    """What is left without the padding."""
+    return x[(Ellipsis, *(slice(before, before + n) for (before, _), n in zip(padding, sizes, strict=True)), slice(None))]
+
+
+def _columns(xp: Any, x: Array, window: Sizes, count: Sizes, geometry: dict[str, Any]) -> Array:
+    """The windows as rows: (..., groups, batch * places, window * inputs / groups)."""
+    strides, padding, dilation, groups = (geometry[name] for name in ("strides", "padding", "dilation", "groups"))
+    rank = len(window) + 2
+    lead, (batch, channels) = x.shape[: x.ndim - rank], (x.shape[-rank], x.shape[-1])
+    source = _padded(xp, x, padding)
+    columns = xp.zeros((*lead, batch, *count, math.prod(window), channels), dtype=x.dtype)
+    for i, key in enumerate(_offsets(window, count, strides, dilation)):
+        columns[..., i, :] = source[key]
+    rows = batch * math.prod(count)
+    if groups == 1:
+        return columns.reshape(*lead, 1, rows, math.prod(window) * channels)
+    split = columns.reshape(*lead, rows, math.prod(window), groups, channels // groups)
+    return xp.moveaxis(split, -2, -4).reshape(*lead, groups, rows, math.prod(window) * (channels // groups))
+
+
+def _kernel_matrix(xp: Any, kernel: Array, groups: int, window: Sizes) -> Array:
+    """(..., groups, window * inputs / groups, outputs / groups)."""
+    lead = kernel.shape[: kernel.ndim - len(window) - 2]
+    inner, outputs = math.prod(window) * kernel.shape[-2], kernel.shape[-1]
+    return xp.moveaxis(kernel.reshape(*lead, inner, groups, outputs // groups), -2, -3)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """The matrix product in the dtype of `a`: NumPy leaves that of bfloat16 in float32."""
+    product = a @ b
+    return product if product.dtype == a.dtype else product.astype(a.dtype)
+
+
+def _grouped(xp: Any, g: Array, groups: int, rank: int) -> Array:
+    """(..., groups, batch * places, outputs / groups)."""
+    lead, rows = g.shape[: g.ndim - rank], math.prod(g.shape[g.ndim - rank : -1])
+    return xp.moveaxis(g.reshape(*lead, rows, groups, g.shape[-1] // groups), -2, -3)
+
+
+def _convolve(xp: Any, x: Array, kernel: Array, **geometry: Any) -> Array:
+    window = _window(kernel, geometry)
+    rank, groups = len(window) + 2, geometry["groups"]
+    count = places(tuple(x.shape[-rank + 1 : -1]), window, geometry["strides"], geometry["padding"], geometry["dilation"])
+    columns = _columns(xp, x, window, count, geometry)
+    product = _product(columns, _kernel_matrix(xp, kernel, groups, window))
+    return xp.moveaxis(product, -3, -2).reshape(*product.shape[:-3], x.shape[-rank], *count, kernel.shape[-1])
+
+
+def _window(kernel: Any, geometry: dict[str, Any]) -> Sizes:
+    """The sizes of the window, from the shape of a kernel."""
+    return tuple(kernel.shape[-2 - len(geometry["strides"]) : -2])
+
+
+def _spread(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> Array:
+    """The transpose in x: each place adds its row, times the kernel, to what lies under its window."""
+    strides, padding, dilation, groups = (geometry[name] for name in ("strides", "padding", "dilation", "groups"))
+    window = _window(kernel, geometry)
+    rank, count = len(window) + 2, tuple(g.shape[-len(window) - 1 : -1])
+    matrix = _kernel_matrix(xp, kernel, groups, window)
+    rows = _product(_grouped(xp, g, groups, rank), matrix.swapaxes(-1, -2))
+    lead, channels = tuple(rows.shape[:-3]), kernel.shape[-2] * groups
+    split = rows.reshape(*lead, groups, rows.shape[-2], math.prod(window), kernel.shape[-2])
+    columns = xp.moveaxis(split, -4, -2).reshape(*lead, g.shape[-rank], *count, math.prod(window), channels)
+    whole = _nothing(xp, (*lead, g.shape[-rank]), sizes, padding, channels, g.dtype)
+    for i, key in enumerate(_offsets(window, count, strides, dilation)):
+        whole[key] += columns[..., i, :]
+    return _cropped(whole, padding, sizes)
+
+
+def _nothing(xp: Any, lead: Sizes, sizes: Sizes, padding: Pairs, channels: int, dtype: Any) -> Array:
+    """Zeros of the padded sizes."""
+    return xp.zeros((*lead, *(n + sum(pair) for n, pair in zip(sizes, padding, strict=True)), channels), dtype=dtype)
+
+
+def _correlate(xp: Any, x: Array, g: Array, window: Sizes, **geometry: Any) -> Array:
+    """The transpose in the kernel: for each element of the window, x under it times g, over all places."""
+    rank, groups = len(window) + 2, geometry["groups"]
+    columns = _columns(xp, x, window, tuple(g.shape[-rank + 1 : -1]), geometry)
+    product = _product(columns.swapaxes(-1, -2), _grouped(xp, g, groups, rank))
+    inner = x.shape[-1] // groups
+    return xp.moveaxis(product, -3, -2).reshape(*product.shape[:-3], *window, inner, g.shape[-1])
+
+
+def _sizes_of(x: Any, geometry: dict[str, Any]) -> Sizes:
+    return tuple(x.shape[-1 - len(geometry["strides"]) : -1])
+
+
+convolve: Primitive = bilinear(
+    "convolve",
+    _convolve,
+    lambda g, x, kernel, **geometry: unbroadcast(spread(g, kernel, sizes=_sizes_of(x, geometry), **geometry), x),
+    lambda g, x, kernel, **geometry: unbroadcast(correlate(x, g, window=_window(kernel, geometry), **geometry), kernel),
+)
+spread: Primitive = bilinear(
+    "spread_windows",
+    _spread,
+    lambda h, g, kernel, sizes, **geometry: unbroadcast(convolve(h, kernel, **geometry), g),
+    lambda h, g, kernel, sizes, **geometry: unbroadcast(correlate(h, g, window=_window(kernel, geometry), **geometry), kernel),
+)
+correlate: Primitive = bilinear(
+    "correlate_windows",
+    _correlate,
+    lambda h, x, g, window, **geometry: unbroadcast(spread(g, h, sizes=_sizes_of(x, geometry), **geometry), x),
+    lambda h, x, g, window, **geometry: unbroadcast(convolve(x, h, **geometry), g),
+)
+
+
+# Pools ---------------------------------------------------------------------------------------------------------------------
+
+
+def _under(xp: Any, x: Array, geometry: dict[str, Any], value: Any = 0) -> Iterator[Array]:
+    """What lies under each element of the window, in all places."""
+    window, strides, padding, dilation = (geometry[name] for name in ("window", "strides", "padding", "dilation"))
+    count = places(_sizes_of(x, geometry), window, strides, padding, dilation)
+    source = _padded(xp, x, padding, value)
+    return (source[key] for key in _offsets(window, count, strides, dilation))
+
+
+def _lowest(x: Array) -> Any:
+    """What no maximum prefers."""
+    if x.dtype.kind in "iu":
+        return -(2 ** (8 * x.dtype.itemsize - 1)) if x.dtype.kind == "i" else 0
+    return -float("inf")
+
+
+def _max_pool(xp: Any, x: Array, **geometry: Any) -> Array:
+    parts = _under(xp, x, geometry, _lowest(x))
+    largest = next(parts)
+    for part in parts:
+        largest = xp.maximum(largest, part)
+    return largest
+
+
+def _first_largest(xp: Any, x: Array, **geometry: Any) -> Array:
+    """The number of the element of each window that is largest, the first of several."""
+    parts = _under(xp, x, geometry, _lowest(x))
+    largest = next(parts)
+    chosen = xp.zeros(largest.shape, dtype="int32")
+    for i, part in enumerate(parts, 1):
+        larger = part > largest
+        chosen, largest = xp.where(larger, i, chosen), xp.where(larger, part, largest)
+    return chosen.astype("int32")
+
+
+def _pick(xp: Any, x: Array, chosen: Array, **geometry: Any) -> Array:
+    total = None
+    for i, part in enumerate(_under(xp, x, geometry)):
+        part = xp.where(xp.equal(chosen, i), part, 0)
+        total = part if total is None else total + part
+    return total
+
+
+def _put(xp: Any, g: Array, chosen: Array, **geometry: Any) -> Array:
+    return _added(xp, g, lambda i: xp.where(xp.equal(chosen, i), g, 0), **geometry)
+
+
+def _added(xp: Any, g: Array, part: Any, sizes: Sizes, window: Sizes, strides: Sizes, padding: Pairs, dilation: Sizes) -> Array:
+    """Zeros, with `part(i)` added under the element i of all windows."""
+    whole = _nothing(xp, tuple(g.shape[: -len(sizes) - 1]), sizes, padding, g.shape[-1], g.dtype)
+    count = tuple(g.shape[-len(sizes) - 1 : -1])
+    for i, key in enumerate(_offsets(window, count, strides, dilation)):
+        whole[key] += part(i)
+    return _cropped(whole, padding, sizes)
+
+
+def _window_sum(xp: Any, x: Array, **geometry: Any) -> Array:
+    total = None
+    for part in _under(xp, x, geometry):
+        total = part if total is None else total + part
+    return total
+
+
+first_largest = elementwise("first_largest_in_window", _first_largest, None, batching="keep")
+pick: Primitive = linear(
+    "pick_from_window",
+    _pick,
+    lambda g, x, chosen, **geometry: [put(g, chosen, sizes=_sizes_of(x, geometry), **geometry), None],
+    uniform=False,
+    batching="fill",
+)
+put: Primitive = linear(
+    "put_into_window",
+    _put,
+    lambda g, x, chosen, sizes, **geometry: [pick(g, chosen, **geometry), None],
+    uniform=False,
+    batching="fill",
+)
+max_pool = primitive(
+    "max_pool",
+    _max_pool,
+    lambda g, y, x, **geometry: put(g, first_largest(x, **geometry), sizes=_sizes_of(x, geometry), **geometry),
+    jvp=lambda t, y, x, params: pick(t[0], first_largest(x[0], **params), **params),
+    batching="keep",
+)
+window_sum: Primitive = linear(
+    "window_sum",
+    _window_sum,
+    lambda g, x, **geometry: window_spread(g, sizes=_sizes_of(x, geometry), **geometry),
+)
+window_spread: Primitive = linear(
+    "window_spread",
+    lambda xp, g, **geometry: _added(xp, g, lambda i: g, **geometry),
+    lambda h, g, sizes, **geometry: window_sum(h, **geometry),
+)

@@ -1,0 +1,68 @@
+"""Results that are the same in each run are computed once: when the program is made.
+
+Key idea: a result is constant if all its operands are, or if it depends on their shape alone. The primitive's own kernel
+computes it, so that it is the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import Record, Variable
+from ..core.registry import operations
+from ..core.variable import assigned
+from .program import Program, outputs_of
+from .recorder import Slot
+
+LARGEST = 1 << 20
+"""Results of more bytes are computed in each run: keeping them would cost more memory than it saves time."""
+
+
+def constant_results(program: Program) -> Program:
+    """The program with constants in place of what is computed from constants and shapes.
+
+    >>> import minikeras as tf
+    >>> @tf.function
+    ... def scaled(x):
+    ...     return x * (tf.ones_like(x) / tf.cast(tf.size(x), "float32"))
+    >>> _ = scaled(tf.zeros([2]))
+    >>> [record.primitive.name for record in scaled.program(tf.zeros([2])).records]
+    ['multiply']
+    """
+    values: dict[int, Any] = {slot.key: slot.array for slot in program.slots() if slot.array is not None}
+    kept, renamed = [], {}
+    for record in program.records:
+        results = _computed(record, values)
+        if results is None:
+            kept.append(record)
+            continue
+        for slot, array in zip(outputs_of(record), results, strict=True):
+            values[slot.key] = array
+            renamed[slot.key] = Slot(slot.key, array, True, True)
+    return program.with_records(kept, renamed)
+
+
+def _computed(record: Record, values: dict[int, Any]) -> list[Any] | None:
+    """The results, if they are constant and not too large."""
+    primitive, outputs = record.primitive, outputs_of(record)
+    if primitive.effect or primitive is assigned or not outputs or any(isinstance(x, Variable) for x in record.inputs):
+        return None
+    if sum(int(np.prod(slot.shape)) * slot.dtype.itemsize for slot in outputs) > LARGEST:
+        return None
+    if primitive in (operations.ones_like, operations.zeros_like, operations.identity_like):
+        arrays = [_alike(x) if isinstance(x, Slot) else x for x in record.inputs]
+    elif all(x.key in values for x in record.inputs if isinstance(x, Slot)):
+        arrays = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
+    else:
+        return None
+    with np.errstate(all="ignore"):
+        found = primitive.on(outputs[0].xp)(*arrays, **record.params)
+    return list(found) if type(found) is tuple else [found]
+
+
+def _alike(slot: Slot) -> Any:
+    """Some array of the slot's shape and dtype."""
+    array = slot.xp.zeros(slot.shape, dtype=slot.dtype)
+    return array if slot.shape or slot.xp is not np else array[()]

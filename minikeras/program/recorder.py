@@ -1,0 +1,186 @@
+"""The recording half of a compiled step: an interpreter at the bottom of the stack that keeps a Record of everything.
+
+Key idea: one real run is the program. All that goes through the door is kept, in order; backward sweeps are just more Records.
+What would make the next run another one - a value that leaves for Python, a Variable that is made - is noticed, and then there
+is no program: nothing is repeated that was not seen. Next: `program.py`, what a recording becomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace
+from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
+from ..core.batch import Stack
+from ..core.dispatch import Frame, checked, current, decided, left, switch
+from ..core.notices import call_site
+from ..core.tensor import next_key
+from ..core.variable import Part, assigned
+from ..errors import CompileError
+from ..types import Array
+
+ASSIGNMENTS = ("assign", "assign_add", "assign_sub")
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
+"""What a function may return beside Tensors and Variables: the same at each call."""
+
+
+class Slot:
+    """One value of a program: a Tensor of the recorded run, without its values unless they are the same in each.
+
+    Attributes:
+        key: its number in the program.
+        shape, dtype: of the array.
+        array: the values of a constant, else None.
+        fixed: whether each run has the same values.
+        xp: the library that it is an array of.
+    """
+
+    __slots__ = ("array", "dtype", "fixed", "key", "shape", "xp")
+
+    def __init__(self, key: int, like: Array, fixed: bool, constant: bool) -> None:
+        self.key, self.fixed = key, fixed
+        self.shape, self.dtype, self.xp = tuple(like.shape), like.dtype, namespace(like)
+        self.array = like if constant else None
+
+    def __repr__(self) -> str:
+        return f"%{self.key}:{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+class Recorder:
+    """The interpreter. What it has seen is in `records`, over Slots in place of Tensors.
+
+    Args:
+        arguments: Tensors of the recorded run that others take the place of in the next ones.
+        strict: whether to raise where Python asks for what only the next run can know, rather than to give up recording.
+
+    Attributes:
+        refusal: why there is no program; None if there is one.
+        born: whether the run made a Variable: then it was the run that builds, and the next one is recorded.
+    """
+
+    sees_all = True
+    """It stays on the stack where custom gradients hide their insides from those who differentiate."""
+
+    def __init__(self, arguments: Sequence[Tensor], strict: bool) -> None:
+        self.records: list[Record] = []
+        self.refusal: str | None = None
+        self.born = False
+        self._strict = strict
+        self._within = False
+        self._slots: dict[int, Slot] = {}
+        self._holders: dict[int, Slot] = {}
+        """Slots by the identity of their array: a Tensor made of the array of another one is the same value."""
+        self._alive: list[Array] = []
+        self._count = 0
+        self.arguments = [self._new(x, False) for x in arguments]
+        self._start = next_key()
+
+    def __enter__(self) -> Recorder:
+        switch(Frame(self, current()))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        switch(current().without(self))
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below, and keep a Record."""
+        if self._within or self.refusal is not None:
+            return below.interpreter.process(primitive, inputs, params, below.below)
+        self._within = primitive.effect  # an effect repeats what happens within it by itself
+        try:
+            outputs = below.interpreter.process(primitive, inputs, params, below.below)
+        finally:
+            self._within = False
+        self._keep(primitive, inputs, params, outputs)
+        return outputs
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Keep assignments and checks; give up where Python gets to know a value that may be another one next time."""
+        if self._within or self.refusal is not None:
+            return
+        if primitive is left or primitive is decided:
+            what = params.get("conversion", "a result whose shape or number of steps depends on values")
+            if any(not self._is_fixed(x) for x in inputs):
+                self.refuse(f"{what} of a tensor" if primitive is left else what)
+        elif primitive is checked:
+            self._keep(primitive, inputs, params, ())
+        elif primitive is assigned:
+            self._assign(inputs, params, outputs)
+
+    def refuse(self, reason: str) -> None:
+        """Give up: there will be no program. Raises if the recorder is strict."""
+        self.refusal = "{}, at {}:{}".format(reason, *call_site("numpy"))
+        self.records = []
+        if self._strict:
+            raise CompileError(
+                f"This function cannot be recorded: {self.refusal}. Python would decide once, for all later calls. Use tf "
+                "operations such as tf.where in place of Python's if, float() and .numpy(), or let the function run eagerly: "
+                "without jit_compile=True, or with run_eagerly=True for a model."
+            )
+
+    def _assign(self, inputs: Sequence[Any], params: dict[str, Any], variable: Variable) -> None:
+        how = params["conversion"]
+        if how in ("an initial value", "a first value"):
+            self.born = True
+        elif how in ASSIGNMENTS:
+            value = inputs[0] if inputs else Tensor(params["array"])
+            self.records.append(Record(assigned, [variable, self._input(value)], {"conversion": how}, ()))
+        else:
+            self.refuse(f"{how} of variable '{variable.name}'")
+
+    def _keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any) -> None:
+        given = [self._input(x) for x in inputs]
+        fixed = not primitive.effect and all(not isinstance(x, Variable) and getattr(x, "fixed", True) for x in given)
+        if type(outputs) is tuple:
+            made: Any = tuple([self._new(y, fixed) for y in outputs])
+        else:
+            made = self._new(outputs, fixed)
+        self.records.append(Record(primitive, given, params, made))
+
+    def _input(self, x: Any) -> Any:
+        """The Slot of a Tensor; a Variable or number as it is."""
+        while type(x) is Stack:
+            x = x.stacked
+        return self.slot(x) if isinstance(x, Tensor) else x
+
+    def slot(self, x: Tensor) -> Slot:
+        """The Slot of a Tensor. One that the run has not made is a constant."""
+        found = self._slots.get(x.key)
+        if found is None and x.key > self._start:
+            found = self._holders.get(id(x._array))
+        if found is None:
+            found = self._number(x, True, True)
+        self._slots[x.key] = found
+        return found
+
+    def _new(self, x: Tensor, fixed: bool) -> Slot:
+        """The Slot of a result or an argument."""
+        slot = self._slots[x.key] = self._number(x, fixed, False)
+        if type(x._array) is not np.bool_:  # of which there are but two
+            self._holders[id(x._array)] = slot
+        return slot
+
+    def _number(self, x: Tensor, fixed: bool, constant: bool) -> Slot:
+        self._count += 1
+        self._alive.append(x._array)
+        return Slot(self._count - 1, x._array, fixed, constant)
+
+    def _is_fixed(self, x: Any) -> bool:
+        if isinstance(x, Variable) or type(x) is Stack:
+            return False
+        return not isinstance(x, Tensor) or self.slot(x).fixed
+
+    def result(self, leaf: Any) -> Any:
+        """What stands for one leaf of what the function returned; gives up if there is nothing."""
+        if isinstance(leaf, Variable) or type(leaf) in PLAIN:
+            return leaf
+        if type(leaf) in (Tensor, Part) and getattr(leaf, "_keras_mask", None) is None:
+            return self.slot(leaf)
+        kind = "a tensor with a mask" if isinstance(leaf, Tensor) else type(leaf).__name__
+        if isinstance(leaf, IndexedSlices):
+            kind = "IndexedSlices (tf.convert_to_tensor makes a tensor of it)"
+        self.refuse(f"the function returns {kind}")
+        return None

@@ -1,0 +1,18 @@
+"""Checkpoints: Checkpoint, CheckpointManager, and looking into what was saved. TensorFlow's names."""
+
+from .checkpoint.checkpoint import Checkpoint, CheckpointOptions
+from .checkpoint.manager import CheckpointManager
+from .checkpoint.pointer import CheckpointState, get_checkpoint_state, latest_checkpoint
+from .checkpoint.reader import list_variables, load_checkpoint, load_variable
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointOptions",
+    "CheckpointState",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+]

@@ -1,0 +1,67 @@
+"""Data frames, scikit-learn's arrays, PyTorch's and JAX's go straight into `fit`, `evaluate` and `predict`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+
+keras = tf.keras
+X = np.random.default_rng(0).random((24, 3)).astype("float32")
+Y = (X @ [[1.0], [2.0], [3.0]]).astype("float32")
+
+
+def trained(x, y, x_test, weight=None):
+    """Losses of two epochs and predictions of a model that is the same each time."""
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, kernel_initializer="ones")])
+    model.compile("sgd", "mse")
+    history = model.fit(x, y, sample_weight=weight, epochs=2, shuffle=False, verbose=0, validation_data=(x, y))
+    return [*history.history["loss"], *history.history["val_loss"], *model.predict(x_test, verbose=0).ravel()]
+
+
+def test_a_frame_and_a_column_are_what_their_arrays_are():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    weight = pandas.Series(np.linspace(0.5, 1.5, 24))
+    expected = trained(X, Y, X, weight.to_numpy())
+    for y in (pandas.Series(Y[:, 0]), pandas.DataFrame({"target": Y[:, 0]})):
+        np.testing.assert_array_equal(trained(frame, y, frame, weight), expected)
+
+
+def test_columns_of_a_frame_are_the_inputs_of_those_names():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"size": X[:, 0], "kind": np.arange(24) % 4, "price": Y[:, 0]})
+    size, kind = keras.Input((1,), name="size"), keras.Input((1,), dtype="int32", name="kind")
+    seen = keras.layers.Concatenate()([size, keras.layers.Flatten()(keras.layers.Embedding(4, 2)(kind))])
+    model = keras.Model([size, kind], keras.layers.Dense(1)(seen))
+    model.compile("sgd", "mse")
+    columns = {"size": frame["size"], "kind": frame["kind"]}
+    model.fit(columns, frame["price"], verbose=0)
+    np.testing.assert_array_equal(
+        model.predict(columns, verbose=0), model.predict([frame["size"].to_numpy(), frame["kind"].to_numpy()], verbose=0)
+    )
+
+
+def test_a_split_and_scaled_data_set_of_scikit_learn_trains():
+    datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn is not installed")
+    from sklearn.model_selection import train_test_split
+    from sklearn.preprocessing import StandardScaler
+
+    x, y = datasets.load_iris(return_X_y=True)
+    x_train, x_test, y_train, y_test = train_test_split(StandardScaler().fit_transform(x), y, random_state=0)
+    draw = keras.initializers.GlorotUniform(seed=0)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, "softmax", kernel_initializer=draw)])
+    model.compile(keras.optimizers.Adam(0.1), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.fit(x_train, y_train, epochs=20, verbose=0)
+    assert model.evaluate(x_test, y_test, verbose=0)[1] > 0.85
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_arrays_of_other_frameworks_are_what_numpys_are(name):
+    state = np.random.get_state()
+    module = pytest.importorskip({"jax": "jax.numpy"}.get(name, name), reason=f"{name} is not installed")
+    give = module.tensor if name == "torch" else module.asarray
+    x, y = give(X), give(Y)
+    np.random.set_state(state)  # before its first array JAX draws random numbers from NumPy
+    np.testing.assert_array_equal(trained(x, y, x), trained(X, Y, X))

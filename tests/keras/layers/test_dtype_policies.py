@@ -1,0 +1,116 @@
+"""Policies: what a layer computes in, and what it keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+
+L, mixed = tf.keras.layers, tf.keras.mixed_precision
+
+
+@pytest.fixture
+def half():
+    """mixed_float16 for all layers of one test."""
+    mixed.set_global_policy("mixed_float16")
+    yield
+    mixed.set_global_policy(None)
+
+
+@pytest.mark.parametrize(
+    ("name", "compute", "kept"),
+    [
+        ("float32", "float32", "float32"),
+        ("float64", "float64", "float64"),
+        ("float16", "float16", "float16"),
+        ("int32", "int32", "int32"),
+        ("mixed_float16", "float16", "float32"),
+    ],
+)
+def test_a_policy_says_what_is_computed_in_and_what_is_kept(name, compute, kept):
+    policy = mixed.DTypePolicy(name)
+    assert (policy.name, policy.compute_dtype, policy.variable_dtype) == (name, compute, kept)
+    assert policy == mixed.Policy.from_config(policy.get_config()) and hash(policy) == hash(mixed.Policy(name))
+    assert repr(policy) == f"<DTypePolicy '{name}'>" and policy != name
+
+
+@pytest.mark.parametrize("name", ["mixed_float32", "quarter", 3, "mixed_int8", None])
+def test_what_is_no_policy_is_refused(name):
+    with pytest.raises(ValueError, match=f"Cannot convert {name!r} to a DTypePolicy"):
+        mixed.DTypePolicy(name)
+
+
+def test_the_global_policy_is_the_default_dtype_until_it_is_set(half):
+    assert mixed.global_policy().name == mixed.dtype_policy().name == "mixed_float16" == L.Dense(1).dtype_policy.name
+    mixed.set_global_policy(None)
+    assert mixed.global_policy().name == "float32" == L.Dense(1).dtype_policy.name
+    mixed.set_dtype_policy(mixed.Policy("mixed_float16"))
+
+
+def test_a_layer_keeps_its_policy_in_its_configuration(half):
+    layer = L.Dense(2)
+    config = layer.get_config()
+    mixed.set_global_policy(None)
+    assert (layer.dtype, layer.compute_dtype, layer.variable_dtype) == ("float32", "float16", "float32")
+    assert L.Dense.from_config(config).dtype_policy == layer.dtype_policy
+    described = {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "mixed_float16"}, "registered_name": None}
+    assert L.Dense(2, dtype=described).compute_dtype == "float16"
+    mixed.set_global_policy("mixed_float16")
+
+
+def test_weights_are_cast_as_they_are_read_within_calls_only(half):
+    class Reader(L.Layer):
+        def build(self, input_shape):
+            self.a = self.add_weight((), "ones", name="a")
+            self.b = self.add_weight((), "ones", autocast=False, name="b")
+            self.count = self.add_weight((), "zeros", dtype="int32", name="count")
+
+        def call(self, x):
+            self.seen = [w.read_value().dtype.name for w in (self.a, self.b, self.count)]
+            self.kept = tf.keras.regularizers.L2(1.0)(self.a).dtype.name
+            return x * self.a
+
+    layer = Reader()
+    assert layer(np.ones(2)).dtype == tf.float16
+    assert layer.seen == ["float16", "float32", "int32"]
+    assert layer.a.read_value().dtype == tf.float32 == layer.a.value().dtype and layer.a.dtype == tf.float32
+    plain = Reader(autocast=False, dtype="mixed_float16")
+    with pytest.raises(TypeError, match="float"):
+        plain(np.ones(2, "float16"))
+    assert plain.seen == ["float32", "float32", "int32"]
+
+
+def test_gradients_and_updates_of_half_precision_are_in_single(half):
+    layer = L.Dense(1, kernel_initializer="ones", kernel_regularizer="l2", activity_regularizer="l2")
+    x = np.ones((4, 3), "float32")
+    with tf.GradientTape() as tape:
+        loss = tf.cast(tf.reduce_sum(layer(x)), "float32") + tf.add_n(layer.losses)
+    assert [loss.dtype for loss in layer.losses] == [tf.float32, tf.float32]
+    gradients = tape.gradient(loss, layer.trainable_weights)
+    assert [gradient.dtype for gradient in gradients] == [tf.float32, tf.float32]
+    layer.kernel.assign_sub(gradients[0] * 1e-6)  # below what float16 could tell from 1
+    assert 0 < np.abs(layer.kernel.numpy() - 1.0).max() < 1e-4
+
+
+def test_statistics_are_taken_in_single_precision(half):
+    layer = L.BatchNormalization(momentum=0.0)
+    y = layer(np.full((4, 1), 300.0) + np.array([[-1.0], [1.0], [-1.0], [1.0]]), training=True)
+    assert y.dtype == tf.float16 and layer.moving_variance.dtype == tf.float32
+    np.testing.assert_allclose(layer.moving_variance.numpy(), [1.0], rtol=1e-3)
+    large = L.LayerNormalization()(np.array([[30000.0, -30000.0]]))
+    np.testing.assert_allclose(large.numpy(), [[1.0, -1.0]])
+
+
+def test_large_integers_reach_a_table_unharmed(half):
+    assert L.Embedding(5000, 1, weights=np.arange(5000.0)[:, None])(np.array([[4097.0]])).numpy() == np.float16(4097.0)
+
+
+def test_a_copy_of_a_layer_of_half_precision_still_casts(half):
+    import copy
+    import pickle
+
+    layer = L.Dense(2)
+    y = layer(np.ones((1, 3)))
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert np.array_equal(twin(np.ones((1, 3))).numpy(), y.numpy()) and twin(np.ones((1, 3))).dtype == tf.float16

@@ -1,0 +1,223 @@
+"""Options of single layers: what they do beyond the laws, and which values are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.errors import InvalidArgumentError, ShapeError
+
+L = tf.keras.layers
+
+
+def test_there_is_no_lambda_and_the_error_says_what_to_write_instead():
+    with pytest.raises(NotImplementedError, match=r"foreign code.*Write a subclass of keras.layers.Layer"):
+        L.Lambda(lambda x: x)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda **o: L.Dense(2, **o), lambda **o: L.Embedding(2, 2, **o), lambda **o: L.Conv1D(2, 2, **o)]
+)
+@pytest.mark.parametrize("option", ["lora_rank", "lora_alpha", "quantization_config"])
+def test_low_rank_adaptation_and_quantization_are_told_to_be_absent(make, option):
+    with pytest.raises(NotImplementedError, match=f"{option} is not available.*layer.trainable = False"):
+        make(**{option: 4})
+    make(**{option: None})
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: L.Dense(0), ValueError, "`units`, expected a positive integer. Received: units=0"),
+        (lambda: L.Dense(2.5), ValueError, "units=2.5"),
+        (lambda: L.Dense(2, trainable=1), ValueError, "expected `trainable` to be a boolean, found 1"),
+        (lambda: L.Embedding(0, 2), ValueError, "`input_dim` must be a positive integer. Received: input_dim=0"),
+        (lambda: L.Embedding(2, -1), ValueError, "`output_dim` must be a positive integer"),
+        (lambda: L.ReLU(max_value=-1.0), ValueError, "max_value of a ReLU layer cannot be None or negative"),
+        (lambda: L.ReLU(threshold=None), ValueError, "threshold of a ReLU layer"),
+        (lambda: L.LeakyReLU(-0.1), ValueError, "negative_slope of a LeakyReLU layer"),
+        (lambda: L.Reshape((-1, -1)), ValueError, r"may hold one -1 and no other negative size, found \(-1, -1\)"),
+        (lambda: L.Permute((0, 1)), ValueError, r"start at 1 and be consecutive. Received dims=\(0, 1\)"),
+        (lambda: L.RepeatVector(0), TypeError, "Expected a positive integer for `n`, got 0"),
+        (lambda: L.Flatten("last"), ValueError, "data_format must be 'channels_last' or 'channels_first', found 'last'"),
+        (lambda: L.Dropout(1.5), ValueError, "between 0 and 1. Received: rate=1.5"),
+        (lambda: L.Dropout(0.5, noise_shape=(0, 1)), ValueError, "`noise_shape` must hold positive integers or None"),
+        (lambda: L.Dropout(0.5, noise_shape="all"), ValueError, "`noise_shape` must hold positive integers or None"),
+        (lambda: L.Dropout(0.5, seed=-1), ValueError, "seed must be an int of at least 0 or None, found -1"),
+        (lambda: L.GaussianNoise(-1.0), ValueError, "`stddev`, expected a float of at least 0: -1.0"),
+        (lambda: L.GaussianDropout(1.0), ValueError, "infinite for rate=1"),
+        (lambda: L.BatchNormalization(synchronized=True), NotImplementedError, "not available yet; use synchronized=False"),
+        (
+            lambda: L.BatchNormalization(renorm_clipping={"max": 1}),
+            ValueError,
+            r"invalid keys for `renorm_clipping`: \['max'\]",
+        ),
+        (
+            lambda: L.BatchNormalization(renorm_clipping={"rmin": 2, "rmax": 1}),
+            ValueError,
+            "rmin must not exceed rmax, and dmax must not be negative",
+        ),
+        (lambda: L.LayerNormalization(axis="last"), TypeError, "axis must be an int or several ints, found 'last'"),
+        (lambda: L.GroupNormalization(0), ValueError, "`groups` must be a positive integer or -1, found 0"),
+        (lambda: L.GroupNormalization(2, axis=0), ValueError, "axis must be an int behind the batch axis, found 0"),
+        (lambda: L.Normalization(mean=1.0), ValueError, "give both `mean` and `variance` or none"),
+        (lambda: L.Normalization(axis=None, mean=[1.0], variance=[1.0]), ValueError, r"at most 0 axes \(axis=\(\)\)"),
+        (lambda: L.Dot(axes=(1, 2, 3)), ValueError, r"axes must be an int or a pair of them, found \(1, 2, 3\)"),
+        (lambda: L.Concatenate(axis=None), ValueError, "axis must be an int, found None"),
+        (lambda: L.Conv2D(0, 3), ValueError, "`filters` must be a positive integer, found 0"),
+        (lambda: L.Conv2D(4, (3, 0)), ValueError, r"`kernel_size` must be a positive integer or a tuple of 2.*\(3, 0\)"),
+        (lambda: L.Conv2D(4, 3, strides=(1, 1, 1)), ValueError, "`strides` must be a positive integer or a tuple of 2"),
+        (lambda: L.Conv2D(4, 3, padding="causal"), ValueError, r"padding must be one of \('valid', 'same'\), found 'causal'"),
+        (lambda: L.Conv2D(4, 3, strides=2, dilation_rate=2), ValueError, "cannot both exceed 1"),
+        (lambda: L.Conv2D(4, 3, groups=3), ValueError, "filters=4 must be a multiple of groups=3"),
+        (lambda: L.MaxPooling2D(0), ValueError, "`pool_size` must be a positive integer or a tuple of 2"),
+    ],
+)
+def test_options_out_of_range_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "message"),
+    [
+        (L.Reshape((4,)), (2, 3), r"rows of shape \(3,\) have 3 elements, target_shape \(4,\) does not"),
+        (L.PReLU(shared_axes=3), (2, 3), r"shared_axes \(3,\) must be axes 1 to 1"),
+        (L.BatchNormalization(axis=2), (2, 3), r"axis 2 of input shape \(2, 3\) is unknown"),
+        (L.LayerNormalization(axis=[1, 2]), (2, 3), r"axis \(1, 2\) of input shape \(2, 3\) is unknown"),
+        (L.GroupNormalization(2), (2, 3), "3 features cannot be divided into 2 groups"),
+        (
+            L.Dropout(0.5, noise_shape=(None, 2)),
+            (2, 3),
+            r"noise_shape \(None, 2\) does not broadcast to inputs of shape \(2, 3\)",
+        ),
+        (L.Conv1D(4, 2, groups=2), (2, 5, 3), "multiple of groups=2, found 3 in input shape"),
+        (
+            L.Conv2D(4, 3),
+            (2, 2, 5, 3),
+            r"a window of \(3, 3\) does not fit into inputs of shape \(2, 2, 5, 3\).*padding='same'",
+        ),
+        (L.MaxPooling1D(3), (2, 2, 3), r"a window of \(3,\) does not fit into inputs of shape \(2, 2, 3\)"),
+    ],
+)
+def test_inputs_that_do_not_fit_the_options_are_refused(layer, shape, message):
+    with pytest.raises(ShapeError, match=message):
+        layer(np.ones(shape), training=True) if isinstance(layer, L.Dropout) else layer(np.ones(shape))
+
+
+@pytest.mark.parametrize(
+    ("layer", "shapes", "message"),
+    [
+        (L.Add, [(2, 3), (2, 4)], "needs inputs whose shapes can be broadcast"),
+        (L.Add, [(2, 3), (4, 3)], "cannot merge tensors with different batch sizes"),
+        (L.Concatenate, [(2, 3, 1), (2, 4, 1)], "requires inputs with matching shapes except along axis -1"),
+        (L.Concatenate, [(2, 3), (2, 3, 1)], "needs inputs of one rank that have axis -1"),
+        (lambda **o: L.Dot(axes=1, **o), [(2, 3), (2, 4)], "sizes 3 and 4 along axes 1 and 1 differ"),
+        (lambda **o: L.Dot(axes=0, **o), [(2, 3), (2, 3)], "must lie behind the batch axis"),
+        (L.Subtract, [(2, 3)] * 3, "should be called on exactly 2 inputs, found 3"),
+        (lambda **o: L.Dot(axes=1, **o), [(2, 3)] * 3, "should be called on exactly 2 inputs, found 3"),
+        (L.Maximum, (2, 3), "should be called on a list of inputs"),
+    ],
+)
+def test_inputs_that_cannot_be_merged_are_refused_with_their_shapes(layer, shapes, message):
+    inputs = [tf.ones(shape) for shape in shapes] if isinstance(shapes, list) else tf.ones(shapes)
+    with pytest.raises(ValueError, match=f"Layer 'm', a .*{message}"):
+        layer(name="m")(inputs)
+
+
+def test_layers_of_several_inputs_are_functions_too():
+    a, b = tf.constant([[1.0, 4.0]]), tf.constant([[3.0, 2.0]])
+    for name, expected in {"add": [4, 6], "subtract": [-2, 2], "multiply": [3, 8], "maximum": [3, 4], "dot": [11]}.items():
+        assert getattr(L, name)([a, b]).numpy().tolist() == [expected]
+    assert L.concatenate([a, b], axis=0).shape == (2, 2) and L.dot([a, b], 1, normalize=True).shape == (1, 1)
+
+
+def test_an_integer_without_a_row_is_named():
+    layer = L.Embedding(3, 2)
+    with pytest.raises(InvalidArgumentError, match=r"indices = 3 is not in \[0, 3\)"):
+        layer([[0, 3]])
+
+
+def test_several_rows_of_a_table_that_are_one_add_up_their_gradients():
+    layer = L.Embedding(4, 2)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(np.array([[1, 1, 3]])))
+    gradient = tf.convert_to_tensor(tape.gradient(loss, layer.embeddings)).numpy()
+    assert gradient.tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
+
+
+def test_constraints_and_penalties_reach_the_weights_of_every_kind_of_layer():
+    layer = L.Conv1D(2, 2, kernel_constraint="non_neg", bias_regularizer="l2", kernel_regularizer="l1")
+    layer(np.ones((1, 3, 1)))
+    assert layer.kernel.constraint is layer.kernel_constraint and layer.bias.constraint is None
+    assert len(layer.losses) == 2
+    norm = L.LayerNormalization(gamma_constraint="non_neg", beta_regularizer="l2")
+    norm(np.ones((1, 3)))
+    assert norm.gamma.constraint is norm.gamma_constraint and len(norm.losses) == 1
+    table = L.Embedding(2, 2, embeddings_constraint="unit_norm", embeddings_regularizer="l2")
+    table([0])
+    assert table.embeddings.constraint is table.embeddings_constraint and len(table.losses) == 1
+
+
+def test_a_frozen_normalization_is_in_inference_mode_with_renormalization_too():
+    layer = L.BatchNormalization(renorm=True)
+    x = np.random.default_rng(0).normal(5.0, 2.0, (8, 3))
+    layer(x)
+    layer.trainable = False
+    before = layer.get_weights()
+    np.testing.assert_array_equal(layer(x, training=True).numpy(), layer(x, training=False).numpy())
+    assert all(np.array_equal(a, b) for a, b in zip(before, layer.get_weights(), strict=True))
+
+
+def test_corrections_of_renormalization_carry_no_gradient_and_stay_within_their_limits():
+    x = tf.constant(np.random.default_rng(0).normal(5.0, 2.0, (8, 1)), "float64")
+    limited = L.BatchNormalization(renorm=True, renorm_clipping={"rmin": 1.0, "rmax": 1.0, "dmax": 0.0}, dtype="float64")
+    plain = L.BatchNormalization(dtype="float64")
+    np.testing.assert_allclose(limited(x, training=True).numpy(), plain(x, training=True).numpy(), atol=1e-12)
+    for layer in (limited, plain):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(layer(x, training=True) ** 3)
+        np.testing.assert_allclose(np.sum(tape.gradient(loss, x).numpy()), 0.0, atol=1e-10)
+
+
+# Normalization --------------------------------------------------------------------------------------------------------------
+
+DATA = np.random.default_rng(1).normal(3.0, 2.0, (10, 4, 3))
+
+
+@pytest.mark.parametrize("axis", [-1, 1, (1, 2), None])
+@pytest.mark.parametrize("form", ["array", "tensor", "batches", "dataset", "pairs"])
+def test_statistics_are_those_of_all_the_data_however_it_comes(axis, form):
+    data = {
+        "array": lambda: DATA,
+        "tensor": lambda: tf.constant(DATA),
+        "batches": lambda: [DATA[:3], DATA[3:4], DATA[4:]],
+        "dataset": lambda: tf.data.Dataset.from_tensor_slices(DATA).batch(4),
+        "pairs": lambda: ((DATA[i : i + 5], None) for i in (0, 5)),
+    }[form]()
+    layer = L.Normalization(axis=axis, dtype="float64")
+    layer.adapt(data)
+    kept = () if axis is None else (axis,) if isinstance(axis, int) else axis
+    rest = tuple(i for i in range(3) if i not in {k % 3 for k in kept})
+    expected = (DATA - DATA.mean(rest, keepdims=True)) / DATA.std(rest, keepdims=True)
+    np.testing.assert_allclose(layer(DATA).numpy(), expected, rtol=1e-9)
+    undone = L.Normalization(axis=axis, invert=True, dtype="float64")
+    undone.adapt(DATA)
+    np.testing.assert_allclose(undone(expected).numpy(), DATA, rtol=1e-9)
+
+
+def test_adapting_again_forgets_and_needs_data_of_the_same_width():
+    layer = L.Normalization()
+    layer.adapt(np.full((2, 3), 7.0))
+    layer.adapt(np.array([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]))
+    np.testing.assert_allclose(layer.mean.numpy(), [1.0, 1.0, 1.0])
+    before = layer.get_weights()
+    with pytest.raises(ShapeError, match=r"was built for 3 features .* found inputs of shape \(2, 4\)"):
+        layer.adapt(np.ones((2, 4)))
+    with pytest.raises(ValueError, match="Cannot `adapt` layer 'normalization': there is no data"):
+        layer.adapt([])
+    assert all(np.array_equal(a, b) for a, b in zip(before, layer.get_weights(), strict=True))
+    with pytest.raises(ValueError, match="its mean and variance were given to the constructor"):
+        L.Normalization(mean=0.0, variance=1.0).adapt(DATA)

@@ -1,0 +1,183 @@
+"""Masks: made by layers, carried by tensors, passed on, used, and dropped only with a word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.errors import ShapeError
+
+L = tf.keras.layers
+IDS = np.array([[3, 1, 0], [2, 0, 0]])
+MASK = IDS != 0
+
+
+class Seen(L.Layer):
+    """Keeps the mask that each call gets."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.masks = []
+
+    def call(self, x, mask=None):
+        self.masks.append(mask)
+        return x
+
+
+def mask_of(x):
+    mask = getattr(x, "_keras_mask", None)
+    return None if mask is None else mask.numpy()
+
+
+def embedded(**options):
+    return L.Embedding(5, 2, mask_zero=True, **options)(IDS)
+
+
+def test_embedding_masks_zeros_if_it_is_told_to():
+    assert np.array_equal(mask_of(embedded()), MASK)
+    assert mask_of(L.Embedding(5, 2)(IDS)) is None
+
+
+def test_masking_masks_steps_that_are_one_value_throughout():
+    x = np.array([[[1.0, 2.0], [0.0, 5.0], [0.0, 0.0]]])
+    y = L.Masking()(x)
+    assert np.array_equal(mask_of(y), [[True, True, False]])
+    assert np.array_equal(L.Masking(5.0)(np.full((1, 2, 2), 5.0)).numpy(), np.zeros((1, 2, 2)))
+
+
+def test_a_mask_goes_through_layers_that_keep_the_steps_and_reaches_those_that_take_it():
+    seen = Seen()
+    model = tf.keras.Sequential([L.Embedding(5, 2, mask_zero=True), L.Dense(3), L.Dropout(0.5), L.LayerNormalization(), seen])
+    model(IDS)
+    assert np.array_equal(seen.masks[0].numpy(), MASK)
+
+
+def test_a_mask_survives_a_cast_of_the_input():
+    seen = Seen(dtype="float64")
+    seen(embedded())
+    assert np.array_equal(seen.masks[0].numpy(), MASK)
+
+
+def test_a_mask_that_is_given_comes_before_the_one_that_is_carried():
+    seen, other = Seen(), ~MASK
+    seen(embedded(), mask=tf.constant(other))
+    seen.supports_masking = True
+    y = seen(tf.ones([2, 3, 2]), mask=tf.constant(other))
+    assert all(np.array_equal(mask.numpy(), other) for mask in seen.masks) and np.array_equal(mask_of(y), other)
+
+
+def test_arguments_have_masks_of_their_own_name():
+    class Attention(L.Layer):
+        def call(self, query, value, query_mask=None, value_mask=None):
+            self.found = (query_mask, value_mask)
+            return query + value
+
+    layer = Attention()
+    x = embedded()
+    layer(tf.ones([2, 3, 2]), x)
+    assert layer.found[0] is None and np.array_equal(layer.found[1].numpy(), MASK)
+    layer(tf.ones([2, 3, 2]), value=x, value_mask=tf.constant(~MASK))
+    assert layer.found[0] is None and np.array_equal(layer.found[1].numpy(), ~MASK)
+
+
+def test_a_block_of_layers_passes_masks_along_inside_and_warns_of_nothing():
+    class Block(L.Layer):
+        def __init__(self):
+            super().__init__()
+            self.dense, self.pool = L.Dense(3), L.GlobalAveragePooling1D()
+
+        def call(self, x):
+            return self.pool(self.dense(x))
+
+    x = embedded()
+    block = Block()
+    expected = (block.dense(x).numpy() * MASK[..., None]).sum(1) / MASK.sum(1, keepdims=True)
+    np.testing.assert_allclose(block(x).numpy(), expected, rtol=1e-6)
+
+
+def test_a_layer_that_drops_a_mask_says_so():
+    with pytest.warns(
+        UserWarning, match="Layer 'flatten' .* does not support masks, so the layers after it do not see the mask"
+    ):
+        y = L.Flatten()(embedded())
+    assert mask_of(y) is None
+
+
+def test_compute_mask_of_one_s_own_counts():
+    class Half(L.Layer):
+        def call(self, x):
+            return x[:, ::2]
+
+        def compute_mask(self, inputs, mask=None):
+            return None if mask is None else mask[:, ::2]
+
+    assert Half.supports_masking
+    assert np.array_equal(mask_of(Half()(embedded())), MASK[:, ::2])
+    assert mask_of(Half()(tf.ones([2, 3]))) is None
+
+
+# Layers of several inputs ---------------------------------------------------------------------------------------------------
+
+
+def marked(values, mask):
+    x = tf.constant(values, "float32")
+    x._keras_mask = tf.constant(mask)
+    return x
+
+
+A, B = marked([[[1.0], [5.0]]], [[True, False]]), marked([[[3.0], [2.0]]], [[True, True]])
+
+
+@pytest.mark.parametrize(
+    ("layer", "values"),
+    [(L.Add, [4.0, 7.0]), (L.Multiply, [3.0, 2.0]), (L.Maximum, [3.0, 2.0]), (L.Minimum, [1.0, 2.0]), (L.Average, [2.0, 3.5])],
+)
+def test_merged_inputs_count_where_any_counts_and_what_is_masked_is_no_factor_and_no_extremum(layer, values):
+    y = layer()([A, B])
+    assert y.numpy().ravel().tolist() == values and np.array_equal(mask_of(y), [[True, True]])
+    assert mask_of(layer()([A, tf.ones([1, 2, 1])])) is None
+
+
+def test_concatenated_masks_lie_side_by_side():
+    assert np.array_equal(mask_of(L.Concatenate(axis=1)([A, B])), [[True, False, True, True]])
+    assert np.array_equal(mask_of(L.Concatenate(axis=1)([A, tf.ones([1, 1, 1])])), [[True, False, True]])
+    assert np.array_equal(mask_of(L.Concatenate()([A, B])), [[True, True]])
+
+
+def test_masks_and_inputs_must_be_equally_many():
+    with pytest.raises(ValueError, match="needs a list of 2 masks"):
+        L.Add().compute_mask([A, B], [None])
+
+
+# Layers that use a mask -------------------------------------------------------------------------------------------------------
+
+
+def test_softmax_gives_nothing_to_what_is_masked():
+    x = np.array([[1.0, 2.0, 3.0]])
+    y = L.Softmax()(x, mask=np.array([[True, False, True]])).numpy()
+    np.testing.assert_allclose(y, [[1 / (1 + np.exp(2)), 0.0, 1 / (1 + np.exp(-2))]], rtol=1e-6)
+    assert np.array_equal(L.Softmax()(x, mask=np.zeros((1, 3))).numpy(), np.zeros((1, 3)))
+    rows = L.Softmax()(embedded()).numpy()
+    np.testing.assert_allclose(rows.sum(-1), MASK, rtol=1e-6)
+    with pytest.raises(ShapeError, match=r"the mask must broadcast to the input; input \(1, 3\), mask \(2,\)"):
+        L.Softmax()(x, mask=np.array([True, False]))
+
+
+def test_the_mean_over_steps_leaves_out_what_is_masked():
+    x = np.arange(12.0).reshape(2, 3, 2)
+    expected = np.stack([x[0, :2].mean(0), x[1, :1].mean(0)])
+    np.testing.assert_allclose(L.GlobalAveragePooling1D()(x, mask=MASK).numpy(), expected)
+    turned = L.GlobalAveragePooling1D("channels_first", keepdims=True)(np.moveaxis(x, 2, 1), mask=MASK)
+    np.testing.assert_allclose(turned.numpy(), expected[..., None])
+    with pytest.raises(ShapeError, match=r"the mask must have shape \(batch, steps\)"):
+        L.GlobalAveragePooling1D()(x, mask=MASK[:, :2])
+
+
+def test_normalization_leaves_masked_rows_out_of_the_statistics_whatever_they_hold():
+    x = np.array([[1.0], [3.0], [np.nan]])
+    layer = L.BatchNormalization(momentum=0.0)
+    layer(x, mask=np.array([True, True, False]), training=True)
+    np.testing.assert_allclose([layer.moving_mean.numpy(), layer.moving_variance.numpy()], [[2.0], [1.0]], rtol=1e-6)
+    with pytest.raises(ShapeError, match=r"the mask must have the input's shape without its last axis, \(3,\); found \(2,\)"):
+        layer(x, mask=np.array([True, True]), training=True)

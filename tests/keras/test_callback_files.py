@@ -1,0 +1,203 @@
+"""Callbacks that write: lines of CSV, event files for TensorBoard, saved models."""
+
+from __future__ import annotations
+
+import csv
+import sys
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.errors import MissingExtraError
+
+X, Y = np.ones((12, 3), "float32"), np.zeros((12, 1), "float32")
+CSVLogger = tf.keras.callbacks.CSVLogger
+
+
+def made(rate=0.01):
+    model = tf.keras.Sequential(
+        [tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="ones", name="head")], name="m"
+    )
+    model.compile(tf.keras.optimizers.SGD(rate), "mse", metrics=["mae"])
+    return model
+
+
+def rows(path, **options):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file, **options))
+
+
+# CSV ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_of_csv_holds_the_numbers_of_an_epoch(tmp_path):
+    path, model = tmp_path / "log.csv", made()
+    history = model.fit(X, Y, epochs=3, validation_split=0.5, callbacks=[CSVLogger(path)], verbose=0).history
+    found = rows(path)
+    assert list(found[0]) == ["epoch", "loss", "mae", "val_loss", "val_mae"]
+    assert [int(row["epoch"]) for row in found] == [0, 1, 2]
+    for name, values in history.items():
+        assert [float(row[name]) for row in found] == values
+    model.fit(X, Y, epochs=1, callbacks=[CSVLogger(path, separator=";")], verbose=0)
+    assert list(rows(path, delimiter=";")[0]) == ["epoch", "loss", "mae"], "a new run begins a new file, without empty columns"
+
+
+def test_validation_that_begins_later_gets_its_columns(tmp_path):
+    path = tmp_path / "log.csv"
+    made().fit(X, Y, epochs=4, validation_split=0.5, validation_freq=2, callbacks=[CSVLogger(path)], verbose=0)
+    assert [row["val_loss"] == "NA" for row in rows(path)] == [True, False, True, False]
+
+
+def test_a_file_is_gone_on_with_if_asked(tmp_path):
+    path, model = tmp_path / "log.csv", made()
+    model.fit(X, Y, epochs=2, callbacks=[CSVLogger(path, append=True)], verbose=0)
+    model.fit(X, Y, initial_epoch=2, epochs=4, callbacks=[CSVLogger(path, append=True)], verbose=0)
+    assert [int(row["epoch"]) for row in rows(path)] == [0, 1, 2, 3]
+    model.fit(X, Y, epochs=1, callbacks=[CSVLogger(path)], verbose=0)
+    assert len(rows(path)) == 1
+
+
+def test_lines_of_epochs_that_are_run_again_after_a_restart_are_not_written_twice(tmp_path):
+    pytest.importorskip("safetensors")
+
+    class Broken(Exception):
+        pass
+
+    def fail_once(epoch, logs):
+        if epoch == 2 and not (tmp_path / "failed").exists():
+            (tmp_path / "failed").touch()
+            raise Broken
+
+    def fit():
+        tf.keras.utils.clear_session()
+        backup = tf.keras.callbacks.BackupAndRestore(tmp_path / "backup", save_freq=5)  # three batches an epoch
+        hooks = tf.keras.callbacks.LambdaCallback(on_epoch_end=fail_once)
+        made().fit(X, Y, batch_size=4, epochs=4, callbacks=[CSVLogger(tmp_path / "log.csv"), hooks, backup], verbose=0)
+
+    with pytest.raises(Broken):
+        fit()
+    fit()
+    assert [int(row["epoch"]) for row in rows(tmp_path / "log.csv")] == [0, 1, 2, 3]
+
+
+def test_values_with_axes_are_one_cell(tmp_path):
+    callback = CSVLogger(tmp_path / "log.csv")
+    callback.on_train_begin()
+    callback.on_epoch_end(0, {"per_class": np.array([0.5, 1.0]), "word": "x"})
+    assert rows(tmp_path / "log.csv") == [{"epoch": "0", "per_class": "[0.5, 1.0]", "word": "x"}]
+
+
+# TensorBoard -----------------------------------------------------------------------------------------------------------------
+
+
+def events(folder, name):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    found = accumulator.EventAccumulator(str(folder / name), size_guidance={"scalars": 0, "histograms": 0})
+    found.Reload()
+    return found
+
+
+def scalars(folder, name, tag):
+    return [(event.step, pytest.approx(event.value, rel=1e-6)) for event in events(folder, name).Scalars(tag)]
+
+
+@pytest.fixture
+def tensorboard():
+    pytest.importorskip("tensorboard")
+    return tf.keras.callbacks.TensorBoard
+
+
+def test_tensorboard_reads_the_scalars_of_every_epoch(tensorboard, tmp_path):
+    model = made()
+    callbacks = [tensorboard(tmp_path, write_steps_per_second=True)]
+    history = model.fit(X, Y, batch_size=4, epochs=3, validation_split=0.5, callbacks=callbacks, verbose=0).history
+    tags = {"epoch_loss", "epoch_mae", "epoch_learning_rate", "epoch_steps_per_second"}
+    assert set(events(tmp_path, "train").Tags()["scalars"]) == tags
+    assert scalars(tmp_path, "train", "epoch_loss") == list(enumerate(history["loss"]))
+    assert scalars(tmp_path, "train", "epoch_learning_rate") == [(epoch, 0.01) for epoch in range(3)]
+    assert scalars(tmp_path, "validation", "epoch_mae") == list(enumerate(history["val_mae"]))
+    steps = [(2, history["val_loss"][0]), (4, history["val_loss"][1]), (6, history["val_loss"][2])]
+    assert scalars(tmp_path, "validation", "evaluation_loss_vs_iterations") == steps
+
+
+@pytest.mark.parametrize(("frequency", "steps"), [("batch", [0, 1, 2, 3, 4, 5]), (2, [1, 3, 5]), (4, [3])])
+def test_tensorboard_reads_the_scalars_of_batches(tensorboard, tmp_path, frequency, steps):
+    made().fit(X, Y, batch_size=4, epochs=2, callbacks=[tensorboard(tmp_path, update_freq=frequency)], verbose=0)
+    assert [step for step, _ in scalars(tmp_path, "train", "batch_loss")] == steps
+
+
+def test_tensorboard_reads_the_distribution_of_weights(tensorboard, tmp_path):
+    model = made()
+    model.fit(X, Y, epochs=4, callbacks=[tensorboard(tmp_path, histogram_freq=2)], verbose=0)
+    found = events(tmp_path, "train")
+    assert sorted(found.Tags()["histograms"]) == ["m/head/bias/histogram", "m/head/kernel/histogram"]
+    last = found.Histograms("m/head/kernel/histogram")
+    assert [event.step for event in last] == [0, 2]
+    value = last[0].histogram_value
+    assert value.num == 3 and value.min <= value.max and sum(value.bucket) == 3
+    assert value.sum == pytest.approx(value.min * 3, rel=1e-5)
+
+
+def test_an_evaluation_by_itself_is_written_and_its_file_closed(tensorboard, tmp_path):
+    model, callback = made(), tensorboard(tmp_path)
+    loss = model.evaluate(X, Y, callbacks=[callback], return_dict=True, verbose=0)["loss"]
+    assert scalars(tmp_path, "validation", "evaluation_loss_vs_iterations") == [(0, loss)]
+    assert callback._writers == {}
+
+
+def test_without_tensorboard_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
+    with pytest.raises(
+        MissingExtraError, match=r"written by the package `tensorboard`: pip install 'minikeras\[tensorboard\]'"
+    ):
+        made().fit(X, Y, callbacks=[tf.keras.callbacks.TensorBoard(tmp_path)], verbose=0)
+
+
+# Models ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_saved_models_can_be_loaded(tmp_path):
+    pytest.importorskip("h5py")
+    model = made(0.1)
+    whole = tf.keras.callbacks.ModelCheckpoint(tmp_path / "new" / "{epoch}.keras", monitor="loss", save_best_only=True)
+    weights = tf.keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.weights.h5", save_weights_only=True)
+    model.fit(X, Y, epochs=2, callbacks=[whole, weights], verbose=0)
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"1.keras", "2.keras"}
+    loaded = tf.keras.models.load_model(tmp_path / "new" / "2.keras")
+    other = made()
+    other.load_weights(tmp_path / "2.weights.h5")
+    for mine in (loaded, other):
+        assert all(np.array_equal(a, b) for a, b in zip(mine.get_weights(), model.get_weights(), strict=True))
+
+
+def test_the_best_value_is_kept_over_a_restart(tmp_path):
+    """A second run with worse losses must not write over the file of the first, if it goes on from its state."""
+    pytest.importorskip("safetensors")
+
+    class Broken(Exception):
+        pass
+
+    saved = []
+
+    def fit(fails):
+        tf.keras.utils.clear_session()
+        model = made(0.1)
+        model.save = lambda path, overwrite: saved.append(path)
+        best = tf.keras.callbacks.ModelCheckpoint(tmp_path / "best.keras", monitor="loss", save_best_only=True)
+
+        def on_epoch_begin(epoch, logs):
+            if epoch == 1:
+                model.optimizer.learning_rate = -1.0  # from then on the loss can only rise
+            if epoch == 2 and fails:
+                raise Broken
+
+        hooks = tf.keras.callbacks.LambdaCallback(on_epoch_begin=on_epoch_begin)
+        backup = tf.keras.callbacks.BackupAndRestore(tmp_path / "backup")
+        return model.fit(X, Y, epochs=4, callbacks=[best, hooks, backup], verbose=0).history["loss"]
+
+    with pytest.raises(Broken):
+        fit(fails=True)
+    assert len(saved) == 2
+    losses = fit(fails=False)
+    assert min(losses) == losses[1] and len(saved) == 2

@@ -1,0 +1,268 @@
+"""Calls on KerasTensors: shapes and dtypes are found by trial, and the trial leaves no trace."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.arrays import random as streams
+
+layers, Input, Model = tf.keras.layers, tf.keras.Input, tf.keras.Model
+
+
+class Apply(layers.Layer):
+    """A function as a layer, for these tests."""
+
+    def __init__(self, function, **options):
+        super().__init__(**options)
+        self.function = function
+
+    def call(self, x, training=None):
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    "function, shape, expected",
+    [
+        (lambda x: tf.reduce_sum(x, axis=-1), (3,), (None,)),
+        (lambda x: tf.reduce_sum(x), (3,), ()),
+        (lambda x: tf.concat([x, x], axis=0), (3,), (None, 3)),
+        (lambda x: tf.concat([x, x], axis=1), (3,), (None, 6)),
+        (lambda x: tf.transpose(x), (3,), (3, None)),
+        (lambda x: x[:2], (3,), (2, 3)),
+        (lambda x: tf.reshape(x, (-1,)), (3,), (None,)),
+        (lambda x: tf.ones((5, 5)), (3,), (5, 5)),
+        (lambda x: tf.matmul(x, x, transpose_b=True), (3,), (None, None)),
+        (lambda x: tf.reduce_max(x, axis=1), (None, 4), (None, 4)),
+        (lambda x: x[:, :7], (None, 4), (None, 7, 4)),
+        (lambda x: tf.expand_dims(x, 0), (), (1, None)),
+    ],
+)
+def test_sizes_that_follow_an_unknown_one_are_unknown(function, shape, expected):
+    assert Apply(function)(Input(shape)).shape == expected
+
+
+def test_a_known_batch_size_stays_known():
+    x = Input((3,), batch_size=7)
+    assert Apply(lambda x: tf.concat([x, x], axis=0))(x).shape == (14, 3)
+
+
+def test_the_dtype_is_that_of_the_result():
+    x = Input((3,))
+    assert Apply(lambda x: tf.cast(x, "int32"))(x).dtype == tf.int32
+    assert Apply(lambda x: x > 0.0)(x).dtype == tf.bool
+    assert layers.Dense(2, dtype="float64")(x).dtype == tf.float64
+
+
+def test_nests_of_outputs_keep_their_structure():
+    a, rest = Apply(lambda x: (x, {"sum": tf.reduce_sum(x, -1)}))(Input((3,)))
+    assert a.shape == (None, 3) and rest["sum"].shape == (None,)
+
+
+def test_a_layer_is_built_for_unknown_batches_and_only_once():
+    built = []
+
+    class Noted(layers.Layer):
+        def build(self, shape):
+            built.append(shape)
+
+        def call(self, x):
+            return x
+
+    layer = Noted()
+    layer(Input((3,)))
+    layer(Input((3,)))
+    assert built == [(None, 3)]
+
+
+def test_a_layer_without_build_has_its_parts_built_under_its_name():
+    class Block(layers.Layer):
+        def __init__(self):
+            super().__init__(name="block")
+            self.dense = layers.Dense(2)
+
+        def call(self, x):
+            return self.dense(x)
+
+    block = Block()
+    block(Input((3,)))
+    assert [weight.path for weight in block.weights] == ["block/dense/kernel", "block/dense/bias"]
+
+
+# No trace -------------------------------------------------------------------------------------------------------------
+
+
+class Stateful(layers.Layer):
+    """Everything that a call may change: statistics, random draws, losses, metrics."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = layers.BatchNormalization()
+        self.dropout = layers.Dropout(0.5)
+        self.seen = tf.keras.metrics.Sum(name="seen")
+        self.calls = self.add_weight((), "zeros", name="calls", trainable=False)
+
+    def call(self, x, training=None):
+        self.calls.assign_add(1.0)
+        self.add_loss(tf.reduce_sum(x))
+        self.seen.update_state(tf.ones([3]))
+        tf.random.normal([2])
+        return self.dropout(self.norm(x + 1.0))
+
+
+def state(layer):
+    return [np.array(v.numpy()) for v in (*layer.variables, *layer.seen.variables)], streams.global_stream().state, layer.losses
+
+
+@pytest.mark.parametrize("training", [True, False, None])
+def test_a_trial_leaves_no_trace(training):
+    layer = Stateful()
+    layer(Input((3,)), training=training)
+    arrays, random_state, losses = state(layer)
+    assert layer.calls.numpy() == 0.0 and float(layer.seen.result()) == 0.0 and losses == []
+    assert layer.norm.moving_mean.numpy().tolist() == [0.0] * 3
+    layer(Input((3,)), training=training)
+    again, random_state_again, losses = state(layer)
+    assert all(np.array_equal(a, b) for a, b in zip(arrays, again, strict=True))
+    assert random_state == random_state_again and losses == []
+
+
+def test_the_first_weights_are_the_same_as_after_a_call_on_data():
+    def made(symbolic):
+        tf.keras.utils.clear_session()
+        streams.set_global_seed(5)
+        layer = Stateful()
+        layer(Input((3,))) if symbolic else layer(np.zeros((2, 3)))
+        return [weight.numpy() for weight in layer.trainable_weights], layer.dropout.seed_generator.state.numpy()
+
+    (symbolic, seeds), (direct, other_seeds) = made(True), made(False)
+    assert all(np.array_equal(a, b) for a, b in zip(symbolic, direct, strict=True)) and np.array_equal(seeds, other_seeds)
+
+
+def test_what_build_assigns_stays():
+    class Shifted(layers.Layer):
+        def build(self, shape):
+            self.shift = self.add_weight((), "zeros", name="shift", trainable=False)
+            self.shift.assign(3.0)
+
+        def call(self, x):
+            return x + self.shift
+
+    class Around(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = Shifted()
+
+        def call(self, x):
+            return self.inner(x)
+
+    around = Around()
+    around(Input((2,)))
+    assert around.inner.shift.numpy() == 3.0
+
+
+def test_no_tape_sees_a_trial():
+    layer = layers.Dense(2)
+    with tf.GradientTape() as tape:
+        layer(Input((3,)))
+        assert len(tape._records) == 0
+
+
+def test_a_trial_that_fails_says_so_and_leaves_the_layer_unbuilt():
+    class Picky(layers.Layer):
+        def __init__(self):
+            super().__init__(name="picky")
+            self.dense = layers.Dense(2)
+
+        def call(self, x):
+            raise RuntimeError("not like this")
+
+    layer = Picky()
+    with pytest.raises(RuntimeError, match="not like this") as caught:
+        layer(Input((3,)))
+    assert "'picky' (Picky) was tried on zeros" in caught.value.__notes__[0]
+    assert not layer.built and layer.weights == []
+
+
+def test_outputs_that_are_no_tensors_or_change_their_rank_are_refused():
+    with pytest.raises(ValueError, match="All outputs of 'apply' must be tensors to be part of a model; it returned 3"):
+        Apply(lambda x: 3)(Input((3,)))
+    with pytest.raises(ValueError, match="number of axes depends on the batch size"):
+        Apply(lambda x: tf.reshape(x, (1,) * x.shape[0] + (-1,)))(Input((3,)))
+
+
+# Operators ------------------------------------------------------------------------------------------------------------
+
+BINARY = [
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne"),
+]
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_operators_compute_what_they_compute_on_tensors(name):
+    function = getattr(operator, name)
+    a, b = np.array([[1.0, 2.0, 5.0]], "float32"), np.array([[2.0, 2.0, 3.0]], "float32")
+    x, y = Input((3,)), Input((3,))
+    model = Model([x, y], [function(x, y), function(x, 2.0), function(3.0, x)])
+    found = model([a, b])
+    t, u = tf.constant(a), tf.constant(b)
+    for result, expected in zip(found, (function(t, u), function(t, 2.0), function(3.0, t)), strict=True):
+        assert np.array_equal(result, expected) and result.dtype == expected.dtype
+
+
+def test_further_operators():
+    x, flags = Input((2, 2)), Input((2,), dtype="bool")
+    a = np.array([[[1.0, -2.0], [3.0, 4.0]]], "float32")
+    f = np.array([[True, False]])
+    outputs = [-x, abs(x), x @ x, x[:, 0], x[..., 1:], +x, ~flags, flags & flags, flags | ~flags, flags ^ flags]
+    found = Model([x, flags], outputs)([a, f])
+    t, g = tf.constant(a), tf.constant(f)
+    expected = [-t, abs(t), t @ t, t[:, 0], t[..., 1:], t, ~g, g & g, g | ~g, g ^ g]
+    assert all(np.array_equal(y, e) for y, e in zip(found, expected, strict=True))
+    assert [y.shape for y in outputs[3:5]] == [(None, 2), (None, 2, 1)]
+
+
+def test_indices_survive_files():
+    keys = [(0, 1), (..., 1), np.s_[:, None], 0, np.s_[:, 1:, 0], np.s_[1:2]]
+    x = Input((3, 2))
+    model = Model(x, [x[key] for key in keys])
+    data = np.arange(12.0, dtype="float32").reshape(2, 3, 2)
+    for same in (model, tf.keras.models.model_from_json(model.to_json())):
+        assert all(np.array_equal(y, data[key]) for y, key in zip(same(data), keys, strict=True))
+
+
+def test_arrays_stand_on_either_side_of_an_operator():
+    x = Input((2,))
+    row = np.array([1.0, 2.0], "float32")
+    left, right = Model(x, [row - x, x - row])(np.zeros((1, 2)))
+    assert left.numpy().tolist() == [[1.0, 2.0]] and right.numpy().tolist() == [[-1.0, -2.0]]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: tf.concat([x, x], -1),
+        lambda x: tf.reduce_sum(x),
+        lambda x: tf.sin(x),
+        lambda x: tf.constant([1.0]) + x,
+        lambda x: np.sum(np.asarray(x)),
+        lambda x: bool(x > 0),
+        lambda x: float(x),
+        lambda x: list(x),
+        lambda x: x.numpy(),
+    ],
+)
+def test_functions_that_need_values_refuse_and_say_what_to_use(use):
+    with pytest.raises(TypeError, match="A KerasTensor is symbolic.*Use a layer, for example keras.layers.Concatenate"):
+        use(Input((2,), name="x"))
+
+
+def test_a_keras_tensor_prints_its_shape_and_has_no_length():
+    x = Input((2,), name="x")
+    assert repr(x) == "<KerasTensor shape=(None, 2), dtype=float32, name=x>" and x.ndim == 2
+    with pytest.raises(TypeError, match=r"no len\(\): its first axis may have any size"):
+        len(x)
+    assert len({x, x}) == 1

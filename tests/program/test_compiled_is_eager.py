@@ -1,0 +1,224 @@
+"""Compiled = eager, bit for bit over 20 steps: every layer, loss, metric and optimizer, and training with all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from golden_numbers import golden
+from layer_table import ROWS
+from optimizer_cases import FORMULAS, OPTIONS, gradients, weights
+from side_by_side import both_ways
+
+import minikeras as tf
+
+L = tf.keras.layers
+LOSSES, METRICS = golden("losses"), golden("metrics")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_layer_trains_the_same(row):
+    given = row.inputs("float32")
+    listed = given if isinstance(given, list) else [given]
+    whole = all(x.dtype.is_integer for x in listed)
+    batches = [tuple(x if whole else x * (1.0 + 0.01 * i) for x in listed) for i in range(4)]
+
+    def make():
+        layer = row.make()
+
+        def step(*inputs):
+            inputs = list(inputs)
+            with tf.GradientTape() as tape:
+                tape.watch(inputs)
+                y = layer(inputs if isinstance(given, list) else inputs[0], training=True, **row.call)
+                loss = tf.reduce_sum(tf.cast(y, "float32") ** 2) + sum(layer.losses, tf.constant(0.0))
+            found = tape.gradient(loss, [layer.trainable_variables, inputs])
+            for variable, gradient in zip(layer.trainable_variables, found[0], strict=True):
+                variable.assign_sub(0.01 * tf.convert_to_tensor(gradient))
+            return loss, [g for g in found[1] if g is not None], tf.convert_to_tensor(y) * 1.0
+
+        return step, lambda: layer.variables
+
+    both_ways(make, batches)
+
+
+@pytest.mark.parametrize("case", LOSSES["cases"], ids=lambda case: case["id"])
+def test_a_loss_and_its_gradient_are_the_same(case):
+    data = LOSSES["data"][case["data"]]
+    labels = np.asarray(data["y_true"])
+    labels = tf.constant(labels, "int32" if labels.dtype.kind == "i" else "float32")
+    predictions = tf.constant(data["y_pred"], "float32")
+
+    def make():
+        loss = getattr(tf.keras.losses, case["loss"])(**case["config"])
+
+        def step(y_true, y_pred):
+            with tf.GradientTape() as tape:
+                tape.watch(y_pred)
+                value = loss(y_true, y_pred)
+            return value, tape.gradient(value, y_pred)
+
+        return step, list
+
+    both_ways(make, [(labels, predictions * factor) for factor in (1.0, 0.9, 0.5)])
+
+
+@pytest.mark.parametrize("case", METRICS["cases"], ids=lambda case: case["id"])
+def test_a_metric_accumulates_the_same(case):
+    def array(part):
+        values = np.asarray(part)
+        return tf.constant(values, "float32" if values.dtype.kind == "f" else None)
+
+    batches = [tuple(array(part) for part in batch) for batch in METRICS["streams"][case["data"]]]
+
+    def make():
+        metric = getattr(tf.keras.metrics, case["metric"])(**case["config"])
+
+        def step(*batch):
+            metric.update_state(*batch)
+            return metric.result()
+
+        return step, lambda: metric.variables
+
+    both_ways(make, batches, eager=case["metric"] == "R2Score" and "num_regressors" in case["config"])
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("name", FORMULAS)
+def test_an_optimizer_steps_the_same(name, option):
+    def make():
+        optimizer, held = FORMULAS[name](**OPTIONS[option]), weights("float32")
+
+        def step(*found):
+            optimizer.apply_gradients(zip(found, held, strict=True))
+            return optimizer.learning_rate, optimizer.iterations
+
+        return step, lambda: [*held, *optimizer.variables]
+
+    both_ways(make, [tuple(gradients(i, "float32")) for i in range(5)])
+
+
+def network(**options):
+    layers = [L.Dense(16, "relu"), L.BatchNormalization(), L.Dropout(0.3), L.Dense(3)]
+    return tf.keras.Sequential([tf.keras.Input((6,)), *layers], **options)
+
+
+def batches(*sizes):
+    generator = np.random.default_rng(5)
+    return [
+        (
+            tf.constant(generator.normal(size=(size, 6)), "float32"),
+            tf.constant(generator.integers(0, 3, size), "int32"),
+        )
+        for size in sizes
+    ]
+
+
+def training(optimizer, model=network):
+    """A usual training step with metrics, as users write it."""
+
+    def make():
+        net, chosen = model(), optimizer()
+        loss_fn = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        seen, accuracy = tf.keras.metrics.Mean(), tf.keras.metrics.SparseCategoricalAccuracy()
+
+        def step(x, y):
+            with tf.GradientTape() as tape:
+                logits = net(x, training=True)
+                loss = loss_fn(y, logits)
+            chosen.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables, strict=True))
+            seen.update_state(loss)
+            accuracy.update_state(y, logits)
+            return {"loss": seen.result(), "accuracy": accuracy.result()}
+
+        return step, lambda: [*net.variables, *chosen.variables, *seen.variables, *accuracy.variables]
+
+    return make
+
+
+optimizers = tf.keras.optimizers
+OPTIMIZERS = {
+    "adam": lambda: optimizers.Adam(0.01),
+    "accumulation": lambda: optimizers.Adam(0.01, gradient_accumulation_steps=3),
+    "average": lambda: optimizers.SGD(0.1, use_ema=True, ema_overwrite_frequency=3),
+    "clipping": lambda: optimizers.SGD(0.1, momentum=0.9, global_clipnorm=0.1),
+    "schedule": lambda: optimizers.SGD(optimizers.schedules.ExponentialDecay(0.1, 3, 0.5)),
+    "per layer": lambda: optimizers.PerLayer({"dense*.bias": optimizers.SGD(0.1), "*.gamma": None, "*": optimizers.Adam(0.01)}),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_is_the_same(name):
+    both_ways(training(OPTIMIZERS[name]), batches(8, 8, 8))
+
+
+def test_a_smaller_last_batch_is_recorded_once():
+    run = both_ways(training(OPTIMIZERS["adam"]), batches(8, 8, 5))
+    assert run.recordings == 2
+
+
+def test_newton_runs_eagerly_and_says_so():
+    def make():
+        w, optimizer = tf.Variable([1.0, -2.0]), optimizers.Newton()
+
+        def step(x):
+            return optimizer.minimize(lambda: tf.reduce_sum((w - x) ** 4), [w])
+
+        return step, lambda: [w]
+
+    run = both_ways(make, [(tf.constant([0.5, 0.5]),)], eager=True)
+    assert "depends on values" in str(run.program(tf.constant([0.5, 0.5])))
+
+
+def test_derivatives_of_every_order_are_the_same():
+    w = tf.Variable([[0.5, -0.3], [0.2, 0.7]])
+
+    def make():
+        def step(x):
+            with tf.GradientTape() as outer:
+                outer.watch(x)
+                with tf.GradientTape(persistent=True) as tape:
+                    tape.watch(x)
+                    y = tf.tanh(x @ w)
+                first = tape.gradient(y, x)
+            with tf.GradientTape() as third:
+                third.watch(x)
+                z = tf.reduce_sum(tf.sin(x) ** 3)
+            return first, outer.gradient(first, x), tape.jacobian(y, w), tape.batch_jacobian(y, x), third.hessian(z, x)
+
+        return step, list
+
+    both_ways(make, [(tf.constant([[1.0, 2.0], [0.5, i]]),) for i in (0.1, 0.2, 0.3)])
+
+
+def test_custom_gradients_and_vectorized_maps_are_the_same():
+    scale = tf.Variable(2.0)
+
+    @tf.custom_gradient
+    def clipped(x):
+        return x * scale, lambda g, variables=None: (tf.clip_by_value(g, -0.1, 0.1), [tf.reduce_sum(g * x)])
+
+    def make():
+        def step(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(clipped(x) ** 2) + tf.reduce_sum(tf.recompute_grad(tf.exp)(x))
+            rows = tf.vectorized_map(lambda row: tf.reduce_sum(row * row), tf.reshape(x, (2, 2)))
+            return y, tape.gradient(y, [x, scale]), rows
+
+        return step, list
+
+    both_ways(make, [(tf.constant([1.0, -2.0, 0.5, float(i)]),) for i in range(4)])
+
+
+def test_random_numbers_go_on_from_call_to_call():
+    def make():
+        own = tf.random.Generator.from_seed(4)
+
+        def step(x):
+            drawn = [tf.random.normal([3]), tf.random.uniform([2], seed=7), tf.random.uniform([4], 0, 9, "int32")]
+            drawn += [tf.random.truncated_normal([2]), own.normal([2]), tf.random.shuffle(x), tf.nn.dropout(x, 0.5)]
+            return [*drawn, tf.random.categorical([[0.0, 1.0]], 3), tf.random.stateless_normal([2], [1, 2])]
+
+        return step, list
+
+    both_ways(make, [(tf.range(6.0),)])

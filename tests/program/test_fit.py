@@ -1,0 +1,194 @@
+"""`compile(jit_compile=...)`: fit, evaluate and single batches with recorded steps are what they are without."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from side_by_side import assert_same
+
+import minikeras as tf
+from minikeras.arrays import random as streams
+from minikeras.errors import CompileError
+
+L = tf.keras.layers
+RANDOM = np.random.default_rng(2)
+X = RANDOM.normal(size=(26, 5)).astype("f")
+Y = RANDOM.integers(0, 3, 26)
+
+
+def made(jit_compile, optimizer="adam", *between, **options):
+    tf.keras.utils.clear_session()
+    streams.set_global_seed(5)
+    layers = [L.Dense(8, "relu", kernel_regularizer="l2"), L.BatchNormalization(), L.Dropout(0.2), *between, L.Dense(3)]
+    model = tf.keras.Sequential([tf.keras.Input((5,)), *layers], name="net")
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer, loss, metrics=["accuracy"], jit_compile=jit_compile, **options)
+    return model
+
+
+def state(model):
+    return [variable.numpy() for variable in (*model.variables, *model.optimizer.variables)]
+
+
+def trained(jit_compile, **options):
+    model = made(jit_compile)
+    history = model.fit(X, Y, batch_size=8, epochs=4, validation_split=0.2, shuffle=False, verbose=0, **options)
+    return model, history.history
+
+
+@pytest.mark.parametrize(
+    "option", [{}, {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}}, {"sample_weight": np.linspace(0.1, 1.0, 26)}]
+)
+def test_fit_is_the_same_bits(option):
+    (plain, first), (compiled, second) = trained(False, **option), trained("auto", **option)
+    assert first == second
+    assert_same(state(plain), state(compiled))
+    assert plain.evaluate(X, Y, verbose=0) == compiled.evaluate(X, Y, verbose=0)
+    train, test = compiled._compiled_steps["train_step"], compiled._compiled_steps["test_step"]
+    assert train.recordings == 2 and train.replays == 9 and train.eager_calls == 1, "8, 8 and 4 rows, the first run builds"
+    assert test.replays == 3 and test.recordings == 2
+
+
+def test_single_batches_are_the_same_bits():
+    models = [made(False), made(True)]
+    for i in range(5):
+        rows = slice(0, 26 - i % 2)
+        results = [model.train_on_batch(X[rows], Y[rows]) for model in models]
+        assert results[0] == results[1]
+        assert models[0].test_on_batch(X, Y) == models[1].test_on_batch(X, Y)
+    assert_same(*map(state, models))
+
+
+def test_what_callbacks_change_between_steps_counts():
+    class Change(tf.keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            if batch == 2:
+                self.model.layers[0].trainable = False
+                self.model.layers[2].rate = 0.5
+            if batch == 3:
+                self.model.optimizer.learning_rate = 0.1
+            if batch == 4:
+                self.model.layers[-1].kernel.trainable = False
+            if batch == 5:
+                self.model.layers[0].trainable = True
+
+    models = [made(False), made("auto")]
+    for model in models:
+        model.fit(X, Y, batch_size=4, shuffle=False, verbose=0, callbacks=[Change()])
+    assert_same(*map(state, models))
+    assert models[1]._compiled_steps["train_step"].recordings >= 3
+
+
+def test_fit_again_goes_on_with_the_same_programs():
+    model = made("auto")
+    for _ in range(4):
+        model.fit(X[:24], Y[:24], batch_size=8, epochs=2, verbose=0, callbacks=[tf.keras.callbacks.EarlyStopping("loss")])
+    assert model._compiled_steps["train_step"].recordings == 1
+
+
+class Branching(L.Layer):
+    def call(self, x):
+        return x if tf.reduce_sum(x) > 0.0 else x * 2.0
+
+
+def test_a_step_that_asks_for_a_value_stays_eager_and_says_so_once(caplog):
+    plain, auto = made(False, "adam", Branching()), made("auto", "adam", Branching())
+    for model in (plain, auto):
+        model.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    assert_same(state(plain), state(auto))
+    told = [record.getMessage() for record in caplog.records if "eagerly" in record.getMessage()]
+    assert len(told) == 1 and "net.train_step runs eagerly: bool() of a tensor, at " in told[0] and "test_fit.py" in told[0]
+
+
+def test_a_step_that_has_to_be_compiled_raises_with_the_line_and_changes_nothing():
+    model = made(True, "adam", Branching())
+    model(X)
+    model.optimizer.build(model.trainable_variables)
+    before = state(model)
+    with pytest.raises(CompileError, match=r"(?s)cannot be recorded: bool\(\) of a tensor, at .*test_fit.py.*run_eagerly=True"):
+        model.fit(X, Y, verbose=0)
+    assert_same(before, state(model))
+    with pytest.raises(ValueError, match="jit_compile must be 'auto', True or False, found 'always'"):
+        model.compile("sgd", "mse", jit_compile="always")
+
+
+@pytest.mark.parametrize("break_it", ["label", "optimizer"])
+def test_a_replay_that_fails_changes_nothing(break_it, monkeypatch):
+    model, untouched = made("auto"), made(False)
+    for one in (model, untouched):
+        for _ in range(3):
+            one.train_on_batch(X[:8], Y[:8])
+    before, labels = state(model), Y[:8].copy()
+    with monkeypatch.context() as patch:
+        if break_it == "label":
+            labels[3] = 7
+        else:
+            patch.setattr(model.optimizer, "formula", lambda *arrays: 1 / 0)
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError, ZeroDivisionError)):
+            model.train_on_batch(X[:8], labels)
+    assert_same(before, state(model))
+    assert model.train_on_batch(X[:8], Y[:8]) == untouched.train_on_batch(X[:8], Y[:8])
+
+
+def test_methods_that_need_the_loss_run_eagerly_without_a_word(caplog):
+    model = tf.keras.Sequential([tf.keras.Input((2,)), L.Dense(1)])
+    model.compile(tf.keras.optimizers.Newton(), "mse")
+    model.fit(X[:, :2], X[:, :1], epochs=2, verbose=0)
+    assert not caplog.records
+
+
+def test_run_eagerly_and_the_switch_of_functions_let_python_run_at_each_step():
+    seen = []
+
+    class Noted(L.Layer):
+        def call(self, x):
+            seen.append(1)
+            return x
+
+    eager = made("auto", "adam", Noted(), run_eagerly=True)
+    seen.clear()
+    eager.fit(X, Y, batch_size=13, epochs=3, verbose=0)
+    assert len(seen) == 6
+    switched = made("auto", "adam", Noted())
+    seen.clear()
+    tf.config.run_functions_eagerly(True)
+    try:
+        switched.fit(X, Y, batch_size=13, epochs=3, verbose=0)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert len(seen) == 6
+    switched.fit(X, Y, batch_size=13, epochs=3, verbose=0)
+    assert len(seen) == 7, "slots and metrics are there already, so the first run is the recording"
+
+
+def test_a_compiled_model_goes_when_nobody_holds_it():
+    model = made("auto")
+    model.fit(X, Y, batch_size=8, epochs=2, verbose=0)
+    gone = weakref.ref(model)
+    gc.disable()
+    del model
+    assert gone() is None
+
+
+def test_a_copy_of_a_compiled_model_trains_by_itself():
+    import copy
+
+    model = made("auto")
+    model.fit(X, Y, batch_size=8, epochs=2, verbose=0)
+    again = copy.deepcopy(model)
+    kept = state(model)
+    again.fit(X, Y, batch_size=8, verbose=0)
+    assert_same(kept, state(model))
+
+
+def test_training_resumes_the_same_with_recorded_steps():
+    first, second = made("auto"), made("auto")
+    first.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    second.fit(X, Y, batch_size=8, epochs=1, shuffle=False, verbose=0)
+    second.set_training_state(first.get_training_state())
+    for model in (first, second):
+        model.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    assert_same(state(first), state(second))

@@ -1,0 +1,298 @@
+"""What a function of `tf.function` does at each call, and what it says about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.errors import CompileError, InvalidArgumentError
+
+
+def test_python_runs_once_for_each_signature():
+    seen = []
+
+    @tf.function
+    def noted(x, factor=2.0):
+        seen.append((tuple(x.shape), x.dtype.name, factor))
+        return x * factor
+
+    for x in (tf.zeros(2), tf.ones(2), np.ones(2, "f"), tf.zeros(3), tf.zeros(2, "float64")):
+        noted(x)
+    for factor in (2.0, 3.0, 3, -0.0, 0.0):
+        noted(tf.zeros(2), factor=factor)
+    expected = [((2,), "float32", 2.0), ((3,), "float32", 2.0), ((2,), "float64", 2.0)]
+    assert seen[:3] == expected and [factor for _, _, factor in seen[3:]] == [2.0, 3.0, 3, -0.0, 0.0]
+    assert noted.recordings == len(seen) == noted.experimental_get_tracing_count() and noted.replays == 2
+    assert np.signbit(noted(tf.ones(2), factor=-0.0).numpy()).all() and not np.signbit(noted(tf.ones(2), factor=0.0)).any()
+
+
+def test_nests_go_in_and_come_out():
+    @tf.function
+    def swapped(pair, *, extra):
+        return {"sum": pair[0] + pair[1]["y"], "rest": (extra, 3, None, "text", pair[0])}
+
+    for value in (1.0, 2.0):
+        x, y = tf.constant(value), tf.constant(10.0 * value)
+        result = swapped([x, {"y": y}], extra=y * 2.0)
+        assert float(result["sum"]) == 11.0 * value and float(result["rest"][0]) == 20.0 * value
+        assert result["rest"][1:4] == (3, None, "text") and float(result["rest"][4]) == value
+    assert swapped.recordings == swapped.replays == 1
+
+
+def test_one_tensor_given_twice_is_two_arguments():
+    difference = tf.function(lambda a, b: a - b)
+    x = tf.constant(3.0)
+    assert [float(difference(x, x)), float(difference(x, tf.constant(1.0)))] == [0.0, 2.0]
+    assert difference.replays == 1
+
+
+def test_results_are_never_written_to_again():
+    v = tf.Variable([0.0, 0.0])
+
+    @tf.function
+    def step(x):
+        v.assign_add(x)
+        return x * 2.0, v.value(), v
+
+    kept = [step(tf.constant([1.0, i])) for i in range(5)]
+    assert [one[0].numpy().tolist() for one in kept] == [[2.0, 2.0 * i] for i in range(5)]
+    assert [one[1].numpy().tolist() for one in kept] == [[1.0, 0.0], [2.0, 1.0], [3.0, 3.0], [4.0, 6.0], [5.0, 10.0]]
+    assert all(one[2] is v for one in kept)
+
+
+def test_state_is_read_and_assigned_anew():
+    v, w = tf.Variable(1.0), tf.Variable(0.0)
+
+    @tf.function
+    def step(x):
+        w.assign(v)
+        v.assign(v * x)
+        v.assign_sub(1.0)
+        w.assign_add(tf.constant(0.5))
+        return w + v
+
+    def by_hand(v, w, x):
+        w = v
+        v = v * x - 1.0
+        return v, w + 0.5
+
+    held = (1.0, 0.0)
+    for x in (2.0, 3.0, 4.0, 5.0):
+        result = step(tf.constant(x))
+        held = by_hand(*held, x)
+        assert (float(v), float(w), float(result)) == (*held, sum(held))
+    v.assign(10.0)
+    assert float(step(tf.constant(1.0))) == 9.0 + 10.5 and step.recordings == 1
+
+
+def test_the_learning_rate_is_not_baked_in():
+    w, optimizer = tf.Variable(0.0), tf.keras.optimizers.SGD(1.0)
+
+    @tf.function
+    def step(g):
+        optimizer.apply([g], [w])
+
+    for rate in (1.0, 1.0, 1.0, 0.25):
+        optimizer.learning_rate = rate
+        step(tf.constant(1.0))
+    assert float(w) == -3.25 and step.replays == 3 and int(optimizer.iterations) == 4
+
+
+def test_somebody_outside_who_listens_makes_it_run_eagerly():
+    cube = tf.function(lambda x: x**3)
+    x = tf.Variable(2.0)
+    for _ in range(2):
+        cube(tf.constant(2.0))
+        with tf.GradientTape() as tape:
+            y = cube(x)
+        assert float(tape.gradient(y, x)) == 12.0
+    assert cube.eager_calls == 2 and cube.replays == 1
+
+
+def test_a_function_within_a_function_is_part_of_its_program():
+    inner = tf.function(lambda x: x + 1.0)
+    outer = tf.function(lambda x: inner(x) * 2.0)
+    assert [float(outer(tf.constant(x))) for x in (1.0, 2.0)] == [4.0, 6.0]
+    assert "add(" in str(outer.program(tf.constant(1.0))) and inner.recordings == 0
+
+
+def test_a_value_that_leaves_for_python_makes_the_function_eager_and_is_told_once(caplog):
+    @tf.function
+    def positive(x):
+        if tf.reduce_sum(x) > 0.0:
+            return x
+        return -x
+
+    assert [float(positive(tf.constant(x))) for x in (1.0, -2.0, 3.0)] == [1.0, 2.0, 3.0]
+    assert (positive.recordings, positive.replays, positive.eager_calls) == (0, 0, 3)
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "positive runs eagerly: bool() of a tensor, at " in message and "test_function.py" in message
+
+
+@pytest.mark.parametrize(
+    ("ask", "what"),
+    [
+        (lambda x: float(x[0]), r"float\(\)"),
+        (lambda x: x.numpy(), r"\.numpy\(\)"),
+        (lambda x: np.sum(x), "a NumPy function"),
+        (lambda x: int(tf.cast(x[0], "int32")), r"int\(\)"),
+        (lambda x: tf.boolean_mask(x, x > 0.0), "depends on values"),
+        (lambda x: tf.linalg.expm(tf.reshape(x, (1, 1))), "depends on values"),
+        (lambda x: tf.Variable([0.0]).numpy(), r"\.numpy\(\)"),
+        (lambda x: object(), "returns object"),
+    ],
+)
+def test_jit_compile_raises_where_a_function_would_run_eagerly(ask, what):
+    step = tf.function(ask, jit_compile=True)
+    with pytest.raises(CompileError, match=f"(?s)cannot be recorded: .*{what}.*, at .*test_function.py:.*tf.where.*eagerly"):
+        step(tf.constant([1.0]))
+    assert step.recordings == 0
+
+
+def test_what_shapes_decide_may_leave_for_python():
+    @tf.function(jit_compile=True)
+    def mean(x):
+        rows = tf.shape(x)[0]
+        return tf.reduce_sum(x) / float(int(rows) * 2)
+
+    assert [float(mean(tf.ones(n))) for n in (2, 2, 3)] == [0.5, 0.5, 0.5] and mean.recordings == 2
+
+
+def test_scattering_into_a_variable_runs_eagerly():
+    v = tf.Variable([0.0, 0.0])
+
+    @tf.function
+    def step(x):
+        v[0].assign(x)
+        return v.value()
+
+    assert [step(tf.constant(x)).numpy().tolist() for x in (1.0, 2.0)] == [[1.0, 0.0], [2.0, 0.0]]
+    assert "assign to a part of variable" in str(step.program(tf.constant(1.0)))
+
+
+def test_variables_made_in_the_first_call_are_kept_and_in_each_call_make_it_eager():
+    held = []
+
+    @tf.function
+    def once(x):
+        if not held:
+            held.append(tf.Variable(1.0))
+        return held[0].assign_add(x)
+
+    each = tf.function(lambda x: tf.Variable(x) * 2.0)
+    assert [float(once(tf.constant(1.0)).value()) for _ in range(4)] == [2.0, 3.0, 4.0, 5.0] and once.replays == 2
+    assert [float(each(tf.constant(x))) for x in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]
+    assert "makes Variables in each call" in str(each.program(tf.constant(1.0)))
+
+
+def test_checks_are_made_at_every_call():
+    table = tf.Variable([[1.0], [2.0]])
+    row = tf.function(lambda i: tf.gather(table, i))
+    loss = tf.function(tf.nn.sparse_softmax_cross_entropy_with_logits)
+    inverse = tf.function(tf.linalg.inv)
+    logits = tf.zeros((1, 2))
+    row(tf.constant([0])), loss(tf.constant([1]), logits), inverse(tf.eye(2))
+    with pytest.raises(InvalidArgumentError, match=r"indices = 2 is not in \[0, 2\)"):
+        row(tf.constant([2]))
+    with pytest.raises(InvalidArgumentError, match="label value of 5"):
+        loss(tf.constant([5]), logits)
+    with pytest.raises(InvalidArgumentError, match="not invertible"):
+        inverse(tf.zeros((2, 2)))
+    assert row.replays == loss.replays == inverse.replays == 1
+    assert row(tf.constant([1])).numpy().tolist() == [[2.0]]
+
+
+def test_an_error_while_recording_leaves_nothing():
+    fails = [True]
+
+    @tf.function
+    def step(x):
+        if fails[0]:
+            raise KeyError("no")
+        return x + 1.0
+
+    with pytest.raises(KeyError):
+        step(tf.constant(1.0))
+    fails.clear()
+    fails.append(False)
+    assert float(step(tf.constant(1.0))) == 2.0 and step.recordings == 1
+
+
+def test_an_input_signature_is_held():
+    step = tf.function(
+        lambda x, scale: x * scale, input_signature=[tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([], tf.float32)]
+    )
+    assert step([[1.0, 2.0]], 2.0).numpy().tolist() == [[2.0, 4.0]] and step(np.ones((3, 2), "f"), 3.0).shape == (3, 2)
+    assert step([[5.0, 2.0]], 7.0).numpy().tolist() == [[35.0, 14.0]] and step.recordings == 2
+    with pytest.raises(TypeError, match=r"incompatible with input_signature.*float32\[None, 2\], found float32\[2\]"):
+        step(tf.ones(2), 1.0)
+    with pytest.raises(TypeError, match="incompatible with input_signature"):
+        step(tf.ones((1, 2), "float64"), 1.0)
+    with pytest.raises(TypeError, match="has 2 arguments, the call 1"):
+        step(tf.ones((1, 2)))
+
+
+def test_methods_are_recorded_for_each_object():
+    class Scale:
+        def __init__(self, factor):
+            self.factor = tf.Variable(factor)
+
+        @tf.function
+        def __call__(self, x):
+            return self.factor * x
+
+    one, two = Scale(2.0), Scale(3.0)
+    assert [float(f(tf.constant(1.0))) for f in (one, two, one, two)] == [2.0, 3.0, 2.0, 3.0]
+
+
+def test_old_signatures_are_forgotten_and_told(caplog):
+    step = tf.function(lambda x, n: x * n)
+    for n in range(70):
+        step(tf.constant(1.0), n)
+    assert len(step._known) == 64 and "give tensors in place of Python numbers" in caplog.text
+    assert float(step(tf.constant(2.0), 3)) == 6.0
+
+
+def test_a_program_prints_as_its_operations():
+    v = tf.Variable(2.0, name="v")
+
+    @tf.function
+    def step(x):
+        v.assign_add(x)
+        return tf.sin(v * x)
+
+    with pytest.raises(LookupError, match="not called with such arguments yet"):
+        step.program(tf.constant(1.0))
+    step(tf.constant(1.0))
+    assert str(step.program(tf.constant(1.0))).splitlines() == [
+        "%0:float32[] = argument()",
+        "assign(v:0:float32[], %0:float32[], conversion='assign_add')",
+        "%1:float32[] = read_variable(v:0:float32[])",
+        "%2:float32[] = multiply(%1:float32[], %0:float32[])",
+        "%3:float32[] = sin(%2:float32[])",
+        "return %3:float32[]",
+    ]
+    assert repr(step.program(tf.constant(1.0))) == "<Program of 4 instructions, 1 variables>"
+    assert repr(step) == "<tf.function step: 1 recordings, 0 replays, 0 eager calls>"
+
+
+def test_arguments_that_are_more_than_their_values_make_a_call_eager():
+    double = tf.function(lambda x: x * 2.0)
+    v = tf.Variable([1.0, 2.0])
+    assert [float(double(v[1])) for _ in range(2)] == [4.0, 4.0] and double.eager_calls == 2
+
+
+def test_it_runs_on_every_device(device):
+    w = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    step = tf.function(lambda x: tf.nn.softmax(x @ w) + tf.random.normal([2]) * 0.0)
+    with tf.device("CPU:0"):
+        host = tf.Variable(0.0)
+    for value in (1.0, 2.0, 3.0):
+        x = tf.constant([[value, -value]])
+        np.testing.assert_array_equal(step(x).numpy(), tf.nn.softmax(x @ w).numpy())
+        assert step(x).device == x.device
+    store = tf.function(lambda x: host.assign(tf.reduce_sum(x)))
+    for value in (1.0, 2.0):
+        store(tf.constant([value]))
+    assert float(host) == 2.0 and host.device.endswith("CPU:0") and store.replays == 1

@@ -1,0 +1,247 @@
+"""Files go both ways between this package and real Keras, for every layer and optimizer that both have.
+
+Skipped where the packages keras and jax are not installed.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+ROW, SERIES, IMAGE = (6,), (8, 3), (8, 8, 3)
+INTEGERS = np.random.default_rng(1).integers(0, 5, (3, 4)).astype("int32")
+CASES = {
+    "Activation": (ROW, {"activation": "gelu"}),
+    "ActivityRegularization": (ROW, {"l2": 0.1}),
+    "AveragePooling1D": (SERIES, {"pool_size": 3, "strides": 2, "padding": "same"}),
+    "AveragePooling2D": (IMAGE, {"pool_size": (2, 3)}),
+    "BatchNormalization": (ROW, {"momentum": 0.9, "epsilon": 1e-2}),
+    "Conv1D": (SERIES, {"filters": 4, "kernel_size": 3, "padding": "causal", "activation": "tanh"}),
+    "Conv2D": (IMAGE, {"filters": 4, "kernel_size": 3, "strides": 2, "padding": "same", "kernel_regularizer": "l2"}),
+    "Dense": (ROW, {"units": 3, "activation": "relu", "kernel_constraint": "non_neg", "bias_initializer": "ones"}),
+    "Dropout": (ROW, {"rate": 0.3, "seed": 1}),
+    "ELU": (ROW, {"alpha": 0.7}),
+    "Flatten": (IMAGE, {}),
+    "GaussianDropout": (ROW, {"rate": 0.3}),
+    "GaussianNoise": (ROW, {"stddev": 0.3}),
+    "GlobalAveragePooling1D": (SERIES, {"keepdims": True}),
+    "GlobalAveragePooling2D": (IMAGE, {}),
+    "GlobalMaxPooling1D": (SERIES, {}),
+    "GlobalMaxPooling2D": (IMAGE, {"keepdims": True}),
+    "GroupNormalization": (ROW, {"groups": 3}),
+    "Identity": (ROW, {}),
+    "LayerNormalization": (ROW, {"epsilon": 1e-2}),
+    "LeakyReLU": (ROW, {"negative_slope": 0.2}),
+    "Masking": (SERIES, {"mask_value": 1.0}),
+    "MaxPooling1D": (SERIES, {"pool_size": 2}),
+    "MaxPooling2D": (IMAGE, {"pool_size": 3, "strides": 1, "padding": "same"}),
+    "Normalization": (ROW, {"mean": [1.0] * 6, "variance": [4.0] * 6}),
+    "PReLU": (SERIES, {"shared_axes": [1], "alpha_initializer": "ones"}),
+    "Permute": (SERIES, {"dims": (2, 1)}),
+    "RMSNormalization": (ROW, {}),
+    "ReLU": (ROW, {"max_value": 1.0, "negative_slope": 0.1, "threshold": 0.2}),
+    "RepeatVector": (ROW, {"n": 3}),
+    "Rescaling": (ROW, {"scale": 0.5, "offset": 1.0}),
+    "Reshape": (ROW, {"target_shape": (2, -1)}),
+    "Softmax": (SERIES, {"axis": 1}),
+    "SpatialDropout1D": (SERIES, {"rate": 0.2}),
+    "UnitNormalization": (ROW, {}),
+}
+"""For each layer of one input: a shape without the batch, and options."""
+
+MERGING = {
+    "Add": {},
+    "Average": {},
+    "Concatenate": {"axis": 1},
+    "Dot": {"axes": 1, "normalize": True},
+    "Maximum": {},
+    "Minimum": {},
+    "Multiply": {},
+    "Subtract": {},
+}
+NOT_LAYERS = {"InputLayer", "InputSpec", "Layer", "Lambda", "Embedding"}
+"""No layers of their own, or with a test of their own below."""
+
+OPTIMIZERS = {
+    "Adam": {"amsgrad": True, "clipnorm": 1.0},
+    "SGD": {"momentum": 0.9, "nesterov": True},
+    "RMSprop": {"centered": True, "momentum": 0.5},
+    "AdamW": {"use_ema": True, "ema_momentum": 0.9},
+    "Muon": {"exclude_layers": ["never"]},
+}
+"""Options of optimizers; all others with their defaults."""
+
+
+def data(shape):
+    return np.random.default_rng(0).standard_normal((3, *shape)).astype("float32")
+
+
+def perturbed(model):
+    """Weights other than the first ones, positive where a variance is among them."""
+    rng = np.random.default_rng(5)
+    model.set_weights([np.abs(rng.standard_normal(w.shape)).astype("float32") + 0.1 for w in model.get_weights()])
+    return model
+
+
+def model_of(library, name):
+    if name in MERGING:
+        first, second = library.Input((4,), name="first"), library.Input((4,), name="second")
+        return library.Model([first, second], getattr(library.layers, name)(**MERGING[name])([first, second]))
+    shape, options = CASES[name]
+    return library.Sequential([library.Input(shape), getattr(library.layers, name)(**options)])
+
+
+def inputs_of(name):
+    return [data((4,)), data((4,)) + 1.0] if name in MERGING else data(CASES[name][0])
+
+
+@pytest.mark.parametrize("name", [*CASES, *MERGING])
+def test_a_model_with_this_layer_predicts_the_same_in_keras(real_keras, tmp_path, name):
+    model = perturbed(model_of(tf.keras, name))
+    model.save(tmp_path / "ours.keras")
+    found = real_keras.models.load_model(tmp_path / "ours.keras")
+    x = inputs_of(name)
+    np.testing.assert_allclose(found.predict(x, verbose=0), model.predict(x, verbose=0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*CASES, *MERGING])
+def test_a_model_of_keras_with_this_layer_predicts_the_same_here(real_keras, tmp_path, name):
+    theirs = perturbed(model_of(real_keras, name))
+    theirs.save(tmp_path / "theirs.keras")
+    theirs.save_weights(tmp_path / "theirs.weights.h5")
+    model = tf.keras.models.load_model(tmp_path / "theirs.keras")
+    x = inputs_of(name)
+    expected = theirs.predict(x, verbose=0)
+    np.testing.assert_allclose(model.predict(x, verbose=0), expected, rtol=1e-5, atol=1e-5)
+    fresh = model_of(tf.keras, name)
+    fresh.load_weights(tmp_path / "theirs.weights.h5")
+    np.testing.assert_allclose(fresh.predict(x, verbose=0), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_every_layer_that_both_have_is_tried(real_keras):
+    both = {
+        getattr(real_keras.layers, name).__name__
+        for name in dir(real_keras.layers)
+        if inspect.isclass(getattr(real_keras.layers, name)) and inspect.isclass(getattr(tf.keras.layers, name, None))
+    }
+    assert both - set(CASES) - set(MERGING) - NOT_LAYERS == set()
+
+
+def test_embeddings_go_both_ways(real_keras, tmp_path):
+    def made(library):
+        return perturbed(library.Sequential([library.Input((4,), dtype="int32"), library.layers.Embedding(5, 2)]))
+
+    for source, target in ((tf.keras, real_keras), (real_keras, tf.keras)):
+        model = made(source)
+        model.save(tmp_path / "m.keras")
+        found = target.models.load_model(tmp_path / "m.keras").predict(INTEGERS, verbose=0)
+        np.testing.assert_allclose(found, model.predict(INTEGERS, verbose=0), rtol=1e-6)
+
+
+def branched(library):
+    """Shared layers, several inputs and outputs, a model within a model, frozen parts."""
+    shared = library.layers.Dense(4, activation="relu", name="shared")
+    inner = library.Sequential(
+        [library.Input((4,)), library.layers.Dense(4), library.layers.BatchNormalization()], name="inner"
+    )
+    first, second = library.Input((3,), name="first"), library.Input((3,), name="second")
+    a, b = shared(first), shared(second)
+    joined = library.layers.Concatenate()([inner(a), b])
+    frozen = library.layers.Dense(2, name="frozen", trainable=False)(joined)
+    return library.Model(
+        {"first": first, "second": second}, {"sum": library.layers.Add()([a, b]), "out": frozen}, name="branched"
+    )
+
+
+def test_models_with_shared_layers_and_several_inputs_go_both_ways(real_keras, tmp_path):
+    x = {"first": data((3,)), "second": data((3,)) + 1.0}
+    for source, target in ((tf.keras, real_keras), (real_keras, tf.keras)):
+        model = perturbed(branched(source))
+        model.save(tmp_path / "m.keras")
+        loaded = target.models.load_model(tmp_path / "m.keras")
+        found, expected = loaded.predict(x, verbose=0), model.predict(x, verbose=0)
+        assert set(found) == set(expected)
+        for name in expected:
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
+        assert not loaded.get_layer("frozen").trainable and loaded.get_layer("inner").trainable
+
+
+def names_of_optimizers():
+    return [
+        name
+        for name, value in sorted(vars(tf.keras.optimizers).items())
+        if inspect.isclass(value)
+        and issubclass(value, tf.keras.optimizers.Optimizer)
+        and value is not tf.keras.optimizers.Optimizer
+    ]
+
+
+def compiled(library, name):
+    model = library.Sequential([library.Input((3,)), library.layers.Dense(4, activation="relu"), library.layers.Dense(1)])
+    options = OPTIMIZERS.get(name, {})
+    if name == "LossScaleOptimizer":
+        optimizer = library.optimizers.LossScaleOptimizer(library.optimizers.Adam(0.01))
+    else:
+        optimizer = getattr(library.optimizers, name)(learning_rate=0.01, **options)
+    model.compile(optimizer, "mse", metrics=["mae"])
+    optimizer.build(model.trainable_variables)
+    return model
+
+
+def filled(model):
+    """Numbers of one's own in every Variable of the optimizer; whole ones, since Keras keeps some of them as integers."""
+    rng = np.random.default_rng(2)
+    for variable in model.optimizer.variables:
+        values = np.ceil(np.abs(rng.standard_normal(variable.shape)) * 3 + 1)
+        variable.assign(np.asarray(values, str(getattr(variable.dtype, "name", variable.dtype))))
+    return model
+
+
+@pytest.mark.parametrize("name", names_of_optimizers())
+def test_the_state_of_an_optimizer_goes_both_ways(real_keras, tmp_path, name):
+    if not hasattr(real_keras.optimizers, name):
+        pytest.skip("Keras has no such optimizer")
+    for source, target in ((tf.keras, real_keras), (real_keras, tf.keras)):
+        model = filled(compiled(source, name))
+        model.save(tmp_path / "m.keras")
+        found = target.models.load_model(tmp_path / "m.keras").optimizer
+        values = [np.asarray(variable.numpy()) for variable in model.optimizer.variables]
+        assert type(found).__name__ == name and len(found.variables) == len(values)
+        for variable, expected in zip(found.variables, values, strict=True):
+            np.testing.assert_allclose(np.asarray(variable.numpy()), expected, rtol=1e-6)
+
+
+def test_schedules_losses_and_metrics_are_read_by_keras(real_keras, tmp_path):
+    for source, target in ((tf.keras, real_keras), (real_keras, tf.keras)):
+        model = source.Sequential([source.Input((3,)), source.layers.Dense(2, activation="softmax")])
+        schedule = source.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)
+        loss = source.losses.SparseCategoricalCrossentropy(from_logits=False)
+        model.compile(
+            source.optimizers.SGD(schedule), loss, metrics=["accuracy", source.metrics.SparseTopKCategoricalAccuracy(k=1)]
+        )
+        model.save(tmp_path / "m.keras")
+        loaded = target.models.load_model(tmp_path / "m.keras")
+        x, y = data((3,)), np.array([0, 1, 1])
+        found, expected = (one.evaluate(x, y, verbose=0, return_dict=True) for one in (loaded, model))
+        for key, value in expected.items():
+            np.testing.assert_allclose(found[key], value, rtol=1e-5)
+
+
+def test_legacy_files_of_keras_load(real_keras, tmp_path):
+    theirs = perturbed(branched(real_keras))
+    theirs.compile("adam", {"sum": "mse", "out": "mse"})
+    theirs.save(tmp_path / "m.h5")
+    x = {"first": data((3,)), "second": data((3,)) + 1.0}
+    model = tf.keras.models.load_model(tmp_path / "m.h5")
+    for name, expected in theirs.predict(x, verbose=0).items():
+        np.testing.assert_allclose(model.predict(x, verbose=0)[name], expected, rtol=1e-5, atol=1e-6)
+    theirs.save_weights(tmp_path / "m.weights.h5")
+    model.set_weights([np.zeros_like(w) for w in model.get_weights()])
+    model.load_weights(tmp_path / "m.h5")
+    assert all(np.array_equal(a, b) for a, b in zip(model.get_weights(), theirs.get_weights(), strict=True))

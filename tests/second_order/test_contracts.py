@@ -1,0 +1,179 @@
+"""What all second-order optimizers have in common: atomic steps, layers' state, random masks, configuration, errors."""
+
+import numpy as np
+import pytest
+from second_order.problems import data, network, objective, rosenbrock
+
+import minikeras as tf
+from minikeras import keras
+
+optimizers = keras.optimizers
+KINDS = [
+    optimizers.Newton,
+    lambda **options: optimizers.Newton(globalization="trust_region", **options),
+    lambda **options: optimizers.Newton(damping=1e-2, globalization="damping", **options),
+    optimizers.GaussNewton,
+    optimizers.LevenbergMarquardt,
+    optimizers.NewtonCG,
+    lambda **options: optimizers.NewtonCG(curvature="gauss_newton", **options),
+    optimizers.LBFGS,
+    optimizers.AdaHessian,
+    optimizers.KFAC,
+]
+NAMES = ["newton", "trust_region", "damping", "gauss_newton", "levenberg", "newton_cg", "ggn_cg", "lbfgs", "adahessian", "kfac"]
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+
+
+def state(model, optimizer):
+    return [v.numpy() for v in (*model.variables, *optimizer.variables)]
+
+
+def same(one, other):
+    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@every_kind
+def test_the_loss_falls_and_what_is_returned_is_the_loss_before(kind):
+    tf.random.set_seed(1)
+    model = network()
+    x, labels, _ = data()
+    fit, optimizer = objective(model, x, labels), kind()
+    first = float(fit())
+    assert float(optimizer.minimize(fit, model.trainable_variables)) == first
+    for _ in range(5):
+        optimizer.minimize(fit, model.trainable_variables)
+    assert float(fit()) < first
+    assert int(optimizer.iterations) == 6
+
+
+@every_kind
+def test_a_loss_that_raises_leaves_everything_as_it_was(kind):
+    model = network()
+    x, labels, _ = data()
+    fit, optimizer = objective(model, x, labels), kind()
+    optimizer.minimize(fit, model.trainable_variables)
+    before, calls = state(model, optimizer), []
+
+    def failing():
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("out of luck")
+        return fit.outputs()
+
+    broken = optimizers.Objective(failing, fit.loss_of_outputs)
+    if kind is optimizers.AdaHessian:
+        calls.append(1)
+    with pytest.raises(RuntimeError, match="out of luck"):
+        optimizer.minimize(broken, model.trainable_variables)
+    assert same(state(model, optimizer), before)
+
+
+def noisy_network():
+    """With statistics that move and masks that are drawn."""
+    tf.random.set_seed(3)
+    return keras.Sequential(
+        [
+            keras.Input((3,), dtype="float64"),
+            keras.layers.Dense(6, "tanh", dtype="float64", name="hidden"),
+            keras.layers.BatchNormalization(momentum=0.5, dtype="float64", name="norm"),
+            keras.layers.Dropout(0.3, seed=1, dtype="float64", name="drop"),
+            keras.layers.Dense(2, dtype="float64", name="head"),
+        ]
+    )
+
+
+@every_kind
+def test_statistics_move_once_and_masks_stay_within_a_step(kind):
+    x, labels, _ = data()
+    once, model = noisy_network(), noisy_network()
+    objective(once, x, labels)()
+    masks = []
+
+    def outputs():
+        result = model(x, training=True)
+        masks.append(next(v for v in model.variables if "seed" in v.name).numpy().tolist())
+        return result
+
+    kind().minimize(optimizers.Objective(outputs, objective(model, x, labels).loss_of_outputs), model.trainable_variables)
+    assert len(masks) > 1 or kind is optimizers.AdaHessian
+    assert all(mask == masks[0] for mask in masks)
+    for expected, found in zip(once.non_trainable_variables, model.non_trainable_variables, strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@every_kind
+def test_a_configuration_makes_an_equal_optimizer(kind):
+    optimizer = kind()
+    again = type(optimizer).from_config(optimizer.get_config())
+    assert again.get_config() == optimizer.get_config()
+    assert type(optimizers.deserialize(optimizers.serialize(optimizer))) is type(optimizer)
+
+
+@every_kind
+def test_saved_state_continues_to_the_same_numbers(kind):
+    x, labels, _ = data()
+
+    def run(steps, model, optimizer):
+        for _ in range(steps):
+            tf.random.set_seed(7)
+            optimizer.minimize(objective(model, x, labels), model.trainable_variables)
+
+    model, optimizer = network(), kind()
+    run(5, model, optimizer)
+    other, fresh = network(), kind()
+    run(3, other, fresh)
+    store = {}
+    fresh.save_own_variables(store)
+    resumed, third = kind(), network()
+    third.set_weights(other.get_weights())
+    resumed.build(third.trainable_variables)
+    resumed.load_own_variables(store)
+    run(2, third, resumed)
+    assert same(third.get_weights(), model.get_weights())
+
+
+@every_kind
+def test_constraints_hold_after_a_step(kind):
+    tf.random.set_seed(1)
+    model = network(kernel_constraint="non_neg")
+    x, labels, _ = data()
+    kind().minimize(objective(model, x, labels), model.trainable_variables)
+    assert all((v.numpy() >= 0).all() for v in model.trainable_variables if v.numpy().ndim == 2)
+
+
+def test_gradients_alone_are_refused():
+    w, loss = rosenbrock()
+    with tf.GradientTape() as tape:
+        value = loss()
+    with pytest.raises(TypeError, match=r"Newton needs the loss as a function.*minimize"):
+        optimizers.Newton().apply_gradients([(tape.gradient(value, w), w)])
+
+
+def test_bad_input_is_refused_with_what_was_found():
+    w, loss = rosenbrock()
+    newton = optimizers.Newton()
+    with pytest.raises(ValueError, match="no variables"):
+        newton.minimize(loss, [])
+    with pytest.raises(ValueError, match=r"scalar, found shape \(2,\)"):
+        newton.minimize(lambda: w * 1.0, [w])
+    with pytest.raises(ValueError, match="does not depend on any"):
+        newton.minimize(lambda: tf.constant(1.0), [w])
+    with pytest.raises(ValueError, match="one dtype"):
+        newton.minimize(loss, [w, tf.Variable(1.0)])
+    for options in ({"blocks": "rows"}, {"globalization": "luck"}, {"damping": -1.0}, {"repair": "glue"}, {"clipnorm": 1.0}):
+        with pytest.raises(ValueError, match="Newton"):
+            optimizers.Newton(**options)
+    with pytest.raises(ValueError, match="damping"):
+        optimizers.Newton(globalization="damping")
+    for options in ({"curvature": "none"}, {"preconditioner": "magic"}, {"radius": 0.0}):
+        with pytest.raises(ValueError, match="NewtonCG"):
+            optimizers.NewtonCG(**options)
+
+
+def test_a_loss_that_is_infinite_at_the_trial_point_shortens_the_step():
+    w = tf.Variable(1e-3, dtype=tf.float64)
+    loss = lambda: w - tf.math.log(w)
+    optimizer = optimizers.Newton()
+    for _ in range(30):
+        optimizer.minimize(loss, [w])
+    assert float(w) == pytest.approx(1.0)
