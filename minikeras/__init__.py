@@ -198,4 +198,6 @@ def __getattr__(name: str) -> _Any:
         return importlib.import_module(f".{name}", __name__)
     if name == "bfloat16":
         return as_dtype("bfloat16")
-    raise AttributeError(f"module 'minikeras' has no attribute {name!r}.")
+    from .absent import error
+
+    raise error(__name__, name)

@@ -78,7 +78,7 @@ class TapeError(MinikerasError, RuntimeError):
 
 
 class CompileError(MinikerasError, TypeError):
-    """A function that was to be recorded asks for what only its next run can know. The message names the line and the ways out."""
+    """A function that was to be recorded asks for what only its next run can know; the message names line and ways out."""
 
 
 class ExportError(MinikerasError, NotImplementedError):

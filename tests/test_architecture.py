@@ -20,7 +20,7 @@ ROOT = pathlib.Path(minikeras.__file__).parent
 LONGEST = 400
 
 LAYERS = [
-    ["errors", "types", "nest"],
+    ["absent", "errors", "types", "nest"],
     ["files"],
     ["arrays"],
     ["core"],

@@ -1,6 +1,7 @@
 """Every Python block in the README and the guides runs, and prints what the document says it prints."""
 
 import contextlib
+import importlib.util
 import io
 import pathlib
 import re
@@ -21,6 +22,12 @@ def blocks(document):
     return [(match[1], match[2] or None) for match in BLOCK.finditer(document.read_text())]
 
 
+def needed(code):
+    """What else has to be installed for a block to run: its first line says so, '# needs torch, jax'."""
+    first = code.partition("\n")[0]
+    return first.removeprefix("# needs ").split(", ") if first.startswith("# needs ") else []
+
+
 @pytest.fixture
 def numpy_random_state():
     """`set_random_seed` reaches NumPy's global state, as in Keras; the document may, the test run may not."""
@@ -30,10 +37,13 @@ def numpy_random_state():
 
 
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d)], ids=lambda d: d.relative_to(ROOT).as_posix())
-def test_every_block_runs_and_prints_what_the_document_shows(document, numpy_random_state):
+def test_every_block_runs_and_prints_what_the_document_shows(document, numpy_random_state, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")  # of the terminal: how wide tables may be
     namespace = {}
     minikeras.keras.utils.clear_session()  # automatic names start afresh, as they do for a reader of this document
     for code, expected in blocks(document):
+        if any(importlib.util.find_spec(name) is None for name in needed(code)):
+            continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, document.name, "exec"), namespace)

@@ -17,6 +17,7 @@ LIST = pathlib.Path(__file__).with_name("public_names.txt")
 INTERNAL = {
     f"minikeras.{name}"
     for name in (
+        "absent",
         "arrays",
         "checkpoint",
         "core",

@@ -21,7 +21,7 @@ from .registry import operations
 from .tensor import Tensor
 
 _NUMBERS = (bool, int, float, complex)
-_PYTHON = (*_NUMBERS, str, bytes, list, tuple)
+_USUAL = (np.ndarray, *_NUMBERS, str, bytes, list, tuple)
 _RANK_OF_KIND = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
@@ -99,7 +99,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
 
 def _native(value: Any) -> Any:
     """An array, series or image of another library as one of ours; anything else as it is."""
-    known = isinstance(value, _PYTHON) or is_array(value) or hasattr(value, "_array")
+    known = isinstance(value, _USUAL) or is_array(value) or hasattr(value, "_array")
     return adopt(value) if not known and is_foreign(value) else value
 
 

@@ -32,9 +32,15 @@ def run_once(function: Callable[[], Any], chosen: Sequence[Any], strict: bool = 
 def run_loss(loss_fn: Callable[[], Any], chosen: Sequence[Any], strict: bool = False) -> tuple[GradientTape, Tensor]:
     """A tape that recorded the loss, and the loss, which has to be a scalar."""
     tape, loss = run_once(loss_fn, chosen, strict)
+    return tape, scalar(loss)
+
+
+def scalar(loss: Any) -> Tensor:
+    """What a loss function returned, as a Tensor without axes."""
+    loss = convert_to_tensor(loss)
     if tuple(loss.shape) != ():
         raise ShapeError(f"loss_fn must return a scalar, found shape {loss.shape}; use tf.reduce_mean or tf.reduce_sum.")
-    return tape, loss
+    return loss
 
 
 def unconnected(strict: bool) -> str:

@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 
 from ..arrays import namespace, to_device, to_numpy
+from .backward import sweep
+from .batch import Batch, Stack
 from .convert import convert_to_tensor
 from .derivatives import run_loss, unconnected
-from .dispatch import BOTTOM, current
+from .dispatch import BOTTOM, Record, current
 from .flat import flatten, matrix_of, size_of, symmetric
 from .registry import operations
 from .tape import GradientTape
 from .tensor import Tensor
+from .variable import read_variable
 
 
 class OutputCurvature:
@@ -104,9 +107,7 @@ class OutputCurvature:
 
     def matrix(self, chosen: Sequence[Any], chunk_size: int | None = None) -> Tensor:
         """The block of J^T H J that belongs to some of the variables, symmetric."""
-        count = size_of(self.outputs)
-        blocks = self.tape.jacobian(self.outputs, list(chosen), self._fill, chunk_size=chunk_size)
-        rows = operations.reshape(matrix_of(blocks, count), shape=(count, sum(map(size_of, chosen))), rank=2)
+        rows = self.jacobian(chosen, chunk_size)
         hessians = self.row_hessians()
         if hessians is None:
             second, z, gradient = self._bend()
@@ -118,6 +119,57 @@ class OutputCurvature:
             bent = operations.reshape(hessians @ stacked, shape=tuple(rows.shape), rank=3)
         return symmetric(operations.transpose(rows, perm=(-1, -2)) @ bent)
 
+    def jacobian(self, chosen: Sequence[Any], chunk_size: int | None = None) -> Tensor:
+        """J, shape (elements of z, parameters of the chosen variables)."""
+        found = self._jacobian_by_rows(chosen)
+        if found is not None:
+            return found
+        count = size_of(self.outputs)
+        blocks = self.tape.jacobian(self.outputs, list(chosen), self._fill, chunk_size=chunk_size)
+        return operations.reshape(matrix_of(blocks, count), shape=(count, sum(map(size_of, chosen))), rank=2)
+
+    def _jacobian_by_rows(self, chosen: Sequence[Any]) -> Tensor | None:
+        """J at the cost of one sweep for each column of z, if a row of z depends on no other row of what it is made of.
+
+        The record is read as if it were one row's, for all rows at once. Whether that is true, a product of the result with a
+        random vector shows; None if it is not.
+        """
+        z, (rows, columns) = self.outputs, self._shape
+        if current() is not BOTTOM or rows < 2 or not columns or self._fill == "none":
+            return None
+        batch = Batch(rows)
+        records = rows_apart(self.tape._records, batch)
+        xp, array, keys = namespace(z._array), z._array, [variable.key for variable in chosen]
+        found = []
+        try:
+            with batch.on_top():
+                units = xp.eye(columns, dtype=array.dtype)
+                for column in range(columns):
+                    unit = units[column].reshape((1, 1, *array.shape[1:]))
+                    seed = xp.broadcast_to(unit, (rows, 1, *array.shape[1:]))
+                    parts = sweep(records, {z.key: Stack(Tensor(seed), batch)}, keys, bare=False)
+                    found.append({key: batch.stack_of(part) for key, part in parts.items()})
+        except (ValueError, TypeError, IndexError):  # a rule that wants all rows
+            return None
+        whole = []
+        for variable in chosen:
+            if any(variable.key in one and one[variable.key].shape[1:] != variable.shape for one in found):
+                return None
+            zeros = Tensor(xp.zeros((rows, size_of(variable)), dtype=array.dtype))
+            flat = [zeros if variable.key not in one else matrix_of([one[variable.key]], rows) for one in found]
+            whole.append(operations.stack(flat, axis=-2) if columns > 1 else flat[0])
+        result = operations.reshape(operations.concat(*whole, axis=-1), shape=(rows * columns, -1), rank=2 + (columns > 1))
+        probe = self._random(array.shape)
+        expected = flatten(self.tape.gradient(z, list(chosen), probe, "zero"))
+        guess = operations.reshape(probe, shape=(1, rows * columns), rank=len(array.shape)) @ result
+        return result if _close(operations.reshape(guess, shape=tuple(expected.shape), rank=2), expected) else None
+
+    def _random(self, shape: Any) -> Tensor:
+        """Normal numbers, the same ones at every call."""
+        array = self.outputs._array
+        values = np.random.Generator(np.random.Philox(key=array.size)).standard_normal(shape)
+        return Tensor(to_device(values.astype(array.dtype), namespace(array)))
+
     def row_hessians(self) -> Tensor | None:
         """H as a block for each row of z, shape (rows, c, c) with c elements in a row; None where rows meet in the loss.
 
@@ -127,10 +179,32 @@ class OutputCurvature:
             return None
         second, z, gradient = self._bend()
         blocks: Tensor = second.batch_jacobian(gradient, z)
-        array = z._array
-        random = np.random.Generator(np.random.Philox(key=array.size)).standard_normal(array.shape)
-        probe = Tensor(to_device(random.astype(array.dtype), namespace(array)))
-        whole = self._bent(probe)
+        probe = self._random(z.shape)
         apart = operations.einsum(blocks, probe, terms=("nij", "nj"), result="ni")
-        difference, size = (float(to_numpy(abs(x._array).max())) for x in (whole - apart, whole))
-        return None if difference > 100.0 * float(np.finfo(array.dtype).eps) * size else blocks
+        return blocks if _close(apart, self._bent(probe)) else None
+
+
+def _close(found: Tensor, expected: Tensor) -> bool:
+    """Whether two tensors differ by rounding only. What is not finite is not told apart."""
+    difference, size = (float(to_numpy(abs(x._array).max())) for x in (found - expected, expected))
+    return not difference > 100.0 * float(np.finfo(expected._array.dtype).eps) * size
+
+
+def rows_apart(records: Sequence[Record], batch: Batch) -> list[Record]:
+    """Records with every value that has one row for each of the batch, or k rows, as a stack of values of shape (k, ...).
+
+    What is read from a Variable stays whole.
+    """
+    whole = {record.outputs.key for record in records if record.primitive is read_variable}
+
+    def apart(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple([apart(part) for part in value])
+        if not isinstance(value, Tensor) or value.key in whole or not value.shape or value.shape[0] % batch.size:
+            return value
+        shape = (batch.size, value.shape[0] // batch.size, *value.shape[1:])
+        stack = Stack(operations.reshape(value, shape=shape, rank=len(value.shape)), batch)
+        stack.key = value.key
+        return stack
+
+    return [Record(r.primitive, [apart(x) for x in r.inputs], r.params, apart(r.outputs)) for r in records]

@@ -346,7 +346,7 @@ def _pairs(name: str, sizes: Sizes, window: Sizes, strides: Sizes, padding: Any,
         if padding.upper() == "SAME":
             reach = [(width - 1) * spread + 1 for width, spread in zip(window, dilation, strict=True)]
             missing = [max((-(-n // s) - 1) * s + r - n, 0) for n, s, r in zip(sizes, strides, reach, strict=True)]
-            return tuple((total // 2, total - total // 2) for total in missing)
+            return ops.SamePadding((total // 2, total - total // 2) for total in missing)
     elif isinstance(padding, Sequence) and all(len(static_shape(pair)) == 2 for pair in padding):
         pairs = tuple(static_shape(pair) for pair in padding)
         if len(pairs) == rank + 2:

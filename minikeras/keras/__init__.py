@@ -3,6 +3,9 @@
 May import everything else of the package. Read `layers/layer.py` first, then `training.py`.
 """
 
+from typing import NoReturn as _NoReturn
+
+from ..absent import error as _error
 from . import (
     activations,
     callbacks,
@@ -38,3 +41,8 @@ for _module in (activations, constraints, initializers, layers, losses, metrics,
     saving.registry.know(f"keras.{_module.__name__.rpartition('.')[2]}", _module)
 
 __all__ = [name for name in dir() if not name.startswith("_")]
+
+
+def __getattr__(name: str) -> _NoReturn:
+    """What Keras has and this package has not is explained."""
+    raise _error(__name__, name)

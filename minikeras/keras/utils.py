@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ..absent import error as _error
 from ..figures import plot_history
 from .batches import PyDataset
 from .models.drawing import model_drawing, model_to_dot, plot_model
@@ -66,3 +67,8 @@ def get_file(*arguments: Any, **options: Any) -> str:
     from . import datasets
 
     return datasets.get_file(*arguments, **options)
+
+
+def __getattr__(name: str) -> NoReturn:
+    """What Keras has and this package has not is explained."""
+    raise _error(__name__, name)

@@ -23,6 +23,12 @@ Sizes = tuple[int, ...]
 Pairs = tuple[Sizes, ...]
 
 
+class SamePadding(tuple[Sizes, ...]):
+    """Pairs that were found from the word 'SAME', for whoever writes the operation down for other sizes."""
+
+    __slots__ = ()
+
+
 def places(sizes: Sizes, window: Sizes, strides: Sizes, padding: Pairs, dilation: Sizes) -> Sizes:
     """How many windows fit along each axis."""
     return tuple(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import nest
+from ..arrays import is_array
 from ..core import Tensor
 from ..core.dispatch import BOTTOM, current
 from ..core.notices import logger
@@ -135,7 +136,8 @@ class Function:
             kept = Replay(
                 improved(Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result)))
             )
-        self._known[key] = kept, values
+        others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
+        self._known[key] = kept, others
         if len(self._known) > CAPACITY:
             self._known.popitem(last=False)
             self._tell(f"there were more than {CAPACITY} signatures; give tensors in place of Python numbers", "records often")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core import Record, Variable
-from .recorder import Slot
+from .recorder import PLAIN, Slot
 
 
 class Program:
@@ -91,7 +91,4 @@ def _values(array: Any) -> str:
 
 
 def _shown(result: Any) -> str:
-    return repr(result) if isinstance(result, (Slot, *_PLAIN)) else getattr(result, "name", type(result).__name__)
-
-
-_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+    return repr(result) if isinstance(result, (Slot, *PLAIN)) else getattr(result, "name", type(result).__name__)

@@ -40,8 +40,6 @@ class Replay:
     def __init__(self, program: Program) -> None:
         self.program = program
         places = {slot.key: number for number, slot in enumerate(program.slots())}
-        for slot in program.arguments:
-            assert places[slot.key] < len(program.arguments)
         self._first: list[Any] = [slot.array for slot in program.slots()]
         """What each place holds before the first instruction: the constants."""
         self._calls: list[Call] = []
@@ -68,14 +66,14 @@ class Replay:
         except MinikerasError:
             raise
         except (ValueError, TypeError, np.linalg.LinAlgError) as error:
-            raise self._explained(len(self._calls) - 1 - operator.length_hint(calls), places, error) from error
+            raise self._explained(len(self._calls) - 1 - operator.length_hint(calls), error) from error
         return [constant if place is None else Tensor(places[place]) for place, constant in self._results]
 
     def _add(self, record: Record, call: Call) -> None:
         self._calls.append(call)
         self._records.append(record)
 
-    def _explained(self, position: int, places: list[Any], error: Exception) -> Exception:
+    def _explained(self, position: int, error: Exception) -> Exception:
         from ..core.complaints import explained
 
         record = self._records[position]
@@ -93,8 +91,10 @@ class Replay:
             return _moving(functools.partial(how, variable, places[value.key]), xp, places[value.key])
         known = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
         xp = known[0].xp if known else np
-        function = kernel_of(record, xp)
-        return self._bound(function, [self._place(x, places) for x in record.inputs], record.outputs, places)
+        function, inputs = kernel_of(record, xp), [self._place(x, places) for x in record.inputs]
+        if type(record.outputs) is tuple:
+            return _several(function, inputs, [places[slot.key] for slot in record.outputs])
+        return _single(function, inputs, places[record.outputs.key])
 
     def _place(self, x: Any, places: dict[int, int]) -> int:
         """Where an operand lies; a number gets a place of its own."""
@@ -102,11 +102,6 @@ class Replay:
             return places[x.key]
         self._first.append(x)
         return len(self._first) - 1
-
-    def _bound(self, function: Callable[..., Any], inputs: list[int], outputs: Any, places: dict[int, int]) -> Call:
-        if type(outputs) is tuple:
-            return _several(function, inputs, [places[slot.key] for slot in outputs])
-        return _single(function, inputs, places[outputs.key])
 
 
 def _last_uses(program: Program) -> Iterator[list[Slot]]:

@@ -136,6 +136,11 @@ def test_a_graph_with_several_inputs_outputs_and_open_axes_is_exported(tmp_path)
         lambda: L.Conv2D(2, 3, dilation_rate=2, padding="same"),
         lambda: L.MaxPooling2D(3, strides=2, padding="same"),
         lambda: L.AveragePooling2D(3, strides=1, padding="same"),
+        lambda: L.AveragePooling2D(3, strides=2, padding="same"),
+        lambda: keras.Sequential([L.Conv2D(2, 3, strides=2, padding="same") for _ in range(3)]),
+        lambda: keras.Sequential([L.Conv2D(2, 2), L.MaxPooling2D(), L.Conv2D(2, 2, strides=2, padding="same")]),
+        lambda: keras.Sequential([L.MaxPooling2D(2, padding="same"), L.MaxPooling2D(2), L.MaxPooling2D(2, padding="same")]),
+        lambda: keras.Sequential([L.Conv2D(2, 1, strides=3, padding="same"), L.GlobalMaxPooling2D()]),
     ],
 )
 def test_windows_slide_along_axes_of_any_size(layer, size, tmp_path):
@@ -272,9 +277,15 @@ def test_what_a_graph_cannot_do_is_refused_by_name(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_strides_that_leave_gaps_need_a_size(tmp_path):
-    model = keras.Sequential([keras.Input((None, 2)), L.Conv1D(2, 2, strides=3)])
-    with pytest.raises(ExportError, match="along an axis that is not fixed; give it a size"):
+def test_an_axis_of_which_nothing_is_left_needs_a_size(tmp_path):
+    model = keras.Sequential([keras.Input((None, 2)), L.MaxPooling1D(50), L.MaxPooling1D(2, padding="same")])
+    with pytest.raises(ExportError, match="that is not fixed; give the axis a size"):
+        exported(model, tmp_path)
+
+
+def test_what_onnx_lacks_for_open_axes_is_refused(tmp_path):
+    model = computing(lambda x: tf.nn.convolution(x, tf.ones([3, 2, 2]), 2, "SAME", dilations=2), (None, 2))
+    with pytest.raises(ExportError, match="convolve with strides and dilation along an axis that is not fixed"):
         exported(model, tmp_path)
 
 

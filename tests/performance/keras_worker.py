@@ -33,7 +33,7 @@ class KerasWorker:
         )
 
     def ask(self, *order: Any) -> float:
-        """Give an order, ('start', seed), ('epoch',) or ('accuracy',), and wait for its number."""
+        """Give an order, ('start', seed), ('steps', problem), ('epoch',) or ('accuracy',), and wait for its number."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
@@ -54,6 +54,7 @@ def _serve(subset: str | None) -> None:
     import keras
 
     from .epochs import keras_trainer
+    from .training import fit_trainer
 
     if keras.backend.backend() == "torch":
         from .peers import threaded_torch
@@ -65,9 +66,11 @@ def _serve(subset: str | None) -> None:
         if order == "start":
             epoch, accuracy = keras_trainer(keras, subset, arguments[0], [])
             answer = 0.0
+        elif order == "steps":
+            epoch, accuracy, answer = fit_trainer(keras, arguments[0]), None, 0.0
         else:
             action = epoch if order == "epoch" else accuracy
-            assert action is not None, "the first order must be 'start'"
+            assert action is not None, "the first order must be 'start' or 'steps'"
             answer = action()
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

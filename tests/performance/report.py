@@ -16,16 +16,26 @@ AIMS = (
     ("steps", "large", "NumPy by hand, out=", 1.3),
     ("chain", "", "PyTorch eager", 0.9),
     ("fit", "epoch", "NumPy by hand", 1.6),
+    ("training", "step of fit, tiny", "Keras fit on jax (own process)", 1.0),
+    ("training", "step of fit, small", "Keras fit on jax (own process)", 1.0),
+    ("training", "step of fit, medium", "Keras fit on tensorflow (own process)", 1.0),
     ("derivatives", "Jacobian of Dense", "torch.func", 0.5),
     ("derivatives", "full Jacobian", "torch.func", 1.0),
     ("derivatives", "Hessian of 1,015", "torch.func", 1.0),
     ("derivatives", "Hessian times a vector", "minikeras, one gradient", 2.5),
+    ("newton", "Newton step of 1,015", "torch.func", 0.95),
+    ("newton", "memory of a Hessian-vector product", "minikeras, one gradient", 3.0),
+    ("newton", "MLP 1-16-15-1 fits 200 points, to within", "minikeras Adam(1e-2)", 0.1),
+    ("newton", "MLP 1-16-15-1 fits 200 points, to within", "minikeras Adam(3e-3)", 0.1),
 )
 # The most that minikeras may take, in the unit of the row.
 LIMITS = (
     ("imports", "", 0.12),
     ("derivatives", "Hessian of 1,015", 50.0),
     ("derivatives", "Hessian of 4,929", 900.0),
+    ("newton", "Newton step of 1,015", 60.0),
+    ("newton", "Newton step of 4,929", 1800.0),
+    ("newton", "Rosenbrock", 22),
 )
 
 

@@ -23,7 +23,7 @@ if not __package__:  # run as a file: run again as a module, so that imports wor
 from . import report
 from .settings import PEERS, Settings, limit_threads, machine
 
-SECTIONS = ("steps", "chain", "predict", "derivatives", "imports", "memory", "fit")
+SECTIONS = ("steps", "chain", "predict", "derivatives", "newton", "imports", "memory", "training", "fit")
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:

@@ -14,6 +14,7 @@ OWN = {
     "chain": {"minikeras", "NumPy by hand"},
     "predict": {"minikeras model(x)", "minikeras predict", "NumPy by hand"},
     "derivatives": {"minikeras", "minikeras, one gradient"},
+    "newton": {"minikeras", "minikeras, one gradient", "minikeras Levenberg-Marquardt"},
     "imports": {"minikeras", "minikeras.keras"},
     "memory": {"minikeras", "NumPy by hand", "NumPy by hand, out="},
     "fit": {"minikeras fit", "NumPy by hand", "NumPy by hand, out="},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,21 @@ def test_one_tensor_given_twice_is_two_arguments():
     x = tf.constant(3.0)
     assert [float(difference(x, x)), float(difference(x, tf.constant(1.0)))] == [0.0, 2.0]
     assert difference.replays == 1
+
+
+def test_a_recording_keeps_no_values_of_its_first_call():
+    step = tf.function(lambda x, y: {"sum": tf.exp(x) + tf.nn.dropout(y[0], 0.5)})
+    array = np.ones((100, 100), "f")
+    results = step(tf.convert_to_tensor(array), [tensor := tf.ones((100, 100))])
+    gone = [weakref.ref(one) for one in (tensor._array, results["sum"]._array)]
+    del tensor, results
+    assert [one() for one in gone] == [None, None] and step.recordings == 1
+
+
+def test_objects_given_as_arguments_are_told_apart_also_after_they_are_gone():
+    double = tf.function(lambda v, x: v * x)
+    for value in range(200):
+        assert float(double(tf.Variable(float(value)), tf.constant(2.0))) == 2.0 * value
 
 
 def test_results_are_never_written_to_again():

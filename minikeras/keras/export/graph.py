@@ -99,14 +99,14 @@ class Graph:
 
     def constant(self, array: Array, name: str = "") -> str:
         """The name of a constant; small ones that are equal have one name."""
-        small = (array.dtype.str, array.shape, array.tobytes()) if array.size <= 16 and not name else None
-        if small not in self._known or small is None:
-            unique = self.unique(name or f"{self._prefix}/constant")
-            self.constants[unique] = array
-            if small is None:
-                return unique
-            self._known[small] = unique
-        return self._known[small]
+        equal = None if name or array.size > 16 else (array.dtype.str, array.shape, array.tobytes())
+        if equal in self._known:
+            return self._known[equal]
+        unique = self.unique(name or f"{self._prefix}/constant")
+        self.constants[unique] = array
+        if equal is not None:
+            self._known[equal] = unique
+        return unique
 
     def transposed(self, name: str, order: Sequence[int]) -> str:
         """A value with its axes in another order."""

@@ -1,7 +1,7 @@
 """Convolutions and pools, in ONNX's operators.
 
 Key idea: here channels are last, in ONNX they come second; kernels are turned once, values by transposes of which neighbours
-cancel. 'same' padding, which depends on a size, stays a word where the size is not fixed.
+cancel. 'same' padding depends on sizes and stays a word where one is not fixed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...ops.convolution import SamePadding
 from .graph import Rule, Site
 from .recording import Size
 
@@ -34,23 +35,20 @@ def _placed(s: Site, window: tuple[int, ...]) -> dict[str, Any]:
     attributes = {"kernel_shape": list(s.fixed(window)), "strides": list(strides)}
     if max(dilation) > 1:
         attributes["dilations"] = list(dilation)
-    reach = [(width - 1) * spread + 1 for width, spread in zip(window, dilation, strict=True)]
-    sizes = s.x.shape[1:-1]
-    if any(isinstance(size, Size) and 1 < width < step for size, width, step in zip(sizes, reach, strides, strict=True)):
-        raise s.refused(f"with a window of {window} and strides {strides} along an axis that is not fixed; give it a size")
-    if not any(isinstance(number, Size) for pair in padding for number in pair):
-        return attributes | {"pads": [before for before, _ in padding] + [after for _, after in padding]}
-    for run in ("first", "second"):
-        for size, step, width, pair in zip(sizes, strides, reach, padding, strict=True):
-            n, found = _in_run(size, run), tuple(_in_run(number, run) for number in pair)
-            missing = max((-(-n // step) - 1) * step + width - n, 0)
-            if found != (missing // 2, missing - missing // 2):
-                raise s.refused("with padding that depends on a size that is not fixed; give the axis a size")
-    return attributes | {"auto_pad": "SAME_UPPER"}
+    rows = list(zip(s.x.shape[1:-1], s.result.shape[1:-1], strides, strict=True))
+    if any(isinstance(size, Size) and not isinstance(count, Size) for size, count, _ in rows):
+        raise s.refused(f"with strides {strides} until nothing is left of an axis that is not fixed; give the axis a size")
+    if isinstance(padding, SamePadding) and any(isinstance(size, Size) and step > 1 for size, _, step in rows):
+        if "dilations" in attributes:
+            raise s.refused("with strides and dilation along an axis that is not fixed; give the axis a size")
+        return attributes | {"auto_pad": "SAME_UPPER"}
+    return attributes | {"pads": _pads(s)}
 
 
-def _in_run(number: Any, run: str) -> Any:
-    return getattr(number, run) if isinstance(number, Size) else number
+def _pads(s: Site) -> list[int]:
+    """What is added in front of each axis, then behind each."""
+    before, after = zip(*s.fixed(s.params["padding"]), strict=True)
+    return [*before, *after]
 
 
 def _convolve(s: Site) -> str:
@@ -70,9 +68,10 @@ def _spread(s: Site) -> str:
     geometry = (given[name] for name in ("strides", "padding", "dilation"))
     rows = zip(s.fixed(given["sizes"]), places, window, *geometry, strict=True)
     more = [size - (step * (n - 1) + (k - 1) * spread + 1 - sum(pair)) for size, n, k, step, pair, spread in rows]
-    options = _placed(s, window) | {"group": given["groups"], "output_padding": more}
+    options = {"strides": list(given["strides"]), "dilations": list(given["dilation"]), "pads": _pads(s)}
     turned = s.graph.transposed(weights, [rank - 1, rank - 2, *range(rank - 2)])
-    return _channels_last(s, s.add("ConvTranspose", _channels_second(s, g, rank), turned, **options), rank)
+    y = s.add("ConvTranspose", _channels_second(s, g, rank), turned, group=given["groups"], output_padding=more, **options)
+    return _channels_last(s, y, rank)
 
 
 def _max_pool(s: Site) -> str:

@@ -3,6 +3,9 @@
 Read `layer.py` first.
 """
 
+from typing import NoReturn as _NoReturn
+
+from ...absent import error as _error
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
 from .convolution import Conv1D, Conv2D
@@ -110,3 +113,8 @@ __all__ = [
     "multiply",
     "subtract",
 ]
+
+
+def __getattr__(name: str) -> _NoReturn:
+    """What Keras has and this package has not is explained."""
+    raise _error(__name__, name)

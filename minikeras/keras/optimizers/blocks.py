@@ -3,7 +3,9 @@
 Key idea: an optimizer's step reads and writes several arrays as large as the model. Taken whole, every temporary goes through
 memory; in blocks of 32k elements, only the arrays themselves do. Measured on two cores of an x86-64 server, Adam over a million
 float32 values: whole arrays 9.8 ms, blocks 3.6 ms. Small arrays cost their calls instead: Adam over 20 arrays of 16 to 256
-values takes 113 us one by one, 50 us joined. A row is what belongs together: a Variable and its slots, of one shape and dtype.
+values takes 113 us one by one, 50 us joined. What was joined stays so: new values are pieces of one array, which the next step
+takes as it is, unless a Variable was assigned meanwhile. A row is what belongs together: a Variable and its slots, of one shape
+and dtype.
 """
 
 from __future__ import annotations
@@ -18,10 +20,9 @@ from ...core import Variable
 from ...types import Array
 
 BLOCK = 32_768
-SMALL = 2_048
-"""Up to this size an array is joined with others: copying it costs less than the calls of its own would."""
-TOGETHER = BLOCK // SMALL
-"""At most so many are joined, so that they stay in the cache."""
+SMALL = BLOCK // 2
+"""Up to this size an array is joined with others: copying its gradient costs less than the calls of its own would. Together
+they have at most a block of elements, so that they stay in the cache."""
 
 Row = Sequence[Variable]
 Formula = Callable[..., tuple[Array, ...]]
@@ -38,34 +39,47 @@ class Portion:
         elementwise: whether the formula works on each element by itself; if not, there must be one row only.
     """
 
-    __slots__ = ("columns", "elementwise", "layout", "places", "row")
+    __slots__ = ("_flat", "_pieces", "columns", "elementwise", "layout", "places", "row")
 
     def __init__(self, places: Sequence[int], rows: Sequence[Row], elementwise: bool) -> None:
         self.places, self.row, self.elementwise = places, rows[0], elementwise
         self.columns = list(zip(*rows, strict=True))
-        self.layout: list[tuple[Row, slice, Any]] = []
-        """Each row, where it lies in the joined arrays, and its shape unless it has one axis."""
+        self.layout: list[tuple[slice, Any]] = []
+        """For each row where it lies in the joined arrays, and its shape unless it has one axis."""
         start = 0
         for row in rows:
             shape, stop = row[0]._array.shape, start + row[0]._array.size
-            self.layout.append((row, slice(start, stop), None if len(shape) == 1 else shape))
+            self.layout.append((slice(start, stop), None if len(shape) == 1 else shape))
             start = stop
+        self._flat: list[Any] = [None] * len(self.columns)
+        """For each column the joined array of the last step, and the pieces that it gave to the Variables."""
+        self._pieces: list[Sequence[Array]] = [()] * len(self.columns)
 
     def stepped(self, formula: Formula, gradients: Sequence[Array]) -> Iterable[Change]:
         """New values: formula(gradient, *values of a row). Nothing is assigned."""
         if len(self.layout) == 1:
             return zip(self.row, self._alone(formula, gradients[self.places[0]]), strict=True)
         concatenate = namespace(self.row[0]._array).concatenate
-        joined = [concatenate([variable._array for variable in column], None) for column in self.columns]
+        joined = [self._joined(number, concatenate) for number in range(len(self.columns))]
         results = formula(concatenate([gradients[place] for place in self.places], None), *joined)
         changes: list[Change] = []
-        for row, piece, shape in self.layout:
-            for variable, result in zip(row, results, strict=True):
+        for number, (column, result) in enumerate(zip(self.columns, results, strict=True)):
+            parts = []
+            for piece, shape in self.layout:
                 part = result[piece]
                 if shape is not None:
                     part = part.reshape(shape) if shape else part[0]
-                changes.append((variable, part))
+                parts.append(part)
+            self._flat[number], self._pieces[number] = result, parts
+            changes += zip(column, parts, strict=True)
         return changes
+
+    def _joined(self, number: int, concatenate: Any) -> Array:
+        """The values of a column one after the other: as the last step left them, if they still are its pieces."""
+        column, pieces = self.columns[number], self._pieces[number]
+        if pieces and all(variable._array is piece for variable, piece in zip(column, pieces, strict=True)):
+            return self._flat[number]
+        return concatenate([variable._array for variable in column], None)
 
     def _alone(self, formula: Formula, gradient: Array) -> Sequence[Array]:
         """New values of the only row, block by block if it is large.
@@ -96,12 +110,21 @@ def portions(rows: Sequence[Row], elementwise: bool, marks: Sequence[Any]) -> li
         elementwise: as in `Portion`; if not, each row goes by itself.
         marks: one for each row; those with different marks do not go together.
     """
-    kinds: dict[Any, list[int]] = {}
+    groups: list[list[int]] = []
+    open_groups: dict[Any, tuple[list[int], int]] = {}
+    """For each kind the group that is being filled, and how many elements it has."""
     for place, (row, mark) in enumerate(zip(rows, marks, strict=True)):
         array = row[0]._array
-        joins = elementwise and array.size <= SMALL
-        kinds.setdefault((namespace(array), array.dtype, mark) if joins else place, []).append(place)
-    groups = [places[start : start + TOGETHER] for places in kinds.values() for start in range(0, len(places), TOGETHER)]
+        if not elementwise or array.size > SMALL:
+            groups.append([place])
+            continue
+        kind = namespace(array), array.dtype, mark
+        group, size = open_groups.get(kind, ([], 0))
+        if not group or size + array.size > BLOCK:
+            group, size = [], 0
+            groups.append(group)
+        group.append(place)
+        open_groups[kind] = group, size + array.size
     return [Portion(places, [rows[place] for place in places], elementwise) for places in groups]
 
 

@@ -46,7 +46,7 @@ class LossScaleOptimizer(Optimizer):
         name: shown in messages.
 
     Raises:
-        ValueError: for options that belong to the inner optimizer, or if that has a loss scale of its own or is of second order.
+        ValueError: for options that belong to the inner optimizer, or if that has a loss scale already or is of second order.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -84,7 +84,7 @@ class LossScaleOptimizer(Optimizer):
             )
         if inner_optimizer.needs_loss:
             raise ValueError(
-                f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' is given the loss as a function and takes no "
+                f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' is given the loss as a function, takes no "
                 "scaled gradients. Use the policy 'float32' or 'mixed_bfloat16', or compile(auto_scale_loss=False)."
             )
         self.initial_scale, self.dynamic_growth_steps = float(initial_scale), int(dynamic_growth_steps)

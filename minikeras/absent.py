@@ -1,0 +1,117 @@
+"""What TensorFlow and Keras have and this package has not, with what to do instead: the text of the error for such a name.
+
+Key idea: a name that somebody knows from there deserves more than "no attribute". The modules that would hold it ask here.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+_OWN_LAYER = "in the `call` of a layer of your own, a subclass of keras.layers.Layer"
+
+ABSENT: dict[str, list[tuple[str, str]]] = {
+    "": [
+        ("distribute tpu", "One process uses one device: with tf.device('GPU:0')."),
+        (
+            "saved_model lite mlir",
+            "Use model.save('m.keras') to go on here or in Keras, tf.train.Checkpoint to resume training, and "
+            "model.export('m.onnx') for other programs.",
+        ),
+        (
+            "Session placeholder compat estimator global_variables_initializer graph_util Graph",
+            "Everything runs at once, as in TensorFlow 2.",
+        ),
+        (
+            "print py_function numpy_function autograph TensorArray",
+            "Use Python's own print, functions, loops and lists.",
+        ),
+        ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
+        (
+            "sparse ragged SparseTensor RaggedTensor",
+            "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
+        ),
+        (
+            "strings io lookup audio feature_column",
+            "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset.",
+        ),
+        (
+            "raw_ops signal quantization xla",
+            "It is not there; operations of your own are made with tf.custom_gradient or tf.autodiff.",
+        ),
+    ],
+    "keras": [
+        ("ops", "Use the functions of tf: tf.matmul, tf.reduce_sum, tf.nn.softmax and so on."),
+        (
+            "backend",
+            "There is one backend. clear_session is in keras.utils, floatx in keras.config; the functions are those of tf.",
+        ),
+        ("Variable", "Use tf.Variable, or add_weight of a layer."),
+        ("random", "Use tf.random, and keras.utils.set_random_seed."),
+        ("tree", "Use tf.nest."),
+        ("device", "Use tf.device."),
+        ("dtype_policies DTypePolicy FloatDTypePolicy", "They are in keras.mixed_precision."),
+        ("preprocessing", "Prepare images and text with NumPy, pillow or scikit-learn; keras.utils.to_categorical is there."),
+        (
+            "applications",
+            "There are no pretrained models; weights of Keras's models of the same layers can be read with load_weights.",
+        ),
+        ("distribution", "One process uses one device: with tf.device('GPU:0')."),
+        (
+            "quantizers Quantizer distillation",
+            "There is no quantization; keras.mixed_precision computes in float16 or bfloat16.",
+        ),
+        ("StatelessScope SymbolicScope remat RematScope", "Models keep their own state; tf.recompute_grad saves memory."),
+    ],
+    "keras.layers": [
+        (
+            "LSTM* GRU* SimpleRNN* RNN StackedRNNCells Bidirectional ConvLSTM*",
+            f"There are no recurrent layers yet. Use Conv1D(padding='causal'), or write the loop over time {_OWN_LAYER}.",
+        ),
+        (
+            "*Attention",
+            "There are no attention layers yet. Write tf.nn.softmax(tf.matmul(q, k, transpose_b=True) / d**0.5) @ v "
+            f"{_OWN_LAYER}.",
+        ),
+        (
+            "Conv*Transpose Convolution*Transpose DepthwiseConv* SeparableConv* Conv3D Convolution3D",
+            f"Use tf.nn.convolution, tf.nn.conv2d_transpose or tf.nn.depthwise_conv2d {_OWN_LAYER}.",
+        ),
+        ("*Pool*", f"Use tf.nn.max_pool or tf.nn.avg_pool, which take any number of axes, {_OWN_LAYER}."),
+        ("Cropping* UpSampling* ZeroPadding*", f"Use a slice, tf.repeat or tf.pad {_OWN_LAYER}."),
+        (
+            "Random* *Lookup TextVectorization CategoryEncoding Discretization Hash* Resizing CenterCrop Aug* Auto* CutMix "
+            "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes Pipeline MelSpectrogram STFTSpectrogram",
+            "Prepare data before it is batched, with NumPy, pandas, pillow or scikit-learn, or in tf.data.Dataset.map; "
+            "Normalization and Rescaling are layers here.",
+        ),
+        ("EinsumDense", f"Use tf.einsum {_OWN_LAYER}; Dense works on the last axis of inputs with any number of axes."),
+        (
+            "TimeDistributed Wrapper SpectralNormalization",
+            "Call the layer within one of your own; Dense works on every step as it is.",
+        ),
+        ("SpatialDropout?D AlphaDropout", "Use Dropout with `noise_shape`, such as (None, 1, 1, channels)."),
+        ("ReversibleEmbedding", f"Use tf.matmul(x, embedding.embeddings, transpose_b=True) {_OWN_LAYER}."),
+        ("*Layer TorchModuleWrapper", "Code of other frameworks cannot run in a model here; exchange arrays with from_dlpack."),
+        ("serialize deserialize", "They are in keras.saving: serialize_keras_object and deserialize_keras_object."),
+    ],
+    "keras.utils": [
+        ("Sequence", "It is called PyDataset, as in Keras 3."),
+        (
+            "*_dataset_from_directory timeseries_dataset_from_array",
+            "Write a PyDataset, or use tf.data.Dataset.from_tensor_slices and map.",
+        ),
+        ("pad_sequences", "Fill a NumPy array of zeros: a[i, : len(row)] = row."),
+    ],
+}
+"""For each module rows of names, or patterns of them, and what to do."""
+
+
+def error(module: str, name: str) -> AttributeError:
+    """The error for a name that a module does not have.
+
+    >>> print(error("minikeras.keras", "tree"))
+    module 'minikeras.keras' has no attribute 'tree'. Use tf.nest.
+    """
+    rows = ABSENT.get(module.partition(".")[2], [])
+    advice = next((f" {advice}" for names, advice in rows if any(fnmatchcase(name, one) for one in names.split())), "")
+    return AttributeError(f"module {module!r} has no attribute {name!r}.{advice}")

@@ -1,0 +1,78 @@
+"""Small parameters and slots lie in one array from step to step; who looks at them cannot tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from optimizer_cases import FORMULAS
+
+import minikeras as tf
+from minikeras.keras.optimizers import blocks
+
+SHAPES = [(3, 4), (4,), (), (2, 1, 2)]
+
+
+def made(name, seed=1):
+    generator = np.random.default_rng(seed)
+    held = [tf.Variable(generator.normal(size=shape), dtype="float32") for shape in SHAPES]
+    return FORMULAS[name](), held
+
+
+def gradients(step):
+    generator = np.random.default_rng(step)
+    return [tf.constant(generator.normal(size=shape), "float32") for shape in SHAPES]
+
+
+def values(optimizer, held):
+    return [np.array(variable.numpy()) for variable in (*held, *optimizer.variables)]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_joined_steps_are_those_of_each_variable_by_itself(name, monkeypatch):
+    """Also when a Variable or a slot is assigned on the way, and when only some of them get a gradient."""
+    found = []
+    for small in (blocks.SMALL, -1):
+        monkeypatch.setattr(blocks, "SMALL", small)
+        optimizer, held = made(name)
+        for step in range(8):
+            given = list(zip(gradients(step), held, strict=True))
+            optimizer.apply_gradients(given[:3] if step == 5 and name != "Adafactor" else given)
+            if step == 2:
+                held[0].assign(held[0] * 0.5)
+                optimizer.variables[-1].assign(optimizer.variables[-1] + optimizer.variables[-1])
+        found.append(values(optimizer, held))
+    for joined, alone in zip(*found, strict=True):
+        np.testing.assert_array_equal(joined, alone)
+
+
+def test_the_pieces_of_a_step_are_taken_as_they_are_by_the_next():
+    optimizer, held = made("Adam")
+    for step in range(2):
+        optimizer.apply(gradients(step), held)
+    whole = held[0]._array.base
+    assert all(np.shares_memory(whole, variable._array) for variable in held[:2])
+    (portion,) = optimizer._portioned[1]
+    joined = portion._joined(0, np.concatenate)
+    assert joined is portion._flat[0]
+    held[1].assign([1.0, 2.0, 3.0, 4.0])
+    again = portion._joined(0, np.concatenate)
+    assert again is not joined and again[12:16].tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_value_that_was_read_stays_as_it_is():
+    optimizer, held = made("Adam")
+    optimizer.apply(gradients(0), held)
+    kept = [variable.read_value() for variable in held]
+    before = [tensor.numpy() for tensor in kept]
+    for step in range(1, 4):
+        optimizer.apply(gradients(step), held)
+    for tensor, array in zip(kept, before, strict=True):
+        np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+def test_joined_arrays_have_at_most_a_block_of_elements():
+    rows = [[tf.Variable(np.zeros(size, "f"))] for size in (blocks.SMALL, blocks.SMALL, 1, blocks.SMALL + 1, 5)]
+    found = [portion.places for portion in blocks.portions(rows, True, [None] * 5)]
+    assert found == [[0, 1], [2, 4], [3]]
+    assert [portion.places for portion in blocks.portions(rows, False, [None] * 5)] == [[0], [1], [2], [3], [4]]
+    assert len(blocks.portions(rows, True, [None, 0.1, None, 0.1, 0.1])) == 3
