@@ -1,5 +1,7 @@
 """What all second-order optimizers have in common: atomic steps, layers' state, random masks, configuration, errors."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from second_order.problems import data, network, objective, rosenbrock
@@ -177,3 +179,35 @@ def test_a_loss_that_is_infinite_at_the_trial_point_shortens_the_step():
     for _ in range(30):
         optimizer.minimize(loss, [w])
     assert float(w) == pytest.approx(1.0)
+
+
+@every_kind
+def test_a_step_stays_on_the_device_of_the_variables_and_is_the_one_of_the_cpu(kind, device):
+    results = []
+    for place in ("CPU:0", None):
+        with tf.device(place) if place else contextlib.nullcontext():
+            tf.random.set_seed(1)
+            model, optimizer = network((3, 4, 2), dtype="float64", kernel_regularizer="l2"), kind()
+            x, labels, _ = data()
+            plain = objective(model, x, labels)
+            fit = optimizers.Objective(plain.outputs, plain.loss_of_outputs, lambda model=model: tf.add_n(model.losses))
+            for _ in range(3):
+                tf.random.set_seed(7)
+                optimizer.minimize(fit, model.trainable_variables)
+            results.append([v.numpy() for v in model.trainable_variables])
+    assert len({v.device for v in model.trainable_variables}) == 1
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("blocks", ["layer", "variable"])
+@pytest.mark.parametrize("repair", ["shift", "eigenvalues"])
+def test_blocks_and_repairs_stay_on_the_device(blocks, repair, device):
+    tf.random.set_seed(1)
+    model = network((3, 4, 2))
+    x, labels, _ = data()
+    fit = objective(model, x, labels)
+    before = float(fit())
+    optimizers.Newton(blocks=blocks, repair=repair).minimize(fit, model.trainable_variables)
+    optimizers.NewtonCG(preconditioner="diagonal").minimize(fit, model.trainable_variables)
+    assert float(fit()) < before

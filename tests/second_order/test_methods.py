@@ -222,3 +222,31 @@ def test_a_stationary_point_is_left_alone_by_all():
         w.assign(np.linalg.solve(a, b))
         kind().minimize(loss, [w])
         np.testing.assert_allclose(w.numpy(), np.linalg.solve(a, b), atol=1e-6, err_msg=kind.__name__)
+
+
+FALLS = {
+    "newton": (lambda: optimizers.Newton(), 25, 0.1),
+    "trust_region": (lambda: optimizers.Newton(globalization="trust_region"), 25, 0.1),
+    "gauss_newton": (lambda: optimizers.GaussNewton(damping=1e-3), 25, 0.05),
+    "levenberg": (lambda: optimizers.LevenbergMarquardt(), 25, 0.05),
+    "newton_cg": (lambda: optimizers.NewtonCG(), 40, 0.2),
+    "lbfgs": (lambda: optimizers.LBFGS(), 60, 0.2),
+    "adahessian": (lambda: optimizers.AdaHessian(0.1), 100, 0.3),
+    "kfac": (lambda: optimizers.KFAC(), 40, 0.3),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", FALLS)
+def test_a_network_learns_from_every_start(name, seed):
+    """Three classes of a spiral of 60 points: the loss falls to a share of the first one's."""
+    make, steps, share = FALLS[name]
+    t = np.linspace(0.2, 1.0, 20)
+    angles = np.concatenate([2.0 * t + turn for turn in (0.0, 2.1, 4.2)])
+    x = tf.constant(np.stack([np.cos(angles), np.sin(angles)], 1) * np.tile(t, 3)[:, None])
+    labels = tf.constant(np.repeat([0, 1, 2], 20))
+    model = network((2, 10, 3), seed=seed)
+    tf.random.set_seed(seed)
+    fit, optimizer = objective(model, x, labels), make()
+    losses = [float(optimizer.minimize(fit, model.trainable_variables)) for _ in range(steps)]
+    assert losses[-1] < share * losses[0]

@@ -9,6 +9,7 @@ from second_order.problems import breast_cancer_regression, data, gradient_norm,
 import minikeras as tf
 from minikeras import keras
 from minikeras.keras.optimizers.second_order.blocks import BlockMatrix, extreme_eigenvalues
+from minikeras.keras.optimizers.second_order.cholesky import factored, positive_solve
 
 Newton = keras.optimizers.Newton
 WAYS = [
@@ -195,3 +196,25 @@ def test_float32_stays_float32():
         optimizer.minimize(loss, [w])
     assert w.dtype == tf.float32
     assert float(loss()) < 1e-8
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 513, 700])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_systems_of_all_sizes_are_solved_by_cholesky_and_negative_ones_are_noticed(size, dtype):
+    generator = np.random.default_rng(size)
+    root = generator.normal(size=(size, size)).astype(dtype)
+    a, b = root @ root.T / max(size, 1) + np.eye(size, dtype=dtype), generator.normal(size=size).astype(dtype)
+    close = {"rtol": 1e-3, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(np.tril(factored(a)), np.linalg.cholesky(a), **close)
+    x = positive_solve(a, b)
+    assert x.dtype == dtype
+    np.testing.assert_allclose(x, np.linalg.solve(a, b), **close)
+    if size:
+        a[-1, -1] = -1.0
+        assert positive_solve(a, b) is None
+
+
+def test_a_loss_without_curvature_is_followed_downhill():
+    w = tf.Variable([1.0, 2.0], dtype=tf.float64)
+    Newton().minimize(lambda: w[0] - w[1], [w])
+    assert w.numpy()[0] < 1.0 < 2.0 < w.numpy()[1]

@@ -11,7 +11,7 @@ from minikeras import keras
 optimizers = keras.optimizers
 CROSS_ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 KINDS = {
-    "newton": lambda: optimizers.Newton(damping=1.0),
+    "newton": lambda: optimizers.Newton(0.5, damping=1.0),
     "newton_by_layer": lambda: optimizers.Newton(damping=1.0, blocks="layer", repair="eigenvalues", chunk_size=7),
     "trust_region": lambda: optimizers.Newton(globalization="trust_region"),
     "gauss_newton": lambda: optimizers.GaussNewton(damping=0.1),

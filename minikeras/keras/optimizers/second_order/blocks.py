@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace, to_numpy
+from ....arrays import namespace, to_device, to_numpy
 from ....types import Array
+from .cholesky import positive_solve
 
 
 class BlockMatrix:
@@ -26,9 +27,9 @@ class BlockMatrix:
     """
 
     def __init__(self, blocks: Sequence[Array], places: Sequence[Array]) -> None:
-        self.blocks, self.places = list(blocks), list(places)
+        self.blocks = list(blocks)
+        self.places = [to_device(place, namespace(block)) for block, place in zip(blocks, places, strict=True)]
         self._eigen: list[tuple[Array, Array]] | None = None
-        self._extremes: dict[int, tuple[float, float]] = {}
 
     def __matmul__(self, vector: Array) -> Array:
         return self._each(vector, lambda i, part: self.blocks[i] @ part)
@@ -37,7 +38,7 @@ class BlockMatrix:
         """A function of block number and part of the vector, its results put together."""
         if len(self.blocks) == 1:
             return function(0, vector)
-        result = namespace(vector).empty_like(vector)
+        result = namespace(vector).zeros_like(vector)
         for i, place in enumerate(self.places):
             result[place] = function(i, vector[place])
         return result
@@ -55,39 +56,41 @@ class BlockMatrix:
             vector: flat.
             damping: added to the diagonal.
             repair: of a block whose lowest eigenvalue l is not above 0 after damping: 'shift' adds 1.1 |l| and a little to its
-                diagonal; 'eigenvalues' replaces every eigenvalue by its absolute value, with a floor of sqrt(eps) times the
-                largest. The first costs a few products, the second 9 n**3 multiplications, and leaves saddle points faster.
+                diagonal, more if that is not enough; 'eigenvalues' replaces every eigenvalue by its absolute value, with a
+                floor of sqrt(eps) times the largest. The first costs forty products and another factorization, the second
+                9 n**3 multiplications, and leaves saddle points faster.
 
         Returns:
             The solution, and the number of blocks that were repaired.
 
-        Source: Nocedal and Wright (2006), section 3.4; Dauphin et al., Identifying and attacking the saddle point problem
+        Raises:
+            numpy.linalg.LinAlgError: for a block that is not finite.
+
+        Source: Nocedal and Wright (2006), algorithm 3.3; Dauphin et al., Identifying and attacking the saddle point problem
         (2014), equation (7), for absolute values.
         """
         repaired = 0
 
         def solved(i: int, part: Array) -> Array:
             nonlocal repaired
-            block, shift = self.blocks[i], damping
-            xp = namespace(block)
-            if i not in self._extremes:
-                self._extremes[i] = extreme_eigenvalues(block)
-            lowest, largest = self._extremes[i]
-            small = math.sqrt(float(np.finfo(block.dtype).eps)) * max(largest, 1e-30)
-            if lowest + damping <= 0:
-                repaired += 1
-                if repair == "eigenvalues":
-                    values, vectors = self.eigen()[i]
-                    return vectors @ ((vectors.T @ part) / xp.maximum(xp.abs(values + damping), small))
-                shift = small - 1.1 * lowest
-            shifted = block.copy()
-            diagonal = xp.arange(len(block))
-            shifted[diagonal, diagonal] += shift
-            try:
-                return xp.linalg.solve(shifted, part)
-            except np.linalg.LinAlgError:  # singular to the last bit, as for a parameter that nothing depends on
-                shifted[diagonal, diagonal] += small
-                return xp.linalg.solve(shifted, part)
+            block = self.blocks[i]
+            found = positive_solve(_shifted(block, damping), part)
+            if found is not None:
+                return found
+            lowest, largest = extreme_eigenvalues(block)
+            largest = largest or 1.0
+            small = math.sqrt(float(np.finfo(block.dtype).eps)) * largest
+            repaired += lowest + damping <= 0
+            if repair == "eigenvalues" and lowest + damping <= 0:
+                values, vectors = self.eigen()[i]
+                xp = namespace(block)
+                return vectors @ ((vectors.swapaxes(0, 1) @ part) / xp.maximum(xp.abs(values + damping), small))
+            shift = max(damping, -1.1 * lowest) + small
+            while (found := positive_solve(_shifted(block, shift), part)) is None and shift < 1e3 * largest:
+                shift *= 4.0
+            if found is None:
+                raise np.linalg.LinAlgError(f"a block of {len(block)} rows has eigenvalues of about {largest}")
+            return found
 
         return self._each(vector, solved), repaired
 
@@ -102,16 +105,24 @@ class BlockMatrix:
         """
         eigen = self.eigen()
         values = np.concatenate([to_numpy(value).astype(np.float64) for value, _ in eigen])
-        turned = [vectors.T @ gradient[place] for (_, vectors), place in zip(eigen, self.places, strict=True)]
+        turned = [vectors.swapaxes(0, 1) @ gradient[place] for (_, vectors), place in zip(eigen, self.places, strict=True)]
         g = np.concatenate([to_numpy(part).astype(np.float64) for part in turned])
         coordinates, multiplier = _trust_region(values, g, radius)
-        result = namespace(gradient).empty_like(gradient)
+        result = namespace(gradient).zeros_like(gradient)
         start = 0
         for (_, vectors), place in zip(eigen, self.places, strict=True):
             part = namespace(gradient).asarray(coordinates[start : start + len(place)].astype(gradient.dtype))
             result[place] = vectors @ part
             start += len(place)
         return result, multiplier
+
+
+def _shifted(block: Array, shift: float) -> Array:
+    """A copy with a number added to the diagonal."""
+    diagonal = namespace(block).arange(len(block))
+    shifted = block.copy()
+    shifted[diagonal, diagonal] += shift
+    return shifted
 
 
 def extreme_eigenvalues(matrix: Array, steps: int = 40) -> tuple[float, float]:
@@ -132,7 +143,7 @@ def extreme_eigenvalues(matrix: Array, steps: int = 40) -> tuple[float, float]:
         diagonal.append(float(to_numpy(basis[-1] @ image)))
         stacked = xp.stack(basis)
         for _ in range(2):
-            image = image - stacked.T @ (stacked @ image)
+            image = image - stacked.swapaxes(0, 1) @ (stacked @ image)
         norm = float(to_numpy(image @ image)) ** 0.5
         if not norm > 1e-6 * max(map(abs, diagonal)):
             break

@@ -123,7 +123,8 @@ def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, dampin
     balance = math.sqrt(trace_a / trace_g) if trace_a > 0 and trace_g > 0 else 1.0
     root = math.sqrt(damping)
     left = xp.linalg.solve(a + xp.eye(len(a), dtype=a.dtype) * (root * balance), joined)
-    step = -xp.linalg.solve(g + xp.eye(len(g), dtype=g.dtype) * (root / balance), left.T).T
+    turned = xp.linalg.solve(g + xp.eye(len(g), dtype=g.dtype) * (root / balance), left.swapaxes(0, 1))
+    step = -turned.swapaxes(0, 1)
     return (step, step) if bias is None else (step[:-1], step[-1])
 
 
@@ -150,7 +151,7 @@ def layer_factors(curvature: ObjectiveCurvature) -> list[Factors]:
         count = len(a)
         if bias is not None:
             a = xp.concatenate([a, xp.ones((count, 1), dtype=a.dtype)], axis=1)
-        factors.append(Factors(kernel, bias, a.T @ a / count, g.T @ g / count))
+        factors.append(Factors(kernel, bias, a.swapaxes(0, 1) @ a / count, g.swapaxes(0, 1) @ g / count))
     return factors
 
 
