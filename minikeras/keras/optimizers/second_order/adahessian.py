@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....arrays import namespace, to_device
-from ....arrays import random as streams
+from ....arrays import namespace
 from ....core import Tensor
 from ....core.flat import flatten, unflatten
 from ....types import Array
@@ -83,10 +82,7 @@ class AdaHessian(SecondOrder):
 
     def _diagonal(self, problem: Problem) -> Array:
         """The mean of z * (H z)."""
-        generator = streams.global_stream().generator()
         total = problem.gradient * 0
-        for _ in range(self.probes):
-            signs = generator.integers(0, 2, problem.size).astype(problem.gradient.dtype) * 2 - 1
-            probe = to_device(signs, namespace(problem.gradient))
-            total = total + probe * problem.product(probe)
+        for estimate in problem.probed(problem.product, self.probes):
+            total = total + estimate
         return total / self.probes

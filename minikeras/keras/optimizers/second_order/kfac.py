@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ....arrays import namespace, to_device
 from ....arrays import random as streams
 from ....core import GradientTape, Tensor, Variable
+from ....core.flat import unflatten
 from ....types import Array
 from ..optimizer import Change
 from .base import SecondOrder
@@ -88,11 +89,7 @@ class KFAC(SecondOrder):
         """Factors of this batch, their running means, the step of each layer, and one scale for all."""
         curvature = problem.output_curvature()
         keep = min(1.0 - 1.0 / (int(self.iterations._array) + 1), self.decay)
-        gradients, start = [], 0
-        for variable in problem.variables:
-            stop = start + variable._array.size
-            gradients.append(problem.gradient[start:stop].reshape(variable._array.shape))
-            start = stop
+        gradients = [part._array for part in unflatten(Tensor(problem.gradient), problem.variables)]
         steps = [-gradient / (1.0 + self.damping) for gradient in gradients]
         changes: list[Change] = []
         for found in layer_factors(curvature):

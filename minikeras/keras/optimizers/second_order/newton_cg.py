@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ....arrays import namespace, to_device
-from ....arrays import random as streams
+from ....arrays import namespace
 from ....types import Array
 from ..optimizer import Change
 from .base import SecondOrder
@@ -116,11 +115,8 @@ class NewtonCG(SecondOrder):
         if self.preconditioner is None:
             return xp.ones_like(problem.gradient)
         squares = xp.zeros_like(problem.gradient)
-        generator = streams.global_stream().generator()
-        for _ in range(self.probes):
-            signs = generator.integers(0, 2, problem.size).astype(problem.gradient.dtype) * 2 - 1
-            probe = to_device(signs, xp)
-            squares += (probe * product(probe)) ** 2
+        for estimate in problem.probed(product, self.probes):
+            squares += estimate**2
         diagonal = xp.sqrt(squares / self.probes)
         return xp.maximum(diagonal, xp.maximum(diagonal.max() * 1e-3, 1e-30))
 

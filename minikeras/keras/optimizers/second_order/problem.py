@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace, to_numpy
+from ....arrays import namespace, to_device, to_numpy
+from ....arrays import random as streams
 from ....core import GradientTape, Tensor, Variable
 from ....core.flat import flatten, unflatten
 from ....core.repeat import Repeatable
@@ -95,6 +96,14 @@ class Problem:
         """The Hessian times a flat vector: one more sweep over the record."""
         assert self._tape is not None
         return flatten(self._tape.gradient(self._whole, self.variables, Tensor(vector), unconnected_gradients="zero"))._array
+
+    def probed(self, product: Callable[[Array], Array], count: int) -> Iterator[Array]:
+        """z * (B z) for `count` vectors z of random signs: estimates of the diagonal of B, whose product is given."""
+        generator = streams.global_stream().generator()
+        for _ in range(count):
+            signs = generator.integers(0, 2, self.size).astype(self.gradient.dtype) * 2 - 1
+            probe = to_device(signs, namespace(self.gradient))
+            yield probe * product(probe)
 
     def hessian(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
         """The Hessian's blocks for groups of variables, given by their positions; what lies between groups is left out."""
