@@ -1,13 +1,13 @@
 """minikeras: a Keras-style deep-learning framework on its own gradient tape.
 
 TensorFlow's and Keras's names, over NumPy on the CPU and CuPy on the GPU. `import minikeras as tf` runs TensorFlow's autodiff
-guides. This file holds names only; read `core/dispatch.py` first.
+guides. This file holds names only: functions are loaded at once, modules when first used. Read `core/dispatch.py` first.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from . import autodiff, config, data, debugging, errors, image, linalg, math, nest, nn, random, test
+from . import errors, nest
 from .arrays import device
 from .core import (
     GradientTape,
@@ -173,7 +173,14 @@ from .types import (
 from .types import boolean as bool
 
 if _TYPE_CHECKING:
-    from . import experimental, keras, train
+    from . import autodiff, config, data, debugging, experimental, image, keras, linalg, math, nn, random, test, train
+
+_LATE = dict.fromkeys(
+    (
+        *("autodiff", "config", "data", "debugging", "experimental", "image", "keras"),
+        *("linalg", "math", "nn", "random", "test", "train"),
+    )
+)
 
 newaxis = None
 __version__ = "0.1.0"
@@ -191,13 +198,14 @@ def get_logger() -> _Any:
 
 
 def __getattr__(name: str) -> _Any:
-    """`experimental`, `keras` and `train` are imported when they are first used; `bfloat16` needs the package ml_dtypes."""
-    if name in ("experimental", "keras", "train"):
-        import importlib
-
-        return importlib.import_module(f".{name}", __name__)
+    """Modules are loaded when they are first used; `bfloat16` needs the package ml_dtypes."""
     if name == "bfloat16":
-        return as_dtype("bfloat16")
-    from .absent import error
+        return as_dtype(name)
+    from .absent import found
 
-    raise error(__name__, name)
+    return found(__name__, name, _LATE)
+
+
+def __dir__() -> list[str]:
+    """What is loaded and what can be, so that completion works."""
+    return sorted({*globals(), *_LATE})

@@ -1,11 +1,16 @@
-"""What TensorFlow and Keras have and this package has not, with what to do instead: the text of the error for such a name.
+"""What a module answers for a name that it does not hold: it loads what is loaded late, and explains what is not there.
 
-Key idea: a name that somebody knows from there deserves more than "no attribute". The modules that would hold it ask here.
+Key idea: an import loads what every program needs; the rest comes when its name is first used. A name that somebody knows from
+TensorFlow or Keras deserves more than "no attribute": the error says what to do instead.
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
 _OWN_LAYER = "in the `call` of a layer of your own, a subclass of keras.layers.Layer"
 
@@ -25,6 +30,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "print py_function numpy_function autograph TensorArray",
             "Use Python's own print, functions, loops and lists.",
         ),
+        ("version", "Use tf.__version__."),
         ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
         (
             "sparse ragged SparseTensor RaggedTensor",
@@ -104,6 +110,30 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
 }
 """For each module rows of names, or patterns of them, and what to do."""
+
+
+def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
+    """What a module has under a name that is loaded at its first use. The module keeps it, so this is asked once.
+
+    Args:
+        module: the dotted name of the module that was asked.
+        name: the name that it does not hold.
+        late: the names that are loaded late, each with the submodule that defines it; None for a submodule itself.
+
+    Raises:
+        AttributeError: for any other name; see `error`.
+
+    >>> import minikeras
+    >>> found("minikeras", "data", {"data": None}) is minikeras.data
+    True
+    """
+    if name not in late:
+        raise error(module, name)
+    place = late[name]
+    source = importlib.import_module(f".{name if place is None else place}", module)
+    value = source if place is None else getattr(source, name)
+    setattr(sys.modules[module], name, value)
+    return value
 
 
 def error(module: str, name: str) -> AttributeError:

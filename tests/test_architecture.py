@@ -232,7 +232,7 @@ def test_the_checks_see_imports_of_every_form() -> None:
     }
     assert {"nest", "errors", "core.backward"} <= {one.target for one in imports("core.tape")}
     assert not next(one for one in imports("core.families") if one.target == "core.transposition").at_load
-    assert {"math", "core", "functions.shaping"} <= {one.target for one in imports("")}
+    assert {"nest", "core", "functions.shaping"} <= {one.target for one in imports("")}
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,22 @@
 """What `import minikeras` loads, and what it does not: a start in a fresh interpreter."""
 
+import ast
+import importlib
+import pathlib
 import subprocess
 import sys
 
 import pytest
+
+import minikeras
+
+ROOT = pathlib.Path(minikeras.__file__).parent
+LATE = sorted(
+    ".".join(path.parent.relative_to(ROOT.parent).parts)
+    for path in ROOT.rglob("__init__.py")
+    if "\n_LATE = " in path.read_text(encoding="utf-8")
+)
+"""The packages that load some of their names at the first use."""
 
 
 def loaded_after(statement: str) -> set[str]:
@@ -22,7 +35,7 @@ def added() -> set[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        *("cupy", "ml_dtypes", "matplotlib", "tqdm", "scipy", "pytest", "numpy.testing", "numpy.random"),
+        *("cupy", "ml_dtypes", "matplotlib", "numba", "tqdm", "scipy", "pytest", "numpy.testing", "numpy.random"),
         *(
             "urllib.request",
             "urllib.parse",
@@ -34,7 +47,9 @@ def added() -> set[str]:
             "tempfile",
             "subprocess",
         ),
-        *("asyncio", "concurrent.futures", "multiprocessing", "unittest", "doctest", "minikeras.keras"),
+        *("asyncio", "concurrent.futures", "multiprocessing", "unittest", "doctest", "hashlib", "pathlib"),
+        *("minikeras.autodiff", "minikeras.checkpoint", "minikeras.core.curvature", "minikeras.data", "minikeras.debugging"),
+        *("minikeras.figures", "minikeras.files", "minikeras.keras", "minikeras.test"),
     ],
 )
 def test_the_import_does_not_load_what_only_some_need(added: set[str], name: str) -> None:
@@ -49,8 +64,41 @@ def test_keras_is_loaded_at_its_first_use() -> None:
     assert "minikeras.keras" in loaded_after("import minikeras; minikeras.keras")
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    import minikeras
+def test_keras_does_not_load_what_only_some_need() -> None:
+    loaded = loaded_after("import minikeras.keras") - loaded_after("import numpy")
+    unwanted = {"json", "zipfile", "csv", "urllib.request", "numpy.testing", "numpy.random", "minikeras.figures"}
+    files = {"minikeras.files.hdf5", "minikeras.files.archive", "minikeras.checkpoint.checkpoint"}
+    parts = {f"minikeras.keras.{name}" for name in ("datasets", "export", "utils", "wrappers", "saving.weights")}
+    assert not loaded & (unwanted | files | parts)
 
+
+def test_there_are_packages_that_load_names_late() -> None:
+    assert {"minikeras", "minikeras.keras", "minikeras.keras.callbacks", "minikeras.keras.models"} <= set(LATE)
+
+
+@pytest.mark.parametrize("package", LATE)
+def test_completion_and_type_checkers_know_what_is_loaded_late(package: str) -> None:
+    module = importlib.import_module(package)
+    late = set(module._LATE)
+    assert late <= set(dir(module)) and late <= set(getattr(module, "__all__", late))
+    checked = set()
+    for node in ast.parse(pathlib.Path(str(module.__file__)).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            checked |= {alias.name for one in node.body if isinstance(one, ast.ImportFrom) for alias in one.names}
+    assert checked == late
+
+
+@pytest.mark.parametrize("form", ["from minikeras import data, test", "import minikeras as tf; tf.data, tf.test"])
+def test_modules_that_are_loaded_late_can_be_imported_and_looked_up(form: str) -> None:
+    assert {"minikeras.data", "minikeras.test"} <= loaded_after(form)
+
+
+def test_a_name_that_was_loaded_late_is_kept() -> None:
+    from minikeras.keras import callbacks
+
+    assert callbacks.ModelCheckpoint is vars(callbacks)["ModelCheckpoint"]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'minikeras' has no attribute 'nonsense'"):
         _ = minikeras.nonsense

@@ -43,8 +43,8 @@ INTERNAL = {
 
 def public_names(module: types.ModuleType = minikeras) -> Iterator[str]:
     """Dotted names of everything public: what each module declares in `__all__`, or else what is defined in it."""
-    for lazy in ("experimental", "keras", "train"):  # imported at their first use, and attributes from then on
-        getattr(module, lazy, None)
+    for name in dir(module):  # what is loaded at its first use is an attribute from then on
+        getattr(module, name, None)
     for name in declared(module):
         dotted, value = f"{module.__name__}.{name}", getattr(module, name)
         if isinstance(value, types.ModuleType):

@@ -33,6 +33,10 @@ class Stream:
         self.position = int(position)
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy draws what comes next here, by itself."""
+        return type(self), self.state
+
     @property
     def state(self) -> tuple[int, int]:
         """Seed and position."""

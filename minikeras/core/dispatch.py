@@ -45,9 +45,12 @@ class Primitive:
             'constant', 'loop'), or `batching(batch, primitive, inputs, params)`.
         effect: True if it depends on or changes more than its inputs and results, such as a random stream: whoever repeats a
             run carries it out each time, in its place.
+        elementwise: True if each element of the result comes from the elements of the inputs in its place, broadcast.
     """
 
-    __slots__ = ("_on", "batching", "differentiable", "effect", "jvp", "kernel", "name", "on_numpy", "uniform", "vjp")
+    __slots__ = (
+        *("_on", "batching", "differentiable", "effect", "elementwise", "jvp", "kernel", "name", "on_numpy", "uniform", "vjp"),
+    )
 
     def __init__(
         self,
@@ -61,11 +64,13 @@ class Primitive:
         singular: bool = False,
         batching: str | Rule = "loop",
         effect: bool = False,
+        elementwise: bool = False,
         registered: bool = True,
     ) -> None:
         self.name = name
         self.batching = batching
         self.effect = effect
+        self.elementwise = elementwise
         self.kernel = kernel
         self.vjp = vjp
         self.jvp = jvp
@@ -117,7 +122,7 @@ class Record:
 
 def _short(value: Any) -> str:
     """`%12:float32[3,2]` for a Tensor, the name for a Variable, the number itself else."""
-    if not hasattr(value, "key"):
+    if not hasattr(value, "key") or value.shape is None:
         return repr(value)
     shape = ",".join(map(str, value.shape))
     return f"{getattr(value, 'name', None) or f'%{value.key}'}:{value.dtype.name}[{shape}]"

@@ -106,7 +106,7 @@ def elementwise(name: str, function: str | Callable[..., Any], *partials: Partia
         return operations.broadcast_to(total, shape=tuple(y.shape), rank=len(total.shape))
 
     smooth = any(partial is not None for partial in partials)
-    options = {"vjp": vjp, "jvp": jvp, "differentiable": smooth, "batching": "align", **options}
+    options = {"vjp": vjp, "jvp": jvp, "differentiable": smooth, "batching": "align", "elementwise": True, **options}
     return Primitive(name, _kernel(function), **options)
 
 

@@ -1,18 +1,17 @@
 """Keras's API: layers, models, training, losses, metrics, optimizers, data sets.
 
-May import everything else of the package. Read `layers/layer.py` first, then `training.py`.
+May import everything else of the package. Read `layers/layer.py` first, then `training.py`. What a model in training does not
+need is loaded when it is first used.
 """
 
-from typing import NoReturn as _NoReturn
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from ..absent import error as _error
 from . import (
     activations,
     callbacks,
     config,
     constraints,
-    datasets,
-    export,
     initializers,
     layers,
     losses,
@@ -22,8 +21,6 @@ from . import (
     optimizers,
     regularizers,
     saving,
-    utils,
-    wrappers,
 )
 from .layers import Input, InputLayer, Layer
 from .layers.operations import CLASSES as _OPERATIONS
@@ -32,17 +29,30 @@ from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer
 
+if _TYPE_CHECKING:
+    from . import datasets, export, utils, wrappers
+
+_LATE = dict.fromkeys(("datasets", "export", "utils", "wrappers"))
+
 saving.registry.know("keras", models, ("Model", "Sequential"))
 saving.registry.know("keras", mixed_precision, ("DTypePolicy",))
 saving.registry.know("keras.src.models.functional", models, ("Functional",))
+saving.registry.know("keras.models", models, ("Functional", "Model", "Sequential"))
 saving.registry.know("keras.src.ops.numpy", _OPERATIONS)
 saving.registry.know("keras.optimizers.schedules", optimizers.schedules, tuple(optimizers.schedules.__all__))
-for _module in (activations, constraints, initializers, layers, losses, metrics, models, optimizers, regularizers):
+for _module in (activations, constraints, initializers, layers, losses, metrics, optimizers, regularizers):
     saving.registry.know(f"keras.{_module.__name__.rpartition('.')[2]}", _module)
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = sorted({name for name in globals() if not name.startswith("_")} | {*_LATE})
 
 
-def __getattr__(name: str) -> _NoReturn:
-    """What Keras has and this package has not is explained."""
-    raise _error(__name__, name)
+def __getattr__(name: str) -> _Any:
+    """What is loaded late; what Keras has and this package has not is explained."""
+    from ..absent import found
+
+    return found(__name__, name, _LATE)
+
+
+def __dir__() -> list[str]:
+    """What is loaded and what can be, so that completion works."""
+    return sorted({*globals(), *_LATE})

@@ -128,7 +128,7 @@ def _absolute_vjp(g: Any, y: Any, x: Any) -> Any:
     return multiply(g, sign(x))
 
 
-absolute = primitive("absolute", lambda xp, x: abs(x), _absolute_vjp, batching="keep")
+absolute = primitive("absolute", lambda xp, x: abs(x), _absolute_vjp, batching="keep", elementwise=True)
 sign = elementwise("sign", lambda xp, x: xp.sign(x), lambda x, y: multiply(y, 0))
 
 # Rounding: piecewise constant, so there is no gradient -------------------------------------------------------------
@@ -200,8 +200,8 @@ def _kept(xp: Any, condition: Array, x: Array) -> Array:
     return (x.view(f"i{x.dtype.itemsize}") * condition).view(x.dtype)
 
 
-select = linear("select", _select, _select_transpose, uniform=False, batching="align")
-identity = linear("identity", lambda xp, x: x, lambda g, x: g)
+select = linear("select", _select, _select_transpose, uniform=False, batching="align", elementwise=True)
+identity = linear("identity", lambda xp, x: x, lambda g, x: g, elementwise=True)
 stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None)
 zeros_like = elementwise("zeros_like", lambda xp, x, dtype=None: xp.zeros_like(x, dtype=dtype), None)
 ones_like = elementwise("ones_like", lambda xp, x, dtype=None: xp.ones_like(x, dtype=dtype), None)
@@ -224,7 +224,7 @@ def _cast_back(g: Any, x: Any, dtype: str) -> Any:
     return cast(g, dtype=x.dtype.name) if as_dtype(x.dtype).is_differentiable else None
 
 
-cast: Primitive = linear("cast", _cast, _cast_back, singular=True)
+cast: Primitive = linear("cast", _cast, _cast_back, singular=True, elementwise=True)
 real = linear("real", lambda xp, x: x.real, lambda g, x: _complex_like(g, x) if is_complex(x) else g)
 imag = linear(
     "imag",

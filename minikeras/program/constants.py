@@ -40,7 +40,7 @@ def constant_results(program: Program) -> Program:
             continue
         for slot, array in zip(outputs_of(record), results, strict=True):
             values[slot.key] = array
-            renamed[slot.key] = Slot(slot.key, array, True, True)
+            renamed[slot.key] = Slot(slot.key, slot.shape, slot.dtype, slot.xp, True, array)
     return program.with_records(kept, renamed)
 
 
@@ -49,7 +49,7 @@ def _computed(record: Record, values: dict[int, Any]) -> list[Any] | None:
     primitive, outputs = record.primitive, outputs_of(record)
     if primitive.effect or primitive is assigned or not outputs or any(isinstance(x, Variable) for x in record.inputs):
         return None
-    if sum(int(np.prod(slot.shape)) * slot.dtype.itemsize for slot in outputs) > LARGEST:
+    if sum(slot.bytes for slot in outputs) > LARGEST:
         return None
     if primitive in (operations.ones_like, operations.zeros_like, operations.identity_like):
         arrays = [_alike(x) if isinstance(x, Slot) else x for x in record.inputs]

@@ -86,6 +86,8 @@ class Function:
         replay = found[0]
         if isinstance(replay, Eager):
             return self._run(args, kwargs)
+        if not replay.program.holds:
+            return self._record(key, values, tensors, again=True)
         self.replays += 1
         results = replay([tensor._array for tensor in tensors])
         structure = replay.program.structure

@@ -10,10 +10,19 @@ from collections.abc import Callable
 from .common import common_results
 from .constants import constant_results
 from .dead import without_dead
+from .expand import expanded
+from .fuse import fused
 from .program import Program
 from .views import without_identities
 
-STEPS: tuple[Callable[[Program], Program], ...] = (without_identities, constant_results, common_results, without_dead)
+STEPS: tuple[Callable[[Program], Program], ...] = (
+    without_identities,
+    constant_results,
+    common_results,
+    without_dead,
+    expanded,
+    fused,
+)
 
 
 def improved(program: Program) -> Program:

@@ -6,7 +6,7 @@ it shorter, and `replay.py`, which carries it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core import Record, Variable
@@ -21,6 +21,7 @@ class Program:
         records: the instructions, over Slots, Variables and numbers.
         results: for each leaf of the result its Slot, or what it is in each run.
         structure: a nest with as many leaves as `results`.
+        guards: each says whether what the program takes for granted beside its signature still holds.
 
     >>> import minikeras as tf
     >>> @tf.function
@@ -34,10 +35,18 @@ class Program:
     return %2:float32[]
     """
 
-    __slots__ = ("arguments", "records", "results", "structure")
+    __slots__ = ("arguments", "guards", "records", "results", "structure")
 
-    def __init__(self, arguments: Sequence[Slot], records: Sequence[Record], results: Sequence[Any], structure: Any) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[Slot],
+        records: Sequence[Record],
+        results: Sequence[Any],
+        structure: Any,
+        guards: Sequence[Callable[[], bool]] = (),
+    ) -> None:
         self.arguments, self.records, self.results, self.structure = arguments, records, results, structure
+        self.guards = guards
 
     def with_records(self, records: Sequence[Record], renamed: Mapping[int, Any] | None = None) -> Program:
         """The same program with other instructions, and other slots where `renamed` has one for a key."""
@@ -49,7 +58,16 @@ class Program:
             return x
 
         ready = [Record(one.primitive, [current(x) for x in one.inputs], one.params, one.outputs) for one in records]
-        return Program(self.arguments, ready, [current(x) for x in self.results], self.structure)
+        return Program(self.arguments, ready, [current(x) for x in self.results], self.structure, self.guards)
+
+    def guarded(self, guards: Sequence[Callable[[], bool]]) -> Program:
+        """The same program with other guards."""
+        return Program(self.arguments, self.records, self.results, self.structure, guards)
+
+    @property
+    def holds(self) -> bool:
+        """Whether a run of the function would still be this one."""
+        return all(guard() for guard in self.guards)
 
     @property
     def variables(self) -> list[Variable]:

@@ -7,6 +7,7 @@ is no program: nothing is repeated that was not seen. Next: `program.py`, what a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,20 +33,29 @@ class Slot:
 
     Attributes:
         key: its number in the program.
-        shape, dtype: of the array.
+        shape, dtype: of the array; None and `float` for a Python number that each run has another one of.
         array: the values of a constant, else None.
         fixed: whether each run has the same values.
         xp: the library that it is an array of.
+        shares: whether its array was, or was a view of, an operand of the instruction that made it.
+        order: the axes in the order of their strides, as NumPy chose it for the array; None for the usual one.
     """
 
-    __slots__ = ("array", "dtype", "fixed", "key", "shape", "xp")
+    __slots__ = ("array", "dtype", "fixed", "key", "order", "shape", "shares", "xp")
 
-    def __init__(self, key: int, like: Array, fixed: bool, constant: bool) -> None:
-        self.key, self.fixed = key, fixed
-        self.shape, self.dtype, self.xp = tuple(like.shape), like.dtype, namespace(like)
-        self.array = like if constant else None
+    def __init__(self, key: int, shape: Any, dtype: Any, xp: Any = np, fixed: bool = False, array: Array = None) -> None:
+        self.key, self.shape, self.dtype, self.xp, self.fixed, self.array = key, shape, dtype, xp, fixed, array
+        self.shares = False
+        self.order: tuple[int, ...] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it takes."""
+        return 0 if self.shape is None else math.prod(self.shape) * int(self.dtype.itemsize)
 
     def __repr__(self) -> str:
+        if self.shape is None:
+            return f"%{self.key}:number"
         return f"%{self.key}:{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
 
@@ -138,6 +148,10 @@ class Recorder:
             made: Any = tuple([self._new(y, fixed) for y in outputs])
         else:
             made = self._new(outputs, fixed)
+        for slot, y in zip(
+            made if type(made) is tuple else (made,), outputs if type(made) is tuple else (outputs,), strict=True
+        ):
+            slot.shares = any(_share(x, y) for x in inputs)
         self.records.append(Record(primitive, given, params, made))
 
     def _input(self, x: Any) -> Any:
@@ -166,7 +180,10 @@ class Recorder:
     def _number(self, x: Tensor, fixed: bool, constant: bool) -> Slot:
         self._count += 1
         self._alive.append(x._array)
-        return Slot(self._count - 1, x._array, fixed, constant)
+        array = x._array
+        slot = Slot(self._count - 1, tuple(array.shape), array.dtype, namespace(array), fixed, array if constant else None)
+        slot.order = _order(array)
+        return slot
 
     def _is_fixed(self, x: Any) -> bool:
         if isinstance(x, Variable) or type(x) is Stack:
@@ -184,3 +201,21 @@ class Recorder:
             kind = "IndexedSlices (tf.convert_to_tensor makes a tensor of it)"
         self.refuse(f"the function returns {kind}")
         return None
+
+
+def _order(array: Array) -> tuple[int, ...] | None:
+    """The order of axes in which an array lies in memory without gaps, unless it is the usual one or there is none."""
+    if not isinstance(array, np.ndarray) or array.flags.c_contiguous or array.base is not None:
+        return None
+    order = tuple(np.argsort([-stride for stride in array.strides], kind="stable").tolist())
+    return order if array.transpose(order).flags.c_contiguous else None
+
+
+def _share(x: Any, y: Tensor) -> bool:
+    """Whether a result is an operand's array or a view of it; what is no array of NumPy is taken to be one."""
+    if not hasattr(x, "_array"):
+        return type(x) is Stack
+    a, b = x._array, y._array
+    if not isinstance(b, np.ndarray):
+        return not isinstance(b, np.generic)
+    return isinstance(a, np.ndarray) and np.may_share_memory(a, b)

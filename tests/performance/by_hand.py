@@ -6,38 +6,14 @@ all weights lie in one flat array, so that Adam is twelve calls however many lay
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from .adam import Adam, BufferedAdam
 from .candidates import Step, candidate
-from .problems import BETA_1, BETA_2, EPSILON, LEARNING_RATE, Array, Data, Weights
-
-
-def adam_rate(t: int) -> float:
-    """The learning rate with both bias corrections."""
-    return LEARNING_RATE * math.sqrt(1.0 - BETA_2**t) / (1.0 - BETA_1**t)
-
-
-class Adam:
-    """Adam with fresh arrays, for candidates without an optimizer of their own."""
-
-    def __init__(self, parameters: list[Array]) -> None:
-        self.momenta = [np.zeros_like(w) for w in parameters]
-        self.velocities = [np.zeros_like(w) for w in parameters]
-        self.t = 0
-
-    def step(self, parameters: list[Array], gradients: list[Array]) -> list[Array]:
-        """The new parameters."""
-        self.t += 1
-        rate = adam_rate(self.t)
-        for i, g in enumerate(gradients):
-            self.momenta[i] = self.momenta[i] + (g - self.momenta[i]) * (1.0 - BETA_1)
-            self.velocities[i] = self.velocities[i] + (g * g - self.velocities[i]) * (1.0 - BETA_2)
-        return [
-            w - m * rate / (np.sqrt(v) + EPSILON) for w, m, v in zip(parameters, self.momenta, self.velocities, strict=True)
-        ]
+from .normalized import Normalized
+from .problems import Array, Data, Problem, Weights, loss_and_cotangent
 
 
 class FreshArrays:
@@ -55,14 +31,7 @@ class FreshArrays:
             inputs.append(h)
             z = h @ kernel + bias
             h = np.maximum(z, 0)
-        shifted = z - z.max(axis=1, keepdims=True)
-        exponentials = np.exp(shifted)
-        sums = exponentials.sum(axis=1, keepdims=True)
-        rows = np.arange(len(x))
-        loss = (np.log(sums[:, 0]) - shifted[rows, labels]).mean()
-        g = exponentials / sums
-        g[rows, labels] -= 1
-        g = g / len(x)
+        loss, g = loss_and_cotangent(z, labels)
         gradients: list[Array] = []
         for (kernel, _), h in zip(reversed(layers), reversed(inputs), strict=True):
             gradients += [g.sum(axis=0), h.T @ g]
@@ -84,7 +53,8 @@ class Buffers:
     def __init__(self, weights: Weights, batch: int) -> None:
         arrays = [array for pair in weights for array in pair]
         self.flat = np.concatenate([array.ravel() for array in arrays])
-        self.gradient, self.m, self.v, self.scratch = (np.zeros_like(self.flat) for _ in range(4))
+        self.gradient = np.zeros_like(self.flat)
+        self.adam = BufferedAdam(self.flat)
         self.layers = _pairs(self.flat, arrays)
         self.gradients = _pairs(self.gradient, arrays)
         widths = [kernel.shape[1] for kernel, _ in weights]
@@ -93,7 +63,6 @@ class Buffers:
         self.masks = [np.empty((batch, width), bool) for width in widths]
         self.column = np.empty((batch, 1), np.float32)
         self.rows = np.arange(batch)
-        self.t = 0
 
     def step(self, x: Array, labels: Array) -> Any:
         """Train on one batch, which may be smaller than the buffers; the loss."""
@@ -125,24 +94,8 @@ class Buffers:
                 np.matmul(g, self.layers[i][0].T, out=below)
                 np.greater(h, 0, out=mask)
                 g = np.multiply(below, mask, out=below)
-        self._adam()
+        self.adam.step(self.gradient)
         return loss
-
-    def _adam(self) -> None:
-        self.t += 1
-        g, m, v, s = self.gradient, self.m, self.v, self.scratch
-        np.subtract(g, m, out=s)
-        np.multiply(s, 1.0 - BETA_1, out=s)
-        np.add(m, s, out=m)
-        np.multiply(g, g, out=s)
-        np.subtract(s, v, out=s)
-        np.multiply(s, 1.0 - BETA_2, out=s)
-        np.add(v, s, out=v)
-        np.sqrt(v, out=s)
-        np.add(s, EPSILON, out=s)
-        np.divide(m, s, out=s)
-        np.multiply(s, adam_rate(self.t), out=s)
-        np.subtract(self.flat, s, out=self.flat)
 
 
 def _pairs(flat: Array, arrays: list[Array]) -> Weights:
@@ -152,13 +105,13 @@ def _pairs(flat: Array, arrays: list[Array]) -> Weights:
     return list(zip(views[::2], views[1::2], strict=True))
 
 
-@candidate("NumPy by hand")
-def fresh_arrays(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
-    network = FreshArrays(weights)
+@candidate("NumPy by hand", "numpy", normalizes=True)
+def fresh_arrays(problem: Problem, weights: Weights, data: Data) -> Step:
+    network = Normalized(weights) if problem.normalized else FreshArrays(weights)
     return lambda: network.step(*data)
 
 
-@candidate("NumPy by hand, out=")
-def buffers(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
-    network = Buffers(weights, len(data[0]))
+@candidate("NumPy by hand, out=", "numpy")
+def buffers(problem: Problem, weights: Weights, data: Data) -> Step:
+    network = Buffers(weights, problem.batch)
     return lambda: network.step(*data)

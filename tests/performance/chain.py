@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import clock
-from .candidates import OWN, Step
+from .candidates import Step
+from .executors import OWN
 from .settings import Settings
 
 LENGTH = 100

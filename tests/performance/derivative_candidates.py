@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .candidates import OWN, Step
+from .candidates import Step
 from .derivative_tasks import Numbers, Task
+from .executors import OWN
 from .peers import threaded_torch
 
 GRADIENT = f"{OWN}, one gradient"

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from . import clock
-from .candidates import OWN, Step
+from .candidates import Step
 from .derivative_candidates import GRADIENT, SETUPS
 from .derivative_tasks import TASKS, comparable, expected, numbers
+from .executors import OWN
 from .settings import Settings
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import clock
-from .candidates import OWN
 from .epochs import BATCH, SIZES, Trainer, images, keras_trainer, numpy_trainer, torch_trainer
+from .executors import OWN
 from .keras_worker import BACKENDS, KerasWorker
 from .settings import Settings
 

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from . import clock
-from .candidates import OWN
+from .executors import OWN
 from .settings import PEERS, ROOT, Settings
 
 _PROGRAM = """

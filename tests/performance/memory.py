@@ -15,13 +15,14 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
-from .candidates import OWN, available
+from .candidates import available
+from .executors import NUMPY, OWN
 from .problems import PROBLEMS, first_weights, one_batch
 from .settings import ROOT, Settings
 
 MIB = 2**20
 PEAK_STEPS = 20
-_LIGHT = ("NumPy by hand", "NumPy by hand, out=", OWN)
+_LIGHT = ("NumPy by hand", "NumPy by hand, out=", OWN, NUMPY.title)
 
 
 def peak_memory() -> float:
@@ -39,8 +40,8 @@ def peak_memory() -> float:
 
 def _step(name: str, label: str) -> Any:
     problem = PROBLEMS[label]
-    (one,) = [one for one in available(Settings()) if one.name == name]
-    return one.setup(problem.sizes, first_weights(problem.sizes), one_batch(problem))
+    (one,) = [one for one in available(Settings(), problem) if one.name == name]
+    return one.setup(problem, first_weights(problem.sizes), one_batch(problem))
 
 
 def peak(name: str, label: str) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def measure(settings: Settings) -> list[dict[str, Any]]:
     """A row of peak memory for each candidate, and rows of growth for this project and NumPy by hand."""
     label = "small" if settings.quick else "large"
     found = []
-    for one in available(settings):
+    for one in available(settings, PROBLEMS[label]):
         numbers = in_a_process("peak", one.name, label)
         found.append(_row(f"peak of the {label} loop", one.name, "MiB", numbers["peak_MiB"]))
     own = next(row["median"] for row in found if row["candidate"] == OWN)

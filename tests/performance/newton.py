@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from . import clock, derivative_candidates
-from .candidates import OWN, Step
+from .candidates import Step
 from .derivative_tasks import Numbers, Task, expected, numbers
+from .executors import OWN
 from .peers import threaded_torch
 from .settings import Settings
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .by_hand import Adam
+from .adam import Adam
 from .candidates import Step, candidate
-from .problems import BETA_1, BETA_2, EPSILON, LEARNING_RATE, Data, Weights
+from .problems import BETA_1, BETA_2, EPSILON, LEARNING_RATE, MOMENTUM, VARIANCE_EPSILON, Data, Problem, Weights
 
 
 def threaded_torch() -> Any:
@@ -21,17 +21,19 @@ def threaded_torch() -> Any:
     return torch
 
 
-def torch_model(sizes: tuple[int, ...], weights: Weights) -> Any:
+def torch_model(sizes: tuple[int, ...], weights: Weights, normalized: bool = False) -> Any:
     """The network as a `torch.nn.Sequential`."""
     torch = threaded_torch()
     layers: list[Any] = []
-    for inputs, outputs in itertools.pairwise(sizes):
-        layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
-    with torch.no_grad():
-        for layer, (kernel, bias) in zip(layers[::2], weights, strict=True):
+    for (inputs, outputs), (kernel, bias) in zip(itertools.pairwise(sizes), weights, strict=True):
+        layer = torch.nn.Linear(inputs, outputs)
+        with torch.no_grad():
             layer.weight.copy_(torch.from_numpy(kernel.T.copy()))
             layer.bias.copy_(torch.from_numpy(bias))
-    return torch.nn.Sequential(*layers[:-1])
+        layers += [layer, torch.nn.ReLU()]
+        if normalized:
+            layers.append(torch.nn.BatchNorm1d(outputs, VARIANCE_EPSILON, 1.0 - MOMENTUM))
+    return torch.nn.Sequential(*layers[: -2 if normalized else -1])
 
 
 def torch_step(model: Any, fused: bool) -> Any:
@@ -49,61 +51,85 @@ def torch_step(model: Any, fused: bool) -> Any:
     return step
 
 
-def _torch(sizes: tuple[int, ...], weights: Weights, data: Data, fused: bool) -> Step:
+def _torch(problem: Problem, weights: Weights, data: Data, fused: bool) -> Step:
     torch = threaded_torch()
-    step = torch_step(torch_model(sizes, weights), fused)
+    step = torch_step(torch_model(problem.sizes, weights, problem.normalized), fused)
     x, y = torch.from_numpy(data[0]), torch.from_numpy(data[1])
     return lambda: step(x, y)
 
 
-@candidate("PyTorch eager", needs="torch")
-def torch_eager(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
-    return _torch(sizes, weights, data, fused=False)
+@candidate("PyTorch eager", "torch", normalizes=True)
+def torch_eager(problem: Problem, weights: Weights, data: Data) -> Step:
+    return _torch(problem, weights, data, fused=False)
 
 
-@candidate("PyTorch eager, fused Adam", needs="torch")
-def torch_fused(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
-    return _torch(sizes, weights, data, fused=True)
+@candidate("PyTorch eager, fused Adam", "torch", normalizes=True)
+def torch_fused(problem: Problem, weights: Weights, data: Data) -> Step:
+    return _torch(problem, weights, data, fused=True)
 
 
-@candidate("JAX jit", needs="jax")
-def jax_jit(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
+def jax_adam(state: Any, gradients: Any) -> Any:
+    """The next (parameters, momenta, velocities, t); the first three are trees of arrays."""
     import jax
     import jax.numpy as jnp
 
-    def loss_of(parameters: Any, x: Any, labels: Any) -> Any:
-        h = x
-        for kernel, bias in parameters[:-1]:
-            h = jax.nn.relu(h @ kernel + bias)
-        logits = h @ parameters[-1][0] + parameters[-1][1]
-        chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)
-        return -chosen.mean()
+    parameters, momenta, velocities, t = state
+    t = t + 1.0
+    rate = LEARNING_RATE * jnp.sqrt(1.0 - BETA_2**t) / (1.0 - BETA_1**t)
+    momenta = jax.tree.map(lambda m, g: m + (g - m) * (1.0 - BETA_1), momenta, gradients)
+    velocities = jax.tree.map(lambda v, g: v + (g * g - v) * (1.0 - BETA_2), velocities, gradients)
+    moved = jax.tree.map(lambda w, m, v: w - m * rate / (jnp.sqrt(v) + EPSILON), parameters, momenta, velocities)
+    return moved, momenta, velocities, t
 
-    def update(state: Any, x: Any, labels: Any) -> Any:
-        parameters, momenta, velocities, t = state
-        loss, gradients = jax.value_and_grad(loss_of)(parameters, x, labels)
-        t = t + 1.0
-        rate = LEARNING_RATE * jnp.sqrt(1.0 - BETA_2**t) / (1.0 - BETA_1**t)
-        momenta = jax.tree.map(lambda m, g: m + (g - m) * (1.0 - BETA_1), momenta, gradients)
-        velocities = jax.tree.map(lambda v, g: v + (g * g - v) * (1.0 - BETA_2), velocities, gradients)
-        moved = jax.tree.map(lambda w, m, v: w - m * rate / (jnp.sqrt(v) + EPSILON), parameters, momenta, velocities)
-        return (moved, momenta, velocities, t), loss
 
-    compiled = jax.jit(update, donate_argnums=0)
+def _jax_loss(parameters: Any, averages: Any, x: Any, labels: Any) -> Any:
+    """The loss, and the new moving averages of every BatchNormalization."""
+    import jax
+    import jax.numpy as jnp
+
+    h, moved = x, []
+    for layer, (kernel, bias, *scales) in enumerate(parameters[:-1]):
+        h = jax.nn.relu(h @ kernel + bias)
+        if scales:
+            found = h.mean(axis=0), h.var(axis=0)
+            h = (h - found[0]) * jax.lax.rsqrt(found[1] + VARIANCE_EPSILON) * scales[0] + scales[1]
+            pairs = zip(averages[layer], found, strict=True)
+            moved.append(tuple(old * MOMENTUM + new * (1.0 - MOMENTUM) for old, new in pairs))
+    logits = h @ parameters[-1][0] + parameters[-1][1]
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)
+    return -chosen.mean(), moved
+
+
+@candidate("JAX jit", "jax", normalizes=True)
+def jax_jit(problem: Problem, weights: Weights, data: Data) -> Step:
+    import jax
+    import jax.numpy as jnp
+
+    def update(state: Any, averages: Any, x: Any, labels: Any) -> Any:
+        differentiated = jax.value_and_grad(_jax_loss, has_aux=True)
+        (loss, averages), gradients = differentiated(state[0], averages, x, labels)
+        return jax_adam(state, gradients), averages, loss
+
+    compiled = jax.jit(update, donate_argnums=(0, 1))
     x, y = jnp.asarray(data[0]), jnp.asarray(data[1], jnp.int32)
-    zeros = [[(jnp.zeros_like(kernel), jnp.zeros_like(bias)) for kernel, bias in weights] for _ in range(2)]
-    state = [(jnp.array(kernel), jnp.array(bias)) for kernel, bias in weights], *zeros, jnp.float32(0)
+    parameters = [tuple(map(jnp.array, pair)) for pair in weights]
+    averages: Any = []
+    if problem.normalized:
+        units = [jnp.zeros_like(bias) for _, bias in weights[:-1]]
+        parameters = [(*pair, unit + 1.0, unit + 0.0) for pair, unit in zip(parameters, units, strict=False)] + parameters[-1:]
+        averages = [(unit + 0.0, unit + 1.0) for unit in units]
+    state = parameters, *(jax.tree.map(jnp.zeros_like, parameters) for _ in range(2)), jnp.float32(0)
 
     def step() -> Any:
-        nonlocal state
-        state, loss = compiled(state, x, y)
+        nonlocal state, averages
+        state, averages, loss = compiled(state, averages, x, y)
         return loss
 
     return step
 
 
-@candidate("HIPS autograd", needs="autograd")
-def hips_autograd(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
+@candidate("HIPS autograd", "autograd")
+def hips_autograd(problem: Problem, weights: Weights, data: Data) -> Step:
     import autograd.numpy as anp
     from autograd import value_and_grad
     from autograd.scipy.special import logsumexp
@@ -131,8 +157,8 @@ def hips_autograd(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
     return step
 
 
-@candidate("MyGrad", needs="mygrad")
-def mygrad(sizes: tuple[int, ...], weights: Weights, data: Data) -> Step:
+@candidate("MyGrad", "mygrad")
+def mygrad(problem: Problem, weights: Weights, data: Data) -> Step:
     import mygrad as mg
     from mygrad.nnet.activations import relu
     from mygrad.nnet.losses import softmax_crossentropy

@@ -9,7 +9,8 @@ import numpy as np
 
 from . import clock
 from .by_hand import FreshArrays
-from .candidates import OWN, Step, keras_model
+from .candidates import Step, keras_model
+from .executors import OWN
 from .problems import PROBLEMS, Array, Weights, first_weights
 from .settings import Settings
 

@@ -13,10 +13,21 @@ Data = tuple[Array, Array]
 
 
 class Problem(NamedTuple):
-    """An MLP with relu in its hidden layers, and the rows of a batch."""
+    """An MLP with relu in its hidden layers, and the rows of a batch.
+
+    Attributes:
+        sizes: of the layers.
+        batch: rows.
+        normalized: whether a BatchNormalization follows each hidden layer.
+    """
 
     sizes: tuple[int, ...]
     batch: int
+    normalized: bool = False
+
+    def title(self, label: str) -> str:
+        """In tables."""
+        return f"{label} {'-'.join(map(str, self.sizes))}, batch {self.batch}"
 
 
 PROBLEMS = {
@@ -24,9 +35,12 @@ PROBLEMS = {
     "small": Problem((64, 64, 64, 10), 32),
     "medium": Problem((784, 256, 128, 10), 128),
     "large": Problem((784, 1024, 1024, 10), 256),
+    "medium with BatchNormalization": Problem((784, 256, 128, 10), 128, normalized=True),
 }
 
 LEARNING_RATE, BETA_1, BETA_2, EPSILON = 1e-3, 0.9, 0.999, 1e-7
+MOMENTUM, VARIANCE_EPSILON = 0.99, 1e-3
+"""Of BatchNormalization: which part of a moving average stays, and what is added to a variance."""
 
 
 def first_weights(sizes: tuple[int, ...], seed: int = 0) -> Weights:
@@ -51,6 +65,18 @@ def one_batch(problem: Problem, seed: int = 1) -> Data:
     x = random.standard_normal((half, problem.sizes[0])).astype(np.float32)
     labels = random.integers(0, classes, half)
     return np.concatenate([x, x]), np.concatenate([labels, (labels + 1) % classes]).astype(np.int64)
+
+
+def loss_and_cotangent(logits: Array, labels: Array) -> tuple[Any, Array]:
+    """The mean sparse softmax cross-entropy, and its gradient in the logits, in plain NumPy."""
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    exponentials = np.exp(shifted)
+    sums = exponentials.sum(axis=1, keepdims=True)
+    rows = np.arange(len(logits))
+    loss = (np.log(sums[:, 0]) - shifted[rows, labels]).mean()
+    g = exponentials / sums
+    g[rows, labels] -= 1
+    return loss, g / len(logits)
 
 
 def agree(losses: dict[str, list[float]], tolerance: float = 1e-3) -> list[str]:

@@ -4,29 +4,59 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import executors
+from .executors import OWN
+
 Row = dict[str, Any]
 
 HEADINGS = ("problem", "candidate", "median", "minimum", "", "own / it, medians", "minima", "")
 
-# What the project aims at: (section, start of the problem, candidate, most that minikeras may take of it).
+# The candidates that are compiled steps of this project, on NumPy and on native code.
+COMPILED, NATIVE = executors.NUMPY.title, executors.NATIVE.title
+FIT, NATIVE_FIT = f"{OWN} fit", f"{OWN} fit, native"
+BY_HAND, FUSED, KERAS = "NumPy by hand, out=", "PyTorch eager, fused Adam", "Keras fit on {} (own process)"
+
+# What the project aims at: (section, start of the problem, its own candidate, another, most it may take of the other).
 AIMS = (
-    ("steps", "tiny", "PyTorch eager", 0.45),
-    ("steps", "small", "PyTorch eager", 0.45),
-    ("steps", "medium", "NumPy by hand, out=", 1.3),
-    ("steps", "large", "NumPy by hand, out=", 1.3),
-    ("chain", "", "PyTorch eager", 0.9),
-    ("fit", "epoch", "NumPy by hand", 1.6),
-    ("training", "step of fit, tiny", "Keras fit on jax (own process)", 1.0),
-    ("training", "step of fit, small", "Keras fit on jax (own process)", 1.0),
-    ("training", "step of fit, medium", "Keras fit on tensorflow (own process)", 1.0),
-    ("derivatives", "Jacobian of Dense", "torch.func", 0.5),
-    ("derivatives", "full Jacobian", "torch.func", 1.0),
-    ("derivatives", "Hessian of 1,015", "torch.func", 1.0),
-    ("derivatives", "Hessian times a vector", "minikeras, one gradient", 2.5),
-    ("newton", "Newton step of 1,015", "torch.func", 0.95),
-    ("newton", "memory of a Hessian-vector product", "minikeras, one gradient", 3.0),
-    ("newton", "MLP 1-16-15-1 fits 200 points, to within", "minikeras Adam(1e-2)", 0.1),
-    ("newton", "MLP 1-16-15-1 fits 200 points, to within", "minikeras Adam(3e-3)", 0.1),
+    ("steps", "tiny", OWN, "PyTorch eager", 0.45),
+    ("steps", "small", OWN, "PyTorch eager", 0.45),
+    ("steps", "medium 784", OWN, BY_HAND, 1.3),
+    ("steps", "large", OWN, BY_HAND, 1.3),
+    ("steps", "tiny", COMPILED, BY_HAND, 1.3),
+    ("steps", "small", COMPILED, BY_HAND, 1.2),
+    ("steps", "medium 784", COMPILED, BY_HAND, 0.95),
+    ("steps", "large", COMPILED, BY_HAND, 0.9),
+    ("steps", "medium with BatchNormalization", COMPILED, FUSED, 1.0),
+    ("steps", "tiny", NATIVE, "JAX jit", 0.3),
+    ("steps", "small", NATIVE, "JAX jit", 0.8),
+    ("steps", "medium 784", NATIVE, "JAX jit", 1.0),
+    ("steps", "large", NATIVE, "JAX jit", 1.0),
+    ("steps", "medium with BatchNormalization", NATIVE, "JAX jit", 1.05),
+    ("optimizers", "Adam alone", COMPILED, BY_HAND, 0.6),
+    ("optimizers", "Adam alone", NATIVE, "PyTorch, fused", 0.8),
+    ("recording", "first call", COMPILED, OWN, 5.0),
+    ("recording", "first call", NATIVE, OWN, 5.0),
+    ("memory", "peak of the large", OWN, FUSED, 1.0),
+    ("memory", "peak of the large", COMPILED, FUSED, 1.0),
+    ("memory", "peak of the large", NATIVE, FUSED, 1.0),
+    ("chain", "", OWN, "PyTorch eager", 0.9),
+    ("fit", "epoch", FIT, "NumPy by hand", 1.6),
+    *(
+        ("training", f"step of fit, {label}", own, KERAS.format("jax"), most)
+        for label, most in (("tiny", 0.5), ("small", 0.5), ("medium", 1.0), ("large", 1.0))
+        for own in (FIT, NATIVE_FIT)
+    ),
+    ("training", "step of fit, medium", FIT, KERAS.format("tensorflow"), 1.0),
+    ("derivatives", "Jacobian of Dense", OWN, "torch.func", 0.5),
+    ("derivatives", "full Jacobian", OWN, "torch.func", 1.0),
+    ("derivatives", "Hessian of 1,015", OWN, "torch.func", 1.0),
+    ("derivatives", "Hessian times a vector", OWN, "minikeras, one gradient", 2.5),
+    ("newton", "Newton step of 1,015", OWN, "torch.func", 0.95),
+    ("newton", "memory of a Hessian-vector product", OWN, "minikeras, one gradient", 3.0),
+    *(
+        ("newton", "MLP 1-16-15-1 fits 200 points, to within", "minikeras Levenberg-Marquardt", f"minikeras Adam({rate})", 0.1)
+        for rate in ("1e-2", "3e-3")
+    ),
 )
 # The most that minikeras may take, in the unit of the row.
 LIMITS = (
@@ -97,16 +127,17 @@ def header(machine: dict[str, Any]) -> str:
 def aims(rows: list[Row]) -> list[str]:
     """One line for each aim that this run has numbers for."""
     lines = []
-    for section, problem, candidate, most in AIMS:
-        for row in rows:
-            wanted = row["section"] == section and row["candidate"] == candidate and "own" in row
-            if wanted and row["problem"].startswith(problem):
-                medians, minima = row["ratio_of_medians"], row["ratio_of_minima"]
-                verdict = "reached" if min(medians, minima) <= most else "missed"
-                lines.append(f"{row['problem']}: {medians:.2f} ({minima:.2f}) x {candidate}; aim {most}: {verdict}")
+    known = {(row["section"], row["problem"], row["candidate"]): row for row in rows}
+    for section, start, own, other, most in AIMS:
+        for (where, problem, candidate), row in known.items():
+            mine = known.get((where, problem, own))
+            if mine and (where, candidate) == (section, other) and problem.startswith(start):
+                medians, minima = (mine[key] / row[key] for key in ("median", "minimum"))
+                verdict = "reached" if medians <= most else "missed"
+                lines.append(f"{problem}: {own} takes {medians:.2f} ({minima:.2f}) x {other}; aim {most}: {verdict}")
     for section, problem, limit in LIMITS:
         for row in rows:
-            if (row["section"], row["candidate"]) == (section, "minikeras") and row["problem"].startswith(problem):
+            if (row["section"], row["candidate"]) == (section, OWN) and row["problem"].startswith(problem):
                 found = f"{_number(row['median'])} ({_number(row['minimum'])}) {row['unit']}"
                 verdict = "reached" if row["minimum"] <= limit else "missed"
                 lines.append(f"{row['problem']}: {found}; aim {limit:g} {row['unit']}: {verdict}")

@@ -21,9 +21,11 @@ if not __package__:  # run as a file: run again as a module, so that imports wor
     sys.exit()
 
 from . import report
-from .settings import PEERS, Settings, limit_threads, machine
+from .settings import OPTIONAL, PEERS, Settings, limit_threads, machine
 
-SECTIONS = ("steps", "chain", "predict", "derivatives", "newton", "imports", "memory", "training", "fit")
+SECTIONS = (
+    *("steps", "optimizers", "recording", "chain", "predict", "derivatives", "newton", "imports", "memory", "training", "fit"),
+)
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -33,7 +35,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes; the numbers mean little")
     parser.add_argument("--threads", type=int, default=2, help="for every candidate (2)")
     parser.add_argument("--rounds", type=int, default=15, help="blocks for each candidate (15)")
-    parser.add_argument("--without", metavar="PEER", action="append", choices=PEERS, default=[], help="leave one out")
+    parser.add_argument(
+        "--without", metavar="MODULE", action="append", choices=(*PEERS, *OPTIONAL), default=[], help="leave one out"
+    )
     parser.add_argument("--no-peers", action="store_true", help="this project and NumPy by hand alone")
     parser.add_argument("--accuracy", action="store_true", help="train to the end, with three seeds")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -55,7 +59,7 @@ def main(given: Sequence[str] | None = None) -> None:
     """Run the program."""
     options = arguments(given)
     limit_threads(options.threads)
-    without = PEERS if options.no_peers else tuple(options.without)
+    without = (*options.without, *(PEERS if options.no_peers else ()))
     settings = Settings(options.threads, options.rounds, without=without, accuracy=options.accuracy)
     if options.quick:
         settings = settings._replace(rounds=2, block=0.002, repeats=1, steps=20, quick=True)

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("torch", "jax", "tensorflow", "keras", "autograd", "mygrad")
-PACKAGES = ("numpy", *PEERS, "tensorflow-cpu")
+OPTIONAL = ("numba", "scipy")
+PACKAGES = ("numpy", *OPTIONAL, *PEERS, "tensorflow-cpu")
 
 # What each library calls its threads. XLA has no such variable; it counts the processors it may run on.
 _THREAD_VARIABLES = (
-    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"),
+    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
     *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
 )
 
@@ -43,9 +44,9 @@ class Settings(NamedTuple):
     accuracy: bool = False
     quick: bool = False
 
-    def has(self, module: str) -> bool:
-        """Whether candidates that need a module take part. Nothing is imported to find out."""
-        return module not in self.without and importlib.util.find_spec(module) is not None
+    def has(self, *modules: str) -> bool:
+        """Whether candidates that need these modules take part. Nothing is imported to find out."""
+        return all(module not in self.without and importlib.util.find_spec(module) is not None for module in modules)
 
 
 def limit_threads(threads: int) -> None:

@@ -6,17 +6,30 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from . import by_hand, peers, report  # noqa: F401  (by_hand and peers enter their candidates)
+from .candidates import CANDIDATES
+from .executors import Executor, installed
+from .optimizers import own_compiled
+from .problems import PROBLEMS, first_weights, one_batch
+from .settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"section", "problem", "candidate", "unit", "blocks", "median", "minimum"}
 OWN = {
-    "steps": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
+    "steps": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out=", "products alone, NumPy"},
+    "optimizers": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
+    "recording": {"minikeras", "minikeras, tf.function"},
     "chain": {"minikeras", "NumPy by hand"},
     "predict": {"minikeras model(x)", "minikeras predict", "NumPy by hand"},
     "derivatives": {"minikeras", "minikeras, one gradient"},
     "newton": {"minikeras", "minikeras, one gradient", "minikeras Levenberg-Marquardt"},
     "imports": {"minikeras", "minikeras.keras"},
-    "memory": {"minikeras", "NumPy by hand", "NumPy by hand, out="},
+    "memory": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
     "fit": {"minikeras fit", "NumPy by hand", "NumPy by hand, out="},
 }
 
@@ -58,6 +71,8 @@ def test_installed_peers_compute_the_same(tmp_path: Path) -> None:
         "--only",
         "chain",
         "--only",
+        "optimizers",
+        "--only",
         "derivatives",
         "--without",
         "tensorflow",
@@ -65,4 +80,53 @@ def test_installed_peers_compute_the_same(tmp_path: Path) -> None:
         str(tmp_path / "a.json"),
     )
     rows = json.loads((tmp_path / "a.json").read_text())["rows"]
-    assert all(row["agrees"] for row in rows), [row for row in rows if not row["agrees"]]
+    compared = [row for row in rows if not row["candidate"].startswith("products alone")]
+    assert all(row["agrees"] for row in compared), [row for row in compared if not row["agrees"]]
+
+
+def _row(candidate: str, median: float, problem: str = "tiny 4-16-3, batch 16") -> report.Row:
+    return {"section": "steps", "problem": problem, "candidate": candidate, "median": median, "minimum": 0.5}
+
+
+def test_an_aim_is_judged_by_the_medians_of_one_problem() -> None:
+    rows = [
+        _row("JAX jit", 1.0),
+        _row("JAX jit", 9.0, "small 64"),
+        _row(report.NATIVE, 0.2),
+        _row(report.NATIVE, 9.0, "small 64"),
+    ]
+    reached, missed = report.aims(rows)
+    assert reached == "tiny 4-16-3, batch 16: minikeras, native takes 0.20 (1.00) x JAX jit; aim 0.3: reached"
+    assert missed == "small 64: minikeras, native takes 1.00 (1.00) x JAX jit; aim 0.8: missed"
+
+
+def test_an_aim_without_its_two_candidates_is_not_judged() -> None:
+    assert report.aims([_row(report.NATIVE, 0.2)]) == report.aims([_row("JAX jit", 1.0)]) == []
+
+
+def test_every_aim_of_a_step_names_one_size_and_candidates_that_exist() -> None:
+    titles = [problem.title(label) for label, problem in PROBLEMS.items()]
+    for section, start, own, other, _ in report.AIMS:
+        if section in ("steps", "memory"):
+            assert {own, other} <= CANDIDATES.keys()
+        if section == "steps":
+            assert sum(title.startswith(start) for title in titles) == 1, start
+
+
+@pytest.mark.parametrize("executor", installed(Settings()), ids=lambda executor: executor.name)
+@pytest.mark.parametrize("label", ["tiny", "medium with BatchNormalization"])
+def test_a_compiled_step_is_replayed_and_not_run_by_python(executor: Executor, label: str) -> None:
+    problem = PROBLEMS[label]
+    step: Any = CANDIDATES[executor.title].setup(problem, first_weights(problem.sizes), one_batch(problem))
+    for _ in range(3):
+        step()
+    assert step.recordings == 1
+    assert step.replays >= 1  # the first of the three calls may make the optimizer's slots
+
+
+@pytest.mark.parametrize("executor", installed(Settings()), ids=lambda executor: executor.name)
+def test_a_compiled_optimizer_is_replayed_and_not_run_by_python(executor: Executor) -> None:
+    step: Any = own_compiled(executor)(np.ones((3, 2), np.float32), np.ones((3, 2), np.float32))[0]
+    for _ in range(3):
+        step()
+    assert (step.recordings, step.replays) == (1, 2)

@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 
 from . import clock
-from .candidates import OWN, keras_model
+from .candidates import keras_model
+from .executors import NATIVE, OWN, fit_options
 from .keras_worker import BACKENDS, KerasWorker
 from .problems import LEARNING_RATE, PROBLEMS, first_weights, one_batch
 from .settings import Settings
 
-STEPS = {"tiny": 400, "small": 400, "medium": 100}
+STEPS = {"tiny": 400, "small": 400, "medium": 100, "large": 30}
 FIT = f"{OWN} fit"
+NATIVE_FIT = f"{FIT}, native"
 
 
-def fit_trainer(keras: Any, name: str) -> Callable[[], float]:
-    """One epoch of `fit` over the same batch again and again; the loss at its end."""
+def fit_trainer(keras: Any, name: str, **options: Any) -> Callable[[], float]:
+    """One epoch of `fit` over the same batch again and again; the loss at its end. The options are those of `compile`."""
     problem = PROBLEMS[name]
     model = keras_model(keras, problem.sizes, first_weights(problem.sizes))
-    model.compile(
-        optimizer=keras.optimizers.Adam(LEARNING_RATE), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=keras.optimizers.Adam(LEARNING_RATE), loss=loss, **options)
     x, y = (np.concatenate([part] * STEPS[name]) for part in one_batch(problem))
     return lambda: float(model.fit(x, y, batch_size=problem.batch, shuffle=False, verbose=0).history["loss"][-1])
 
@@ -42,6 +43,8 @@ def measure(settings: Settings) -> list[dict[str, Any]]:
                 stack.callback(workers[backend].close)
         for name in ("tiny",) if settings.quick else tuple(STEPS):
             epochs: dict[str, Callable[[], float]] = {FIT: fit_trainer(keras, name)}
+            if settings.has(*NATIVE.needs):
+                epochs[NATIVE_FIT] = fit_trainer(keras, name, **fit_options(NATIVE))
             for backend, worker in workers.items():
                 worker.ask("steps", name)
                 epochs[f"Keras fit on {backend} (own process)"] = lambda worker=worker: worker.ask("epoch")
@@ -49,7 +52,5 @@ def measure(settings: Settings) -> list[dict[str, Any]]:
                 epoch()
             seconds = clock.compare(epochs, max(1, settings.rounds // 3), 0.0)
             each = {candidate: [value / STEPS[name] for value in values] for candidate, values in seconds.items()}
-            problem = PROBLEMS[name]
-            title = f"step of fit, {name} {'-'.join(map(str, problem.sizes))}, batch {problem.batch}"
-            rows += clock.rows("training", title, each, FIT)
+            rows += clock.rows("training", f"step of fit, {PROBLEMS[name].title(name)}", each, FIT)
     return rows

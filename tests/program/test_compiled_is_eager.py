@@ -7,10 +7,11 @@ import pytest
 from golden_numbers import golden
 from layer_table import ROWS
 from optimizer_cases import FORMULAS, OPTIONS, gradients, weights
-from side_by_side import both_ways
+from side_by_side import both_ways, executor  # noqa: F401
 
 import minikeras as tf
 
+pytestmark = pytest.mark.usefixtures("executor")
 L = tf.keras.layers
 LOSSES, METRICS = golden("losses"), golden("metrics")
 
@@ -154,19 +155,6 @@ def test_training_is_the_same(name):
 def test_a_smaller_last_batch_is_recorded_once():
     run = both_ways(training(OPTIMIZERS["adam"]), batches(8, 8, 5))
     assert run.recordings == 2
-
-
-def test_newton_runs_eagerly_and_says_so():
-    def make():
-        w, optimizer = tf.Variable([1.0, -2.0]), optimizers.Newton()
-
-        def step(x):
-            return optimizer.minimize(lambda: tf.reduce_sum((w - x) ** 4), [w])
-
-        return step, lambda: [w]
-
-    run = both_ways(make, [(tf.constant([0.5, 0.5]),)], eager=True)
-    assert "depends on values" in str(run.program(tf.constant([0.5, 0.5])))
 
 
 def test_derivatives_of_every_order_are_the_same():

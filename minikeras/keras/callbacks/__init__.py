@@ -1,22 +1,27 @@
 """Callbacks: what happens around epochs and batches of `fit`, `evaluate` and `predict`.
 
 Key idea: training calls hooks in a fixed order and knows nothing of what they do; history and progress bar are callbacks like
-any other. May import the optimizers and all below. Read `callback.py` first, then `callback_list.py`.
+any other. What writes files is loaded when it is first used. May import the optimizers and all below. Read `callback.py` first,
+then `callback_list.py`.
 """
 
-from .backup_and_restore import BackupAndRestore
+from typing import TYPE_CHECKING, Any
+
 from .callback import Callback
 from .callback_list import CallbackList
-from .csv_logger import CSVLogger
 from .early_stopping import EarlyStopping
 from .history import History
 from .learning_rate import LearningRateScheduler, ReduceLROnPlateau
-from .model_checkpoint import ModelCheckpoint
 from .progress_bar import ProgressBar
 from .progress_bar import ProgressBar as ProgbarLogger
 from .simple import LambdaCallback, TerminateOnNaN
 from .swap_ema_weights import SwapEMAWeights
-from .tensorboard import TensorBoard
+
+if TYPE_CHECKING:
+    from .backup_and_restore import BackupAndRestore
+    from .csv_logger import CSVLogger
+    from .model_checkpoint import ModelCheckpoint
+    from .tensorboard import TensorBoard
 
 __all__ = [
     "BackupAndRestore",
@@ -35,3 +40,22 @@ __all__ = [
     "TensorBoard",
     "TerminateOnNaN",
 ]
+
+_LATE = {
+    "BackupAndRestore": "backup_and_restore",
+    "CSVLogger": "csv_logger",
+    "ModelCheckpoint": "model_checkpoint",
+    "TensorBoard": "tensorboard",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What writes files."""
+    from ...absent import found
+
+    return found(__name__, name, _LATE)
+
+
+def __dir__() -> list[str]:
+    """What is loaded and what can be, so that completion works."""
+    return sorted({*globals(), *_LATE})

@@ -36,6 +36,10 @@ class Callback:
         """Called second."""
         self._model = weakref.ref(model)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy or pickle belongs to no model until one is set: the link is weak, and the model may be copied with it."""
+        return {name: value for name, value in vars(self).items() if name != "_model"}
+
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Before the first epoch."""
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...files import limits
 from ...functions.creation import zeros
+from ...functions.elementwise import cast
 from ...functions.publish import static_shape
 from ...module import waiting
 from ...types import as_dtype
@@ -143,6 +144,8 @@ class Builder(Holder):
             make = copy.copy(make)
             make.seed = self._seed_for(name or "variable")
         value = make(static_shape(shape if shape is not None else ()), dtype=kind.name)
+        if getattr(value, "dtype", kind) != kind:  # NumPy takes a bfloat16 times a Python number to float32
+            value = cast(value, kind)
         name = name or auto_name("variable")
         penalty, projection = regularizers.get(regularizer), constraints.get(constraint)
         cast_on_read = autocast and kind.is_floating and kind != self._dtype

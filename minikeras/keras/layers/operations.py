@@ -83,3 +83,4 @@ CLASSES: dict[str, type[Operation]] = {
     for name, function in _FUNCTIONS.items()
 }
 """By the names that Keras gives them in its module `keras.src.ops.numpy`."""
+globals().update(CLASSES)  # where pickle looks for a class

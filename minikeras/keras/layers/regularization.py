@@ -67,7 +67,8 @@ class Dropout(Noise):
     def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
         if self.rate == 1.0:
             return inputs * 0.0
-        return inputs * dropout_mask(source, self.mask_shape(tuple(inputs.shape)), self.rate, inputs)
+        mask = dropout_mask(source, self.mask_shape(tuple(inputs.shape)), self.rate, inputs)
+        return inputs * (mask if mask.dtype == inputs.dtype else cast(mask, inputs.dtype))
 
     def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the mask for inputs of a shape."""

@@ -1,11 +1,17 @@
-"""Models. May import all of keras below, and the registry of classes. Read `model.py` first, then `graph.py`."""
+"""Models. May import all of keras below, and the registry of classes. Read `model.py` first, then `graph.py`.
 
-from typing import Any
+What copies, reads and writes models is loaded when it is first used.
+"""
 
-from .cloning import clone_model, model_from_config, model_from_json
+from typing import TYPE_CHECKING, Any
+
 from .functional import Functional
 from .model import Model
 from .sequential import Sequential
+
+if TYPE_CHECKING:
+    from ..saving.archives import load_model, save_model
+    from .cloning import clone_model, model_from_config, model_from_json
 
 __all__ = [
     "Functional",
@@ -18,11 +24,22 @@ __all__ = [
     "save_model",
 ]
 
+_LATE = {
+    "clone_model": "cloning",
+    "load_model": ".saving.archives",
+    "model_from_config": "cloning",
+    "model_from_json": "cloning",
+    "save_model": ".saving.archives",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """What reads and writes files, imported when it is first asked for."""
-    if name in ("load_model", "save_model"):
-        from .. import saving
+    """What copies, reads and writes models."""
+    from ...absent import found
 
-        return getattr(saving, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")
+    return found(__name__, name, _LATE)
+
+
+def __dir__() -> list[str]:
+    """What is loaded and what can be, so that completion works."""
+    return sorted({*globals(), *_LATE})

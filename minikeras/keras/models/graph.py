@@ -77,6 +77,10 @@ class Graph:
         self._check_names()
         self._lay_out(entrances)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The calls first, each after those it needs: a copy that began at the outputs would recurse through all of them."""
+        return {"nodes": self.nodes, **vars(self)}
+
     def _positions(self) -> dict[tuple[int, int], int]:
         """Which input each tensor is that the graph begins with."""
         return {x.key: position for position, x in enumerate(self.begins)}

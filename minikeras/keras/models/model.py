@@ -7,7 +7,6 @@ weights to `fit`, is the same. Next: `functional.py` and `sequential.py`, and `t
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -93,6 +92,10 @@ class Model(Stored, Trainer, Layer):
                 "give inputs and outputs."
             )
         return self._graph.run(_marked(inputs, mask))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The graph first: it holds its calls in an order that can be copied."""
+        return {"_graph": self._graph, **vars(self)}
 
     # Looking ----------------------------------------------------------------------------------------------------------
 
@@ -267,6 +270,8 @@ class Model(Stored, Trainer, Layer):
         Args:
             options: for `json.dumps`, such as indent=2.
         """
+        import json
+
         return json.dumps(serialize_keras_object(self), **options)
 
 

@@ -12,7 +12,18 @@ from ..saving.objects import deserialize_keras_object, serialize_keras_object
 
 
 class Stored:
-    """The part of `Model` that saves and loads."""
+    """The part of `Model` that saves and loads.
+
+    A model can also be pickled and deep-copied, for another process or as a trial: the copy has weights, compilation, state of
+    the optimizer and random streams of its own, and training goes on as with the original. To keep a model, `save` it: a pickle
+    fits one version of this package, and whoever loads it runs what it says.
+
+    >>> import copy, minikeras as tf
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    >>> trial = copy.deepcopy(model)
+    >>> trial.layers[0].kernel is model.layers[0].kernel
+    False
+    """
 
     def save(self, filepath: str | os.PathLike[str], overwrite: bool = True, **kwargs: Any) -> None:
         """Write the whole model to a '.keras' file: see `keras.saving.save_model`."""

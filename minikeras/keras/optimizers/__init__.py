@@ -8,6 +8,7 @@ from .adagrad import Adagrad
 from .adam import Adam, AdamW
 from .adamax import Adamax
 from .ftrl import Ftrl
+from .joined_steps import joined_step as _joined_step
 from .lamb import Lamb
 from .lion import Lion
 from .lookup import deserialize, get, serialize

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from ...arrays import namespace, to_numpy
-from ...core import Variable
-from ...core.dispatch import decide
+from ...core import Primitive, Variable
+from ...core.dispatch import perform
+from ...functions.publish import tensor
 from ...types import Array
 from .configuration import Configuration, host_variable
 from .lookup import deserialize, serialize
@@ -139,8 +140,8 @@ class LossScaleOptimizer(Optimizer):
 
     def scale_loss(self, loss: Any) -> Any:
         """The loss times the present scale, to be differentiated in its place."""
-        decide(self.dynamic_scale)
-        return loss * float(self.dynamic_scale._array)
+        loss = tensor(loss)
+        return loss * perform(present_scale, [loss], {"optimizer": self})
 
     def changes(self, gradients: list[Array], rows: list[Kept]) -> list[Change]:
         """The inner optimizer's changes if all gradients are finite, else none; and the new scale."""
@@ -161,6 +162,19 @@ class LossScaleOptimizer(Optimizer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**{**config, "inner_optimizer": deserialize(config["inner_optimizer"])})
+
+
+def _present_scale(xp: Any) -> Callable[..., Array]:
+    """The scale as it is at each repetition, in the dtype and on the device of the loss."""
+
+    def scale(loss: Array, *, optimizer: LossScaleOptimizer) -> Array:
+        with np.errstate(over="ignore"):  # beyond float16 the scaled loss is infinite, and the step is skipped
+            return xp.asarray(to_numpy(optimizer.dynamic_scale._array).astype(loss.dtype))
+
+    return scale
+
+
+present_scale = Primitive("loss_scale", _present_scale, differentiable=False, uniform=False, effect=True, registered=False)
 
 
 def all_finite(gradients: Sequence[Array]) -> bool:

@@ -7,17 +7,18 @@ step that happens whole or not at all. Each member keeps its own slots, learning
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...core import GradientTape, Tensor, Variable
-from ...core.dispatch import decide
 from ...core.repeat import Repeatable
 from ...functions.publish import tensor
 from ...types import Array
 from .configuration import Configuration
 from .lookup import deserialize, get, serialize
 from .optimizer import Change, Kept, Optimizer
+from .second_order.sweeps import Sweep, plainly, stepped
 
 Pattern = Any
 
@@ -223,7 +224,7 @@ class PerLayer(Optimizer):
 
     lr = learning_rate
 
-    def logs(self) -> dict[str, float]:
+    def logs(self) -> dict[str, Any]:
         """The members' numbers for the logs of training."""
         return {key: value for optimizer in self.optimizers for key, value in optimizer.logs().items()}
 
@@ -280,32 +281,48 @@ class PerLayer(Optimizer):
         """
         chosen = list(variables)
         before, owner = self._slots, self._owner
-        decide(self._iterations)
         try:
             self.build(chosen)
-            loss, changes = self._plan(loss_fn, chosen)
-            self.commit(changes)
+            return stepped(self, loss_fn, chosen)
         except BaseException:
             self._slots, self._owner = before, owner
             raise
-        return loss
 
-    def _plan(self, loss_fn: Callable[[], Any], variables: Sequence[Variable]) -> tuple[Tensor, list[Change]]:
-        """The loss, and the changes of all whose turn it is."""
-        due, runs = self._due(), Repeatable(loss_fn)
+    @property
+    def sweeps(self) -> Sequence[str] | None:
+        """As in `SecondOrder`, with a member's number in front of its own; None if members take turns."""
+        found = ["gradients"]
+        for number, (_, optimizer, every, _, _) in enumerate(self.members):
+            if optimizer is None:
+                continue
+            own = getattr(optimizer, "sweeps", None) if optimizer.needs_loss else ()
+            if every != 1 or own is None:
+                return None
+            found += [f"{number}/{name}" for name in own]
+        return found
+
+    def plan(
+        self,
+        loss_fn: Callable[[], Any],
+        variables: Sequence[Variable],
+        runs: Repeatable | None = None,
+        sweep: Sweep = plainly,
+    ) -> tuple[Tensor, list[Change]]:
+        """The loss, and the changes of all whose turn it is. Nothing is assigned."""
+        due, runs = self._due(), runs or Repeatable(loss_fn)
         first = [member for member in due if member.optimizer is not None and not member.optimizer.needs_loss]
         changes = [self._counted()]
         learning = [variable for variable in variables if any(self._owner[variable.key] is member for member in first)]
-        with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(learning)
-            loss = tensor(runs())
+        loss, *found = sweep("gradients", lambda: _differentiated(runs, learning))
         if learning:
-            gradients, rows = super().paired(tape.gradient(loss, learning), learning)
+            gradients, rows = super().paired(found, learning)
             changes += self._changes(first, gradients, rows)
-        for member in due:
+        for number, member in enumerate(self.members):
             owned = [variable for variable in variables if self._owner[variable.key] is member]
-            if owned and member.optimizer is not None and member.optimizer.needs_loss:
-                changes += member.optimizer.plan(loss_fn, owned, runs)[1]  # type: ignore[attr-defined]
+            its_turn = any(member is one for one in due)
+            if owned and its_turn and member.optimizer is not None and member.optimizer.needs_loss:
+                own = functools.partial(_numbered, sweep, number)
+                changes += member.optimizer.plan(loss_fn, owned, runs, own)[1]  # type: ignore[attr-defined]
         return loss, changes
 
     # Configuration -------------------------------------------------------------------------------------------------------
@@ -325,6 +342,20 @@ class PerLayer(Optimizer):
             for pattern, written, every, offset in config["rules"]
         ]
         return cls(rules, name=config.get("name"))
+
+
+def _differentiated(run: Callable[[], Any], variables: Sequence[Variable]) -> list[Any]:
+    """The loss and its gradients, None where there is none."""
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(variables)
+        loss = tensor(run())
+    found = tape.gradient(loss, list(variables)) if variables else []
+    return [loss, *[None if gradient is None else tensor(gradient) for gradient in found]]
+
+
+def _numbered(sweep: Sweep, number: int, name: str, function: Sweep, *given: Tensor) -> Sequence[Any]:
+    """A sweep of one member, which other members may have too."""
+    return sweep(f"{number}/{name}", function, *given)
 
 
 def dotted_names(variable: Variable) -> list[str]:

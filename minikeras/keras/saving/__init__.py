@@ -1,9 +1,9 @@
 """Configurations of objects, and files of models. `registry.py` may be imported from anywhere in `keras`; read it first.
 
-What lies above layers and models (the files) is imported when it is first asked for.
+What lies above layers and models (the files) is loaded when it is first used.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .objects import ObjectSharingScope, deserialize_keras_object, serialize_keras_object
 from .registry import (
@@ -14,6 +14,10 @@ from .registry import (
     get_registered_object,
     register_keras_serializable,
 )
+
+if TYPE_CHECKING:
+    from .archives import load_model, save_model
+    from .weights import load_weights, save_weights
 
 __all__ = [
     "CustomObjectScope",
@@ -31,13 +35,16 @@ __all__ = [
     "serialize_keras_object",
 ]
 
-_FILES = {"load_model": "archives", "load_weights": "weights", "save_model": "archives", "save_weights": "weights"}
+_LATE = {"load_model": "archives", "load_weights": "weights", "save_model": "archives", "save_weights": "weights"}
 
 
 def __getattr__(name: str) -> Any:
     """What reads and writes files."""
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")
-    import importlib
+    from ...absent import found
 
-    return getattr(importlib.import_module(f".{_FILES[name]}", __name__), name)
+    return found(__name__, name, _LATE)
+
+
+def __dir__() -> list[str]:
+    """What is loaded and what can be, so that completion works."""
+    return sorted({*globals(), *_LATE})

@@ -29,7 +29,8 @@ class CompiledSteps:
         """The step of that name, compiled if the model was told so and it can be of use."""
         step: Step = getattr(model, name)
         wanted = False if model.run_eagerly else model.jit_compile
-        if not wanted or (wanted == "auto" and getattr(model.optimizer, "needs_loss", False)):
+        decides = name == "train_step" and getattr(model.optimizer, "needs_loss", False)
+        if not wanted or (wanted == "auto" and decides and getattr(model.optimizer, "sweeps", None) is None):
             return step
         if name not in self._steps:
             self._steps[name] = CompiledStep(model, name, wanted is True)

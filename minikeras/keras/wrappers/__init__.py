@@ -1,4 +1,4 @@
-"""Models as estimators of scikit-learn. Read `estimators.py`; it and scikit-learn are imported when they are first used."""
+"""Models as estimators of scikit-learn. Read `estimators.py`; it and scikit-learn are loaded when they are first used."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ if TYPE_CHECKING:
 
 __all__ = ["SKLearnClassifier", "SKLearnRegressor", "SKLearnTransformer"]
 
+_LATE = dict.fromkeys(__all__, "estimators")
+
 
 def __getattr__(name: str) -> Any:
     """The estimators are classes of scikit-learn's."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")
-    from . import estimators
+    from ...absent import found
 
-    return getattr(estimators, name)
+    return found(__name__, name, _LATE)
+
+
+def __dir__() -> list[str]:
+    """What is loaded and what can be, so that completion works."""
+    return sorted({*globals(), *_LATE})

@@ -114,3 +114,19 @@ def test_a_copy_of_a_layer_of_half_precision_still_casts(half):
     y = layer(np.ones((1, 3)))
     for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert np.array_equal(twin(np.ones((1, 3))).numpy(), y.numpy()) and twin(np.ones((1, 3))).dtype == tf.float16
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "mixed_bfloat16"])
+def test_a_layer_of_bfloat16_keeps_its_dtypes_for_values_and_for_symbols(name):
+    dense = L.Dense(4, activity_regularizer="l2", dtype=name)
+    assert dense(tf.keras.Input((3,))).dtype == dense(tf.ones([2, 3])).dtype == tf.bfloat16
+    assert {weight.dtype.name for weight in dense.weights} == {dense.variable_dtype}
+    kept = L.Dropout(0.5, seed=1, dtype=name)(tf.ones([50, 2]), training=True)
+    assert kept.dtype == tf.bfloat16 and sorted(set(tf.cast(kept, "float32").numpy().ravel())) == [0.0, 2.0]
+
+
+def test_dropout_of_bfloat16_in_a_functional_model_has_a_gradient():
+    model = tf.keras.Sequential([L.Input((3,)), L.Dense(4, dtype="bfloat16"), L.Dropout(0.5, dtype="bfloat16")])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.cast(model(tf.ones([2, 3]), training=True), "float32") ** 2)
+    assert [g.dtype for g in tape.gradient(loss, model.trainable_variables)] == [tf.bfloat16, tf.bfloat16]

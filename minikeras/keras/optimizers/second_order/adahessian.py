@@ -40,6 +40,7 @@ class AdaHessian(SecondOrder):
     """
 
     slot_groups = (("momentum", "curvature"),)
+    sweeps = ("record", "product")
     settings = ("beta_1", "beta_2", "epsilon", "hessian_power", "average", "probes")
 
     def __init__(

@@ -14,13 +14,15 @@ import numpy as np
 
 from ....arrays import namespace, to_device, to_numpy
 from ....core import Tensor, Variable
-from ....core.dispatch import decide
+from ....core.dispatch import BOTTOM, current
 from ....core.flat import unflatten
 from ....core.repeat import Repeatable
+from ....functions.publish import tensor
 from ....types import Array
 from ..configuration import host_variable
 from ..optimizer import Change, Optimizer, _constrained
 from .problem import Problem
+from .sweeps import Sweep, plainly, stepped
 
 
 class SecondOrder(Optimizer):
@@ -51,6 +53,8 @@ class SecondOrder(Optimizer):
     needs_curvature_record = True
     """Whether the gradient's own record is kept, for Hessians and products."""
     max_parameters: int | None = None
+    sweeps: Sequence[str] | None = None
+    """The names of what every step asks a `Problem` for, so that a compiled step can record it; None lets steps run eagerly."""
 
     def __init__(self, learning_rate: Any = 1.0, **options: Any) -> None:
         super().__init__(learning_rate, **options)
@@ -84,8 +88,10 @@ class SecondOrder(Optimizer):
         """As in `Optimizer`; the numbers come at the end."""
         return [*super().variables, *self._numbers.values()]
 
-    def logs(self) -> dict[str, float]:
-        """The numbers by name, for the logs of training."""
+    def logs(self) -> dict[str, Any]:
+        """The numbers by name, for the logs of training; as Tensors if somebody watches."""
+        if current() is not BOTTOM:
+            return {name: tensor(variable) for name, variable in self._numbers.items()}
         return {name: self.number(name) for name in self._numbers}
 
     # The step ----------------------------------------------------------------------------------------------------------
@@ -106,23 +112,27 @@ class SecondOrder(Optimizer):
             FloatingPointError: if the curvature is not finite where the loss and its gradient are.
         """
         before = self._slots
-        decide(self._iterations)
         try:
-            loss, changes = self.plan(loss_fn, list(variables))
-            self.commit(changes)
+            chosen = list({variable.key: variable for variable in variables}.values())
+            self._check_size(chosen)
+            self.build(chosen)
+            return stepped(self, loss_fn, chosen)
         except BaseException:
             self._slots = before
             raise
-        return loss
 
     def plan(
-        self, loss_fn: Callable[[], Any], variables: Sequence[Variable], runs: Repeatable | None = None
+        self,
+        loss_fn: Callable[[], Any],
+        variables: Sequence[Variable],
+        runs: Repeatable | None = None,
+        sweep: Sweep = plainly,
     ) -> tuple[Tensor, list[Change]]:
         """The loss, and all that one step changes. Nothing is assigned."""
         chosen = list({variable.key: variable for variable in variables}.values())
         self._check_size(chosen)
         self.build(chosen)
-        problem = Problem(loss_fn, chosen, runs)
+        problem = Problem(loss_fn, chosen, runs, sweep)
         problem.record(twice=self.needs_curvature_record)
         with np.errstate(all="ignore"):
             step, others = self._finite_step(problem)

@@ -44,6 +44,7 @@ class LBFGS(SecondOrder):
     settings = ("memory", "max_evaluations")
     slot_groups = (("steps", "changes"),)
     needs_curvature_record = False
+    sweeps = ("record", "value_and_gradient")
 
     def __init__(self, learning_rate: Any = 1.0, memory: int = 10, max_evaluations: int = 25, **options: Any) -> None:
         super().__init__(learning_rate, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ....types import Array
@@ -89,6 +90,11 @@ class Newton(SecondOrder):
         self.add_number("step_size", 0.0)
         self.add_number("indefinite", 0)
 
+    @property
+    def sweeps(self) -> Sequence[str] | None:  # type: ignore[override]
+        """As in `SecondOrder`."""
+        return ("record", "hessian") if self.globalization is None else ("record", "hessian", "value")
+
     def curvature(self, problem: Problem) -> BlockMatrix:
         """The matrix of the quadratic model."""
         return problem.hessian(groups_of(problem.variables, self.blocks), self.chunk_size)
@@ -167,6 +173,7 @@ class GaussNewton(Newton):
     """
 
     needs_curvature_record = False
+    sweeps = None  # whether rows of outputs meet in the loss is read from numbers
 
     def curvature(self, problem: Problem) -> BlockMatrix:
         """J^T H J by blocks."""

@@ -74,6 +74,7 @@ class NewtonCG(SecondOrder):
         self.curvature, self.damping, self.max_iterations = curvature, float(damping), max_iterations
         self.preconditioner, self.probes, self.radius = preconditioner, int(probes), float(radius)
         self.needs_curvature_record = curvature == "hessian"
+        self.sweeps = ("record", "product", "value") if curvature == "hessian" else None
         self.add_number("radius", float(radius))
         self.add_number("step_size", 0.0)
         self.add_number("iterations", 0)

@@ -1,12 +1,14 @@
 """What a second-order optimizer asks of a loss: its value, gradient and curvature at the present point, and values elsewhere.
 
 Key idea: one run is recorded once, with the gradient inside an outer tape; Hessian blocks and Hessian-vector products are
-sweeps over that record. All vectors are flat arrays, the variables raveled one after the other. Next: `base.py`.
+sweeps over that record. All vectors are flat arrays, the variables raveled one after the other. Each sweep has a name, by which
+a compiled step replays it (`sweeps.py`). Next: `base.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,6 +23,7 @@ from ....functions.publish import tensor
 from ....types import Array
 from .blocks import BlockMatrix
 from .objective import ObjectiveCurvature, scalar
+from .sweeps import Sweep, plainly
 
 
 class Problem:
@@ -30,6 +33,7 @@ class Problem:
         loss_fn: without arguments; returns a scalar. May be an `Objective`.
         variables: trainable ones, all float32 or all float64.
         runs: where a loss is shared by several problems, what keeps its state from moving more than once.
+        sweep: carries out a sweep, given its name, the function and its Tensors.
 
     Attributes:
         loss: at the present point, a Tensor.
@@ -41,7 +45,13 @@ class Problem:
         TypeError: for variables that are neither float32 nor float64.
     """
 
-    def __init__(self, loss_fn: Callable[[], Any], variables: Sequence[Variable], runs: Repeatable | None = None) -> None:
+    def __init__(
+        self,
+        loss_fn: Callable[[], Any],
+        variables: Sequence[Variable],
+        runs: Repeatable | None = None,
+        sweep: Sweep = plainly,
+    ) -> None:
         if not variables:
             raise ValueError("minimize: no variables are given.")
         if len({variable.dtype for variable in variables}) > 1:
@@ -55,6 +65,7 @@ class Problem:
         self.variables = list(variables)
         self.loss_fn = loss_fn
         self.runs = runs or Repeatable(loss_fn)
+        self._sweep = sweep
         self._tape: GradientTape | None = None
         self._parts: list[Tensor] = []
         self.loss: Tensor
@@ -71,6 +82,10 @@ class Problem:
 
     def record(self, twice: bool = True) -> None:
         """Run the loss, and take its gradient; with `twice` keep the record from which curvature is taken."""
+        self.loss, whole = self._sweep("record", functools.partial(self._recorded, twice))
+        self.gradient = whole._array
+
+    def _recorded(self, twice: bool) -> tuple[Tensor, Tensor]:
         outer = GradientTape(persistent=True, watch_accessed_variables=False)
         with outer if twice else contextlib.nullcontext():
             if twice:
@@ -87,15 +102,19 @@ class Problem:
                 for part, variable in zip(found, self.variables, strict=True)
             ]
             whole = flatten(self._parts)
-        self.loss, self.gradient = loss, whole._array
         self._tape, self._whole = (outer, whole) if twice else (None, whole)
+        return loss, whole
 
     # Curvature ---------------------------------------------------------------------------------------------------------
 
     def product(self, vector: Array) -> Array:
         """The Hessian times a flat vector: one more sweep over the record."""
+        (found,) = self._sweep("product", self._product, Tensor(vector))
+        return found._array
+
+    def _product(self, vector: Tensor) -> tuple[Tensor]:
         assert self._tape is not None
-        return flatten(self._tape.gradient(self._whole, self.variables, Tensor(vector), unconnected_gradients="zero"))._array
+        return (flatten(self._tape.gradient(self._whole, self.variables, vector, unconnected_gradients="zero")),)
 
     def probed(self, product: Callable[[Array], Array], count: int) -> Iterator[Array]:
         """z * (B z) for `count` vectors z of random signs: estimates of the diagonal of B, whose product is given."""
@@ -107,17 +126,21 @@ class Problem:
 
     def hessian(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
         """The Hessian's blocks for groups of variables, given by their positions; what lies between groups is left out."""
-        assert self._tape is not None
         blocks = []
-        for group in groups:
-            chosen = [self.variables[i] for i in group]
-            with self._tape:  # the joining of the parts has to be on the record
-                joined = flatten([self._parts[i] for i in group])
-            rows = self._tape.jacobian(joined, chosen, unconnected_gradients="zero", chunk_size=chunk_size)
-            count = joined.shape[0]
-            xp = namespace(joined._array)
-            blocks.append(xp.concatenate([row._array.reshape(count, -1) for row in rows], axis=1))
+        for number_of_group, group in enumerate(groups):
+            rows = self._sweep(f"hessian {number_of_group}", functools.partial(self._rows, group, chunk_size))
+            arrays = [row._array.reshape(row.shape[0], -1) for row in rows]
+            blocks.append(namespace(arrays[0]).concatenate(arrays, axis=1))
         return BlockMatrix(blocks, self._index(groups))
+
+    def _rows(self, group: Sequence[int], chunk_size: int | None) -> list[Tensor]:
+        """The rows of one block, in a part for each variable."""
+        assert self._tape is not None
+        with self._tape:  # the joining of the parts has to be on the record
+            joined = flatten([self._parts[i] for i in group])
+        chosen = [self.variables[i] for i in group]
+        found: list[Tensor] = self._tape.jacobian(joined, chosen, unconnected_gradients="zero", chunk_size=chunk_size)
+        return found
 
     def output_curvature(self) -> ObjectiveCurvature:
         """The curvature that follows from the structure of an `Objective`."""
@@ -152,18 +175,22 @@ class Problem:
     def value(self, step: Array) -> float:
         """The loss after a flat step, as a number; infinity in place of NaN."""
         with self.moved(step):
-            found = number(scalar(self.runs()))
+            (loss,) = self._sweep("value", lambda: (scalar(self.runs()),))
+        found = number(loss)
         return found if found == found else float("inf")
 
     def value_and_gradient(self, step: Array) -> tuple[float, Array]:
         """The loss and its gradient after a flat step."""
         with self.moved(step):
-            with GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(self.variables)
-                loss = scalar(self.runs())
-            gradient = flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))._array
+            loss, gradient = self._sweep("value_and_gradient", self._differentiated)
         found = number(loss)
-        return (found if found == found else float("inf")), gradient
+        return (found if found == found else float("inf")), gradient._array
+
+    def _differentiated(self) -> tuple[Tensor, Tensor]:
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(self.variables)
+            loss = scalar(self.runs())
+        return loss, flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))
 
 
 def number(value: Any) -> float:

@@ -1,0 +1,256 @@
+"""How many threads compute, and work on a long array shared among them.
+
+Key idea: the thread that calls takes a part itself, and takes back what no other thread has begun by the time it is done. So a
+thread that does not wake, as on a busy machine, is not waited for. Whether a second thread pays at all is a matter of size
+(`WORTHWHILE`); `docs/guides/threads.md` has the measurements.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import logging
+import operator
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+WORTHWHILE = 1 << 18
+"""Fewest elements of a part from which a second thread pays, for several passes of NumPy over float32, in calls of `CALL`."""
+
+CALL = 1 << 17
+"""Elements in a call of NumPy, within a part, from which threads run beside one another, and the arrays still fit a cache.
+
+Python's lock passes between the threads at each call: with 32,768 elements, 5 us, two threads are no faster than one.
+"""
+
+Work = Callable[[int, int], Any]
+
+_logger = logging.getLogger("minikeras")
+_inside = contextvars.ContextVar("inside", default=False)
+"""Whether this is a part of some work already."""
+
+_intra_op, _inter_op = 0, 0
+_blas_at_first: dict[str, int] = {}
+"""Threads of each BLAS library, by the path of its file, before it was first set here."""
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """How many threads one operation may use: products (BLAS), passes over long arrays, and Numba's functions.
+
+    BLAS libraries that are loaded by now are told through `threadpoolctl`, Numba if it is imported by now. The number may be
+    changed at any time, and holds for the whole process.
+
+    Args:
+        num_threads: 1 or more; 0 is automatic: a thread for each processor that this process may run on, and for BLAS the
+            number that it began with, which its environment variable decides, such as OPENBLAS_NUM_THREADS.
+
+    Raises:
+        TypeError: if `num_threads` is no integer.
+        ValueError: if it is negative.
+
+    A warning is logged if no BLAS library can be told, because `threadpoolctl` is missing or knows none of those loaded.
+
+    >>> import minikeras as tf
+    >>> tf.config.threading.set_intra_op_parallelism_threads(1)
+    >>> tf.config.threading.get_intra_op_parallelism_threads()
+    1
+    >>> tf.config.threading.set_intra_op_parallelism_threads(0)
+    """
+    global _intra_op, _pool
+    _intra_op = _number("set_intra_op_parallelism_threads", num_threads)
+    _pool = None  # its threads end when nobody holds it any more
+    _set_blas(_intra_op)
+    _set_numba(thread_count())
+
+
+def get_intra_op_parallelism_threads() -> int:
+    """What `set_intra_op_parallelism_threads` was given last; 0, which is automatic, if it was not called.
+
+    >>> get_intra_op_parallelism_threads()
+    0
+    """
+    return _intra_op
+
+
+def set_inter_op_parallelism_threads(num_threads: int) -> None:
+    """Accepted and kept, so that programs written for TensorFlow run; operations follow one another here, never side by side.
+
+    Args:
+        num_threads: 0 or more.
+
+    Raises:
+        TypeError: if `num_threads` is no integer.
+        ValueError: if it is negative.
+
+    >>> set_inter_op_parallelism_threads(2)
+    >>> get_inter_op_parallelism_threads()
+    2
+    >>> set_inter_op_parallelism_threads(0)
+    """
+    global _inter_op
+    _inter_op = _number("set_inter_op_parallelism_threads", num_threads)
+
+
+def get_inter_op_parallelism_threads() -> int:
+    """What `set_inter_op_parallelism_threads` was given last, and 0 before.
+
+    >>> get_inter_op_parallelism_threads()
+    0
+    """
+    return _inter_op
+
+
+def thread_count() -> int:
+    """How many threads an operation uses: the number that was set, or that of the processors this process may run on.
+
+    >>> thread_count() >= 1
+    True
+    """
+    if _intra_op:
+        return _intra_op
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_parallel(work: Work, count: int, least: int = WORTHWHILE, align: int = 16) -> None:
+    """Carries out `work(start, stop)` for parts that together are range(count), on up to `thread_count()` threads.
+
+    All parts have ended, or never begun, when this returns or raises. A part sees the context of the caller, such as
+    `np.errstate`. Work begun within a part stays in the thread of that part.
+
+    Args:
+        work: gets the bounds of a part. Parts run at the same time, so it must write to nothing but its own part.
+        count: number of elements, 0 or more.
+        least: no part has fewer elements; below twice this number `work(0, count)` is called and nothing else.
+        align: all parts but the first start at a multiple of this number, so that they share no line of the cache.
+
+    Raises:
+        BaseException: the first one, in the order of the parts, that `work` raised.
+
+    >>> import numpy as np
+    >>> x, y = np.arange(1000.0), np.empty(1000)
+    >>> in_parallel(lambda start, stop: np.sqrt(x[start:stop], out=y[start:stop]), 1000, least=100)
+    >>> bool((y == np.sqrt(x)).all())
+    True
+    """
+    number = count // (-(-least // align) * align)
+    if number > 1:
+        number = 1 if _inside.get() else min(number, thread_count())
+    if number < 2:
+        work(0, count)
+        return
+    bounds = [count * part // number // align * align for part in range(number)] + [count]
+    parts = [_Part(work, start, stop) for start, stop in itertools.pairwise(bounds)]
+    _carry_out(parts)
+    failure = next((part.failure for part in parts if part.failure is not None), None)
+    for part in parts:
+        part.failure = None  # an error knows the frames it passed, and they know the part: a circle
+    try:
+        if failure is not None:
+            raise failure
+    finally:
+        del failure
+
+
+class _Part:
+    """A part of some work, to be carried out in a copy of the caller's context, and the error that it ended with."""
+
+    __slots__ = ("bounds", "context", "failure", "work")
+
+    def __init__(self, work: Work, start: int, stop: int) -> None:
+        self.work, self.bounds, self.context = work, (start, stop), contextvars.copy_context()
+        self.context.run(_inside.set, True)
+        self.failure: BaseException | None = None
+
+    def __call__(self) -> None:
+        try:
+            self.context.run(self.work, *self.bounds)
+        except BaseException as error:
+            self.failure = error
+
+
+def _carry_out(parts: list[_Part]) -> None:
+    """The first part here, the others by who is there first; what was handed over last is taken back first."""
+    handed = [(part, _handed_over(part)) for part in parts[1:]]
+    parts[0]()
+    for part, future in reversed(handed):
+        if future.cancel():
+            part()
+    for _, future in handed:
+        if not future.cancelled():
+            future.result()
+
+
+def _handed_over(part: _Part) -> Future[None]:
+    """The part, waiting for a thread; one that nobody will begin where no thread can be started, as when Python ends."""
+    global _pool
+    with _lock:
+        try:
+            _pool = _pool or _new_pool()
+            return _pool.submit(part)
+        except RuntimeError:
+            from concurrent.futures import Future
+
+            return Future()
+
+
+def _new_pool() -> ThreadPoolExecutor:
+    """Threads beside the caller's; they start when they are needed."""
+    from concurrent.futures import ThreadPoolExecutor  # not at import: only work on long arrays needs it
+
+    return ThreadPoolExecutor(max(1, thread_count() - 1), "minikeras-blocks")
+
+
+def _after_fork() -> None:
+    """A child process has none of its parent's threads, and a lock of its own."""
+    global _lock, _pool
+    _lock, _pool = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _number(name: str, num_threads: int) -> int:
+    try:
+        number = operator.index(num_threads)
+    except TypeError:
+        raise TypeError(f"{name}: num_threads is {num_threads!r}, a {type(num_threads).__name__}; give an integer.") from None
+    if number < 0:
+        raise ValueError(f"{name}: num_threads is {number}; give 0, which is automatic, or a number from 1.")
+    return number
+
+
+def _set_blas(number: int) -> None:
+    """Give each BLAS library that is loaded its number of threads; 0 is the number that it had."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ModuleNotFoundError:
+        found, way = "threadpoolctl is not installed", "pip install 'minikeras[threads]', or set"
+    else:
+        libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        for library in libraries:
+            first = _blas_at_first.setdefault(library.filepath, library.num_threads)
+            library.set_num_threads(number or first)
+        found, way = "threadpoolctl knows none of the BLAS libraries that are loaded" if not libraries else "", "set"
+    if found:
+        _logger.warning(
+            "set_intra_op_parallelism_threads(%d): matrix products keep their own number of threads, because %s; %s the "
+            "environment variable of your BLAS, such as OPENBLAS_NUM_THREADS, before NumPy is imported. Passes over long "
+            "arrays use the number.",
+            *(number, found, way),
+        )
+
+
+def _set_numba(number: int) -> None:
+    """Numba's number, for the thread that calls, if Numba is imported; it has no more threads than it began with."""
+    numba = sys.modules.get("numba")
+    if numba is not None:
+        numba.set_num_threads(min(number, numba.config.NUMBA_NUM_THREADS))

@@ -1,0 +1,10 @@
+"""`tf.config`: what this machine offers and what is used of it.
+
+Names only, which may come from `arrays` and `program`. `threading.py` holds the numbers of threads.
+"""
+
+from ..arrays import device_report, list_physical_devices
+from ..program import functions_run_eagerly, run_functions_eagerly
+from . import threading
+
+__all__ = ["device_report", "functions_run_eagerly", "list_physical_devices", "run_functions_eagerly", "threading"]

@@ -1,0 +1,15 @@
+"""`tf.config.threading`: how many threads compute. Names only; definitions are in `arrays/threads.py`."""
+
+from ..arrays.threads import (
+    get_inter_op_parallelism_threads,
+    get_intra_op_parallelism_threads,
+    set_inter_op_parallelism_threads,
+    set_intra_op_parallelism_threads,
+)
+
+__all__ = [
+    "get_inter_op_parallelism_threads",
+    "get_intra_op_parallelism_threads",
+    "set_inter_op_parallelism_threads",
+    "set_intra_op_parallelism_threads",
+]

@@ -1,0 +1,132 @@
+"""An optimizer's step as part of a program: its Variables as vectors, its formula as one loop over them.
+
+Key idea: a formula that works on each element by itself is the same for all Variables of one dtype, so weights, slots and
+gradients lie one after the other and are passed over once. The numbers of a step (learning rate, bias corrections) are found
+by Python in each run. What is more than that, such as a norm, an average or a constraint, stays one instruction in Python.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import nest
+from ...core import Primitive, Record
+from ...program.expand import EXPANSIONS, Writer
+from ...program.joined import Layout
+from ...program.loop import Body, traced
+from .optimizer import Optimizer, optimizer_step
+from .slots import Kept
+
+PLAIN = (type(None), bool, int, float, str)
+
+
+def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, ...]:
+    """What `begin_step` gives, one after the other, then the products of weight decay and learning rate."""
+    t, rate = int(optimizer._iterations._array) + 1, optimizer._rate()
+    return (*nest.flatten(optimizer.begin_step(t, rate)), *[decay * rate for decay in decays])
+
+
+def _finish(*numbers: float, optimizer: Optimizer, structure: Any) -> tuple[()]:
+    """What changes beside the Variables and their slots."""
+    count = optimizer._iterations
+    changes = optimizer.end_step(nest.pack(structure, list(numbers)) if nest.is_nested(structure) else numbers[0])
+    optimizer.commit([*changes, (count, count._array + 1)])
+    return ()
+
+
+step_numbers = Primitive(
+    "step_numbers", lambda xp: _numbers, differentiable=False, uniform=False, effect=True, registered=False
+)
+step_finished = Primitive(
+    "step_finished", lambda xp: _finish, differentiable=False, uniform=False, effect=True, registered=False
+)
+
+
+def joined_step(writer: Writer, record: Record) -> bool:
+    """Write an optimizer's step as such instructions; False if it is more than they can say."""
+    optimizer: Optimizer = record.params["optimizer"]
+    rows = [optimizer._slots[variable.key] for variable in record.params["variables"]]
+    step = optimizer.begin_step(int(optimizer._iterations._array) + 1, optimizer._rate())
+    if not _is_plain(optimizer, rows) or any(type(number) is not float for number in nest.flatten(step)):
+        return False
+    groups = _groups(optimizer, rows)
+    decays = [decay for _, decay in groups if decay]
+    bodies = [_body(optimizer, rows[places[0]], step, decay) for places, decay in groups]
+    if any(body is None for body in bodies):
+        return False
+    numbers = [writer.slot(None, float) for _ in range(len(nest.flatten(step)) + len(decays))]
+    writer.write(step_numbers, (), {"optimizer": optimizer, "decays": decays}, tuple(numbers))
+    own, remaining = numbers[: len(nest.flatten(step))], iter(numbers[len(nest.flatten(step)) :])
+    for (places, decay), body in zip(groups, bodies, strict=True):
+        first = rows[places[0]].variable._array
+        layout = Layout([rows[place].variable._array.shape for place in places], first.dtype)
+        columns = list(zip(*[rows[place].targets for place in places], strict=True))
+        gradient = writer.joined([record.inputs[place] for place in places], layout)
+        operands = [gradient, *[writer.read(column, layout) for column in columns], *own, *([next(remaining)] if decay else [])]
+        for column, flat in zip(columns, writer.loop(body, operands, layout.size), strict=True):  # type: ignore[arg-type]
+            writer.assign(column, flat, layout)
+    writer.write(step_finished, own, {"optimizer": optimizer, "structure": step})
+    writer.guards.append(_unchanged(optimizer))
+    return True
+
+
+def _is_plain(optimizer: Optimizer, rows: Sequence[Kept]) -> bool:
+    """Whether a step is the formula and nothing that needs more than an element at a time."""
+    kind = type(optimizer)
+    usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
+    further = (optimizer.gradient_accumulation_steps, optimizer.clipnorm, optimizer.global_clipnorm)
+    arrays = [(row.variable._array, [target._array for target in row.targets]) for row in rows]
+    return (
+        usual
+        and optimizer.elementwise
+        and not optimizer.use_ema
+        and all(option is None for option in further)
+        and all(row.variable.constraint is None for row in rows)
+        and all(
+            type(array) in (np.ndarray, np.float32, np.float64) and (array.dtype, array.shape) == (value.dtype, value.shape)
+            for value, targets in arrays
+            for array in targets
+        )
+    )
+
+
+def _groups(optimizer: Optimizer, rows: Sequence[Kept]) -> list[tuple[list[int], float]]:
+    """The positions of Variables of one dtype and weight decay, and that decay."""
+    groups: dict[Any, tuple[list[int], float]] = {}
+    for place, row in enumerate(rows):
+        decay = (optimizer.decay_of(row.variable) or 0.0) if row.decays else 0.0
+        groups.setdefault((row.variable._array.dtype, decay), ([], decay))[0].append(place)
+    return list(groups.values())
+
+
+def _body(optimizer: Optimizer, row: Kept, step: Any, decay: float) -> Body | None:
+    """Loss scale, clipping of each element, weight decay and the formula for one element."""
+    count, leaves = len(row.targets), len(nest.flatten(step))
+
+    def formula(gradient: Any, *others: Any) -> Any:
+        value, *slots = others[:count]
+        numbers = list(others[count : count + leaves])
+        if optimizer.loss_scale_factor is not None:
+            gradient = gradient / optimizer.loss_scale_factor
+        (gradient,) = optimizer._clipped([gradient])
+        if decay:
+            value = value - value * others[-1]
+        return optimizer.formula(nest.pack(step, numbers) if nest.is_nested(step) else numbers[0], gradient, value, *slots)
+
+    dtype = row.variable._array.dtype
+    return traced(formula, [*[dtype] * (1 + count), *[float] * (leaves + bool(decay))])
+
+
+def _unchanged(optimizer: Optimizer) -> Callable[[], bool]:
+    """Whether the options of an optimizer are still what they are now; its learning rate may be another one."""
+    names = [name for name, value in vars(optimizer).items() if not name.startswith("_") and type(value) in PLAIN]
+    options = operator.attrgetter(*names)
+    now = options(optimizer)
+    return lambda: bool(options(optimizer) == now)
+
+
+EXPANSIONS[optimizer_step] = joined_step

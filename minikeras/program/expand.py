@@ -1,0 +1,119 @@
+"""Instructions that stand for several are replaced by them.
+
+Key idea: who defines such an instruction knows what it is made of, and registers that here: an optimizer's step becomes a
+reading of all its Variables as vectors, one loop over their elements and an assignment. Next: `fuse.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import Primitive, Record, Variable
+from ..core.dispatch import checked, drawn
+from ..core.variable import assigned, read_variable
+from .joined import Layout, assign_joined, join, part, read_joined
+from .loop import Body, loop
+from .program import Program
+from .recorder import Slot
+
+Expansion = Callable[["Writer", Record], bool]
+"""Writes other instructions in place of one, or returns False."""
+
+EXPANSIONS: dict[Primitive, Expansion] = {}
+
+
+class Writer:
+    """Writes instructions one after the other.
+
+    Attributes:
+        records: what was written.
+        guards: functions that say whether what was written still holds; asked before each run.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.records: list[Record] = []
+        self.guards: list[Callable[[], bool]] = list(program.guards)
+        keys = [slot.key for slot in program.slots()]
+        self._keys: Iterator[int] = itertools.count(max(keys, default=-1) + 1)
+        self._readings: dict[int, list[int]] = {}
+        """For each Variable the positions of the instructions that read its present value."""
+        self._changed: dict[int | None, int] = {}
+        """For each Variable that was assigned, and under None for any, the position of the last change."""
+
+    def keep(self, record: Record) -> None:
+        """Write an instruction as it is."""
+        if record.primitive is assigned:
+            self._change(record.inputs[0].key)
+        elif record.primitive.effect and record.primitive not in (drawn, checked):
+            self._readings.clear()  # it may assign any Variable
+            self._changed[None] = len(self.records)
+        elif record.primitive is read_variable:
+            self._readings.setdefault(record.inputs[0].key, []).append(len(self.records))
+        self.records.append(record)
+
+    def _change(self, key: int) -> None:
+        self._readings.pop(key, None)
+        self._changed[key] = len(self.records)
+
+    def slot(self, shape: tuple[int, ...] | None, dtype: Any) -> Slot:
+        """The slot of a new result; shape None for a Python number."""
+        return Slot(next(self._keys), shape, dtype)
+
+    def write(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any = ()) -> Any:
+        """A new instruction; its outputs."""
+        self.records.append(Record(primitive, list(inputs), params, outputs))
+        return outputs
+
+    def joined(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
+        """Arrays one after the other."""
+        found: Slot = self.write(join, arrays, {"layout": layout}, self.slot((layout.size,), layout.dtype))
+        return found
+
+    def read(self, variables: Sequence[Variable], layout: Layout) -> Slot:
+        """Variables one after the other. Who has read one of them since it was last assigned reads its part of the vector."""
+        flat = self.slot((layout.size,), layout.dtype)
+        earlier = {variable.key: self._readings.pop(variable.key, []) for variable in variables}
+        first = min(itertools.chain.from_iterable(earlier.values()), default=len(self.records))
+        if any(self._changed.get(key, -1) >= first for key in (None, *earlier)):
+            self.write(read_joined, variables, {"layout": layout}, flat)
+            return flat
+        for variable, start, shape in zip(variables, layout.starts, layout.shapes, strict=True):
+            for position in earlier[variable.key]:
+                slot = self.records[position].outputs
+                self.records[position] = Record(part, [flat], {"start": start, "shape": shape}, slot)
+        self.records.insert(first, Record(read_joined, list(variables), {"layout": layout}, flat))
+        for positions in self._readings.values():
+            positions[:] = [position + (position >= first) for position in positions]
+        self._changed = {key: position + (position >= first) for key, position in self._changed.items()}
+        return flat
+
+    def assign(self, variables: Sequence[Variable], flat: Slot, layout: Layout) -> None:
+        """Let Variables hold the parts of a vector."""
+        for variable in variables:
+            self._change(variable.key)
+        self.write(assign_joined, [*variables, flat], {"layout": layout})
+
+    def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
+        """A body for all elements of vectors; the vectors of its results."""
+        dtypes = {register: dtype for register, dtype in enumerate(body.inputs)} | {s.register: s.dtype for s in body.steps}
+        outputs = [self.slot((size,), dtypes[register]) for register in body.outputs]
+        self.write(loop, operands, {"body": body}, tuple(outputs))
+        return outputs
+
+
+def expanded(program: Program) -> Program:
+    """The program with such instructions replaced. It is for NumPy's arrays only."""
+    writer = Writer(program)
+    for record in program.records:
+        rule = EXPANSIONS.get(record.primitive)
+        if rule is None or not _on_host(record) or not rule(writer, record):
+            writer.keep(record)
+    return program.with_records(writer.records).guarded(writer.guards)
+
+
+def _on_host(record: Record) -> bool:
+    return all(x.xp is np for x in record.inputs if isinstance(x, Slot))

@@ -1,0 +1,300 @@
+"""Loops: what happens to each element, as straight-line code without branches.
+
+Key idea: nobody writes it down a second time. A kernel is run once on `Traced` elements, which note what is done to them, so
+everything that a kernel or an optimizer's formula says with operators and NumPy's elementwise functions becomes a `Body`. A
+kernel that looks at shapes, sums or branches on values is no loop, and says so by failing. Next: `fuse.py`, which joins bodies.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays.namespaces import ALLOWED_NAMES
+from ..core import Primitive
+
+FUNCTIONS = frozenset(
+    name for name in ALLOWED_NAMES if isinstance(function := getattr(np, name, None), np.ufunc) and function.nout == 1
+) | {"floor_divide", "remainder", "reciprocal", "logical_not"}
+"""NumPy's elementwise functions that a body may use, beside 'where' and 'astype'."""
+
+_POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
+"""What NumPy's `**` does for some exponents; any other is `power`."""
+
+
+class Untraceable(Exception):
+    """A kernel does what is no loop."""
+
+
+class Step(NamedTuple):
+    """One operation on elements.
+
+    Attributes:
+        register: where its result goes.
+        function: one of `FUNCTIONS`, 'where' or 'astype'; for Python numbers a name of `operator`.
+        operands: registers.
+        dtype: of the result; `float` for a Python number.
+    """
+
+    register: int
+    function: str
+    operands: tuple[int, ...]
+    dtype: Any
+
+
+class Body(NamedTuple):
+    """Straight-line code for one element. Registers are numbered: the inputs first.
+
+    Attributes:
+        inputs: dtypes of the inputs; `float` for a Python number that each run may have another one of.
+        literals: Python numbers by register.
+        numbers: steps on Python numbers alone, done once for all elements.
+        steps: all other steps.
+        outputs: registers of the results.
+    """
+
+    inputs: tuple[Any, ...]
+    literals: tuple[tuple[int, Any], ...]
+    numbers: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        """The results for whole arrays, in arrays of their own."""
+        registers: dict[int, Any] = dict(enumerate(values)) | dict(self.literals)
+        for step in (*self.numbers, *self.steps):
+            operands = [registers[register] for register in step.operands]
+            registers[step.register] = _on_arrays(step)(*operands)
+        return tuple([registers[register] for register in self.outputs])
+
+    def __repr__(self) -> str:
+        literals = dict(self.literals)
+
+        def shown(register: int) -> str:
+            return repr(literals[register]) if register in literals else f"r{register}"
+
+        lines = [
+            f"r{step.register} = {step.function}({', '.join(map(shown, step.operands))})"
+            for step in (*self.numbers, *self.steps)
+        ]
+        return f"{'; '.join(lines)} -> {', '.join(map(shown, self.outputs))}"
+
+
+def _on_arrays(step: Step) -> Callable[..., Any]:
+    if step.dtype is float:
+        function: Callable[..., Any] = getattr(operator, step.function)
+        return function
+    if step.function == "astype":
+        return lambda x: x.astype(step.dtype)
+    found: Callable[..., Any] = getattr(np, step.function)
+    return found
+
+
+class Traced:
+    """Stands for one element in a kernel that is run to see what it does."""
+
+    __slots__ = ("code", "dtype", "register")
+    shape: tuple[int, ...] = ()
+
+    def __init__(self, code: Code, register: int, dtype: Any) -> None:
+        self.code, self.register, self.dtype = code, register, dtype
+
+    def astype(self, dtype: Any) -> Traced:
+        """The element in another dtype."""
+        wanted = np.dtype(dtype)
+        if self.dtype.kind == "c" and wanted.kind != "c":
+            raise Untraceable("the real part of complex numbers")
+        return self if wanted == self.dtype else self.code.step("astype", (self,), wanted)
+
+    def __abs__(self) -> Traced:
+        return self.code.apply("absolute", self)
+
+    def __neg__(self) -> Traced:
+        return self.code.apply("negative", self)
+
+    def __invert__(self) -> Traced:
+        if self.dtype != np.bool_:
+            raise Untraceable("bits of integers")
+        return self.code.apply("logical_not", self)
+
+    def __pow__(self, exponent: Any) -> Traced:
+        if isinstance(exponent, Traced) and exponent.dtype is float:
+            raise Untraceable("a power that each run may have another one of")
+        if exponent == 1:
+            return self
+        short = None if isinstance(exponent, Traced) else _POWERS.get(exponent)
+        return self.code.apply("power", self, exponent) if short is None else self.code.apply(short, self)
+
+    def __rpow__(self, base: Any) -> Traced:
+        return self.code.apply("power", base, self)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        if method != "__call__" or options or ufunc.__name__ not in FUNCTIONS:
+            raise Untraceable(f"{ufunc.__name__} of elements")
+        return self.code.apply(ufunc.__name__, *operands)
+
+    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> Any:
+        if function is np.where and len(operands) == 3:
+            return self.code.step("where", operands, np.result_type(*[_kind(x) for x in operands[1:]]))
+        if function in (np.zeros_like, np.ones_like) and not any(options.values()):
+            return int(function is np.ones_like)  # a Python number takes the dtype of what it meets
+        raise Untraceable(f"{function.__name__} of elements")
+
+    def __bool__(self) -> bool:
+        raise Untraceable("a branch on values")
+
+    __float__ = __int__ = __index__ = __bool__  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _operator(function: str, swapped: bool) -> Callable[[Any, Any], Any]:
+    def apply(self: Any, other: Any) -> Any:
+        return self.code.apply(function, *((other, self) if swapped else (self, other)))
+
+    return apply
+
+
+for _name, _function in (
+    *(("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide")),
+    *(("floordiv", "floor_divide"), ("mod", "remainder")),
+):
+    setattr(Traced, f"__{_name}__", _operator(_function, False))
+    setattr(Traced, f"__r{_name}__", _operator(_function, True))
+for _name, _function in {
+    **{"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"},
+    **{"eq": "equal", "ne": "not_equal"},
+}.items():
+    setattr(Traced, f"__{_name}__", _operator(_function, False))
+
+_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg"}
+"""What is done with Python numbers alone: the operator that gives a Python number again."""
+
+
+class Code:
+    """A body in the making."""
+
+    def __init__(self, inputs: Sequence[Any]) -> None:
+        self.inputs = tuple(inputs)
+        self.literals: dict[int, Any] = {}
+        self.numbers: list[Step] = []
+        self.steps: list[Step] = []
+        self._count = len(self.inputs)
+        self._known: dict[Any, int] = {}
+
+    def elements(self) -> list[Traced]:
+        """What stands for the inputs."""
+        return [Traced(self, register, dtype) for register, dtype in enumerate(self.inputs)]
+
+    def apply(self, function: str, *operands: Any) -> Traced:
+        """A step of one of NumPy's functions."""
+        kinds = [x.dtype if isinstance(x, Traced) else type(x) for x in operands]
+        if all(kind in (float, int) for kind in kinds):
+            if function not in _NUMBERS:
+                raise Untraceable(f"{function} of Python numbers")
+            return self.step(_NUMBERS[function], operands, float)
+        if any(kind is bool for kind in kinds):
+            raise Untraceable("a Python bool among arrays")
+        resolved = getattr(np, function).resolve_dtypes((*kinds, None))
+        return self.step(function, operands, resolved[-1])
+
+    def step(self, function: str, operands: Sequence[Any], dtype: Any) -> Traced:
+        """A step; an equal one that is there already serves again."""
+        registers = tuple([self._register(x) for x in operands])
+        key = function, registers, dtype
+        if key not in self._known:
+            self._known[key] = self._count
+            (self.numbers if dtype is float else self.steps).append(Step(self._count, function, registers, dtype))
+            self._count += 1
+        return Traced(self, self._known[key], dtype)
+
+    def _register(self, x: Any) -> int:
+        if isinstance(x, Traced):
+            return x.register
+        if type(x) not in (float, int):
+            raise Untraceable(f"a {type(x).__name__} among elements")
+        key = type(x), repr(x)
+        if key not in self._known:
+            self._known[key] = self._count
+            self.literals[self._count] = x
+            self._count += 1
+        return self._known[key]
+
+    def inlined(self, body: Body, operands: Sequence[Any]) -> list[Traced]:
+        """The steps of another body, for these operands; its results."""
+        values: dict[int, Any] = dict(enumerate(operands)) | dict(body.literals)
+        for step in (*body.numbers, *body.steps):
+            values[step.register] = self.step(step.function, [values[register] for register in step.operands], step.dtype)
+        return [values[register] for register in body.outputs]
+
+    def body(self, outputs: Sequence[Any]) -> Body:
+        """The finished body."""
+        if not all(isinstance(y, Traced) and y.dtype is not float for y in outputs):
+            raise Untraceable("a result that no element takes part in")
+        registers = tuple([y.register for y in outputs])
+        return Body(self.inputs, tuple(self.literals.items()), tuple(self.numbers), tuple(self.steps), registers)
+
+
+def _kind(x: Any) -> Any:
+    if isinstance(x, Traced):
+        return np.float64(0.0) if x.dtype is float else x.dtype
+    return x
+
+
+def traced(function: Callable[..., Any], inputs: Sequence[Any]) -> Body | None:
+    """The body of `function(elements)`, which returns an element or a tuple of them; None if it is no loop.
+
+    Args:
+        function: a kernel or a formula.
+        inputs: the dtypes of its arguments; `float` for a Python number that each run may have another one of.
+    """
+    code = Code(inputs)
+    if any(dtype is not float and dtype.kind not in "fiub" for dtype in code.inputs):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            result = function(*code.elements())
+        return code.body(result if type(result) is tuple else (result,))
+    except (Untraceable, TypeError, AttributeError, ValueError):
+        return None
+
+
+_bodies: dict[Any, Body | None] = {}
+"""The bodies of primitives: what is traced once is known."""
+
+
+def body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Body | None:
+    """The body of a primitive for operands of these dtypes; literal Python numbers among them stay what they are.
+
+    >>> import numpy as np
+    >>> from minikeras.core.registry import operations
+    >>> print(body_of(operations.relu, [np.dtype("f4")], {}))
+    r2 = maximum(r0, 0) -> r2
+    """
+    key = primitive, tuple([x if isinstance(x, np.dtype) else (type(x), repr(x)) for x in inputs]), repr(params)
+    if key not in _bodies:
+        _bodies[key] = _body_of(primitive, inputs, params)
+    return _bodies[key]
+
+
+def _body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Body | None:
+    def kernel(*elements: Any) -> Any:
+        given = iter(elements)
+        operands = [next(given) if isinstance(x, np.dtype) else x for x in inputs]
+        return primitive.kernel(np)(*operands, **params)
+
+    dtypes = [x for x in inputs if isinstance(x, np.dtype)]
+    return traced(kernel, dtypes) if dtypes and primitive.elementwise else None
+
+
+def _loop(xp: Any, *values: Any, body: Body) -> tuple[Any, ...]:
+    return body(*values)
+
+
+loop = Primitive(
+    "loop", lambda xp: functools.partial(_loop, xp), differentiable=False, uniform=False, registered=False, batching="align"
+)
+"""An instruction of a program: a body for all elements of its operands, broadcast like NumPy."""

@@ -1,0 +1,256 @@
+"""Instructions as calls of NumPy functions that write where they are told.
+
+Key idea: a call takes operands and memory for its result. With nothing but such calls, which memory a result gets is decided
+once, before the first run: that is `memory.py`. What has no row here makes its own arrays, as in an eager run.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import Record
+from ..core.registry import operations
+from .blocks import BlockLoop, writing
+from .fuse import loop_body
+from .joined import part
+from .loop import Body, Step
+from .program import Program, outputs_of
+from .recorder import Slot
+
+LARGE_LOOP = 1 << 16
+"""Loops over at least so many elements run in blocks; in smaller ones all that lies between stays in the cache anyway."""
+
+
+class Call:
+    """A function of arrays that writes its results into memory that it is given, behind its operands.
+
+    Attributes:
+        function: `function(*operands, *outputs)`.
+        operands: slots and Python numbers.
+        results: slots.
+        reuses: for each result the positions of operands whose memory it may be written into.
+        record: the instruction that it comes from.
+    """
+
+    __slots__ = ("function", "operands", "record", "results", "reuses")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        results: Sequence[Slot],
+        record: Record,
+        reuses: Sequence[Sequence[int]] = (),
+    ) -> None:
+        self.function, self.operands, self.results, self.record = function, operands, results, record
+        self.reuses = reuses or [()] * len(results)
+
+
+class View:
+    """Another view of memory, which needs no run: `function(operand)` shares the operand's memory, or is a fresh array."""
+
+    __slots__ = ("function", "operand", "record", "result")
+
+    def __init__(self, function: Callable[[Any], Any], operand: Slot, result: Slot, record: Record) -> None:
+        self.function, self.operand, self.result, self.record = function, operand, result, record
+
+
+class Lowering:
+    """Turns the instructions of a program into calls, and keeps those that it cannot as they are."""
+
+    def __init__(self, program: Program) -> None:
+        keys = [slot.key for slot in program.slots()]
+        self._keys: Iterator[int] = itertools.count(max(keys, default=-1) + 1)
+        self.found: list[Call | View | Record] = []
+        for record in program.records:
+            self._lower(record)
+
+    def temporary(self, shape: Any, dtype: Any, like: Slot | None = None) -> Slot:
+        """A slot for what lies between two calls of one instruction, its axes in the order of those of `like`."""
+        slot = Slot(next(self._keys), shape, np.dtype(dtype))
+        slot.order = like.order if like is not None and like.shape == shape else None
+        return slot
+
+    def _lower(self, record: Record) -> None:
+        slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
+        row = _ROWS().get(record.primitive)
+        if any(x.xp is not np for x in slots):
+            self.found.append(record)
+        elif row is not None and row(self, record):
+            pass
+        elif (body := loop_body(record)) is not None:
+            self._loop(record, body)
+        else:
+            self.found.append(record)
+
+    def call(
+        self, function: Callable[..., Any], operands: Sequence[Any], result: Slot, record: Record, reuses: Any = ()
+    ) -> Slot:
+        """Write one call; its result."""
+        self.found.append(Call(function, operands, [result], record, [reuses]))
+        return result
+
+    # Loops -----------------------------------------------------------------------------------------------------------------
+
+    def _loop(self, record: Record, body: Body) -> None:
+        operands = [x for x in record.inputs if isinstance(x, Slot)]
+        results = outputs_of(record)
+        if np.prod(results[0].shape) >= LARGE_LOOP or body.numbers:
+            block = BlockLoop(body)
+            self.found.append(Call(block, operands, results, record, [block.reusable(i) for i in range(len(results))]))
+            return
+        values: dict[int, Any] = dict(enumerate(operands)) | dict(body.literals)
+        wanted = dict(zip(body.outputs, results, strict=True))
+        for step in body.steps:
+            values[step.register] = self._step(step, values, wanted.get(step.register), results[0], record)
+        for register, result in zip(body.outputs, results, strict=True):
+            if values[register] is not result:
+                self.found.append(View(_itself, values[register], result, record))
+
+    def _step(self, step: Step, values: dict[int, Any], result: Slot | None, final: Slot, record: Record) -> Slot:
+        operands = [values[register] for register in step.operands]
+        if result is None:
+            shapes = [x.shape for x in operands if isinstance(x, Slot) and x.shape is not None]
+            result = self.temporary(np.broadcast_shapes(*shapes), step.dtype, final)
+        reuses = () if step.function in ("astype", "where") else range(len(operands))
+        return self.call(writing(step.function, operands), operands, result, record, reuses)
+
+
+def kernel_of(record: Record, xp: Any) -> Callable[..., Any]:
+    """The function of arrays that carries out an instruction and makes its results, parameters included."""
+    params, x = record.params, record.inputs[0] if record.inputs else None
+    if xp is np and record.primitive is operations.reduce_sum and isinstance(x, Slot) and x.dtype.kind == "f":
+        return functools.partial(np.add.reduce, **_along(params))  # the same sum, without the way through a method
+    own = record.primitive.kernel(np) if xp is np else record.primitive.on(xp)  # a replay is quiet as a whole
+    return functools.partial(own, **params) if params else own
+
+
+def _itself(array: Any) -> Any:
+    return array
+
+
+# Rows: from an instruction to calls; False where its kernel must decide in each run -------------------------------------------
+
+
+def _view(lowering: Lowering, record: Record) -> bool:
+    function = functools.partial(record.primitive.kernel(np), **record.params)
+    lowering.found.append(View(function, record.inputs[0], record.outputs, record))
+    return True
+
+
+def _product(lowering: Lowering, record: Record) -> bool:
+    a, b = record.inputs[:2]
+    if not (isinstance(a, Slot) and isinstance(b, Slot)) or min(len(a.shape), len(b.shape)) < 2 or a.dtype.kind not in "fc":
+        return False
+    function = np.multiply if a.shape[-1] == 1 == b.shape[-2] else np.matmul
+    lowering.call(function, [a, b], record.outputs, record)
+    return True
+
+
+def _affine(lowering: Lowering, record: Record) -> bool:
+    x, kernel, bias = record.inputs
+    y = record.outputs
+    if min(len(x.shape), len(kernel.shape)) < 2 or y.dtype.kind not in "fc":
+        return False
+    function = np.multiply if x.shape[-1] == 1 == kernel.shape[-2] else np.matmul
+    product = lowering.call(function, [x, kernel], lowering.temporary(y.shape, y.dtype, y), record)
+    lowering.call(np.add, [product, bias], y, record, (0,))
+    return True
+
+
+def _sum(lowering: Lowering, record: Record) -> bool:
+    x = record.inputs[0]
+    if x.dtype.kind != "f" or record.outputs.shape == ():
+        return False
+    function = functools.partial(np.add.reduce, **_along(record.params))
+    lowering.call(_into(function), [x], record.outputs, record)
+    return True
+
+
+def _along(params: dict[str, Any]) -> dict[str, Any]:
+    return {"axis": params["axes"], "keepdims": params["keepdims"]}
+
+
+def _into(reduction: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """A reduction with its memory as the last argument."""
+    return lambda x, out: reduction(x, out=out)
+
+
+def _mean(lowering: Lowering, record: Record) -> bool:
+    x, y = record.inputs[0], record.outputs
+    count = int(np.prod([x.shape[axis] for axis in record.params["axes"]]))
+    if x.dtype.kind != "f" or y.shape == () or not count:
+        return False
+    total = lowering.temporary(y.shape, y.dtype, y)
+    lowering.call(_into(functools.partial(np.add.reduce, **_along(record.params))), [x], total, record)
+    lowering.call(np.divide, [total, count], y, record, (0,))
+    return True
+
+
+def _rows_of(record: Record) -> Any:
+    """Positions of the rows, if there is one label for each row of a matrix of logits."""
+    labels, logits = record.inputs
+    usual = isinstance(labels, Slot) and isinstance(logits, Slot) and len(logits.shape) == 2 and len(labels.shape) == 1
+    return np.arange(logits.shape[0]) if usual and logits.dtype.kind == "f" and labels.dtype.kind in "iu" else None
+
+
+def _shifted(lowering: Lowering, record: Record) -> Slot:
+    """Logits less the largest of their row, which no exponential of overflows."""
+    logits = record.inputs[1]
+    column, shifted = (lowering.temporary((logits.shape[0], n), logits.dtype) for n in (1, logits.shape[1]))
+    lowering.call(_into(functools.partial(np.maximum.reduce, axis=1, keepdims=True)), [logits], column, record)
+    return lowering.call(np.subtract, [logits, column], shifted, record)
+
+
+def _sparse_cross_entropy(lowering: Lowering, record: Record) -> bool:
+    rows, y = _rows_of(record), record.outputs
+    if rows is None:
+        return False
+    labels, logits = record.inputs
+    shifted = _shifted(lowering, record)
+    weights, total, at_label = (lowering.temporary(shape, y.dtype) for shape in (logits.shape, y.shape, y.shape))
+    lowering.call(np.exp, [shifted], weights, record)
+    lowering.call(_into(functools.partial(np.add.reduce, axis=1)), [weights], total, record)
+    lowering.call(lambda x, at, out: np.copyto(out, x[rows, at]), [shifted, labels], at_label, record)
+    logarithm = lowering.call(np.log, [total], lowering.temporary(y.shape, y.dtype, y), record, (0,))
+    lowering.call(np.subtract, [logarithm, at_label], y, record, (0,))
+    return True
+
+
+def _label_excess(lowering: Lowering, record: Record) -> bool:
+    rows, y = _rows_of(record), record.outputs
+    if rows is None:
+        return False
+
+    def less_one(weights: Any, at: Any, out: Any) -> None:
+        if out is not weights:
+            np.copyto(out, weights)
+        out[rows, at] -= 1
+
+    shifted = _shifted(lowering, record)
+    weights = lowering.call(np.exp, [shifted], lowering.temporary(y.shape, y.dtype, y), record, (0,))
+    column = lowering.temporary((y.shape[0], 1), y.dtype)
+    lowering.call(_into(functools.partial(np.add.reduce, axis=1, keepdims=True)), [weights], column, record)
+    shares = lowering.call(np.divide, [weights, column], lowering.temporary(y.shape, y.dtype, y), record, (0,))
+    lowering.call(less_one, [shares, record.inputs[0]], y, record, (0,))
+    return True
+
+
+@functools.cache
+def _ROWS() -> dict[Any, Callable[[Lowering, Record], bool]]:
+    """By primitive."""
+    return {
+        **dict.fromkeys((operations.reshape, operations.transpose, operations.broadcast_to, part), _view),
+        operations.strided_slice: _view,
+        operations.affine: _affine,
+        operations.matrix_product: _product,
+        operations.reduce_sum: _sum,
+        operations.reduce_mean: _mean,
+        operations.sparse_softmax_cross_entropy: _sparse_cross_entropy,
+        operations.label_excess: _label_excess,
+    }

@@ -1,0 +1,245 @@
+"""Methods that need the loss as a function, in compiled steps: the same bits as eager ones, and what stays eager says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from side_by_side import assert_same, both_ways, executor  # noqa: F401
+
+import minikeras as tf
+from minikeras.arrays import random as streams
+from minikeras.errors import CompileError
+
+pytestmark = pytest.mark.usefixtures("executor")
+L, optimizers = tf.keras.layers, tf.keras.optimizers
+CROSS_ENTROPY = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+RANDOM = np.random.default_rng(2)
+X, Y = RANDOM.normal(size=(24, 5)).astype("f"), RANDOM.integers(0, 3, 24)
+
+RECORDED = {
+    "newton": lambda: optimizers.Newton(),
+    "newton, damped": lambda: optimizers.Newton(damping=0.1, globalization="damping"),
+    "newton, trust region": lambda: optimizers.Newton(globalization="trust_region", blocks="layer"),
+    "newton, whole steps": lambda: optimizers.Newton(0.1, damping=1.0, globalization=None, chunk_size=7),
+    "newton, average": lambda: optimizers.Newton(damping=0.1, repair="eigenvalues", use_ema=True, ema_overwrite_frequency=3),
+    "newton, schedule": lambda: optimizers.Newton(optimizers.schedules.ExponentialDecay(0.5, 3, 0.5), damping=1.0),
+    "newton cg": lambda: optimizers.NewtonCG(),
+    "newton cg, preconditioned": lambda: optimizers.NewtonCG(preconditioner="diagonal", max_iterations=5),
+    "lbfgs": lambda: optimizers.LBFGS(memory=3),
+    "adahessian": lambda: optimizers.AdaHessian(0.05, probes=2),
+    "per layer": lambda: optimizers.PerLayer({"dense": optimizers.Newton(), "dense_1.bias": None, "*": optimizers.Adam(0.01)}),
+    "per layer, two": lambda: optimizers.PerLayer({"dense": optimizers.NewtonCG(), "*": optimizers.Newton(damping=0.1)}),
+}
+EAGER = {
+    "gauss-newton": lambda: optimizers.GaussNewton(damping=0.1),
+    "levenberg-marquardt": lambda: optimizers.LevenbergMarquardt(),
+    "newton cg, gauss-newton": lambda: optimizers.NewtonCG(curvature="gauss_newton"),
+    "kfac": lambda: optimizers.KFAC(),
+    "turns": lambda: optimizers.PerLayer({"dense": optimizers.Every(2, optimizers.Newton()), "*": optimizers.Adam(0.01)}),
+}
+
+
+def network():
+    layers = [L.Dense(6, "tanh", kernel_regularizer="l2", activity_regularizer="l2"), L.BatchNormalization(), L.Dropout(0.2)]
+    return tf.keras.Sequential([tf.keras.Input((5,)), *layers, L.Dense(3)])
+
+
+def minimizing(optimizer):
+    """A step as users write it; what is computed before and after the minimization is part of it."""
+
+    def make():
+        net, chosen = network(), optimizer()
+        count = tf.Variable(0.0)
+
+        def step(x, y):
+            scaled, logits = x * 0.5, []
+            count.assign_add(1.0)
+
+            def outputs():
+                logits.append(net(scaled, training=True))
+                return logits.pop()
+
+            def penalty():
+                return tf.add_n(net.losses) / count
+
+            fit = optimizers.Objective(outputs, lambda z: CROSS_ENTROPY(y, z), penalty)
+            loss = chosen.minimize(fit, net.trainable_variables)
+            return {"loss": loss, "after": net(scaled) * tf.norm(net.weights[0]), "count": count * 1.0, **chosen.logs()}
+
+        return step, lambda: [*net.variables, *chosen.variables, count]
+
+    return make
+
+
+def batches():
+    x, y = tf.constant(X), tf.constant(Y, "int32")
+    return [(x[:12], y[:12]), (x[12:], y[12:]), (x[:10], y[:10])]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_step_of_second_order_is_recorded_and_the_same(name):
+    run = both_ways(minimizing(RECORDED[name]), batches())
+    names = [record.primitive.name for record in run.program(*batches()[0]).records]
+    assert names.count("optimizer_minimize") == 1
+
+
+@pytest.mark.parametrize("name", EAGER)
+def test_a_step_that_decides_by_more_than_its_sweeps_is_eager_and_says_so(name):
+    def make():
+        step, variables = minimizing(EAGER[name])()
+        return lambda x, y: {name: tf.constant(value) for name, value in step(x, y).items()}, variables
+
+    run = both_ways(make, batches(), eager=True)
+    assert "depends on values" in str(run.program(*batches()[0]))
+
+
+@pytest.mark.parametrize("name", [*RECORDED, *EAGER])
+def test_fit_with_a_method_of_second_order_is_the_same(name, caplog):
+    seen = []
+    for compiled in (False, "auto"):
+        tf.keras.utils.clear_session()
+        streams.set_global_seed(3)
+        model = network()
+        model.compile((RECORDED | EAGER)[name](), CROSS_ENTROPY, metrics=["accuracy"], jit_compile=compiled)
+        rows = {"x": X, "y": Y, "sample_weight": np.linspace(0.0, 2.0, 24)}
+        history = model.fit(**rows, batch_size=8, epochs=8, verbose=0, validation_data=(X, Y)).history
+        state = [variable.numpy() for variable in (*model.variables, *model.optimizer.variables)]
+        seen.append([*state, *map(np.asarray, history.values())])
+    assert_same(*seen)
+    assert not caplog.records
+    assert model._compiled_steps["test_step"].replays > 0
+    if name in RECORDED:
+        assert model._compiled_steps["train_step"].replays >= 20
+
+
+def test_what_cannot_be_recorded_raises_where_it_has_to_be():
+    model = network()
+    model.compile(optimizers.KFAC(), CROSS_ENTROPY, jit_compile=True)
+    with pytest.raises(CompileError, match="depends on values"):
+        model.fit(X, Y, verbose=0)
+
+
+def test_a_loss_that_asks_for_a_value_runs_eagerly_and_says_where():
+    def make():
+        w, optimizer = tf.Variable([1.0, -2.0]), optimizers.Newton()
+
+        def step(x):
+            return optimizer.minimize(lambda: tf.reduce_sum((w - x) ** (4 if float(x[0]) > 0.0 else 2)), [w])
+
+        return step, lambda: [w, *optimizer.variables]
+
+    run = both_ways(make, [(tf.constant([0.5, 0.5]),), (tf.constant([-0.5, 0.5]),)], eager=True)
+    assert "float() of a tensor, at " in str(run.program(tf.constant([0.5, 0.5])))
+
+
+def test_a_loss_that_hands_out_its_tensors_is_the_same_or_refused():
+    def make(keep):
+        def made():
+            w, optimizer, kept = tf.Variable([1.0, -2.0]), optimizers.LBFGS(), []
+
+            def step(x):
+                kept.clear()
+
+                def loss():
+                    found = (w - x) ** 4
+                    keep(kept, found)
+                    return tf.reduce_sum(found)
+
+                return optimizer.minimize(loss, [w]), kept[0] * 2.0
+
+            return step, lambda: [w, *optimizer.variables]
+
+        return made
+
+    given = [(tf.constant([0.5, 0.5]),), (tf.constant([-3.5, 0.5]),)]
+    both_ways(make(lambda kept, found: kept or kept.append(found)), given)
+    both_ways(make(lambda kept, found: kept.__setitem__(slice(None), [found])), given)
+    run = both_ways(make(lambda kept, found: kept.append(found)), given, eager=True)
+    assert "hands out tensors of each of its runs" in str(run.program(*given[0]))
+
+
+def test_a_first_step_that_ends_early_is_not_taken_for_all_steps():
+    def make():
+        w, optimizer = tf.Variable([1.0, -2.0]), optimizers.Newton()
+
+        def step(x):
+            return optimizer.minimize(lambda: tf.reduce_sum((w - x) ** 4), [w])
+
+        return step, lambda: [w, *optimizer.variables]
+
+    bad, good = (tf.constant([np.nan, 1.0]),), (tf.constant([0.5, 0.5]),)
+    both_ways(make, [good, bad, good])
+    run = both_ways(make, [bad, good, good], eager=True)
+    assert "ended before it asked for ['hessian', 'value']" in str(run.program(*good))
+
+
+def test_two_methods_in_one_function_are_two_instructions():
+    def make():
+        w, v = tf.Variable([1.0, -2.0]), tf.Variable(3.0)
+        newton, quasi = optimizers.Newton(), optimizers.LBFGS()
+
+        def step(x):
+            first = newton.minimize(lambda: tf.reduce_sum((w - x) ** 4) * v**2, [w])
+            return first, quasi.minimize(lambda: (v - first * tf.reduce_sum(w)) ** 2, [v]), w * v
+
+        return step, lambda: [w, v, *newton.variables, *quasi.variables]
+
+    both_ways(make, [(tf.constant([0.5, 0.5]),), (tf.constant([-3.5, 0.5]),)])
+
+
+def test_under_a_tape_a_step_runs_eagerly():
+    def make():
+        w, newton = tf.Variable([1.0, -2.0]), optimizers.Newton()
+
+        def step(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                before = tf.reduce_sum(x**2 * w)
+                newton.minimize(lambda: tf.reduce_sum((w - x) ** 4), [w])
+            return tape.gradient(before, x)
+
+        return step, lambda: [w, *newton.variables]
+
+    both_ways(make, [(tf.constant([0.5, 0.5]),)], eager=True)
+
+
+def test_a_method_of_ones_own_is_eager_until_it_names_its_sweeps():
+    class Descent(optimizers.SecondOrder):
+        def step(self, problem):
+            return -0.1 * problem.gradient, []
+
+    class Recorded(Descent):
+        sweeps = ("record",)
+
+    for kind in (Descent, Recorded):
+
+        def make(kind=kind):
+            w, optimizer = tf.Variable([1.0, -2.0]), kind()
+
+            def step(x):
+                return optimizer.minimize(lambda: tf.reduce_sum((w - x) ** 4), [w])
+
+            return step, lambda: [w, *optimizer.variables]
+
+        both_ways(make, [(tf.constant([0.5, 0.5]),)], eager=kind is Descent)
+
+
+def test_a_replayed_step_that_fails_changes_nothing():
+    def made(compiled):
+        tf.keras.utils.clear_session()
+        streams.set_global_seed(3)
+        model = network()
+        model.compile(optimizers.NewtonCG(), CROSS_ENTROPY, jit_compile=compiled)
+        for _ in range(3):
+            model.train_on_batch(X, Y)
+        return model
+
+    def state(model):
+        return [variable.numpy() for variable in (*model.variables, *model.optimizer.variables)]
+
+    model, untouched = made(True), made(False)
+    before = state(model)
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        model.train_on_batch(X, np.where(Y == 1, 7, Y))
+    assert_same(before, state(model))
+    assert model.train_on_batch(X, Y) == untouched.train_on_batch(X, Y)
