@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core import Primitive, Record, Variable
 from ..core.dispatch import checked, drawn
+from ..core.registry import operations
 from ..core.variable import assigned, read_variable
 from .joined import Layout, assign_joined, join, part, read_joined
 from .loop import Body, loop
@@ -73,29 +74,39 @@ class Writer:
         found: Slot = self.write(join, arrays, {"layout": layout}, self.slot((layout.size,), layout.dtype))
         return found
 
-    def read(self, variables: Sequence[Variable], layout: Layout) -> Slot:
-        """Variables one after the other. Who has read one of them since it was last assigned reads its part of the vector."""
-        flat = self.slot((layout.size,), layout.dtype)
+    def read(self, columns: Sequence[Sequence[Variable]], layout: Layout) -> tuple[Slot, ...]:
+        """Variables as one vector for each column. Who has read one since it was last assigned reads its part of that."""
+        flats = tuple([self.slot((layout.size,), layout.dtype) for _ in columns])
+        variables = [variable for column in columns for variable in column]
         earlier = {variable.key: self._readings.pop(variable.key, []) for variable in variables}
         first = min(itertools.chain.from_iterable(earlier.values()), default=len(self.records))
         if any(self._changed.get(key, -1) >= first for key in (None, *earlier)):
-            self.write(read_joined, variables, {"layout": layout}, flat)
-            return flat
-        for variable, start, shape in zip(variables, layout.starts, layout.shapes, strict=True):
-            for position in earlier[variable.key]:
-                slot = self.records[position].outputs
-                self.records[position] = Record(part, [flat], {"start": start, "shape": shape}, slot)
-        self.records.insert(first, Record(read_joined, list(variables), {"layout": layout}, flat))
+            self.write(read_joined, variables, {"layout": layout}, flats)
+            return flats
+        for flat, column in zip(flats, columns, strict=True):
+            for variable, start, shape in zip(column, layout.starts, layout.shapes, strict=True):
+                for position in earlier[variable.key]:
+                    slot = self.records[position].outputs
+                    self.records[position] = Record(part, [flat], {"start": start, "shape": shape}, slot)
+        self._insert(first, Record(read_joined, variables, {"layout": layout}, flats))
+        return flats
+
+    def begin(self, primitive: Primitive, params: dict[str, Any], outputs: tuple[Slot, ...]) -> None:
+        """An instruction that reads nothing but state: the first one, if nothing was changed before."""
+        self._insert(len(self.records) if self._changed else 0, Record(primitive, [], params, outputs))
+
+    def _insert(self, first: int, record: Record) -> None:
+        self.records.insert(first, record)
         for positions in self._readings.values():
             positions[:] = [position + (position >= first) for position in positions]
         self._changed = {key: position + (position >= first) for key, position in self._changed.items()}
-        return flat
 
-    def assign(self, variables: Sequence[Variable], flat: Slot, layout: Layout) -> None:
-        """Let Variables hold the parts of a vector."""
+    def assign(self, columns: Sequence[Sequence[Variable]], flats: Sequence[Slot], layout: Layout) -> None:
+        """Let Variables hold the parts of vectors."""
+        variables = [variable for column in columns for variable in column]
         for variable in variables:
             self._change(variable.key)
-        self.write(assign_joined, [*variables, flat], {"layout": layout})
+        self.write(assign_joined, [*variables, *flats], {"layout": layout})
 
     def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
         """A body for all elements of vectors; the vectors of its results."""
@@ -108,11 +119,25 @@ class Writer:
 def expanded(program: Program) -> Program:
     """The program with such instructions replaced. It is for NumPy's arrays only."""
     writer = Writer(program)
+    EXPANSIONS.setdefault(operations.affine, _taken_apart)
     for record in program.records:
         rule = EXPANSIONS.get(record.primitive)
         if rule is None or not _on_host(record) or not rule(writer, record):
             writer.keep(record)
     return program.with_records(writer.records).guarded(writer.guards)
+
+
+def _taken_apart(writer: Writer, record: Record) -> bool:
+    """A layer's product and its sum with the bias, which can then join what follows."""
+    x, kernel, bias = record.inputs
+    y = record.outputs
+    if y.dtype.kind not in "fc" or not all(isinstance(one, Slot) for one in record.inputs):
+        return False
+    if min(len(x.shape), len(kernel.shape)) < 2:
+        return False
+    product = writer.write(operations.matrix_product, [x, kernel], {}, writer.slot(y.shape, y.dtype))
+    writer.write(operations.add, [product, bias], {}, y)
+    return True
 
 
 def _on_host(record: Record) -> bool:

@@ -18,6 +18,7 @@ from ..arrays import is_array
 from ..core import Tensor
 from ..core.dispatch import BOTTOM, current
 from ..core.notices import logger
+from .executors import replay
 from .improve import improved
 from .program import Program
 from .recorder import Recorder
@@ -73,6 +74,7 @@ class Function:
         self._known: OrderedDict[Any, tuple[Replay | Eager, Any]] = OrderedDict()
         """By signature the program, and the arguments that it knows by identity, which must not be freed meanwhile."""
         self._told = False
+        self._fast = bool(jit_compile)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _eagerly or current() is not BOTTOM:
@@ -83,15 +85,15 @@ class Function:
         found = self._known.get(key)
         if found is None or (type(found[0]) is Eager and found[0].reason is None):
             return self._record(key, values, tensors, again=found is not None)
-        replay = found[0]
-        if isinstance(replay, Eager):
+        known = found[0]
+        if isinstance(known, Eager):
             return self._run(args, kwargs)
-        if not replay.program.holds:
+        if not known.program.holds:
             return self._record(key, values, tensors, again=True)
         self.replays += 1
-        results = replay([tensor._array for tensor in tensors])
-        structure = replay.program.structure
-        return nest.pack(structure, results) if nest.is_nested(structure) else results[0]
+        results = known([tensor._array for tensor in tensors])
+        structure = known.program.structure
+        return results[0] if structure is None else nest.pack(structure, results)
 
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         self.eager_calls += 1
@@ -135,9 +137,8 @@ class Function:
             kept = Eager(None)
         else:
             self.recordings += 1
-            kept = Replay(
-                improved(Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result)))
-            )
+            structure = nest.map_structure(lambda leaf: None, result)
+            kept = replay(improved(Program(recorder.arguments, recorder.records, results, structure)), self._fast)
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
         self._known[key] = kept, others
         if len(self._known) > CAPACITY:
@@ -168,6 +169,37 @@ class Function:
         if known is None:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
         return known[0].program if isinstance(known[0], Replay) else known[0]
+
+    def accelerate(self) -> None:
+        """Have the machine carry out all programs from now on, those that are known included."""
+        self._fast = True
+        for key, (known, others) in list(self._known.items()):
+            if isinstance(known, Replay):
+                self._known[key] = replay(known.program, True), others
+
+    @property
+    def _replays(self) -> list[Replay]:
+        return [known for known, _ in self._known.values() if isinstance(known, Replay)]
+
+    @property
+    def seconds(self) -> float:
+        """What a run of the longest program takes NumPy, roughly; 0 if there is none."""
+        return max((one.seconds for one in self._replays), default=0.0)
+
+    @property
+    def kernels(self) -> int:
+        """Calls from Python in one run of each program that is known, together."""
+        return sum(one.kernels for one in self._replays)
+
+    @property
+    def buffers(self) -> int:
+        """Pieces of memory that the programs keep from run to run."""
+        return sum(one.buffers for one in self._replays)
+
+    @property
+    def bytes(self) -> int:
+        """The memory that these take."""
+        return sum(one.bytes for one in self._replays)
 
     def forget(self) -> None:
         """Let go of all programs; the next call is recorded."""

@@ -78,11 +78,17 @@ def loop_body(record: Record) -> Body | None:
 
 
 def _loop_of(record: Record) -> tuple[tuple[int, ...], Body | None]:
-    """The shape and the body of an elementwise instruction."""
+    """The shape and the body of an elementwise instruction; numbers are handled faster one by one."""
+    shape, body = elementwise_body(record)
+    return (shape, body) if shape != () else ((), None)
+
+
+def elementwise_body(record: Record) -> tuple[tuple[int, ...], Body | None]:
+    """The shape and the body of an elementwise instruction on NumPy's arrays."""
     if record.primitive is loop:
         return record.outputs[0].shape, record.params["body"]
     y = record.outputs
-    if not record.primitive.elementwise or type(y) is tuple or y.shape == () or y.xp is not np:
+    if not record.primitive.elementwise or type(y) is tuple or y.xp is not np:
         return (), None
     slots = [x for x in record.inputs if isinstance(x, Slot)]
     shapes = [x.shape for x in slots if x.shape is not None]

@@ -7,13 +7,15 @@ value change, and what a step that failed has written is nowhere to be seen. Nex
 
 from __future__ import annotations
 
+import math
+import operator
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..core import Primitive, Variable
+from ..core import Primitive, Record, Variable
 from ..types import Array
 
 ALIGNMENT = 64
@@ -21,7 +23,7 @@ ALIGNMENT = 64
 
 
 class Layout:
-    """Where each of several arrays of one dtype lies within a flat one.
+    """Where arrays of one dtype lie one after the other.
 
     Args:
         shapes: of the arrays.
@@ -32,15 +34,13 @@ class Layout:
 
     def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any) -> None:
         self.shapes, self.dtype = list(shapes), np.dtype(dtype)
-        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)]).tolist()
+        ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes)]).tolist()
         self.starts, self.size = ends[:-1], ends[-1]
 
     def pieces(self, flat: Array) -> list[Array]:
         """The arrays as views of a flat one."""
-        sizes = [int(np.prod(shape)) for shape in self.shapes]
         return [
-            flat[start : start + size].reshape(shape)
-            for start, size, shape in zip(self.starts, sizes, self.shapes, strict=True)
+            flat[start : start + math.prod(shape)].reshape(shape) for start, shape in zip(self.starts, self.shapes, strict=True)
         ]
 
     def __repr__(self) -> str:
@@ -51,8 +51,10 @@ def _join(*arrays: Array, layout: Layout) -> Array:
     return np.concatenate([np.asarray(array, layout.dtype).reshape(-1) for array in arrays])
 
 
-def _read(*variables: Variable, layout: Layout) -> Array:
-    return _join(*[variable._array for variable in variables], layout=layout)
+def _read(*variables: Variable, layout: Layout) -> tuple[Array, ...]:
+    count = len(layout.shapes)
+    columns = [variables[start : start + count] for start in range(0, len(variables), count)]
+    return tuple([_join(*[variable._array for variable in column], layout=layout) for column in columns])
 
 
 def _never(*arrays: Any, **params: Any) -> Any:
@@ -62,42 +64,57 @@ def _never(*arrays: Any, **params: Any) -> Any:
 join = Primitive("join", lambda xp: _join, differentiable=False, uniform=False, registered=False)
 """Arrays one after the other."""
 read_joined = Primitive("read_joined", lambda xp: _read, differentiable=False, uniform=False, effect=True, registered=False)
-"""Variables one after the other."""
+"""Variables one after the other, as one vector for each column: weights, then one slot of each, then the next."""
 assign_joined = Primitive(
     "assign_joined", lambda xp: _never, differentiable=False, uniform=False, effect=True, registered=False
 )
-"""Variables are given the parts of a flat array."""
+"""Variables are given the parts of vectors."""
 part = Primitive(
     "part",
-    lambda xp: lambda flat, *, start, shape: flat[start : start + int(np.prod(shape))].reshape(shape),
+    lambda xp: lambda flat, *, start, shape: flat[start : start + math.prod(shape)].reshape(shape),
     differentiable=False,
     registered=False,
 )
 """One of the arrays that lie within a flat one."""
 
 
+def flats_of(record: Record) -> list[Any]:
+    """The vectors of an assignment."""
+    return [x for x in record.inputs if not isinstance(x, Variable)]
+
+
+def variables_of(record: Record) -> list[Variable]:
+    """The Variables of a reading or an assignment, column by column."""
+    return [x for x in record.inputs if isinstance(x, Variable)]
+
+
 class Row:
-    """Variables that are read and assigned as one vector, and the memory of one value of it.
+    """Memory for one value of Variables that are read and assigned as vectors.
 
     Args:
-        layout: where each of them lies.
-        values: what they hold by now; None to leave the memory as it is.
+        layout: where the Variables of one column lie.
+        columns: how many vectors there are.
+
+    Attributes:
+        flats: the vectors, as programs see them.
+        addresses: of the vectors.
+        pieces: what the Variables hold, column by column.
     """
 
-    __slots__ = ("_base", "_quiet", "flat", "pieces")
+    __slots__ = ("_base", "_quiet", "addresses", "flats", "pieces")
 
-    def __init__(self, layout: Layout, values: Sequence[Array] | None = None) -> None:
-        whole = np.empty(layout.size * layout.dtype.itemsize + ALIGNMENT, np.uint8)
-        start = -whole.ctypes.data % ALIGNMENT
-        memory = memoryview(whole[start : start + layout.size * layout.dtype.itemsize])  # type: ignore[arg-type]
+    def __init__(self, layout: Layout, columns: int) -> None:
+        per_line = ALIGNMENT // layout.dtype.itemsize
+        width = -(-layout.size // per_line) * per_line
+        memory = memoryview(memory_of(columns * width * layout.dtype.itemsize))  # type: ignore[arg-type]
         # Two arrays over one memory: who holds a part of the first has seen a Variable, the second belongs to programs.
         self._base: Array = np.frombuffer(memory, layout.dtype)
-        self.flat: Array = np.frombuffer(memory, layout.dtype)
-        self.pieces = layout.pieces(self._base)
+        own: Array = np.frombuffer(memory, layout.dtype)
+        starts = [column * width for column in range(columns)]
+        self.flats = [own[start : start + layout.size] for start in starts]
+        self.addresses = np.array([flat.ctypes.data for flat in self.flats], np.int64)
+        self.pieces = [piece for start in starts for piece in layout.pieces(self._base[start : start + layout.size])]
         self._quiet = self._references()
-        if values is not None:
-            for piece, value in zip(layout.pieces(self.flat), values, strict=True):
-                piece[...] = value
 
     def _references(self) -> int:
         return sum(map(sys.getrefcount, self.pieces)) + sys.getrefcount(self._base)
@@ -109,9 +126,32 @@ class Row:
 
     def held_by(self, variables: Sequence[Variable]) -> bool:
         """Whether this is what the Variables hold."""
-        return all([variable._array is piece for variable, piece in zip(variables, self.pieces, strict=True)])
+        return all(map(operator.is_, [variable._array for variable in variables], self.pieces))
+
+    def fill(self, variables: Sequence[Variable], layout: Layout) -> None:
+        """Take over what the Variables hold. They keep arrays of their own."""
+        arrays = [variable._array for variable in variables]
+        count = len(layout.shapes)
+        for flat, start in zip(self.flats, range(0, len(arrays), count), strict=True):
+            for piece, array in zip(layout.pieces(flat), arrays[start : start + count], strict=True):
+                piece[...] = array
+        for variable in variables:
+            variable._spare = None
 
     def assign(self, variables: Sequence[Variable]) -> None:
-        """Let the Variables hold it."""
-        for variable, piece in zip(variables, self.pieces, strict=True):
-            variable._array, variable._spare = piece, None
+        """Let the Variables hold it; an interrupt on the way gives them all the old values back."""
+        before = [variable._array for variable in variables]
+        try:
+            for variable, piece in zip(variables, self.pieces, strict=True):
+                variable._array = piece
+        except BaseException:
+            for variable, array in zip(variables, before, strict=True):
+                variable._array = array
+            raise
+
+
+def memory_of(size: int) -> Array:
+    """Bytes that begin with a line of the cache."""
+    whole = np.empty(size + ALIGNMENT, np.uint8)
+    start = -whole.ctypes.data % ALIGNMENT
+    return whole[start : start + size]

@@ -35,8 +35,10 @@ class Call:
         results: slots.
         reuses: for each result the positions of operands whose memory it may be written into.
         record: the instruction that it comes from.
+        addressed: whether operands and results must lie in memory whose address is known before the run.
     """
 
+    addressed = False
     __slots__ = ("function", "operands", "record", "results", "reuses")
 
     def __init__(
@@ -152,17 +154,6 @@ def _product(lowering: Lowering, record: Record) -> bool:
     return True
 
 
-def _affine(lowering: Lowering, record: Record) -> bool:
-    x, kernel, bias = record.inputs
-    y = record.outputs
-    if min(len(x.shape), len(kernel.shape)) < 2 or y.dtype.kind not in "fc":
-        return False
-    function = np.multiply if x.shape[-1] == 1 == kernel.shape[-2] else np.matmul
-    product = lowering.call(function, [x, kernel], lowering.temporary(y.shape, y.dtype, y), record)
-    lowering.call(np.add, [product, bias], y, record, (0,))
-    return True
-
-
 def _sum(lowering: Lowering, record: Record) -> bool:
     x = record.inputs[0]
     if x.dtype.kind != "f" or record.outputs.shape == ():
@@ -247,7 +238,6 @@ def _ROWS() -> dict[Any, Callable[[Lowering, Record], bool]]:
     return {
         **dict.fromkeys((operations.reshape, operations.transpose, operations.broadcast_to, part), _view),
         operations.strided_slice: _view,
-        operations.affine: _affine,
         operations.matrix_product: _product,
         operations.reduce_sum: _sum,
         operations.reduce_mean: _mean,

@@ -17,7 +17,7 @@ from ..core import Record
 from ..core.dispatch import checked
 from ..core.variable import assigned
 from ..types import Array
-from .joined import ALIGNMENT, assign_joined, join, read_joined
+from .joined import ALIGNMENT, assign_joined, flats_of, join, read_joined, variables_of
 from .lower import Call, View
 from .program import Program, outputs_of
 from .recorder import Slot
@@ -36,8 +36,11 @@ class Plan:
     Attributes:
         offsets: for slots in the program's own memory where they lie, in bytes.
         views: for slots that are views of others: what they are views of, and the View. Bases come before views.
-        reads, writes: the slots of vectors of Variables that are read, and that are assigned, with their instructions.
+        vectors: for each list of Variables the instructions that read and that assign it.
+        reads, writes: the slots of vectors of Variables that are read, and that are assigned, with their instruction and
+            their place in it.
         fresh: keys of slots that get memory of their own in each run, for calls that write.
+        exported: keys of slots in the program's own memory that leave it, as copies.
         copied: keys of views that are copied in each run: numbers, and what leaves the program of a Variable.
         size: bytes of the program's memory.
         buffers: how many pieces of it are in use at some time.
@@ -46,16 +49,18 @@ class Plan:
     def __init__(self, program: Program, calls: Sequence[Call | View | Record]) -> None:
         self.offsets: dict[int, int] = {}
         self.views: dict[int, tuple[int, View]] = {}
-        self.reads: dict[int, Record] = {}
-        self.writes: dict[int, Record] = {}
+        self.reads: dict[int, tuple[Record, int]] = {}
+        self.writes: dict[int, tuple[Record, int]] = {}
         self.fresh: set[int] = set()
         self.copied: set[int] = set()
+        self.exported: set[int] = set()
         self.size = self.buffers = 0
         self._calls = calls
         self._shapes: dict[int, Array] = {}
         self._slots: dict[int, Slot] = {}
         self._inside: dict[int, tuple[Slot, int]] = {}
         self._find_places(program)
+        self._find_vectors()
         self._find_joins()
         self._allocate()
 
@@ -73,22 +78,31 @@ class Plan:
             elif isinstance(call, View):
                 self._view(call, kept)
             elif call.primitive is read_joined:
-                kept.add(call.outputs.key)
-                self.reads[call.outputs.key] = call
+                for number, flat in enumerate(call.outputs):
+                    kept.add(flat.key)
+                    self.reads[flat.key] = call, number
         leaving = {x.key for x in program.results if isinstance(x, Slot)}
         for call in self._calls:
             if isinstance(call, Record) and call.primitive is assign_joined:
-                self.writes[call.inputs[-1].key] = call
+                self.writes |= {x.key: (call, number) for number, x in enumerate(flats_of(call))}
             elif isinstance(call, Record) and _lets_out(call):
                 leaving |= {x.key for x in call.inputs if isinstance(x, Slot)}
         roots = {self.root(key) for key in leaving}
+        needed = self._needed()
+        self.exported = (roots & needed) - self.reads.keys() - self.writes.keys()
         self.fresh = {
             key for key, slot in self._slots.items() if key in roots or slot.shape in ((), None) or slot.bytes > LIMIT
-        } - self.writes.keys()
+        } - (self.writes.keys() | needed)
         self.copied |= {key for key in leaving if self.root(key) in self.reads}
+        self.copied |= {key for key in leaving if key != self.root(key) and self.root(key) in self.exported}
         self.views = {
             key: found for key, found in self.views.items() if self.root(key) not in self.fresh and key not in self.copied
         }
+
+    def _needed(self) -> set[int]:
+        """Slots whose memory must be known before the run."""
+        calls = [call for call in self._calls if isinstance(call, Call) and call.addressed]
+        return {self.root(x.key) for call in calls for x in (*call.operands, *call.results) if isinstance(x, Slot)}
 
     def _view(self, call: View, kept: set[int]) -> None:
         x, y = call.operand, call.result
@@ -110,6 +124,23 @@ class Plan:
     def root(self, key: int) -> int:
         """The slot whose memory a slot lies in."""
         return self._roots.get(key, key)
+
+    def _find_vectors(self) -> None:
+        """For each list of Variables the instructions that read and assign them as vectors."""
+        found: dict[tuple[int, ...], list[Record | None]] = {}
+        for number, table in enumerate((self.reads, self.writes)):
+            for record, _ in table.values():
+                found.setdefault(group_of(record), [None, None])[number] = record
+        self.vectors = [(reading, writing) for reading, writing in found.values()]
+
+    def vector_of(self, record: Record) -> int:
+        """Which of `vectors` an instruction is about."""
+        return [group_of(reading or writing) for reading, writing in self.vectors].index(group_of(record))  # type: ignore[arg-type]
+
+    def views_of(self, reading: Record | None) -> list[tuple[int, int, View]]:
+        """The views of vectors that are read, bases before views."""
+        own = {slot.key for slot in reading.outputs} if reading is not None else set()
+        return [(key, base, view) for key, (base, view) in self.views.items() if self.root(key) in own]
 
     def lies_inside(self, slot: Slot) -> bool:
         """Whether a slot is written right where it lies in a vector."""
@@ -170,6 +201,7 @@ class Plan:
             for x in (*operands, *self._written(call)):
                 if isinstance(x, Slot):
                     ends[self.root(x.key)] = position
+        ends.update(dict.fromkeys(self.exported, len(self._calls)))  # copied when the call that they are part of is over
         for key, (whole, _) in self._inside.items():
             ends[whole.key] = max(ends[whole.key], ends.get(key, 0))
         return ends
@@ -238,16 +270,14 @@ class _Memory:
         self._free = joined
 
 
+def group_of(record: Record) -> tuple[int, ...]:
+    """The same for all instructions on the same Variables."""
+    return tuple([variable.key for variable in variables_of(record)])
+
+
 def arranged(flat: Array, slot: Slot) -> Array:
     """Memory of as many elements as an array of the slot's shape, its axes in the slot's order."""
     if slot.order is None:
         return flat.reshape(slot.shape)
     inverse = np.argsort(slot.order)
     return flat.reshape([slot.shape[axis] for axis in slot.order]).transpose(inverse)
-
-
-def memory_of(size: int) -> Array:
-    """Bytes that begin with a line of the cache."""
-    whole = np.empty(size + ALIGNMENT, np.uint8)
-    start = -whole.ctypes.data % ALIGNMENT
-    return whole[start : start + size]

@@ -67,7 +67,7 @@ class Program:
     @property
     def holds(self) -> bool:
         """Whether a run of the function would still be this one."""
-        return all(guard() for guard in self.guards)
+        return all([guard() for guard in self.guards])
 
     @property
     def variables(self) -> list[Variable]:

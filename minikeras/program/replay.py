@@ -10,23 +10,40 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_device
+from ..arrays import namespace
 from ..core import Record, Tensor, Variable
+from ..core.registry import operations
 from ..core.variable import assigned, read_variable
 from ..errors import MinikerasError
 from ..types import Array
-from .joined import Layout, Row, assign_joined, join, read_joined
+from .closures import (
+    ASSIGNMENTS,
+    Closure,
+    assign_row,
+    copied_view,
+    exporting,
+    gather,
+    giving_one,
+    giving_several,
+    in_words,
+    let_go,
+    moving,
+    read_row,
+    reading,
+    with_memory,
+    writing_into,
+)
+from .joined import assign_joined, join, read_joined
 from .lower import Call, Lowering, View, kernel_of
-from .memory import Plan, arranged, memory_of
+from .memory import Plan
 from .program import Program, outputs_of
 from .recorder import Slot
-
-Closure = Callable[[list[Any]], None]
+from .run_memory import RunMemory
 
 LARGE = 1 << 16
 """Results of at least so many bytes that have memory of their own are let go of as soon as nobody reads them any more."""
@@ -37,11 +54,12 @@ class Replay:
 
     Args:
         program: what to carry out.
+        lowering: what turns its instructions into calls.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, lowering: type[Lowering] = Lowering) -> None:
         self.program = program
-        self._lowered = Lowering(program).found
+        self._lowered = lowering(program).found
         self._plan = Plan(program, self._lowered)
         self._places: dict[int, int] = {}
         self._first: list[Any] = [None]
@@ -52,10 +70,15 @@ class Replay:
                 self._first.append(slot.array)
         self._closures: list[Closure] = []
         self._sources: list[Record] = []
+        self._addressed: dict[int, int] = {}
+        """By key of a slot its place in the list of addresses."""
+        self._words: list[Any] = []
+        """Calls in words that wait for the next one."""
         for call, dead in zip(self._lowered, _last_uses(program, self._lowered, self._plan), strict=True):
             self._add(call)
             if dead:
-                self._append(functools.partial(_let_go, [self._places[slot.key] for slot in dead]), _record(call))
+                self._append(functools.partial(let_go, [self._places[slot.key] for slot in dead]), _record(call))
+        self._flush()
         self._results = [(self._places[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._idle: list[RunMemory] = []
 
@@ -68,7 +91,7 @@ class Replay:
         try:
             memory = self._idle.pop()
         except IndexError:
-            memory = RunMemory(self._plan, self._places, self._first)
+            memory = RunMemory(self._plan, self._places, self._first, self._addressed)
         try:
             places = memory.begin()
             places[1 : 1 + len(arguments)] = arguments
@@ -86,6 +109,20 @@ class Replay:
             self._idle.append(memory)
 
     @property
+    def seconds(self) -> float:
+        """What a run takes NumPy, roughly: from calls, memory and products, so it is the same whenever it is asked.
+
+        Measured on a server's processor of 2.5 GHz: 1.5 us a call, 10 GB/s, 50 Gflop/s.
+        """
+        slots = [x for record in self.program.records for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
+        products = [
+            math.prod(record.outputs.shape) * record.inputs[0].shape[-1]
+            for record in self.program.records
+            if record.primitive is operations.matrix_product and record.inputs[0].shape
+        ]
+        return 1.5e-6 * len(self._closures) + sum(x.bytes for x in slots) / 1e10 + 2.0 * sum(products) / 5e10
+
+    @property
     def kernels(self) -> int:
         """Calls in each run."""
         return len(self._closures)
@@ -101,6 +138,7 @@ class Replay:
         return self._plan.size
 
     def _append(self, closure: Closure, record: Record) -> None:
+        self._flush()
         self._closures.append(closure)
         self._sources.append(record)
 
@@ -113,52 +151,67 @@ class Replay:
     # One instruction as a function of the list of arrays ----------------------------------------------------------------------
 
     def _add(self, call: Call | View | Record) -> None:
-        if isinstance(call, Call):
+        if isinstance(call, Call) and call.addressed:
+            if self._words and not call.joins(self._words):
+                self._flush()
+            self._words.append(call)
+        elif isinstance(call, Call):
             self._append(self._writing(call), call.record)
         elif isinstance(call, View):
             if call.result.key not in self._plan.views:
-                function = _copying(call.function) if call.result.key in self._plan.copied else call.function
-                closure = _single(function, [self._places[call.operand.key]], self._places[call.result.key])
+                function = copied_view(call.function) if call.result.key in self._plan.copied else call.function
+                closure = giving_one(function, [self._places[call.operand.key]], self._places[call.result.key])
                 self._append(closure, call.record)
         else:
             instruction = self._instruction(call)
             if instruction is not None:
                 self._append(instruction, call)
 
+    def _flush(self) -> None:
+        """The calls in words that wait become one."""
+        if self._words:
+            calls, self._words = self._words, []
+            exported = [self._places[y.key] for call in calls for y in call.results if y.key in self._plan.exported]
+            segment = calls[0].segment(calls, lambda slot: self._addressed.setdefault(slot.key, len(self._addressed)))
+            self._append(in_words(segment, exported), calls[0].record)
+
     def _writing(self, call: Call) -> Closure:
         """A call that writes into memory that is there, or that is made for it."""
         operands, results = [self._place(x) for x in call.operands], [self._places[y.key] for y in call.results]
         made = [(self._places[y.key], y) for y in call.results if y.key in self._plan.fresh]
-        closure = _into(call.function, [*operands, *results])
-        return _with_memory(closure, made) if made else closure
+        closure = writing_into(call.function, [*operands, *results])
+        if made:
+            return with_memory(closure, made)
+        exported = [self._places[y.key] for y in call.results if y.key in self._plan.exported]
+        return exporting(closure, exported) if exported else closure
 
     def _instruction(self, record: Record) -> Closure | None:
         primitive, places = record.primitive, self._places
         if primitive is read_variable:
-            return _reading(record.inputs[0], places[record.outputs.key])
+            return reading(record.inputs[0], places[record.outputs.key])
         if primitive is assigned:
             return self._assignment(record)
         if primitive is read_joined:
-            return functools.partial(_read_row, record.outputs.key)
+            return functools.partial(read_row, self._plan.vector_of(record))
         if primitive is assign_joined:
-            return functools.partial(_assign_row, record.inputs[-1].key)
+            return functools.partial(assign_row, self._plan.vector_of(record))
         if primitive is join:
             moved = [(places[x.key], number) for number, x in enumerate(record.inputs) if not self._plan.lies_inside(x)]
-            return functools.partial(_gather, moved, places[record.outputs.key], record.params["layout"]) if moved else None
+            return functools.partial(gather, moved, places[record.outputs.key], record.params["layout"]) if moved else None
         known = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
         xp = next((x.xp for x in known if x.shape is not None), np)
         function, inputs = kernel_of(record, xp), [self._place(x) for x in record.inputs]
         if type(record.outputs) is tuple:
-            return _several(function, inputs, [places[slot.key] for slot in record.outputs])
-        return _single(function, inputs, places[record.outputs.key])
+            return giving_several(function, inputs, [places[slot.key] for slot in record.outputs])
+        return giving_one(function, inputs, places[record.outputs.key])
 
     def _assignment(self, record: Record) -> Closure:
         variable, value = record.inputs
-        how, xp = _assignments[record.params["conversion"]], namespace(variable._array)
+        how, xp = ASSIGNMENTS[record.params["conversion"]], namespace(variable._array)
         if isinstance(value, Variable) or value.xp is xp:
             return functools.partial(how, variable, value if isinstance(value, Variable) else self._places[value.key])
         place = self._places[value.key]
-        return _moving(functools.partial(how, variable, place), xp, place)
+        return moving(functools.partial(how, variable, place), xp, place)
 
     def _place(self, x: Any) -> int:
         """Where an operand lies; a number gets a place of its own."""
@@ -168,84 +221,10 @@ class Replay:
         return len(self._first) - 1
 
 
-class RunMemory:
-    """What one run at a time works in: the program's own memory, and the vectors of Variables that it reads and writes.
-
-    Args:
-        plan: where everything lies.
-        places: the position of each slot in the list of arrays.
-        first: that list before a run.
-    """
-
-    def __init__(self, plan: Plan, places: dict[int, int], first: Sequence[Any]) -> None:
-        self._plan, self._places, self._list = plan, places, list(first)
-        arena = memory_of(plan.size)
-        for key, slot in plan.kept():
-            start = plan.offsets[key]
-            self._list[places[key]] = arranged(arena[start : start + slot.bytes].view(slot.dtype), slot)
-        for key, (base, view) in plan.views.items():
-            if plan.root(key) not in plan.reads:
-                self._list[places[key]] = view.function(self._list[places[base]])
-        self._rows: dict[Any, list[Row]] = {_group(record): [] for record in plan.writes.values()}
-        self._bound: dict[int, tuple[Row, list[tuple[int, Array]]]] = {}
-        self._next: dict[int, Row] = {}
-
-    def begin(self) -> list[Any]:
-        """The list of arrays for a run, with unseen vectors to write new values of Variables into."""
-        for key, record in self._plan.writes.items():
-            rows = self._rows[_group(record)]
-            row = next((row for row in rows if not row.seen), None)
-            if row is None:
-                row = Row(record.params["layout"])
-                rows.append(row)
-                if len(rows) > 2:  # somebody outside has held on to the oldest one: it is theirs
-                    self._bound.pop(id(rows.pop(0)), None)
-            self._next[key] = row
-            self._list[self._places[key]] = row.flat
-        places = self._list.copy()
-        places[0] = self
-        return places
-
-    def read(self, key: int, places: list[Any]) -> None:
-        """Put the values of Variables, as one vector and one by one, in their places."""
-        record = self._plan.reads[key]
-        variables = record.inputs
-        for row in self._rows.get(_group(record), ()):
-            if row.held_by(variables):
-                break
-        else:
-            row = Row(record.params["layout"], [variable._array for variable in variables])
-        for place, array in self._arrays(key, row):
-            places[place] = array
-
-    def _arrays(self, key: int, row: Row) -> list[tuple[int, Array]]:
-        """The vector and the views of it that the program reads, with their places."""
-        found = self._bound.get(id(row))
-        if found is None or found[0] is not row:
-            arrays = {key: row.flat}
-            for other, (base, view) in self._plan.views.items():
-                if self._plan.root(other) == key:
-                    arrays[other] = view.function(arrays[base])
-            listed = [(self._places[other], array) for other, array in arrays.items()]
-            if not any(row is known for rows in self._rows.values() for known in rows):
-                return listed
-            found = self._bound[id(row)] = row, listed
-        return found[1]
-
-    def assign(self, key: int) -> None:
-        """Let the Variables hold what was written."""
-        self._next[key].assign(self._plan.writes[key].inputs[:-1])
-
-
-def _group(record: Record) -> tuple[int, ...]:
-    """The same for all instructions on the same Variables."""
-    return tuple([x.key for x in record.inputs if isinstance(x, Variable)])
-
-
 def _temporaries(calls: Sequence[Call | View | Record]) -> Iterator[Slot]:
     for call in calls:
         if isinstance(call, Call):
-            yield from call.results
+            yield from (x for x in (*call.operands, *call.results) if isinstance(x, Slot))
 
 
 def _record(call: Call | View | Record) -> Record:
@@ -272,147 +251,3 @@ def _last_uses(program: Program, calls: Sequence[Call | View | Record], plan: Pl
                     dead.append(x)
         later.append(dead)
     return reversed(later)
-
-
-def _let_go(dead: list[int], places: list[Any]) -> None:
-    for place in dead:
-        places[place] = None
-
-
-def _reading(variable: Variable, to: int) -> Closure:
-    def call(places: list[Any]) -> None:
-        places[to] = variable._array
-
-    return call
-
-
-def _read_row(key: int, places: list[Any]) -> None:
-    places[0].read(key, places)
-
-
-def _assign_row(key: int, places: list[Any]) -> None:
-    places[0].assign(key)
-
-
-def _gather(moved: list[tuple[int, int]], to: int, layout: Layout, places: list[Any]) -> None:
-    """Copy those arrays into a vector that were not written there right away."""
-    pieces = layout.pieces(places[to])
-    for place, number in moved:
-        pieces[number][...] = places[place]
-
-
-def _moving(assign: Closure, xp: Any, place: int) -> Closure:
-    """An assignment to a Variable on another device."""
-
-    def call(places: list[Any]) -> None:
-        kept = places[place]
-        places[place] = to_device(kept, xp)
-        assign(places)
-        places[place] = kept
-
-    return call
-
-
-def _copying(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    def copy(array: Array) -> Array:
-        view = function(array)
-        return view.copy() if view.shape else view[()]
-
-    return copy
-
-
-def _value(source: int | Variable, places: list[Any]) -> Array:
-    return source._array if isinstance(source, Variable) else places[source]
-
-
-def _assign(variable: Variable, source: int | Variable, places: list[Any]) -> None:
-    variable._array = _value(source, places)
-
-
-def _assign_add(variable: Variable, source: int | Variable, places: list[Any]) -> None:
-    variable._combine(_value(source, places), operator.add)
-
-
-def _assign_sub(variable: Variable, source: int | Variable, places: list[Any]) -> None:
-    variable._combine(_value(source, places), operator.sub)
-
-
-_assignments = {"assign": _assign, "assign_add": _assign_add, "assign_sub": _assign_sub}
-
-
-# Calls. The usual numbers of operands are spelt out: unpacking a list would cost as much as the rest. -------------------------
-
-
-def _into(function: Callable[..., Any], places_of: list[int]) -> Closure:
-    """A call that writes into the last of its arrays."""
-    if len(places_of) == 2:
-        a, to = places_of
-
-        def one(places: list[Any]) -> None:
-            function(places[a], places[to])
-
-        return one
-    if len(places_of) == 3:
-        a, b, to = places_of
-
-        def two(places: list[Any]) -> None:
-            function(places[a], places[b], places[to])
-
-        return two
-
-    def any_number(places: list[Any]) -> None:
-        function(*[places[i] for i in places_of])
-
-    return any_number
-
-
-def _with_memory(closure: Closure, made: list[tuple[int, Slot]]) -> Closure:
-    """A call that writes into new memory."""
-    empty = np.empty
-    if len(made) == 1 and made[0][1].order is None:
-        ((to, slot),) = made
-        shape, dtype = slot.shape, slot.dtype
-
-        def one(places: list[Any]) -> None:
-            places[to] = empty(shape, dtype)
-            closure(places)
-
-        return one
-
-    def several(places: list[Any]) -> None:
-        for to, slot in made:
-            places[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
-        closure(places)
-
-    return several
-
-
-def _single(function: Callable[..., Any], inputs: list[int], to: int) -> Closure:
-    """A call with one result, which it makes."""
-    if len(inputs) == 1:
-        (a,) = inputs
-
-        def one(places: list[Any]) -> None:
-            places[to] = function(places[a])
-
-        return one
-    if len(inputs) == 2:
-        a, b = inputs
-
-        def two(places: list[Any]) -> None:
-            places[to] = function(places[a], places[b])
-
-        return two
-
-    def any_number(places: list[Any]) -> None:
-        places[to] = function(*[places[i] for i in inputs])
-
-    return any_number
-
-
-def _several(function: Callable[..., Any], inputs: list[int], outputs: list[int]) -> Closure:
-    def call(places: list[Any]) -> None:
-        for place, result in zip(outputs, function(*[places[i] for i in inputs]), strict=True):
-            places[place] = result
-
-    return call

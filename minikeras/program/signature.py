@@ -29,7 +29,7 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
     Raises:
         Unrecordable: for tensors that stand for more than their values.
     """
-    return (creation_namespace() is np, *[_described(value, tensors) for value in values])
+    return creation_namespace() is np, tuple([_described(value, tensors) for value in values])
 
 
 def _described(value: Any, tensors: list[Tensor]) -> Hashable:
@@ -42,6 +42,8 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
         return array.shape, array.dtype, namespace(array) is np
     if kind in _BY_VALUE:
         return kind, value
+    if kind is dict and not value:  # the keywords of most calls
+        return dict
     if kind is float:
         return kind, value.hex()  # tells -0.0 from 0.0, and a NaN is itself
     if nest.is_nested(value):

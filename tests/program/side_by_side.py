@@ -5,6 +5,8 @@ With NumPy's own loops it is so bit for bit; an executor that joins them rounds 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -15,8 +17,21 @@ from minikeras.arrays import random as streams
 STEPS = 20
 ROUNDING = 1e-4
 """Relative to the largest number of an array, after all steps."""
-EXECUTORS = {"numpy": True}
-"""What carries programs out, and whether it is exact."""
+
+
+class Executor(NamedTuple):
+    """What carries programs out.
+
+    Attributes:
+        exact: whether it gives the same bits as an eager run.
+        jit_compile: what asks for it.
+    """
+
+    exact: bool
+    jit_compile: bool | None
+
+
+EXECUTORS = {"numpy": Executor(True, None)}
 _chosen = ["numpy"]
 
 
@@ -24,7 +39,7 @@ _chosen = ["numpy"]
 def executor(request):
     """What carries out the programs of a test. Tests of this law ask for it by `usefixtures`."""
     _chosen.append(request.param)
-    yield request.param
+    yield EXECUTORS[request.param]
     _chosen.pop()
 
 
@@ -37,13 +52,14 @@ def both_ways(make, batches, eager=False, exact=None):
         eager: whether the step cannot be recorded, and has to say so.
         exact: whether that means the same bits; if None, whatever the executor promises.
     """
-    exact = EXECUTORS[_chosen[-1]] if exact is None else exact
+    chosen = EXECUTORS[_chosen[-1]]
+    exact = chosen.exact if exact is None else exact
     seen = []
     for compiled in (False, True):
         tf.keras.utils.clear_session()
         streams.set_global_seed(3)
         step, variables = make()
-        run = tf.function(step) if compiled else step
+        run = tf.function(step, jit_compile=None if eager else chosen.jit_compile) if compiled else step
         results = [leaves(run(*batches[i % len(batches)])) for i in range(STEPS)]
         seen.append((results, [variable.numpy() for variable in variables()]))
     for plain, replayed in zip(*(results for results, _ in seen), strict=True):

@@ -7,6 +7,7 @@ import pytest
 from side_by_side import assert_same, both_ways, executor  # noqa: F401
 
 import minikeras as tf
+from minikeras.arrays import namespace
 from minikeras.arrays import random as streams
 from minikeras.errors import CompileError
 
@@ -83,13 +84,15 @@ def test_a_step_of_second_order_is_recorded_and_the_same(name):
     assert names.count("optimizer_minimize") == 1
 
 
+@pytest.mark.parametrize("name", ["newton", "newton cg, preconditioned", "lbfgs", "adahessian", "per layer"])
+def test_a_step_of_second_order_is_the_same_on_every_device(name, device):
+    run = both_ways(minimizing(RECORDED[name]), batches())
+    assert (namespace(run(*batches()[0])["loss"]._array) is np) == (device == "cpu")
+
+
 @pytest.mark.parametrize("name", EAGER)
 def test_a_step_that_decides_by_more_than_its_sweeps_is_eager_and_says_so(name):
-    def make():
-        step, variables = minimizing(EAGER[name])()
-        return lambda x, y: {name: tf.constant(value) for name, value in step(x, y).items()}, variables
-
-    run = both_ways(make, batches(), eager=True)
+    run = both_ways(minimizing(EAGER[name]), batches(), eager=True)
     assert "depends on values" in str(run.program(*batches()[0]))
 
 
@@ -135,13 +138,13 @@ def test_a_loss_that_asks_for_a_value_runs_eagerly_and_says_where():
 def test_a_loss_that_hands_out_its_tensors_is_the_same_or_refused():
     def make(keep):
         def made():
-            w, optimizer, kept = tf.Variable([1.0, -2.0]), optimizers.LBFGS(), []
+            w, optimizer, kept = tf.Variable([1.0, -2.0]), optimizers.Newton(), []
 
             def step(x):
                 kept.clear()
 
                 def loss():
-                    found = (w - x) ** 4
+                    found = tf.sqrt(1.0 + (w - x) ** 2)  # a whole step goes too far, and is halved several times
                     keep(kept, found)
                     return tf.reduce_sum(found)
 
@@ -187,6 +190,16 @@ def test_two_methods_in_one_function_are_two_instructions():
     both_ways(make, [(tf.constant([0.5, 0.5]),), (tf.constant([-3.5, 0.5]),)])
 
 
+def test_the_sweeps_of_a_recorded_step_can_be_printed():
+    w, newton = tf.Variable([1.0, -2.0], name="w"), optimizers.Newton(globalization=None)
+    descend = tf.function(lambda x: newton.minimize(lambda: tf.reduce_sum((w - x) ** 4), [w]))
+    descend(tf.constant([0.5, 0.5]))
+    program = descend.program(tf.constant([0.5, 0.5]))
+    assert "optimizer_minimize(%0:float32[2], step=newton)" in str(program)
+    shown = str(program.records[0].params["step"])
+    assert shown.startswith("record:\n") and "\n\nhessian 0:\n" in shown and "read_variable(w:0:float32[2])" in shown
+
+
 def test_under_a_tape_a_step_runs_eagerly():
     def make():
         w, newton = tf.Variable([1.0, -2.0]), optimizers.Newton()
@@ -224,6 +237,24 @@ def test_a_method_of_ones_own_is_eager_until_it_names_its_sweeps():
         both_ways(make, [(tf.constant([0.5, 0.5]),)], eager=kind is Descent)
 
 
+def test_a_step_that_asks_for_a_sweep_it_does_not_name_is_refused():
+    class Careful(optimizers.SecondOrder):
+        sweeps = ("record",)
+
+        def step(self, problem):
+            step = -0.1 * problem.gradient
+            return (step if float(problem.loss) > 1.0 or problem.value(step) < 1.0 else step * 0.0), []
+
+    w, optimizer = tf.Variable(3.0), Careful()
+    descend = tf.function(lambda: optimizer.minimize(lambda: w**2, [w]))
+    for _ in range(5):
+        descend()
+    before = w.numpy()
+    with pytest.raises(CompileError, match="careful asks for the sweep 'value'.*let `sweeps` be None"):
+        descend()
+    assert w.numpy() == before
+
+
 def test_a_replayed_step_that_fails_changes_nothing():
     def made(compiled):
         tf.keras.utils.clear_session()
@@ -237,9 +268,28 @@ def test_a_replayed_step_that_fails_changes_nothing():
     def state(model):
         return [variable.numpy() for variable in (*model.variables, *model.optimizer.variables)]
 
-    model, untouched = made(True), made(False)
+    model, untouched = made("auto"), made(False)
     before = state(model)
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
         model.train_on_batch(X, np.where(Y == 1, 7, Y))
     assert_same(before, state(model))
     assert model.train_on_batch(X, Y) == untouched.train_on_batch(X, Y)
+
+
+def test_options_that_change_between_steps_count():
+    changes = {6: {"globalization": "line_search"}, 9: {"blocks": "variable"}, 12: {"learning_rate": 0.5}}
+    seen = []
+    for compiled in (False, True):
+        w, newton = tf.Variable([1.0, -2.0]), optimizers.Newton(globalization=None)
+
+        def step(x, w=w, newton=newton):
+            return newton.minimize(lambda: tf.reduce_sum(tf.sqrt(1.0 + (w - x) ** 2)) + tf.reduce_prod(w) ** 2, [w])
+
+        run = tf.function(step) if compiled else step
+        for i in range(15):
+            for name, value in changes.get(i, {}).items():
+                setattr(newton, name, value)
+            run(tf.constant([0.5, 0.7]))
+        seen.append([variable.numpy() for variable in (w, *newton.variables)])
+    assert_same(*seen)
+    assert run.recordings == 3 and run.replays == 12, "a learning rate is looked up in each run"

@@ -11,6 +11,7 @@ import minikeras as tf
 from minikeras import nest
 from minikeras.core import Record, bind
 from minikeras.core.registry import operations
+from minikeras.program.expand import expanded
 from minikeras.program.lower import _ROWS, Call, Lowering, View
 from minikeras.program.program import Program
 from minikeras.program.recorder import Slot
@@ -71,6 +72,7 @@ def program_of(name, arrays, params):
 def test_a_lowered_instruction_gives_the_same_bits(name, arrays, params):
     kept = [np.array(one) for one in arrays]
     program, expected = program_of(name, arrays, params)
+    program = expanded(program)
     for _ in range(2):
         (found,) = Replay(program)(arrays)
         assert_same([found.numpy()], [expected])

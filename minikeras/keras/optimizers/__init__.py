@@ -1,6 +1,7 @@
 """Optimizers and learning rate schedules. May import keras's tables and weights. Read `optimizer.py` first, then `adam.py` for
 one whole example."""
 
+from ...program.expand import EXPANSIONS as _EXPANSIONS
 from . import schedules
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -17,12 +18,14 @@ from .loss_scale import LossScaleOptimizer
 from .muon import Muon
 from .nadam import Nadam
 from .optimizer import Optimizer
+from .optimizer import optimizer_step as _optimizer_step
 from .per_layer import Every, PerLayer, cycle
 from .rmsprop import RMSprop
 from .schedule_free import ScheduleFreeAdamW
 from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquardt, Newton, NewtonCG, Objective, SecondOrder
 from .sgd import SGD
 
+_EXPANSIONS[_optimizer_step] = _joined_step
 _adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)
 _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, NewtonCG)
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, Muon, PerLayer, SGD):

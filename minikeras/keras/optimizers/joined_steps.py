@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import nest
 from ...core import Primitive, Record
-from ...program.expand import EXPANSIONS, Writer
+from ...program.expand import Writer
 from ...program.joined import Layout
 from ...program.loop import Body, traced
-from .optimizer import Optimizer, optimizer_step
+from .optimizer import Optimizer
 from .slots import Kept
 
 PLAIN = (type(None), bool, int, float, str)
@@ -27,15 +26,30 @@ PLAIN = (type(None), bool, int, float, str)
 def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, ...]:
     """What `begin_step` gives, one after the other, then the products of weight decay and learning rate."""
     t, rate = int(optimizer._iterations._array) + 1, optimizer._rate()
-    return (*nest.flatten(optimizer.begin_step(t, rate)), *[decay * rate for decay in decays])
+    step = optimizer.begin_step(t, rate)
+    own = (step,) if type(step) is float else tuple(step)
+    return (*own, *[decay * rate for decay in decays]) if decays else own
 
 
-def _finish(*numbers: float, optimizer: Optimizer, structure: Any) -> tuple[()]:
+def _finish(*numbers: float, optimizer: Optimizer, kind: type) -> tuple[()]:
     """What changes beside the Variables and their slots."""
     count = optimizer._iterations
-    changes = optimizer.end_step(nest.pack(structure, list(numbers)) if nest.is_nested(structure) else numbers[0])
-    optimizer.commit([*changes, (count, count._array + 1)])
+    optimizer.commit([*optimizer.end_step(_packed(kind, numbers)), (count, count._array + 1)])
     return ()
+
+
+def _count(*, optimizer: Optimizer) -> tuple[()]:
+    """One more update."""
+    count = optimizer._iterations
+    count._array = count._array + 1
+    return ()
+
+
+def _packed(kind: type, numbers: Sequence[Any]) -> Any:
+    """Numbers in the form in which `begin_step` gave them: a float, a tuple or a named tuple."""
+    if kind is float:
+        return numbers[0]
+    return tuple(numbers) if kind is tuple else kind(*numbers)
 
 
 step_numbers = Primitive(
@@ -44,6 +58,7 @@ step_numbers = Primitive(
 step_finished = Primitive(
     "step_finished", lambda xp: _finish, differentiable=False, uniform=False, effect=True, registered=False
 )
+step_counted = Primitive("step_counted", lambda xp: _count, differentiable=False, effect=True, registered=False)
 
 
 def joined_step(writer: Writer, record: Record) -> bool:
@@ -51,25 +66,28 @@ def joined_step(writer: Writer, record: Record) -> bool:
     optimizer: Optimizer = record.params["optimizer"]
     rows = [optimizer._slots[variable.key] for variable in record.params["variables"]]
     step = optimizer.begin_step(int(optimizer._iterations._array) + 1, optimizer._rate())
-    if not _is_plain(optimizer, rows) or any(type(number) is not float for number in nest.flatten(step)):
+    leaves = (step,) if type(step) is float else step
+    if not _is_plain(optimizer, rows) or not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
         return False
     groups = _groups(optimizer, rows)
     decays = [decay for _, decay in groups if decay]
     bodies = [_body(optimizer, rows[places[0]], step, decay) for places, decay in groups]
     if any(body is None for body in bodies):
         return False
-    numbers = [writer.slot(None, float) for _ in range(len(nest.flatten(step)) + len(decays))]
-    writer.write(step_numbers, (), {"optimizer": optimizer, "decays": decays}, tuple(numbers))
-    own, remaining = numbers[: len(nest.flatten(step))], iter(numbers[len(nest.flatten(step)) :])
+    numbers = [writer.slot(None, float) for _ in range(len(leaves) + len(decays))]
+    writer.begin(step_numbers, {"optimizer": optimizer, "decays": decays}, tuple(numbers))
+    own, remaining = numbers[: len(leaves)], iter(numbers[len(leaves) :])
     for (places, decay), body in zip(groups, bodies, strict=True):
         first = rows[places[0]].variable._array
         layout = Layout([rows[place].variable._array.shape for place in places], first.dtype)
         columns = list(zip(*[rows[place].targets for place in places], strict=True))
         gradient = writer.joined([record.inputs[place] for place in places], layout)
-        operands = [gradient, *[writer.read(column, layout) for column in columns], *own, *([next(remaining)] if decay else [])]
-        for column, flat in zip(columns, writer.loop(body, operands, layout.size), strict=True):  # type: ignore[arg-type]
-            writer.assign(column, flat, layout)
-    writer.write(step_finished, own, {"optimizer": optimizer, "structure": step})
+        operands = [gradient, *writer.read(columns, layout), *own, *([next(remaining)] if decay else [])]
+        writer.assign(columns, writer.loop(body, operands, layout.size), layout)  # type: ignore[arg-type]
+    if type(optimizer).end_step is Optimizer.end_step:
+        writer.write(step_counted, (), {"optimizer": optimizer})
+    else:
+        writer.write(step_finished, own, {"optimizer": optimizer, "kind": type(step)})
     writer.guards.append(_unchanged(optimizer))
     return True
 
@@ -105,7 +123,7 @@ def _groups(optimizer: Optimizer, rows: Sequence[Kept]) -> list[tuple[list[int],
 
 def _body(optimizer: Optimizer, row: Kept, step: Any, decay: float) -> Body | None:
     """Loss scale, clipping of each element, weight decay and the formula for one element."""
-    count, leaves = len(row.targets), len(nest.flatten(step))
+    count, leaves = len(row.targets), 1 if type(step) is float else len(step)
 
     def formula(gradient: Any, *others: Any) -> Any:
         value, *slots = others[:count]
@@ -115,7 +133,7 @@ def _body(optimizer: Optimizer, row: Kept, step: Any, decay: float) -> Body | No
         (gradient,) = optimizer._clipped([gradient])
         if decay:
             value = value - value * others[-1]
-        return optimizer.formula(nest.pack(step, numbers) if nest.is_nested(step) else numbers[0], gradient, value, *slots)
+        return optimizer.formula(_packed(type(step), numbers), gradient, value, *slots)
 
     dtype = row.variable._array.dtype
     return traced(formula, [*[dtype] * (1 + count), *[float] * (leaves + bool(decay))])
@@ -127,6 +145,3 @@ def _unchanged(optimizer: Optimizer) -> Callable[[], bool]:
     options = operator.attrgetter(*names)
     now = options(optimizer)
     return lambda: bool(options(optimizer) == now)
-
-
-EXPANSIONS[optimizer_step] = joined_step

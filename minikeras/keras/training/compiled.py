@@ -11,19 +11,24 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ...program import Function
+from ...program import Function, executors
 from ..layers.contents import structure_version
 
 Step = Callable[[Any], Any]
 
 
 class CompiledSteps:
-    """The compiled steps of one model, by name."""
+    """The compiled steps of one model, by name.
 
-    __slots__ = ("_steps",)
+    Attributes:
+        planned: the steps of the present run of `fit`: whether it is long enough to have them carried out by the machine.
+    """
+
+    __slots__ = ("_steps", "planned")
 
     def __init__(self) -> None:
         self._steps: dict[str, CompiledStep] = {}
+        self.planned = 0
 
     def of(self, model: Any, name: str) -> Step:
         """The step of that name, compiled if the model was told so and it can be of use."""
@@ -34,6 +39,8 @@ class CompiledSteps:
             return step
         if name not in self._steps:
             self._steps[name] = CompiledStep(model, name, wanted is True)
+        if wanted == "auto":
+            self._steps[name].planned = self.planned
         return self._steps[name]
 
     def __getitem__(self, name: str) -> Function:
@@ -51,17 +58,22 @@ class CompiledSteps:
 class CompiledStep:
     """A step of a model, called with a batch."""
 
-    __slots__ = ("_facts", "_model", "function")
+    __slots__ = ("_facts", "_model", "function", "planned")
 
     def __init__(self, model: Any, name: str, strict: bool) -> None:
         self._model = reference = weakref.ref(model)  # the model holds this, and is to go when nobody else holds it
         self._facts: Any = None
+        self.planned = 0
         self.function = Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict)
 
     def __call__(self, data: Any) -> Any:
         model = self._model()
         if self._facts != _facts(model):
             self.function.forget()
+        if self.planned and self.function.recordings:
+            if executors.earns(self.planned * self.function.seconds):
+                self.function.accelerate()
+            self.planned = 0
         try:
             return self.function(data)
         finally:

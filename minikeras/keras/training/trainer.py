@@ -122,6 +122,7 @@ class Trainer(Steps):
             size = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
             validation = self._validation(validation_data, size, validation_steps)
         hooks = self._hooks(callbacks, History(), verbose, epochs, feed.steps)
+        self._compiled_steps.planned = epochs * (feed.steps or 0)
         self.stop_training = False
         logs: Logs = {}
         with hooks:

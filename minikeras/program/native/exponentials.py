@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .memory import compiled
+from .memory import scalar
 
 _LOG2_HIGH, _LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 """log(2) in two parts; k times the high one is exact."""
 
 
-@compiled
+@scalar
 def exp(x: float) -> Any:
     """e**x."""
     k, p = _reduced(np.float64(x))
@@ -28,7 +28,7 @@ def exp(x: float) -> Any:
     return y if x == x else x
 
 
-@compiled
+@scalar
 def expm1(x: float) -> Any:
     """e**x - 1, accurate also near zero."""
     kept = np.float64(x)
@@ -38,7 +38,7 @@ def expm1(x: float) -> Any:
     return x if (x != x) | (x == 0.0) else y
 
 
-@compiled
+@scalar
 def tanh(x: float) -> Any:
     """(e**2x - 1) / (e**2x + 1)."""
     kept = np.float64(x)
@@ -46,8 +46,8 @@ def tanh(x: float) -> Any:
     return e / (e + 2.0)
 
 
-@compiled
-def _reduced(x: float) -> tuple[int, float]:
+@scalar
+def _reduced(x: Any) -> tuple[Any, Any]:
     """k and exp(r) - 1; x is kept where the results are neither zero nor infinite yet."""
     kept = -746.0 if x < -746.0 else (710.0 if x > 710.0 else x)
     whole = np.rint(kept * (1.0 / math.log(2.0)))
@@ -67,7 +67,7 @@ def _reduced(x: float) -> tuple[int, float]:
     return np.int32(whole), p * r * r + r
 
 
-@compiled
+@scalar
 def _power(k: int) -> Any:
     """2**k for -1022 <= k <= 1023, put together from its bits."""
     bits = np.int64((k + 1023) << 52)

@@ -8,7 +8,22 @@ with the blocks, or that of a piece of scratch memory of its own.
 from __future__ import annotations
 
 from ...types import Array
-from .memory import BLOCK, COLUMN, FULL, LITERAL, OVER_ALL, OVER_COLUMNS, OVER_ROWS, ROW, STORE, compiled, copy, fill, total, view
+from .memory import (
+    BLOCK,
+    COLUMN,
+    FULL,
+    LITERAL,
+    OVER_ALL,
+    OVER_COLUMNS,
+    OVER_ROWS,
+    ROW,
+    STORE,
+    compiled,
+    copy,
+    fill,
+    total,
+    view,
+)
 from .operations import operate
 
 _HEAD, _INPUT, _OUTPUT, _STEP = 7, 2, 3, 5
@@ -47,11 +62,11 @@ def _is_flat(code: Array) -> bool:
     """Whether rows and columns do not matter."""
     for i in range(code[4]):
         kind = code[_HEAD + _INPUT * i + 1]
-        if kind == ROW or kind == COLUMN:
+        if kind in (ROW, COLUMN):
             return False
     for i in range(code[5]):
         how = code[_first_output(code) + _OUTPUT * i + 2]
-        if how == OVER_ROWS or how == OVER_COLUMNS:
+        if how in (OVER_ROWS, OVER_COLUMNS):
             return False
     return True
 

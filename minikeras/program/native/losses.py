@@ -1,7 +1,7 @@
 """Cross-entropy of labels and its derivative, row by row.
 
-Key idea: the largest logit is subtracted first, so that no exponential overflows. Negative labels count from the end, as indices
-do in Python; a label outside a row stops the machine.
+Key idea: the largest logit is subtracted first, so that no exponential overflows. Negative labels count from the end, as
+indices do in Python; a label outside a row stops the machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def sparse_cross_entropy(code: Array, pointers: Array, scratch: Array) -> bool:
     logits = view(pointers[code[4]], (rows, columns), scratch)
     for i in range(rows):
         label = labels[i] + columns if labels[i] < 0 else labels[i]
-        if label < 0 or label >= columns:
+        if not 0 <= label < columns:
             return False
         x = logits[i]
         largest = _largest(x)
@@ -40,7 +40,7 @@ def label_excess(code: Array, pointers: Array, scratch: Array) -> bool:
     logits = view(pointers[code[4]], (rows, columns), scratch)
     for i in range(rows):
         label = labels[i] + columns if labels[i] < 0 else labels[i]
-        if label < 0 or label >= columns:
+        if not 0 <= label < columns:
             return False
         x, y = logits[i], excess[i]
         largest = _largest(x)

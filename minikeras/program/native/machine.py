@@ -1,7 +1,7 @@
 """The machine: one compiled function that carries out programs written as numbers.
 
-Key idea: the program is data. Numba compiles this interpreter once for each dtype and kind of processor and keeps it on disk, so
-no step of a user is ever compiled. An interpreted word costs nanoseconds, and each works on a whole block or product.
+Key idea: the program is data. Numba compiles this interpreter once for each dtype and kind of processor and keeps it on disk,
+so no step of a user is ever compiled. An interpreted word costs nanoseconds, and each works on a whole block or product.
 
 A program is a sequence of instructions, each `opcode, length, operands`; the length counts all words. Arrays are named by their
 place in a list of addresses; they are C-contiguous, of the machine's dtype, labels of int64.
@@ -73,9 +73,8 @@ REGISTERS_MAX = 64
 """Registers that one LOOP may have; the scratch memory of a run holds so many blocks."""
 
 
-
 def _machine(sources: int) -> Any:
-    """`run`, made for these sources: Numba sees changes of this file only, but looks on disk also by what a function closes over."""
+    """`run` for these sources: Numba watches this file only, but on disk it looks also by what a function closes over."""
 
     def run(code: Array, pointers: Array, literals: Array, scratch: Array) -> int:
         places = np.empty((REGISTERS_MAX, 3), np.int64)
@@ -100,7 +99,10 @@ def _machine(sources: int) -> Any:
     return numba.njit(nogil=True, cache=True, error_model="numpy")(run)
 
 
-_SOURCES = b"".join(path.read_bytes() for path in sorted(pathlib.Path(__file__).parent.glob("*.py")))
+_FILES = ("exponentials.py", "loop.py", "losses.py", "machine.py", "memory.py", "operations.py", "product.py")
+"""All that is compiled."""
+
+_SOURCES = b"".join((pathlib.Path(__file__).parent / name).read_bytes() for name in _FILES)
 
 run: Any = _machine(zlib.crc32(_SOURCES))
 """run(code, pointers, literals, scratch) carries out a program.

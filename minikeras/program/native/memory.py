@@ -18,6 +18,9 @@ _HELPER = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "n
 compiled: Callable[[Any], Any] = numba.njit(**_HELPER)
 """Compiled for compiled callers only, without the GIL; a division by zero gives infinity, as in NumPy."""
 
+scalar: Callable[[Any], Any] = numba.njit(forceinline=True, fastmath={"contract"}, **_HELPER)
+"""Compiled into each loop that calls it: LLVM vectorizes no loop with a call."""
+
 summing: Callable[[Any], Any] = numba.njit(fastmath={"reassoc", "nsz"}, **_HELPER)
 """Compiled so that the terms of a sum may be added in any order, several at once."""
 

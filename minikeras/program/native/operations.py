@@ -1,7 +1,7 @@
 """The element-wise operations of the machine: for each a loop over a block that LLVM vectorizes.
 
-Key idea: names and values are those of NumPy's ufuncs. Conditions are 1.0 and 0.0, and any other number but zero counts as true.
-All loops stand in one function, because Numba compiles one long function several times faster than many short ones.
+Key idea: names and values are those of NumPy's ufuncs. Conditions are 1.0 and 0.0, and any other number but zero counts as
+true. All loops stand in one function, because Numba compiles one long function several times faster than many short ones.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Operation(enum.IntEnum):
 OPERATIONS: dict[str, int] = {operation.name.lower(): int(operation) for operation in Operation}
 """Operations by the name of NumPy's ufunc; `where` takes (condition, a, b)."""
 
-TRANSCENDENTAL = frozenset("exp expm1 log log1p sin cos tanh power".split())
+TRANSCENDENTAL = frozenset(["log", "log1p", "sin", "cos", "power"])
 """Operations that call the C library for each element: for large arrays NumPy's own vectorized ones are faster."""
 
 
 @compiled
-def operate(operation: int, y: Array, a: Array, b: Array, c: Array) -> None:  # noqa: C901
+def operate(operation: int, y: Array, a: Array, b: Array, c: Array) -> None:
     """y = operation(a, b, c), element by element, for vectors of one length."""
     size = y.size
     if operation == Operation.ADD:

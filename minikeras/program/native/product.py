@@ -1,4 +1,4 @@
-"""PRODUCT: matrix products by BLAS, which Numba finds in SciPy; its kernels for small matrices need no plain loops beside them."""
+"""PRODUCT: matrix products by BLAS, which Numba finds in SciPy. It was faster than plain loops also for 8 by 8 matrices."""
 
 from __future__ import annotations
 

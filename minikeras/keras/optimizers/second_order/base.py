@@ -17,7 +17,7 @@ from ....core import Tensor, Variable
 from ....core.dispatch import BOTTOM, current
 from ....core.flat import unflatten
 from ....core.repeat import Repeatable
-from ....functions.publish import tensor
+from ....functions.elementwise import cast
 from ....types import Array
 from ..configuration import host_variable
 from ..optimizer import Change, Optimizer, _constrained
@@ -91,7 +91,7 @@ class SecondOrder(Optimizer):
     def logs(self) -> dict[str, Any]:
         """The numbers by name, for the logs of training; as Tensors if somebody watches."""
         if current() is not BOTTOM:
-            return {name: tensor(variable) for name, variable in self._numbers.items()}
+            return {name: cast(variable, "float64") for name, variable in self._numbers.items()}
         return {name: self.number(name) for name in self._numbers}
 
     # The step ----------------------------------------------------------------------------------------------------------

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from ....arrays import random as streams
 from ....core import Record, Tensor, Variable
+from ....errors import CompileError
 from ....program import Program
 from ....program.improve import improved
 from ....program.program import outputs_of
-from ....program.recorder import Slot
+from ....program.recorder import PLAIN, Slot
 from ....program.replay import Replay
 from ....types import Array
 
@@ -70,15 +71,22 @@ class Replayable(NamedTuple):
 
 def programs(pieces: Mapping[str, Piece], handed: Sequence[Slot]) -> dict[str, Replayable]:
     """Every piece as a program that leaves what the others read, and what is handed to others outside."""
-    needed = {name: piece.needed() for name, piece in pieces.items()}
-    wanted = {slot.key for slot in handed}.union(*needed.values())
+    wanted = {slot.key for slot in handed}.union(*[piece.needed() for piece in pieces.values()])
     found = {}
     for name, piece in pieces.items():
-        kept = [slot for key, slot in piece.made().items() if key in wanted]
-        program = Program(list(needed[name].values()), piece.records, [*piece.results, *kept], None)
+        needed, kept = piece.needed(), [slot for key, slot in piece.made().items() if key in wanted]
+        program = improved(Program(list(needed.values()), piece.records, [*piece.results, *kept], None))
+        for slot, result in zip(kept, program.results[len(piece.results) :], strict=True):
+            slot.array = result.array  # what turned out to be constant is so for the sweeps that follow
         given, keys = [slot.key for slot in piece.given], [slot.key for slot in kept]
-        found[name] = Replayable(given, list(needed[name]), keys, len(piece.results), Replay(improved(program)))
+        found[name] = Replayable(given, list(needed), keys, len(piece.results), Replay(program))
     return found
+
+
+def options_of(optimizer: Any) -> list[Any]:
+    """The plain options of an optimizer, then those of its members."""
+    own = {name: value for name, value in vars(optimizer).items() if name[0] != "_" and type(value) in PLAIN}
+    return [own, *[options_of(member) for member in getattr(optimizer, "optimizers", [])]]
 
 
 class Step:
@@ -109,6 +117,15 @@ class Step:
         shown = {slot.key for slot in handed}
         self._leaving = {name for name, sweep in sweeps.items() if not shown.isdisjoint(sweep.kept)}
         """Sweeps that make what is handed on."""
+        self._options = options_of(optimizer)
+
+    def __str__(self) -> str:
+        """The programs of its sweeps, each under its name."""
+        return "\n\n".join(f"{name}:\n{sweep.replay.program}" for name, sweep in self.sweeps.items())
+
+    def holds(self) -> bool:
+        """Whether the optimizer's options are still the same; with others it may ask for other sweeps."""
+        return bool(options_of(self.optimizer) == self._options)
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
         """One more step; the first call gives the results of the recorded one, which is done already."""
@@ -137,7 +154,12 @@ class Replayed:
 
     def __call__(self, name: str, function: Any, *given: Tensor) -> Sequence[Any]:
         """One sweep."""
-        sweep = self._step.sweeps[name]
+        sweep = self._step.sweeps.get(name)
+        if sweep is None:
+            raise CompileError(
+                f"{self._step.name} asks for the sweep {name!r}, which its recorded step did without and its `sweeps` do not "
+                "name. Name there what every step asks for; if that differs from step to step, let `sweeps` be None."
+            )
         self.done.add(name)
         self.values.update(zip(sweep.given, [x._array for x in given], strict=True))
         arrays = [self.values[key] for key in sweep.read]

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Primitive, Tensor, Variable
+from ....core import Primitive, Record, Tensor, Variable
 from ....core.dispatch import BOTTOM, Frame, current, decide, perform, switch
 from ....core.repeat import Repeatable
+from ....program.expand import EXPANSIONS, Writer
 from ....program.recorder import Recorder, Slot
 from ....types import Array
 from .replayed import Piece, Step, programs, runs_loss
@@ -41,21 +42,21 @@ def stepped(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Vari
     """
     frame = current()
     outer, runs = frame.interpreter, Repeatable(loss_fn)
-    alone = isinstance(outer, Recorder) and frame.below is BOTTOM and outer.refusal is None
-    if not alone or optimizer.sweeps is None:
+    recorder = outer if isinstance(outer, Recorder) and frame.below is BOTTOM else None
+    watched = None
+    if recorder is not None and recorder.refusal is None and optimizer.sweeps is not None:
+        watched = Watched(recorder)
+    else:
         decide(optimizer.iterations)
-        loss, changes = optimizer.plan(loss_fn, variables, runs)
-        optimizer.commit(changes)
-        return loss  # type: ignore[no-any-return]
-    watched = Watched(outer)
-    switch(BOTTOM)
+    if recorder is not None:
+        switch(BOTTOM)  # a plan asks for many values, and does without the short ways where somebody listens
     try:
-        loss, changes = optimizer.plan(loss_fn, variables, runs, watched)
+        loss, changes = optimizer.plan(loss_fn, variables, runs, watched or plainly)
         optimizer.commit(changes)
     finally:
         switch(frame)
-    step = watched.step(optimizer, variables, runs, loss)
-    return loss if step is None else perform(optimizer_minimize, watched.captured, {"step": step})[0]
+    step = watched and watched.step(optimizer, variables, runs, loss)
+    return loss if watched is None or step is None else perform(optimizer_minimize, watched.captured, {"step": step})[0]
 
 
 class Watched(Recorder):
@@ -68,9 +69,9 @@ class Watched(Recorder):
         captured: the Tensors from outside.
     """
 
-    def __init__(self, outer: Any) -> None:
+    def __init__(self, outer: Recorder) -> None:
         super().__init__([], False)
-        self._outer: Recorder = outer
+        self._outer = outer
         self.captured: list[Tensor] = []
         self._sources: list[int] = []
         self._given: set[int] = set()
@@ -148,3 +149,12 @@ def _minimized(*arrays: Array, step: Step) -> tuple[Array, ...]:
 optimizer_minimize = Primitive(
     "optimizer_minimize", lambda xp: _minimized, differentiable=False, uniform=False, effect=True, registered=False
 )
+
+
+def _guarded(writer: Writer, record: Record) -> bool:
+    """Leaves the instruction as it is, as long as the optimizer's options are what they were."""
+    writer.guards.append(record.params["step"].holds)
+    return False
+
+
+EXPANSIONS[optimizer_minimize] = _guarded

@@ -1,0 +1,107 @@
+"""A run of instructions in words, as one call of the machine.
+
+Key idea: words never change; what differs from run to run are addresses of Variables' vectors. They are written into the run's
+list of addresses where those vectors are chosen, so the call itself finds everything ready.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arrays.threads import in_parallel
+from ...core.notices import logger
+from ...errors import InvalidArgumentError
+from ...types import Array
+from ..recorder import Slot
+from .encode import Encoded
+from .machine import BLOCK, COLUMN, FULL, REGISTERS_MAX, ROW, run, warm
+
+SHARED = 1 << 16
+"""Elements for each thread in a loop that several share."""
+
+_scratch = threading.local()
+
+
+def scratch(dtype: Any) -> Array:
+    """The working memory of this thread."""
+    known: dict[str, Array] = _scratch.__dict__
+    if dtype.str not in known:
+        known[dtype.str] = np.empty(REGISTERS_MAX * BLOCK, dtype)
+    return known[dtype.str]
+
+
+@functools.cache
+def make_ready(dtype: str) -> None:
+    """Load the machine for a dtype, or compile it and say how long that took."""
+    start = time.perf_counter()
+    if not warm(dtype):
+        seconds = time.perf_counter() - start
+        logger.warning("Numba compiled the machine for compiled steps in %s: %.1f s, once on this computer.", dtype, seconds)
+
+
+class Segment:
+    """Calls in words that follow one another.
+
+    Args:
+        calls: of one dtype.
+        address: gives each slot its place in the list of addresses.
+    """
+
+    __slots__ = ("_code", "_dtype", "_literals", "_loop")
+
+    def __init__(self, calls: Sequence[Encoded], address: Callable[[Slot], int]) -> None:
+        literals: dict[str, float] = {}  # by their text, which tells -0.0 from 0.0
+
+        def literal(number: float) -> int:
+            literals[repr(number)] = number
+            return list(literals).index(repr(number))
+
+        words = [word for call in calls for word in call.words(address, literal)]
+        self._code = np.array(words, np.int64)
+        self._literals = np.array(list(literals.values()), np.float64)
+        self._dtype = np.dtype(calls[0].dtype)
+        self._loop = can_be_shared(calls)
+        make_ready(self._dtype.name)
+
+    def __call__(self, addresses: Array) -> None:
+        """Carry the calls out."""
+        if self._loop:
+            _shared(self._code, addresses, self._literals, self._dtype)
+            return
+        stopped = run(self._code, addresses, self._literals, scratch(self._dtype))
+        if stopped >= 0:
+            raise InvalidArgumentError(
+                "sparse cross-entropy: a label is not in [0, classes). Labels are integers from 0, one less than the classes."
+            )
+
+
+def can_be_shared(calls: Sequence[Encoded]) -> bool:
+    """Whether it is one loop that is long enough for two threads."""
+    shape = calls[0].shape
+    return len(calls) == 1 and shape is not None and shape[0] * shape[1] >= 2 * SHARED
+
+
+def _shared(code: Array, addresses: Array, literals: Array, dtype: np.dtype[Any]) -> None:
+    """One loop, its rows (or the elements of its only row) shared among threads."""
+    rows, columns, inputs, outputs = code[2:6].tolist()
+    kinds = code[7 : 7 + 2 * inputs].reshape(-1, 2)
+    stored = code[7 + 2 * inputs : 7 + 2 * inputs + 3 * outputs : 3]
+    flat = not np.isin(kinds[:, 1], (ROW, COLUMN)).any()
+    width = 1 if flat else columns
+    whole = [*kinds[kinds[:, 1] == FULL, 0], *stored]
+    narrow = kinds[kinds[:, 1] == COLUMN, 0]
+
+    def work(start: int, stop: int) -> None:
+        own, moved = code.copy(), addresses.copy()
+        own[2:4] = (1, stop - start) if flat else (stop - start, columns)
+        moved[np.unique(whole)] += start * width * dtype.itemsize
+        moved[np.unique(narrow)] += start * dtype.itemsize
+        run(own, moved, literals, scratch(dtype))
+
+    in_parallel(work, rows * columns // width, max(SHARED // width, 1))
