@@ -7,6 +7,7 @@ memory to write into, so results are the same bits.
 
 from __future__ import annotations
 
+import math
 import operator
 import threading
 from collections.abc import Callable, Sequence
@@ -24,12 +25,13 @@ BLOCK = 1 << 15
 _scratch = threading.local()
 
 
-def _registers(count: int, dtype: Any) -> Array:
+def _registers(count: int, size: int, dtype: Any) -> Array:
     """Memory of this thread for what lies between two steps."""
     known: dict[Any, Array] = _scratch.__dict__
-    if dtype.str not in known or len(known[dtype.str]) < count:
-        known[dtype.str] = np.empty((count, BLOCK), dtype)
-    return known[dtype.str]
+    found = known.get(dtype.str)
+    if found is None or found.shape[0] < count or found.shape[1] < size:
+        found = known[dtype.str] = np.empty((count, max(size, BLOCK)), dtype)
+    return found
 
 
 class BlockLoop:
@@ -38,41 +40,14 @@ class BlockLoop:
     Operands are arrays of the outputs' shape, such as broadcast to it, and Python numbers.
     """
 
-    __slots__ = ("_counts", "_last", "_plan", "body")
+    __slots__ = ("_last", "_places", "_plan", "_sizes", "body")
 
     def __init__(self, body: Body) -> None:
         self.body = body
         self._last = _last_uses(body)
-        self._plan: list[tuple[Callable[..., Any], tuple[int, ...], int, tuple[Any, int] | None]] = []
-        """For each step its function, the registers of its operands, that of its result, and memory of it unless an output."""
-        self._counts: dict[Any, int] = {}
-        free: dict[Any, list[int]] = {}
-        places: dict[int, tuple[Any, int]] = {}
-        for position, step in enumerate(body.steps):
-            place = None
-            if step.register not in body.outputs:
-                # A choice writes its result while it still reads, so it never takes the place of an operand.
-                if step.function != "where":
-                    self._free(position, step, places, free)
-                place = places[step.register] = self._place(step.dtype, free)
-                if step.function == "where":
-                    self._free(position, step, places, free)
-            else:
-                self._free(position, step, places, free)
-            self._plan.append((_function(step, body), step.operands, step.register, place))
-
-    def _free(self, position: int, step: Step, places: dict[int, Any], free: dict[Any, list[int]]) -> None:
-        for register in set(step.operands):
-            if register in places and self._last[register] == position:
-                dtype, number = places.pop(register)
-                free.setdefault(dtype, []).append(number)
-
-    def _place(self, dtype: Any, free: dict[Any, list[int]]) -> tuple[Any, int]:
-        if free.get(dtype):
-            return dtype, free[dtype].pop()
-        number = self._counts.get(dtype, 0)
-        self._counts[dtype] = number + 1
-        return dtype, number
+        self._places, self._sizes = _places_of(body, self._last)
+        """For each register between steps its dtype and number among those of that dtype; how many there are of each dtype."""
+        self._plan = [(_function(step, body), step.operands, step.register) for step in body.steps]
 
     def reusable(self, output: int) -> list[int]:
         """The operands whose memory an output may be written into: those that no step reads after it."""
@@ -90,47 +65,90 @@ class BlockLoop:
 
     def __call__(self, *arrays: Any) -> None:
         body, count = self.body, len(self.body.inputs)
-        operands, outputs = list(arrays[:count]), list(arrays[count:])
-        whole = outputs[0]
-        numbers = self._numbers(operands)
-        if whole.ndim != 1:
-            operands, outputs = _flattened(operands, outputs)
+        operands, outputs = _flattened(arrays[:count], arrays[count:])
         rows = len(outputs[0])
-        width = outputs[0].size // max(rows, 1)
-        step = max(BLOCK // max(width, 1), 1)
-        cut = [type(x) not in (float, int) and x.ndim == outputs[0].ndim and len(x) == rows != 1 for x in operands]
+        shape = outputs[0].shape[1:]
+        width = max(math.prod(shape), 1)
+        known = self._numbers(operands)
+        moving = [
+            *((number, x) for number, x in enumerate(operands) if _is_cut(x, outputs[0])),
+            *zip(body.outputs, outputs, strict=True),
+        ]
 
         def work(start: int, stop: int) -> None:
-            memory = {dtype: _registers(need, np.dtype(dtype)) for dtype, need in self._counts.items()}
-            for first in range(start, stop, step):
-                part = slice(first, min(first + step, stop))
-                values = dict(numbers)
-                values.update(enumerate([x[part] if many else x for x, many in zip(operands, cut, strict=True)]))
-                targets = {register: y[part] for register, y in zip(body.outputs, outputs, strict=True)}
-                self._block(values, targets, memory, targets[body.outputs[0]])
+            block = max((BLOCK if stop - start == rows else LONG_BLOCK) // width, 1)
+            values, last = known.copy(), 0
+            for first in range(start, stop, block):
+                size = min(block, stop - first)
+                if size != last:
+                    self._lay_out(values, size, shape)
+                    last = size
+                part = slice(first, first + size)
+                for register, x in moving:
+                    values[register] = x[part]
+                for function, read, register in self._plan:
+                    if len(read) == 2:
+                        function(values[read[0]], values[read[1]], values[register])
+                    else:
+                        function(*[values[one] for one in read], values[register])
 
-        in_parallel(work, rows, max(LEAST // max(width, 1), 1), align=step)
+        in_parallel(work, rows, max(LEAST // width, 1), align=max(LONG_BLOCK // width, 1))
+        self._copy_operands(operands, outputs)
 
-    def _numbers(self, operands: Sequence[Any]) -> dict[int, Any]:
-        """Literals, and what the steps on Python numbers give."""
-        values: dict[int, Any] = dict(enumerate(operands)) | dict(self.body.literals)
-        for step in self.body.numbers:
+    def _numbers(self, operands: Sequence[Any]) -> list[Any]:
+        """The registers before the first block: operands, literals, and what the steps on Python numbers give."""
+        body = self.body
+        values: list[Any] = [None] * (1 + max([len(operands), *self._last, *[register for register, _ in body.literals]]))
+        values[: len(operands)] = operands
+        for register, number in body.literals:
+            values[register] = number
+        for step in body.numbers:
             values[step.register] = getattr(operator, step.function)(*[values[register] for register in step.operands])
-        return {register: value for register, value in values.items() if register >= len(operands)}
+        return values
 
-    def _block(self, values: dict[int, Any], targets: dict[int, Array], memory: dict[Any, Array], like: Array) -> None:
-        for function, registers, register, place in self._plan:
-            out = targets[register] if place is None else memory[place[0]][place[1]][: like.size].reshape(like.shape)
-            function(*[values[one] for one in registers], out)
-            values[register] = out
-        for register, target in targets.items():
-            if values[register] is not target:  # an operand that is a result as it is
-                target[...] = values[register]
+    def _lay_out(self, values: list[Any], size: int, shape: tuple[int, ...]) -> None:
+        """Memory for a block between two steps."""
+        count = size * math.prod(shape)
+        for register, (dtype, number) in self._places.items():
+            values[register] = _registers(self._sizes[dtype], count, dtype)[number, :count].reshape(size, *shape)
+
+    def _copy_operands(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
+        """Results that are operands as they are."""
+        for register, y in zip(self.body.outputs, outputs, strict=True):
+            if register < len(operands):
+                y[...] = operands[register]
 
 
-LEAST = 1 << 20
-"""Elements for each thread: between the calls of two steps Python's lock passes from thread to thread, which costs more than a
-second thread gives for short arrays."""
+LONG_BLOCK = 1 << 17
+"""Elements of a block where several threads work: Python's lock passes between them at every call, so calls must be long."""
+LEAST = 1 << 18
+"""Elements for each thread."""
+
+
+def _is_cut(x: Any, like: Array) -> bool:
+    """Whether an operand is cut along its first axis with the outputs."""
+    return type(x) not in (float, int) and x.ndim == like.ndim and len(x) == len(like) != 1
+
+
+def _places_of(body: Body, last: dict[int, int]) -> tuple[dict[int, tuple[Any, int]], dict[Any, int]]:
+    """For each step that is no output the dtype and number of the register that holds it; how many of each dtype there are."""
+    places: dict[int, tuple[Any, int]] = {}
+    sizes: dict[Any, int] = {}
+    free: dict[Any, list[int]] = {}
+    for position, step in enumerate(body.steps):
+        ended = [one for one in set(step.operands) if one in places and last[one] == position]
+        if step.function != "where":  # which writes while it still reads
+            for one in ended:
+                free.setdefault(places[one][0], []).append(places[one][1])
+        if step.register not in body.outputs:
+            waiting = free.get(step.dtype)
+            number = waiting.pop() if waiting else sizes.get(step.dtype, 0)
+            sizes[step.dtype] = max(sizes.get(step.dtype, 0), number + 1)
+            places[step.register] = step.dtype, number
+        if step.function == "where":
+            for one in ended:
+                free.setdefault(places[one][0], []).append(places[one][1])
+    return places, sizes
 
 
 def _last_uses(body: Body) -> dict[int, int]:
@@ -188,11 +206,13 @@ def _kept(condition: Array, x: Array, out: Array) -> None:
     np.multiply(x.view(bits), condition, out.view(bits))
 
 
-def _flattened(operands: Sequence[Any], outputs: list[Array]) -> tuple[list[Any], list[Array]]:
+def _flattened(operands: Sequence[Any], outputs: Sequence[Array]) -> tuple[Sequence[Any], Sequence[Array]]:
     """Arrays of one axis, if all lie one element behind the other; else as they are, to be cut along their first axis."""
     shape = outputs[0].shape
+    if len(shape) == 1:
+        return operands, outputs
     arrays = [x for x in operands if type(x) not in (float, int)]
     if all(x.flags.c_contiguous and (x.shape == shape or x.size == 1) for x in (*arrays, *outputs)):
         flat = [x if type(x) in (float, int) else x.reshape(-1) if x.shape == shape else x.reshape(()) for x in operands]
         return flat, [y.reshape(-1) for y in outputs]
-    return list(operands), outputs
+    return operands, outputs

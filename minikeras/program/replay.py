@@ -152,7 +152,7 @@ class Replay:
 
     def _add(self, call: Call | View | Record) -> None:
         if isinstance(call, Call) and call.addressed:
-            if self._words and not call.joins(self._words):
+            if self._words and not call.joins(self._words):  # type: ignore[attr-defined]
                 self._flush()
             self._words.append(call)
         elif isinstance(call, Call):

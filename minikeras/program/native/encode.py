@@ -243,9 +243,23 @@ def _step(step: Any, registers: dict[int, int]) -> Words:
 
 
 def _registers(body: Body) -> dict[int, int]:
-    """Registers of a body as the machine counts them: inputs, literals, steps."""
-    order = [*range(len(body.inputs)), *[register for register, _ in body.literals], *[step.register for step in body.steps]]
-    return {register: number for number, register in enumerate(order)}
+    """Registers of a body as the machine counts them: inputs, literals, results, and as few others as can be.
+
+    What lies between two steps is to stay in the fastest memory, so a register that nobody reads any more serves again; not for
+    the step that reads it last, because a loop over memory that overlaps is slow.
+    """
+    last = {register: position for position, step in enumerate(body.steps) for register in step.operands}
+    kept = [*range(len(body.inputs)), *[register for register, _ in body.literals], *body.outputs]
+    numbers = {register: number for number, register in enumerate(kept)}
+    count, free = len(kept), []
+    for position, step in enumerate(body.steps):
+        if step.register not in numbers:
+            if not free:
+                free.append(count)
+                count += 1
+            numbers[step.register] = free.pop()
+        free += {numbers[one] for one in step.operands if one not in kept and last[one] == position}
+    return numbers
 
 
 def _reusable(body: Body, output: int, kinds: Sequence[int]) -> list[int]:

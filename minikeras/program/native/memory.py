@@ -24,7 +24,7 @@ scalar: Callable[[Any], Any] = numba.njit(forceinline=True, fastmath={"contract"
 summing: Callable[[Any], Any] = numba.njit(fastmath={"reassoc", "nsz"}, **_HELPER)
 """Compiled so that the terms of a sum may be added in any order, several at once."""
 
-BLOCK = 1024
+BLOCK = 512
 """Elements that a step works on at a time: few enough that all registers of a usual LOOP stay in the second-level cache."""
 
 FULL, ROW, COLUMN, SCALAR, LITERAL = range(5)

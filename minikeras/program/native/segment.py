@@ -22,7 +22,7 @@ from ..recorder import Slot
 from .encode import Encoded
 from .machine import BLOCK, COLUMN, FULL, REGISTERS_MAX, ROW, run, warm
 
-SHARED = 1 << 16
+SHARED = 1 << 18
 """Elements for each thread in a loop that several share."""
 
 _scratch = threading.local()
