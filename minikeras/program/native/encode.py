@@ -6,6 +6,7 @@ in words that follow one another are one call of the machine. Read `machine.py` 
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,12 +19,14 @@ from ...core.registry import operations
 from ..blocks import copied
 from ..fuse import elementwise_body
 from ..joined import join, part, read_joined
-from ..loop import Body
+from ..loop import Body, Step
 from ..lower import Call, Lowering, View
 from ..program import Program, outputs_of
 from ..recorder import Slot
 from .machine import (
+    BLOCK,
     COLUMN,
+    COMBINED,
     FULL,
     LABEL_EXCESS,
     LITERAL,
@@ -185,6 +188,7 @@ class Encoding(Lowering):
         if split is None:
             return False
         rows, columns, kinds = split
+        body = combined(body)
         operands = [self.operand(x, dtype, record) for x in slots]
         results, count = outputs_of(record), len(operands)
         registers = _registers(body)
@@ -236,10 +240,52 @@ def _instruction(opcode: int, operands: Words) -> Words:
     return [opcode, len(operands) + 2, *operands]
 
 
-def _step(step: Any, registers: dict[int, int]) -> Words:
+def _step(step: Step, registers: dict[int, int]) -> Words:
     operation = OPERATIONS["copy" if step.function == "astype" else step.function]
     operands = [registers[register] for register in step.operands]
     return [operation, registers[step.register], *operands, *[0] * (3 - len(operands))]
+
+
+def combined(body: Body) -> Body:
+    """The body with those steps in a row made one for which the machine has an operation."""
+    made = {step.register: step for step in body.steps}
+    uses = collections.Counter(register for step in body.steps for register in step.operands)
+    uses.update(body.outputs)
+    gone: set[int] = set()
+    kept: list[Step] = []
+    for step in reversed(body.steps):
+        if step.register in gone:
+            continue
+        for name, tree in COMBINED.items():
+            found = _match(tree, step.register, made, uses, True)
+            if found is not None:
+                operands, inner = found
+                step = Step(step.register, name, tuple(operands[key] for key in sorted(operands)), step.dtype)
+                gone |= inner
+                break
+        kept.append(step)
+    return body._replace(steps=tuple(reversed(kept)))
+
+
+def _match(tree: Any, register: int, made: dict[int, Step], uses: Any, root: bool) -> tuple[dict[str, int], set[int]] | None:
+    """The registers that the letters of a tree stand for, and those of the steps within it; None if it does not fit."""
+    if isinstance(tree, str):
+        return {tree: register}, set()
+    step = made.get(register)
+    function, *branches = tree
+    if step is None or step.function != function or step.dtype.kind != "f":
+        return None
+    operands: dict[str, int] = {}
+    inner = set() if root else {register}
+    for branch, operand in zip(branches, step.operands, strict=True):
+        within = not isinstance(branch, str)
+        count = list(step.operands).count(operand)
+        found = _match(branch, operand, made, uses, False) if not within or uses[operand] == count else None
+        if found is None or any(operands.get(key, value) != value for key, value in found[0].items()):
+            return None
+        operands |= found[0]
+        inner |= found[1]
+    return operands, inner
 
 
 def _registers(body: Body) -> dict[int, int]:
@@ -381,7 +427,9 @@ def _of_labels(opcode: int) -> Callable[[Encoding, Record], bool]:
         labels, logits = record.inputs
         y = record.outputs
         usual = isinstance(labels, Slot) and isinstance(logits, Slot) and len(logits.shape) == 2 and len(labels.shape) == 1
-        if not usual or logits.dtype not in (np.float32, np.float64) or labels.dtype.kind not in "iu" or not logits.shape[1]:
+        if not usual or logits.dtype not in (np.float32, np.float64) or labels.dtype.kind not in "iu":
+            return False
+        if not 0 < logits.shape[1] <= REGISTERS_MAX * BLOCK:
             return False
         at, x = lowering.operand(labels, np.dtype(np.int64), record), lowering.operand(logits, logits.dtype, record)
 

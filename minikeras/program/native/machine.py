@@ -42,12 +42,13 @@ from .memory import (
     SCALAR,
     STORE,
 )
-from .operations import OPERATIONS, TRANSCENDENTAL
+from .operations import COMBINED, OPERATIONS, TRANSCENDENTAL
 from .product import product
 
 __all__ = [
     "BLOCK",
     "COLUMN",
+    "COMBINED",
     "FULL",
     "LABEL_EXCESS",
     "LITERAL",

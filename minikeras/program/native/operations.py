@@ -7,6 +7,7 @@ true. All loops stand in one function, because Numba compiles one long function 
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import numpy as np
 
@@ -53,10 +54,29 @@ class Operation(enum.IntEnum):
     LOGICAL_NOT = 32
     WHERE = 33
     COPY = 34
+    LERP = 35
+    LERP_SQUARE = 36
+    SQRT_ADD = 37
+    MULTIPLY_DIVIDE = 38
+    MULTIPLY_ADD = 39
+    SUBTRACT_PRODUCT = 40
 
 
 OPERATIONS: dict[str, int] = {operation.name.lower(): int(operation) for operation in Operation}
 """Operations by the name of NumPy's ufunc; `where` takes (condition, a, b)."""
+
+COMBINED: dict[str, Any] = {
+    "lerp_square": ("add", ("multiply", ("subtract", ("multiply", "a", "a"), "b"), "c"), "b"),
+    "lerp": ("add", ("multiply", ("subtract", "a", "b"), "c"), "b"),
+    "multiply_divide": ("divide", ("multiply", "a", "b"), "c"),
+    "sqrt_add": ("add", ("sqrt", "a"), "b"),
+    "multiply_add": ("add", ("multiply", "a", "b"), "c"),
+    "subtract_product": ("subtract", "a", ("multiply", "b", "c")),
+}
+"""What several steps in a row amount to, larger ones first: less goes through memory, and the bits are the same.
+
+The first two are the running means of an optimizer, mean + (value - mean) * weight.
+"""
 
 TRANSCENDENTAL = frozenset(["log", "log1p", "sin", "cos", "power"])
 """Operations that call the C library for each element: for large arrays NumPy's own vectorized ones are faster."""
@@ -172,3 +192,21 @@ def operate(operation: int, y: Array, a: Array, b: Array, c: Array) -> None:
     elif operation == Operation.COPY:
         for i in range(size):
             y[i] = a[i]
+    elif operation == Operation.LERP:
+        for i in range(size):
+            y[i] = (a[i] - b[i]) * c[i] + b[i]
+    elif operation == Operation.LERP_SQUARE:
+        for i in range(size):
+            y[i] = (a[i] * a[i] - b[i]) * c[i] + b[i]
+    elif operation == Operation.SQRT_ADD:
+        for i in range(size):
+            y[i] = np.sqrt(a[i]) + b[i]
+    elif operation == Operation.MULTIPLY_DIVIDE:
+        for i in range(size):
+            y[i] = a[i] * b[i] / c[i]
+    elif operation == Operation.MULTIPLY_ADD:
+        for i in range(size):
+            y[i] = a[i] * b[i] + c[i]
+    elif operation == Operation.SUBTRACT_PRODUCT:
+        for i in range(size):
+            y[i] = a[i] - b[i] * c[i]
