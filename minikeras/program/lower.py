@@ -69,6 +69,8 @@ class Lowering:
         keys = [slot.key for slot in program.slots()]
         self._keys: Iterator[int] = itertools.count(max(keys, default=-1) + 1)
         self.found: list[Call | View | Record] = []
+        self.softmax: dict[int, tuple[Slot, Slot, Slot]] = {}
+        """By logits what the loss and its derivative both need."""
         for record in program.records:
             self._lower(record)
 
@@ -190,25 +192,32 @@ def _rows_of(record: Record) -> Any:
     return np.arange(logits.shape[0]) if usual and logits.dtype.kind == "f" and labels.dtype.kind in "iu" else None
 
 
-def _shifted(lowering: Lowering, record: Record) -> Slot:
-    """Logits less the largest of their row, which no exponential of overflows."""
+def _softmax(lowering: Lowering, record: Record) -> tuple[Slot, Slot, Slot]:
+    """Logits less the largest of their row, which no exponential of overflows; their exponentials; and the sums of these.
+
+    The loss and its derivative need them both, so they are computed once.
+    """
     logits = record.inputs[1]
-    column, shifted = (lowering.temporary((logits.shape[0], n), logits.dtype) for n in (1, logits.shape[1]))
-    lowering.call(_into(functools.partial(np.maximum.reduce, axis=1, keepdims=True)), [logits], column, record)
-    return lowering.call(np.subtract, [logits, column], shifted, record)
+    if logits.key not in lowering.softmax:
+        rows, dtype = logits.shape[0], logits.dtype
+        column, total = (lowering.temporary((rows, 1), dtype) for _ in range(2))
+        shifted, weights = (lowering.temporary(logits.shape, dtype) for _ in range(2))
+        lowering.call(_into(functools.partial(np.maximum.reduce, axis=1, keepdims=True)), [logits], column, record)
+        lowering.call(np.subtract, [logits, column], shifted, record)
+        lowering.call(np.exp, [shifted], weights, record)
+        lowering.call(_into(functools.partial(np.add.reduce, axis=1, keepdims=True)), [weights], total, record)
+        lowering.softmax[logits.key] = shifted, weights, total
+    return lowering.softmax[logits.key]
 
 
 def _sparse_cross_entropy(lowering: Lowering, record: Record) -> bool:
     rows, y = _rows_of(record), record.outputs
-    if rows is None:
+    if rows is None or y.shape == ():
         return False
-    labels, logits = record.inputs
-    shifted = _shifted(lowering, record)
-    weights, total, at_label = (lowering.temporary(shape, y.dtype) for shape in (logits.shape, y.shape, y.shape))
-    lowering.call(np.exp, [shifted], weights, record)
-    lowering.call(_into(functools.partial(np.add.reduce, axis=1)), [weights], total, record)
-    lowering.call(lambda x, at, out: np.copyto(out, x[rows, at]), [shifted, labels], at_label, record)
-    logarithm = lowering.call(np.log, [total], lowering.temporary(y.shape, y.dtype, y), record, (0,))
+    shifted, _, total = _softmax(lowering, record)
+    at_label = lowering.temporary(y.shape, y.dtype)
+    lowering.call(lambda x, at, out: np.copyto(out, x[rows, at]), [shifted, record.inputs[0]], at_label, record)
+    logarithm = lowering.call(lambda x, out: np.log(x[:, 0], out), [total], lowering.temporary(y.shape, y.dtype), record)
     lowering.call(np.subtract, [logarithm, at_label], y, record, (0,))
     return True
 
@@ -223,11 +232,8 @@ def _label_excess(lowering: Lowering, record: Record) -> bool:
             np.copyto(out, weights)
         out[rows, at] -= 1
 
-    shifted = _shifted(lowering, record)
-    weights = lowering.call(np.exp, [shifted], lowering.temporary(y.shape, y.dtype, y), record, (0,))
-    column = lowering.temporary((y.shape[0], 1), y.dtype)
-    lowering.call(_into(functools.partial(np.add.reduce, axis=1, keepdims=True)), [weights], column, record)
-    shares = lowering.call(np.divide, [weights, column], lowering.temporary(y.shape, y.dtype, y), record, (0,))
+    _, weights, total = _softmax(lowering, record)
+    shares = lowering.call(np.divide, [weights, total], lowering.temporary(y.shape, y.dtype, y), record, (0,))
     lowering.call(less_one, [shares, record.inputs[0]], y, record, (0,))
     return True
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core import Record
 from ..core.registry import operations
 from .program import Program
@@ -26,15 +28,29 @@ def without_identities(program: Program) -> Program:
     ['sin']
     """
     renamed: dict[int, Any] = {}
+    repeated: dict[int, Slot] = {}
+    """What was repeated along axes, by the key of the result."""
     kept = []
     for record in program.records:
-        record = replaced(record, renamed)
+        record = _unrepeated(replaced(record, renamed), repeated)
         source = _given_again(record)
         if source is None:
             kept.append(record)
+            if record.primitive is operations.broadcast_to and len(record.inputs[0].shape) == record.params["rank"]:
+                repeated[record.outputs.key] = record.inputs[0]
         else:
             renamed[record.outputs.key] = source
     return program.with_records(kept, renamed)
+
+
+def _unrepeated(record: Record, repeated: dict[int, Slot]) -> Record:
+    """An elementwise instruction with operands as they were before they were repeated, if their shapes still give the same."""
+    if not record.primitive.elementwise or not any(isinstance(x, Slot) and x.key in repeated for x in record.inputs):
+        return record
+    inputs = [repeated.get(x.key, x) if isinstance(x, Slot) else x for x in record.inputs]
+    shapes = [x.shape for x in inputs if isinstance(x, Slot)]
+    same = np.broadcast_shapes(*shapes) == record.outputs.shape
+    return Record(record.primitive, inputs, record.params, record.outputs) if same else record
 
 
 def replaced(record: Record, renamed: dict[int, Any]) -> Record:

@@ -285,7 +285,7 @@ def _match(tree: Any, register: int, made: dict[int, Step], uses: Any, root: boo
             return None
         operands |= found[0]
         inner |= found[1]
-    return operands, inner
+    return None if inner & set(operands.values()) else (operands, inner)
 
 
 def _registers(body: Body) -> dict[int, int]:

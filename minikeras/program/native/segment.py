@@ -22,7 +22,7 @@ from ..recorder import Slot
 from .encode import Encoded
 from .machine import BLOCK, COLUMN, FULL, REGISTERS_MAX, ROW, run, warm
 
-SHARED = 1 << 18
+SHARED = 1 << 16
 """Elements for each thread in a loop that several share."""
 
 _scratch = threading.local()
@@ -66,13 +66,13 @@ class Segment:
         self._code = np.array(words, np.int64)
         self._literals = np.array(list(literals.values()), np.float64)
         self._dtype = np.dtype(calls[0].dtype)
-        self._loop = can_be_shared(calls)
+        self._loop = _Shared(self._code, self._dtype.itemsize) if can_be_shared(calls) else None
         make_ready(self._dtype.name)
 
     def __call__(self, addresses: Array) -> None:
         """Carry the calls out."""
-        if self._loop:
-            _shared(self._code, addresses, self._literals, self._dtype)
+        if self._loop is not None:
+            self._loop(addresses, self._literals, self._dtype)
             return
         stopped = run(self._code, addresses, self._literals, scratch(self._dtype))
         if stopped >= 0:
@@ -87,21 +87,36 @@ def can_be_shared(calls: Sequence[Encoded]) -> bool:
     return len(calls) == 1 and shape is not None and shape[0] * shape[1] >= 2 * SHARED
 
 
-def _shared(code: Array, addresses: Array, literals: Array, dtype: np.dtype[Any]) -> None:
-    """One loop, its rows (or the elements of its only row) shared among threads."""
-    rows, columns, inputs, outputs = code[2:6].tolist()
-    kinds = code[7 : 7 + 2 * inputs].reshape(-1, 2)
-    stored = code[7 + 2 * inputs : 7 + 2 * inputs + 3 * outputs : 3]
-    flat = not np.isin(kinds[:, 1], (ROW, COLUMN)).any()
-    width = 1 if flat else columns
-    whole = [*kinds[kinds[:, 1] == FULL, 0], *stored]
-    narrow = kinds[kinds[:, 1] == COLUMN, 0]
+class _Shared:
+    """One loop, its rows (or the elements of its only row) shared among threads.
 
-    def work(start: int, stop: int) -> None:
-        own, moved = code.copy(), addresses.copy()
-        own[2:4] = (1, stop - start) if flat else (stop - start, columns)
-        moved[np.unique(whole)] += start * width * dtype.itemsize
-        moved[np.unique(narrow)] += start * dtype.itemsize
-        run(own, moved, literals, scratch(dtype))
+    Args:
+        code: its words.
+        itemsize: bytes of an element.
+    """
 
-    in_parallel(work, rows * columns // width, max(SHARED // width, 1))
+    __slots__ = ("_code", "_flat", "_moves", "_rows", "_width")
+
+    def __init__(self, code: Array, itemsize: int) -> None:
+        rows, columns, inputs, outputs = code[2:6].tolist()
+        read = code[7 : 7 + 2 * inputs].reshape(-1, 2).tolist()
+        written = code[7 + 2 * inputs : 7 + 2 * inputs + 3 * outputs : 3].tolist()
+        self._flat = not any(kind in (ROW, COLUMN) for _, kind in read)
+        self._width = 1 if self._flat else columns
+        self._rows, self._code = rows * columns // self._width, code
+        steps = {place: self._width * itemsize for place in written}
+        steps |= {place: self._width * itemsize for place, kind in read if kind == FULL}
+        steps |= {place: itemsize for place, kind in read if kind == COLUMN}
+        self._moves = np.array(list(steps), np.int64), np.array(list(steps.values()), np.int64)
+        """Places in the list of addresses, and by how much each moves with a row."""
+
+    def __call__(self, addresses: Array, literals: Array, dtype: np.dtype[Any]) -> None:
+        places, steps = self._moves
+
+        def work(start: int, stop: int) -> None:
+            code, moved = self._code.copy(), addresses.copy()
+            code[2], code[3] = (1, stop - start) if self._flat else (stop - start, self._width)
+            moved[places] += steps * start
+            run(code, moved, literals, scratch(dtype))
+
+        in_parallel(work, self._rows, max(SHARED // self._width, 1))
