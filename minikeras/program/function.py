@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import nest
 from ..arrays import is_array
@@ -47,6 +48,20 @@ class Eager:
         return f"no program: {self.reason or 'the run made Variables; the next one is recorded'}"
 
 
+class Known(NamedTuple):
+    """What a function knows about a signature.
+
+    Attributes:
+        program: ready to run, or why there is none.
+        others: the arguments that the signature tells by identity, which must not be freed meanwhile.
+        packed: gives the leaves of a result their structure.
+    """
+
+    program: Replay | Eager
+    others: list[Any]
+    packed: Callable[[list[Any]], Any]
+
+
 class Function:
     """A function made by `tf.function`.
 
@@ -71,8 +86,7 @@ class Function:
         self.jit_compile = jit_compile
         self.name = str(name or getattr(python_function, "__name__", "function"))
         self.recordings = self.replays = self.eager_calls = 0
-        self._known: OrderedDict[Any, tuple[Replay | Eager, Any]] = OrderedDict()
-        """By signature the program, and the arguments that it knows by identity, which must not be freed meanwhile."""
+        self._known: OrderedDict[Any, Known] = OrderedDict()
         self._told = False
         self._fast = bool(jit_compile)
 
@@ -83,17 +97,15 @@ class Function:
         if key is None:
             return self._run(args, kwargs)
         found = self._known.get(key)
-        if found is None or (type(found[0]) is Eager and found[0].reason is None):
-            return self._record(key, values, tensors, again=found is not None)
-        known = found[0]
-        if isinstance(known, Eager):
-            return self._run(args, kwargs)
-        if not known.program.holds:
+        if found is None:
+            return self._record(key, values, tensors, again=False)
+        program, _, packed = found
+        if isinstance(program, Eager):
+            return self._run(args, kwargs) if program.reason else self._record(key, values, tensors, again=True)
+        if not program.program.holds:
             return self._record(key, values, tensors, again=True)
         self.replays += 1
-        results = known([tensor._array for tensor in tensors])
-        structure = known.program.structure
-        return results[0] if structure is None else nest.pack(structure, results)
+        return packed(program([tensor._array for tensor in tensors]))
 
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         self.eager_calls += 1
@@ -128,6 +140,7 @@ class Function:
             results = [] if recorder.refusal or recorder.born else [recorder.result(leaf) for leaf in leaves]
         if recorder.born and again and recorder.refusal is None:
             recorder.refusal = "it makes Variables in each call; make them once, outside"
+        structure = nest.map_structure(lambda leaf: None, result)
         if recorder.refusal is not None:
             self.eager_calls += 1
             self._tell(recorder.refusal)
@@ -137,10 +150,9 @@ class Function:
             kept = Eager(None)
         else:
             self.recordings += 1
-            structure = nest.map_structure(lambda leaf: None, result)
             kept = replay(improved(Program(recorder.arguments, recorder.records, results, structure)), self._fast)
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
-        self._known[key] = kept, others
+        self._known[key] = Known(kept, others, _packing(structure))
         if len(self._known) > CAPACITY:
             self._known.popitem(last=False)
             self._tell(f"there were more than {CAPACITY} signatures; give tensors in place of Python numbers", "records often")
@@ -168,18 +180,18 @@ class Function:
         known = self._known.get(self._signature(args, kwargs)[2])
         if known is None:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
-        return known[0].program if isinstance(known[0], Replay) else known[0]
+        return known.program.program if isinstance(known.program, Replay) else known.program
 
     def accelerate(self) -> None:
         """Have the machine carry out all programs from now on, those that are known included."""
         self._fast = True
-        for key, (known, others) in list(self._known.items()):
-            if isinstance(known, Replay):
-                self._known[key] = replay(known.program, True), others
+        for key, known in list(self._known.items()):
+            if isinstance(known.program, Replay):
+                self._known[key] = known._replace(program=replay(known.program.program, True))
 
     @property
     def _replays(self) -> list[Replay]:
-        return [known for known, _ in self._known.values() if isinstance(known, Replay)]
+        return [known.program for known in self._known.values() if isinstance(known.program, Replay)]
 
     @property
     def seconds(self) -> float:
@@ -215,6 +227,16 @@ class Function:
     def __repr__(self) -> str:
         counts = f"{self.recordings} recordings, {self.replays} replays, {self.eager_calls} eager calls"
         return f"<tf.function {self.name}: {counts}>"
+
+
+def _packing(structure: Any) -> Callable[[list[Any]], Any]:
+    """What gives leaves a structure; logs, a flat dict, need no walk."""
+    if structure is None:
+        return operator.itemgetter(0)
+    if type(structure) is dict and not any(map(nest.is_nested, structure.values())):
+        names = tuple(structure)
+        return lambda leaves: dict(zip(names, leaves, strict=True))
+    return functools.partial(nest.pack, structure)
 
 
 def function(

@@ -8,6 +8,7 @@ somebody outside may come to hold - a result of the program, a Variable's value 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ class Plan:
     Attributes:
         offsets: for slots in the program's own memory where they lie, in bytes.
         views: for slots that are views of others: what they are views of, and the View. Bases come before views.
-        vectors: for each list of Variables the instructions that read and that assign it.
+        vectors: the instructions that read and that assign a list of Variables, in pairs.
         reads, writes: the slots of vectors of Variables that are read, and that are assigned, with their instruction and
             their place in it.
         fresh: keys of slots that get memory of their own in each run, for calls that write.
@@ -95,9 +96,7 @@ class Plan:
         } - (self.writes.keys() | needed)
         self.copied |= {key for key in leaving if self.root(key) in self.reads}
         self.copied |= {key for key in leaving if key != self.root(key) and self.root(key) in self.exported}
-        self.views = {
-            key: found for key, found in self.views.items() if self.root(key) not in self.fresh and key not in self.copied
-        }
+        self.views = {key: found for key, found in self.views.items() if self.root(key) not in self.fresh}
 
     def _needed(self) -> set[int]:
         """Slots whose memory must be known before the run."""
@@ -126,16 +125,19 @@ class Plan:
         return self._roots.get(key, key)
 
     def _find_vectors(self) -> None:
-        """For each list of Variables the instructions that read and assign them as vectors."""
-        found: dict[tuple[int, ...], list[Record | None]] = {}
+        """The instructions that read and assign the same Variables as vectors, in pairs: a program may do so several times."""
+        found: dict[tuple[tuple[int, ...], int], list[Record | None]] = {}
         for number, table in enumerate((self.reads, self.writes)):
-            for record, _ in table.values():
-                found.setdefault(group_of(record), [None, None])[number] = record
+            turns: Counter[tuple[int, ...]] = Counter()
+            for record in [record for record, column in table.values() if column == 0]:
+                group = group_of(record)
+                found.setdefault((group, turns[group]), [None, None])[number] = record
+                turns[group] += 1
         self.vectors = [(reading, writing) for reading, writing in found.values()]
 
     def vector_of(self, record: Record) -> int:
         """Which of `vectors` an instruction is about."""
-        return [group_of(reading or writing) for reading, writing in self.vectors].index(group_of(record))  # type: ignore[arg-type]
+        return next(number for number, pair in enumerate(self.vectors) if any(record is one for one in pair))
 
     def views_of(self, reading: Record | None) -> list[tuple[int, int, View]]:
         """The views of vectors that are read, bases before views."""

@@ -158,7 +158,7 @@ class Replay:
         elif isinstance(call, Call):
             self._append(self._writing(call), call.record)
         elif isinstance(call, View):
-            if call.result.key not in self._plan.views:
+            if call.result.key not in self._plan.views or call.result.key in self._plan.copied:
                 function = copied_view(call.function) if call.result.key in self._plan.copied else call.function
                 closure = giving_one(function, [self._places[call.operand.key]], self._places[call.result.key])
                 self._append(closure, call.record)

@@ -14,6 +14,7 @@ import numpy as np
 from .. import nest
 from ..arrays import creation_namespace, is_array, namespace
 from ..core import Tensor, convert_to_tensor
+from ..core.tensor import Masked
 from ..types import TensorShape, as_dtype
 
 _BY_VALUE = (int, bool, str, bytes, type(None), complex)
@@ -35,11 +36,11 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
 def _described(value: Any, tensors: list[Tensor]) -> Hashable:
     kind = type(value)
     if kind is Tensor:
-        if getattr(value, "_keras_mask", None) is not None:
-            raise Unrecordable("a tensor with a mask")
         tensors.append(value)
         array = value._array
-        return array.shape, array.dtype, namespace(array) is np
+        return array.shape, array.dtype, type(array) is np.ndarray or namespace(array) is np
+    if kind is tuple:
+        return kind, tuple([_described(one, tensors) for one in value])
     if kind in _BY_VALUE:
         return kind, value
     if kind is dict and not value:  # the keywords of most calls
@@ -52,6 +53,8 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
         return kind, tuple([_described(one, tensors) for one in value])
     if is_array(value) and (value.dtype.kind in "biufc" or value.dtype.kind == "V"):
         return _described(convert_to_tensor(value), tensors)
+    if isinstance(value, Masked):
+        raise Unrecordable("a tensor with a mask")
     if isinstance(value, Tensor):
         raise Unrecordable(f"a tensor that is a {kind.__name__.lower()} of another one")
     return kind, id(value)

@@ -62,13 +62,27 @@ def applied(name, *inputs):
 
 def operands(name, dtype):
     """All combinations of special values, and random ones, for the number of operands that NumPy's function takes."""
-    function = {"copy": np.positive}.get(name, getattr(np, name))
-    number = 3 if name == "where" else function.nin
+    function, number = numpys(name)
     with np.errstate(all="ignore"):
         special = np.array(SPECIAL, dtype)
     grid = [axis.ravel() for axis in np.meshgrid(*[special] * number)]
     random = np.random.default_rng(4).normal(size=(number, 3 * m.BLOCK)).astype(dtype) * 3
     return function, [np.concatenate(both) for both in zip(grid, random, strict=True)]
+
+
+def numpys(name):
+    """NumPy's function for an operation and the number of its operands; the tree of a combined one says what it is made of."""
+    if name in m.COMBINED:
+        tree = m.COMBINED[name]
+        letters = sorted({letter for letter in str(tree) if f"'{letter}'" in str(tree)})
+        return lambda *xs: grown(tree, dict(zip(letters, xs, strict=True))), len(letters)
+    function = {"copy": np.positive}.get(name) or getattr(np, name)
+    return function, 3 if name == "where" else function.nin
+
+
+def grown(tree, values):
+    """What a tree of functions gives."""
+    return values[tree] if isinstance(tree, str) else getattr(np, tree[0])(*[grown(branch, values) for branch in tree[1:]])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -74,12 +74,14 @@ class CompiledStep:
             if executors.earns(self.planned * self.function.seconds):
                 self.function.accelerate()
             self.planned = 0
+        replays = self.function.replays
         try:
             return self.function(data)
         finally:
-            self._facts = _facts(model)
+            if self.function.replays == replays:  # Python ran, which may have built layers
+                self._facts = _facts(model)
 
 
 def _facts(model: Any) -> Any:
     """What a step depends on beside Variables and its batch."""
-    return structure_version(), [variable._trainable for variable in model.variables]
+    return structure_version(), [variable._trainable for variable in model._collect().variables]

@@ -1,17 +1,22 @@
 """All or nothing: the state of a model, of its optimizers and of its metrics, to go back to when a step fails.
 
 Key idea: arrays are never written while anybody can see them, so keeping the old state costs one reference for each Variable.
+Which Variables those are is looked up once, and again after anybody set an attribute of a layer, an optimizer or a metric.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...arrays import random as streams
 from ...core import Variable
 from ..layers.layer import Layer
+from ..metrics import Metric
 from ..optimizers import Optimizer
+
+Attributes = dict[str, Any]
 
 
 class Snapshot:
@@ -19,21 +24,25 @@ class Snapshot:
 
     Args:
         variables: all Variables whose values to keep.
-        layers: those that are not built yet are kept as they are.
-        holders: optimizers and metrics whose attributes to keep; they re-bind their state and never change it in place.
+        layers: those that are not built yet; they are kept as they are.
+        holders: optimizers and metrics with their attributes by now; they re-bind their state and never change it in place.
     """
 
-    def __init__(self, variables: Iterable[Variable], layers: Iterable[Layer], holders: Iterable[Any]) -> None:
-        self._arrays = [(variable, variable._array) for variable in variables]
-        self._unbuilt = [(layer, dict(layer.__dict__)) for layer in layers if not layer._built]
-        self._holders = [(holder, dict(holder.__dict__)) for holder in holders]
+    __slots__ = ("_arrays", "_holders", "_layers", "_streams", "_variables")
+
+    def __init__(
+        self, variables: Sequence[Variable], layers: Iterable[Layer], holders: Sequence[tuple[Any, Attributes]]
+    ) -> None:
+        self._variables, self._arrays = variables, [variable._array for variable in variables]
+        self._layers = [(layer, dict(layer.__dict__)) for layer in layers]
+        self._holders = holders
         self._streams: Any = streams.states()
 
     def restore(self) -> None:
         """Have everything as it was."""
-        for variable, array in self._arrays:
+        for variable, array in zip(self._variables, self._arrays, strict=True):
             variable._array, variable._spare = array, None
-        for layer, attributes in self._unbuilt:
+        for layer, attributes in self._layers:
             layer._restore(attributes)
         for holder, attributes in self._holders:
             holder.__dict__.clear()
@@ -45,12 +54,15 @@ class Transaction:
     """Runs steps of a model, each of which happens as a whole or not at all.
 
     Args:
-        model: its optimizers are those among its attributes by now.
+        model: with the optimizers and metrics that it holds at each step.
     """
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._optimizers = _held_optimizers(model)
+        self._contents: Any = None
+        self._variables: list[Variable] = []
+        self._unbuilt: list[Layer] = []
+        self._holders: list[tuple[Any, Attributes]] = []
 
     def __call__(self, step: Callable[[Any], Any], data: Any) -> Any:
         """Run a step; if it raises, all state is as it was before."""
@@ -64,11 +76,32 @@ class Transaction:
 
     def snapshot(self) -> Snapshot:
         """The state by now."""
+        if self._model._collect() is not self._contents or not all([_is_as(*pair) for pair in self._holders]):
+            self._look_up()
+        return Snapshot(self._variables, self._unbuilt, self._holders)
+
+    def _look_up(self) -> None:
+        """What a step may change. What a holder keeps follows from attributes: its own, and those of holders within it."""
         model = self._model
-        variables, holders = list(model.variables), (*model.metrics, *self._optimizers)
-        for holder in holders:
-            variables += holder.variables
-        return Snapshot(variables, (model, *model._collect().sublayers), holders)
+        holders = [*_with_inner(model.metrics), *_held_optimizers(model)]
+        self._contents = contents = model._collect()
+        self._holders = [(holder, dict(holder.__dict__)) for holder in holders]
+        found = [*contents.variables, *(variable for holder in holders for variable in holder.variables)]
+        self._variables = list({id(variable): variable for variable in found}.values())
+        self._unbuilt = [layer for layer in (model, *contents.sublayers) if not layer._built]
+
+
+def _is_as(holder: Any, attributes: Attributes) -> bool:
+    """Whether an object has exactly these attributes."""
+    now = holder.__dict__
+    return now.keys() == attributes.keys() and all(map(operator.is_, now.values(), attributes.values()))
+
+
+def _with_inner(metrics: Iterable[Metric]) -> Iterator[Metric]:
+    """Metrics, and those within them."""
+    for metric in metrics:
+        yield metric
+        yield from _with_inner(metric._inner)
 
 
 def _held_optimizers(owner: Any) -> list[Optimizer]:
@@ -78,7 +111,7 @@ def _held_optimizers(owner: Any) -> list[Optimizer]:
     while waiting:
         value = waiting.pop()
         if isinstance(value, (list, tuple)):
-            waiting.extend(one for one in value if isinstance(one, Optimizer))
+            waiting.extend(one for one in value if isinstance(one, (Optimizer, tuple)))
         elif isinstance(value, Optimizer) and not any(value is other for other in found):
             found.append(value)
             waiting.extend(vars(value).values())

@@ -19,82 +19,15 @@ from ...core.registry import operations
 from ..blocks import copied
 from ..fuse import elementwise_body
 from ..joined import join, part, read_joined
-from ..loop import Body, Step
 from ..lower import Call, Lowering, View
 from ..program import Program, outputs_of
 from ..recorder import Slot
-from .machine import (
-    BLOCK,
-    COLUMN,
-    COMBINED,
-    FULL,
-    LABEL_EXCESS,
-    LITERAL,
-    LOOP,
-    OPERATIONS,
-    OVER_ALL,
-    OVER_COLUMNS,
-    OVER_ROWS,
-    PRODUCT,
-    REGISTERS_MAX,
-    ROW,
-    SCALAR,
-    SPARSE_CROSS_ENTROPY,
-    STORE,
-    TRANSCENDENTAL,
-)
+from .loop_words import EncodedLoop, EncodedSum, can_loop, split_of, sum_split
+from .machine import BLOCK, FULL, LABEL_EXCESS, LITERAL, LOOP, OPERATIONS, PRODUCT, REGISTERS_MAX, SPARSE_CROSS_ENTROPY, STORE
+from .words import Address, Encoded, Words, instruction
 
 LARGEST_PRODUCT = 1 << 18
 """Multiplications of the largest product that is left to the machine: NumPy's BLAS uses several threads for larger ones."""
-LARGEST_TRANSCENDENTAL = 1 << 12
-"""Elements of the largest loop with a function that NumPy has in vectorized form and the machine has not."""
-
-Words = list[int]
-Address = Callable[[Slot], int]
-"""The place of a slot in the list of addresses."""
-
-
-class Encoded(Call):
-    """A call in words. Its operands and results lie in memory whose address is known, except results that leave the program,
-    which are copied.
-
-    Attributes:
-        words: `words(address, literal)` gives the words; `literal(number)` a place in the list of literals.
-        dtype: of the machine.
-        shape: of the loop that may be shared among threads, as rows and columns; None for other instructions.
-    """
-
-    addressed = True
-    __slots__ = ("dtype", "shape", "words")
-
-    def __init__(
-        self,
-        words: Callable[[Address, Callable[[float], int]], Words],
-        operands: Sequence[Any],
-        results: Sequence[Slot],
-        record: Record,
-        reuses: Sequence[Sequence[int]] = (),
-        shape: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(_never, operands, results, record, reuses)
-        self.words, self.dtype, self.shape = words, results[0].dtype, shape
-
-    def joins(self, calls: Sequence[Encoded]) -> bool:
-        """Whether this call can be part of one with others."""
-        from .segment import can_be_shared
-
-        return self.dtype == calls[0].dtype and not can_be_shared([self]) and not can_be_shared(calls)
-
-    @staticmethod
-    def segment(calls: Sequence[Encoded], address: Address) -> Callable[[Any], None]:
-        """Calls in words as one."""
-        from .segment import Segment
-
-        return Segment(calls, address)
-
-
-def _never(*arrays: Any) -> None:
-    raise AssertionError("words are carried out by the machine")
 
 
 class Encoding(Lowering):
@@ -106,6 +39,10 @@ class Encoding(Lowering):
         self._transposed: dict[int, Slot] = {}
         """Matrices that are transposes of such slots."""
         self._copies: dict[tuple[int, Any], Slot] = {}
+        self._loops: dict[int, EncodedLoop] = {}
+        """The loops that make slots."""
+        self._readers = collections.Counter(x.key for record in program.records for x in record.inputs if isinstance(x, Slot))
+        self._readers.update(x.key for x in program.results if isinstance(x, Slot))
         self._staged: dict[int, list[Call]] = {}
         """Copies of operands, by the key of what they are copies of."""
         super().__init__(_with_early_checks(program))
@@ -167,7 +104,9 @@ class Encoding(Lowering):
 
     def encoded(self, *arguments: Any, **options: Any) -> None:
         """Write a call in words."""
-        call = Encoded(*arguments, **options)
+        self._add(Encoded(*arguments, **options))
+
+    def _add(self, call: Encoded) -> None:
         self.found.append(call)
         self._addressed.update(y.key for y in call.results)
 
@@ -179,49 +118,29 @@ class Encoding(Lowering):
             return False
         dtypes = {dtype for dtype in body.inputs if dtype is not float} | {y.dtype for y in outputs_of(record)}
         (dtype, *others) = dtypes
-        if len(body.steps) == 1 and not any(x.key in self._addressed for x in record.inputs if isinstance(x, Slot)):
-            return False  # nothing would be saved
-        if others or not _can(body, dtype, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
-            return False
         slots = [x for x in record.inputs if isinstance(x, Slot)]
-        split = _split(shape, [x.shape or () for x in slots])
+        if len(body.steps) == 1 and not any(x.key in self._addressed for x in slots):
+            return False  # nothing would be saved
+        if others or not can_loop(body, dtype, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
+            return False
+        split = split_of(shape, [x.shape or () for x in slots])
         if split is None:
             return False
-        rows, columns, kinds = split
-        body = combined(body)
-        operands = [self.operand(x, dtype, record) for x in slots]
-        results, count = outputs_of(record), len(operands)
-        registers = _registers(body)
-
-        def words(address: Address, literal: Callable[[float], int]) -> Words:
-            inputs = [number for x, kind in zip(operands, kinds, strict=True) for number in (address(x), kind)]
-            inputs += [number for _, value in body.literals for number in (literal(float(value)), LITERAL)]
-            outputs = [
-                number
-                for y, register in zip(results, body.outputs, strict=True)
-                for number in (address(y), registers[register], STORE)
-            ]
-            steps = [number for step in body.steps for number in _step(step, registers)]
-            head = [rows, columns, count + len(body.literals), len(results), len(body.steps)]
-            return _instruction(LOOP, [*head, *inputs, *outputs, *steps])
-
-        reuses = [_reusable(body, number, kinds) for number in range(len(results))]
-        self.encoded(words, operands, results, record, reuses, shape=(rows, columns))
+        call = EncodedLoop(body, split, [self.operand(x, dtype, record) for x in slots], record)
+        self._add(call)
+        self._loops |= {y.key: call for y in call.results}
         return True
 
     def reduce(self, record: Record, x: Slot, result: Slot) -> bool:
-        """A sum along neighbouring axes."""
-        axes = sorted(axis % len(x.shape) for axis in record.params["axes"])
-        found = _sum_split(x.shape, axes)
-        if x.dtype.kind != "f" or x.dtype.itemsize < 4 or found is None or x.order is not None:
+        """A sum along neighbouring axes, at the end of the loop that makes what is added up, if there is one."""
+        split = sum_split(x.shape, sorted(axis % len(x.shape) for axis in record.params["axes"]))
+        if x.dtype.kind != "f" or x.dtype.itemsize < 4 or split is None or x.order is not None:
             return False
-        rows, columns, how = found
-        source = self.operand(x, x.dtype, record)
-
-        def words(address: Address, literal: Callable[[float], int]) -> Words:
-            return _instruction(LOOP, [rows, columns, 1, 1, 0, address(source), FULL, address(result), 0, how])
-
-        self.encoded(words, [source], [result], record)
+        loop = self._loops.get(x.key)
+        if loop is not None and loop.add_sum(x, result, split, self._readers[x.key] == 1):
+            self._addressed.add(result.key)
+        else:
+            self._add(EncodedSum(split, self.operand(x, x.dtype, record), result, record))
         return True
 
 
@@ -234,137 +153,6 @@ def _made(call: Call | View | Record) -> Sequence[Slot]:
 def _put(number: Any, out: Any) -> None:
     """A number in its place."""
     out[()] = number
-
-
-def _instruction(opcode: int, operands: Words) -> Words:
-    return [opcode, len(operands) + 2, *operands]
-
-
-def _step(step: Step, registers: dict[int, int]) -> Words:
-    operation = OPERATIONS["copy" if step.function == "astype" else step.function]
-    operands = [registers[register] for register in step.operands]
-    return [operation, registers[step.register], *operands, *[0] * (3 - len(operands))]
-
-
-def combined(body: Body) -> Body:
-    """The body with those steps in a row made one for which the machine has an operation."""
-    made = {step.register: step for step in body.steps}
-    uses = collections.Counter(register for step in body.steps for register in step.operands)
-    uses.update(body.outputs)
-    gone: set[int] = set()
-    kept: list[Step] = []
-    for step in reversed(body.steps):
-        if step.register in gone:
-            continue
-        for name, tree in COMBINED.items():
-            found = _match(tree, step.register, made, uses, True)
-            if found is not None:
-                operands, inner = found
-                step = Step(step.register, name, tuple(operands[key] for key in sorted(operands)), step.dtype)
-                gone |= inner
-                break
-        kept.append(step)
-    return body._replace(steps=tuple(reversed(kept)))
-
-
-def _match(tree: Any, register: int, made: dict[int, Step], uses: Any, root: bool) -> tuple[dict[str, int], set[int]] | None:
-    """The registers that the letters of a tree stand for, and those of the steps within it; None if it does not fit."""
-    if isinstance(tree, str):
-        return {tree: register}, set()
-    step = made.get(register)
-    function, *branches = tree
-    if step is None or step.function != function or step.dtype.kind != "f":
-        return None
-    operands: dict[str, int] = {}
-    inner = set() if root else {register}
-    for branch, operand in zip(branches, step.operands, strict=True):
-        within = not isinstance(branch, str)
-        count = list(step.operands).count(operand)
-        found = _match(branch, operand, made, uses, False) if not within or uses[operand] == count else None
-        if found is None or any(operands.get(key, value) != value for key, value in found[0].items()):
-            return None
-        operands |= found[0]
-        inner |= found[1]
-    return None if inner & set(operands.values()) else (operands, inner)
-
-
-def _registers(body: Body) -> dict[int, int]:
-    """Registers of a body as the machine counts them: inputs, literals, results, and as few others as can be.
-
-    What lies between two steps is to stay in the fastest memory, so a register that nobody reads any more serves again; not for
-    the step that reads it last, because a loop over memory that overlaps is slow.
-    """
-    last = {register: position for position, step in enumerate(body.steps) for register in step.operands}
-    kept = [*range(len(body.inputs)), *[register for register, _ in body.literals], *body.outputs]
-    numbers = {register: number for number, register in enumerate(kept)}
-    count, free = len(kept), []
-    for position, step in enumerate(body.steps):
-        if step.register not in numbers:
-            if not free:
-                free.append(count)
-                count += 1
-            numbers[step.register] = free.pop()
-        free += {numbers[one] for one in step.operands if one not in kept and last[one] == position}
-    return numbers
-
-
-def _reusable(body: Body, output: int, kinds: Sequence[int]) -> list[int]:
-    """The operands whose memory an output may be written into: whole ones that no later step reads."""
-    made = {step.register: number for number, step in enumerate(body.steps)}
-    position = made.get(body.outputs[output])
-    if position is None:
-        return []
-    later = {register for step in body.steps[position + 1 :] for register in step.operands} | set(body.outputs)
-    return [number for number, kind in enumerate(kinds) if kind == FULL and number not in later]
-
-
-def _can(body: Body, dtype: Any, size: int) -> bool:
-    """Whether the machine can carry out a body."""
-    registers = len(body.inputs) + len(body.literals) + len(body.steps)
-    if dtype not in (np.float32, np.float64) or registers > REGISTERS_MAX or set(body.outputs) & set(range(len(body.inputs))):
-        return False
-    if len(set(body.outputs)) < len(body.outputs):
-        return False
-    for step in body.steps:
-        known = step.function in OPERATIONS or step.function == "astype"
-        if not known or step.dtype not in (dtype, np.bool_):
-            return False
-        if step.function in TRANSCENDENTAL and size > LARGEST_TRANSCENDENTAL:
-            return False
-    return True
-
-
-def _split(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> tuple[int, int, list[int]] | None:
-    """Rows, columns, and how each operand lies in them; None if two axes cannot say it."""
-    for at in range(len(shape) + 1):
-        kinds = [_kind(shape, (1,) * (len(shape) - len(one)) + one, at) for one in operands]
-        if all(kind is not None for kind in kinds):
-            return math.prod(shape[:at]), math.prod(shape[at:]), [kind for kind in kinds if kind is not None]
-    return None
-
-
-def _kind(shape: tuple[int, ...], own: tuple[int, ...], at: int) -> int | None:
-    if own == shape:
-        return FULL
-    if math.prod(own) == 1:
-        return SCALAR
-    if math.prod(own[:at]) == 1 and own[at:] == shape[at:]:
-        return ROW
-    if math.prod(own[at:]) == 1 and own[:at] == shape[:at]:
-        return COLUMN
-    return None
-
-
-def _sum_split(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, int, int] | None:
-    """Rows, columns and the kind of a sum along these axes."""
-    count = len(shape)
-    if list(axes) == list(range(count)):
-        return 1, math.prod(shape), OVER_ALL
-    if list(axes) == list(range(len(axes))):
-        return math.prod(shape[: len(axes)]), math.prod(shape[len(axes) :]), OVER_ROWS
-    if list(axes) == list(range(count - len(axes), count)):
-        return math.prod(shape[: count - len(axes)]), math.prod(shape[count - len(axes) :]), OVER_COLUMNS
-    return None
 
 
 def _is_constant(slot: Slot) -> bool:
@@ -395,7 +183,7 @@ def _product(lowering: Encoding, record: Record) -> bool:
     sources = [lowering.operand(lowering._transposed.get(x.key, x), y.dtype, record) for x in (a, b)]
 
     def words(address: Address, literal: Callable[[float], int]) -> Words:
-        return _instruction(PRODUCT, [address(y), *map(address, sources), m, n, k, *turned])
+        return instruction(PRODUCT, [address(y), *map(address, sources), m, n, k, *turned])
 
     lowering.encoded(words, sources, [y], record)
     return True
@@ -414,7 +202,7 @@ def _mean(lowering: Encoding, record: Record) -> bool:
 
     def words(address: Address, literal: Callable[[float], int]) -> Words:
         inputs = [address(total), FULL, literal(float(count)), LITERAL]
-        return _instruction(
+        return instruction(
             LOOP, [1, math.prod(y.shape), 2, 1, 1, *inputs, address(y), 2, STORE, OPERATIONS["divide"], 2, 0, 1, 0]
         )
 
@@ -434,7 +222,7 @@ def _of_labels(opcode: int) -> Callable[[Encoding, Record], bool]:
         at, x = lowering.operand(labels, np.dtype(np.int64), record), lowering.operand(logits, logits.dtype, record)
 
         def words(address: Address, literal: Callable[[float], int]) -> Words:
-            return _instruction(opcode, [address(y), address(at), address(x), *x.shape])
+            return instruction(opcode, [address(y), address(at), address(x), *x.shape])
 
         lowering.encoded(words, [at, x], [y], record)
         return True

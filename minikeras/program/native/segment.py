@@ -19,11 +19,9 @@ from ...core.notices import logger
 from ...errors import InvalidArgumentError
 from ...types import Array
 from ..recorder import Slot
-from .encode import Encoded
+from .loop_words import SHARED
 from .machine import BLOCK, COLUMN, FULL, REGISTERS_MAX, ROW, run, warm
-
-SHARED = 1 << 16
-"""Elements for each thread in a loop that several share."""
+from .words import Encoded
 
 _scratch = threading.local()
 

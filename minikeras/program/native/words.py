@@ -1,0 +1,68 @@
+"""A call in words: what the machine needs to know of an instruction.
+
+Key idea: words name memory by its place in a list of addresses, and these places are known once all calls are. So a call keeps
+a function that writes its words when it is told the places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core import Record
+from ..lower import Call
+from ..recorder import Slot
+
+Words = list[int]
+Address = Callable[[Slot], int]
+"""The place of a slot in the list of addresses."""
+Literal = Callable[[float], int]
+"""The place of a number in the list of literals."""
+
+
+class Encoded(Call):
+    """A call in words. Its operands and results lie in memory whose address is known, except results that leave the program,
+    which are copied.
+
+    Attributes:
+        words: `words(address, literal)` gives the words; `literal(number)` a place in the list of literals.
+        dtype: of the machine.
+        shape: of the loop that may be shared among threads, as rows and columns; None for other instructions.
+    """
+
+    addressed = True
+    __slots__ = ("dtype", "shape", "words")
+
+    def __init__(
+        self,
+        words: Callable[[Address, Callable[[float], int]], Words],
+        operands: Sequence[Any],
+        results: Sequence[Slot],
+        record: Record,
+        reuses: Sequence[Sequence[int]] = (),
+        shape: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(_never, operands, results, record, reuses)
+        self.words, self.dtype, self.shape = words, results[0].dtype, shape
+
+    def joins(self, calls: Sequence[Encoded]) -> bool:
+        """Whether this call can be part of one with others."""
+        from .segment import can_be_shared
+
+        return self.dtype == calls[0].dtype and not can_be_shared([self]) and not can_be_shared(calls)
+
+    @staticmethod
+    def segment(calls: Sequence[Encoded], address: Address) -> Callable[[Any], None]:
+        """Calls in words as one."""
+        from .segment import Segment
+
+        return Segment(calls, address)
+
+
+def _never(*arrays: Any) -> None:
+    raise AssertionError("words are carried out by the machine")
+
+
+def instruction(opcode: int, operands: Words) -> Words:
+    """The words of one instruction."""
+    return [opcode, len(operands) + 2, *operands]
