@@ -99,6 +99,14 @@ def test_a_few_large_eigenvalues_are_most_of_the_hessian(tmp_path):
     assert last_number(drawn("hessian_spectrum", tmp_path), r"largest eigenvalues at the end: ([\d.]+)") > 0.8
 
 
+def test_a_compiled_step_has_the_losses_of_the_eager_one_bit_for_bit(tmp_path):
+    output = run("compiled_step.py", tmp_path)
+    assert "= loop(" in output and "2 recordings, 113 replays, 0 eager calls" in output
+    assert last_number(output, r"differs from the eager one: (\d+)") == 0.0
+    before, after = re.search(r"loss ([\d.]+) -> ([\d.]+)", output).groups()
+    assert float(after) < 0.5 * float(before)
+
+
 def test_every_example_is_run_here():
     text = pathlib.Path(__file__).read_text()
     assert all(f'"{path.name}"' in text or f'drawn("{path.stem}"' in text for path in EXAMPLES.glob("*.py"))

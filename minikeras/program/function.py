@@ -140,7 +140,7 @@ class Function:
             results = [] if recorder.refusal or recorder.born else [recorder.result(leaf) for leaf in leaves]
         if recorder.born and again and recorder.refusal is None:
             recorder.refusal = "it makes Variables in each call; make them once, outside"
-        structure = nest.map_structure(lambda leaf: None, result)
+        structure = None
         if recorder.refusal is not None:
             self.eager_calls += 1
             self._tell(recorder.refusal)
@@ -150,6 +150,7 @@ class Function:
             kept = Eager(None)
         else:
             self.recordings += 1
+            structure = nest.map_structure(lambda leaf: None, result)
             kept = replay(improved(Program(recorder.arguments, recorder.records, results, structure)), self._fast)
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
         self._known[key] = Known(kept, others, _packing(structure))
@@ -252,7 +253,8 @@ def function(
         func: the function. A function that turns a tensor into a Python value, makes Variables in each call or returns other
             things than tensors, Variables and plain values runs eagerly; that is logged once, and `program` says why.
         input_signature: a `TensorSpec` for each argument, None sizes fit any. Arguments are converted and checked.
-        jit_compile: True to raise where the function would run eagerly.
+        jit_compile: True to raise where the function would run eagerly, and to have programs carried out by the machine that
+            Numba compiles, if it is installed: `pip install 'minikeras[jit]'`. Results then are the same up to rounding.
         options: `autograph`, `reduce_retracing` and `experimental_*` are accepted and have no effect.
 
     Raises:

@@ -46,6 +46,11 @@ class Layout:
     def __repr__(self) -> str:
         return f"{len(self.shapes)} arrays of {self.dtype.name}"
 
+    @property
+    def name(self) -> str:
+        """Shown in printed programs."""
+        return repr(self)
+
 
 def _join(*arrays: Array, layout: Layout) -> Array:
     return np.concatenate([np.asarray(array, layout.dtype).reshape(-1) for array in arrays])

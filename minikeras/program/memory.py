@@ -23,7 +23,7 @@ from .lower import Call, View
 from .program import Program, outputs_of
 from .recorder import Slot
 
-LIMIT = 1 << 28
+LIMIT = 1 << 25
 """Bytes: a result larger than this is not kept between the runs."""
 
 
@@ -114,7 +114,7 @@ class Plan:
         if base is None:
             base = arranged(np.empty(math.prod(x.shape), x.dtype), x)
         view = call.function(base)
-        if view.base is not None and np.may_share_memory(view, base):
+        if not view.size or (view.base is not None and np.may_share_memory(view, base)):
             kept.add(y.key)
             self._shapes[y.key] = view
             self.views[y.key] = x.key, call

@@ -6,6 +6,7 @@ change smoothly, except where they see arguments, whose values are the same howe
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ UNARY = [
 ]
 STEEP = [
     *(tf.sign, tf.floor, lambda x: tf.cast(tf.cast(x * 3.0, "int32"), x.dtype), lambda x: tf.where(x > 0.1, x, 0.0)),
-    *(lambda x: tf.where(x > 0.1, 0.0, x), lambda x: tf.where(x > 0.1, 1.5, 0.5 * x), lambda x: tf.where(x > x * x, 1.0, 0.0)),
+    *(lambda x: tf.where(x > 0.1, 0.0, x), lambda x: tf.where(x > 0.1, 1.5, 0.5 * x), lambda x: tf.cast(tf.where(x > x * x, 1.0, 0.0), x.dtype)),
     *(lambda x: tf.cast(tf.cast(x, "bool"), x.dtype) * 0.5, lambda x: tf.cast(tf.logical_not(x > 0.0), x.dtype) * x),
     lambda x: tf.cast(tf.logical_and(x > -1.0, x < 0.5), x.dtype) + x,
 ]
@@ -51,7 +52,7 @@ CUTS = [lambda x: x[::-1], lambda x: x[1:], lambda x: x[..., :1], lambda x: x[:2
 REDUCTIONS = [tf.reduce_sum, tf.reduce_mean, lambda x, *options: tf.reduce_sum(tf.tanh(x), *options) * 0.5]
 WHAT = [
     *("unary", "unary", "steep", "binary", "binary", "shape", "cut", "reduce", "product", "loss"),
-    *("read", "assign", "assign_sub", "optimize", "gradient"),
+    *("read", "read", "assign", "assign_sub", "optimize", "gradient"),
 ]
 INSTRUCTION = st.tuples(st.sampled_from(WHAT), *[st.integers(0, 1000)] * 3)
 LARGEST = 400
@@ -125,13 +126,13 @@ def run(case, state, given):
     *floats, labels = given
     values = list(floats)
     for what, which, first, second in case.code:
-        a, b = values[first % len(values)], values[second % len(values)]
+        a, b = values[-1 - first % len(values)], values[second % len(values)]
         if what == "steep":
             a = floats[first % len(floats)]
         if what in ("loss", "product"):
             a = next((x for x in reversed(values) if x.shape.rank == 2), a)
         values.append(_made(what, which, a, b, values, labels, state))
-    return [values[number % len(values)] for number in case.results] + [values[-1]]
+    return [values[-1 - number % len(values)] for number in (0, *case.results)]
 
 
 def _made(what, which, a, b, values, labels, state):
@@ -141,16 +142,16 @@ def _made(what, which, a, b, values, labels, state):
         return table[which % len(table)](a)
     if what == "binary":
         try:
-            small = np.prod(np.broadcast_shapes(tuple(a.shape), tuple(b.shape)), dtype=int) <= LARGEST
+            small = math.prod(np.broadcast_shapes(tuple(a.shape), tuple(b.shape))) <= LARGEST
         except ValueError:
             small = False
         return BINARY[which % len(BINARY)](a, b if small else tf.reduce_sum(b) * 0.1)
     if what == "shape":
-        return SHAPING[which % len(SHAPING)](a) if rank < 4 and tf.size(a) <= LARGEST // 2 else tf.reshape(a, [-1])
+        return SHAPING[which % len(SHAPING)](a) if rank < 4 and 2 * _size(a) <= LARGEST else tf.reshape(a, [-1])
     if what == "cut":
-        return CUTS[which % len(CUTS)](a) if rank and tf.size(a) <= LARGEST // 2 else a * 0.5
+        return CUTS[which % len(CUTS)](a) if rank and 2 * _size(a) <= LARGEST else a * 0.5
     if what == "reduce":
-        axis = [None, 0, -1, tuple(range(rank))][second_choice(which)] if rank else None
+        axis = [None, 0, -1, tuple(range(rank))][which // 2 % 4] if rank else None
         return REDUCTIONS[which % len(REDUCTIONS)](a, axis, which % 2 == 0) * 0.25
     if what == "product":
         return tf.matmul(a, a, transpose_a=which % 2 == 0, transpose_b=which % 2 == 1) * 0.1 if rank == 2 else a
@@ -174,8 +175,75 @@ def _made(what, which, a, b, values, labels, state):
     found = tape.gradient(loss, state.weights)
     if what == "gradient":
         return found[which % 3]
-    chosen = slice(0, 1 + which % 3)
-    state.optimizers[which % 2].apply(found[chosen], state.weights[chosen]) if False else state.optimizers[which % 2].apply(
-        found, state.weights
-    )
+    chosen = slice(0, 1 + which // 2 % 3)
+    state.optimizers[which % 2].apply(found[chosen], state.weights[chosen])
     return loss
+
+
+def _size(x):
+    return math.prod(x.shape)
+
+
+# What must hold -------------------------------------------------------------------------------------------------------------
+
+
+def recorded(case):
+    """The program of the function, and the state that it works on, as it was before."""
+    state = State(case)
+    before = state.values()
+    given = [tf.constant(array) for array in arguments(case, 0)]
+    with Recorder(given, True) as recorder, np.errstate(all="ignore"):
+        result = run(case, state, given)
+        results = [recorder.result(leaf) for leaf in result]
+    for variable, value in zip(state.variables, before, strict=True):
+        variable.assign(value)
+    return Program(recorder.arguments, recorder.records, results, result), state
+
+
+def eagerly(case, runs=4):
+    """What runs of the function itself return and leave."""
+    state, found = State(case), []
+    with np.errstate(all="ignore"):
+        for number in range(runs):
+            found += leaves(run(case, state, [tf.constant(array) for array in arguments(case, number)]))
+    return found, state.values()
+
+
+class Kept:
+    """Arrays that somebody outside has seen, and what they held then."""
+
+    def __init__(self):
+        self._seen = []
+
+    def add(self, array):
+        """Remember an array, or None."""
+        self._seen.append((array, np.array(array)))
+
+    def check(self):
+        """Nobody has written to any of them."""
+        for array, before in self._seen:
+            np.testing.assert_array_equal(np.asarray(array), before)
+
+
+WAYS = [
+    *(lambda variable: variable._array, lambda variable: variable.numpy(), lambda variable: None),
+    *(lambda variable: np.asarray(variable.value()).T, lambda variable: memoryview(variable._array), lambda variable: None),
+]
+"""What somebody outside may keep of a Variable; None for nobody, so that its memory serves again."""
+
+
+def replayed(case, replay, state, runs=4):
+    """What runs of a program return and leave. What was seen of earlier runs must not change, nor what was given."""
+    kept, found = Kept(), []
+    for number in range(runs):
+        given = arguments(case, number)
+        for array in given:
+            kept.add(array)
+        results = replay(given)
+        found += [np.array(leaf) for leaf in leaves(results)]
+        for leaf in results:
+            kept.add(leaf.numpy())
+        for place, variable in enumerate(state.variables):
+            kept.add(WAYS[(number + place) % len(WAYS)](variable))
+        kept.check()
+    return found, state.values()

@@ -186,7 +186,8 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_every_kind_of_model_trains_the_same(name):
     model, given = MODELS[name]
-    both_ways(training(lambda: optimizers.Adam(0.01), model), given)
+    # The derivative by a bias of attention's keys is nothing but rounding; this epsilon keeps it from being blown up.
+    both_ways(training(lambda: optimizers.Adam(0.01, epsilon=1e-4), model), given)
 
 
 @pytest.mark.parametrize("name", ["branches", "convolution"])
@@ -281,6 +282,7 @@ def test_fit_trains_the_same(name, executor):  # noqa: F811
 # Examples -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("executor", ["numpy"], indirect=True)
 @pytest.mark.parametrize(
     "name", ["per_layer_updates", "newton_on_one_kernel", "regression", "custom_training_loop", "freezing_layers"]
 )

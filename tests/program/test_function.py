@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import weakref
 
 import numpy as np
 import pytest
 
 import minikeras as tf
+from minikeras.core import bind
 from minikeras.errors import CompileError, InvalidArgumentError
 
 
@@ -263,6 +265,30 @@ def test_methods_are_recorded_for_each_object():
     assert [float(f(tf.constant(1.0))) for f in (one, two, one, two)] == [2.0, 3.0, 2.0, 3.0]
 
 
+def test_a_tensor_with_a_mask_is_an_argument_for_an_eager_run(caplog):
+    step = tf.function(lambda x: x + 1.0)
+    masked = tf.keras.layers.Masking()(tf.constant([[[1.0], [0.0]]]))
+    assert step(masked).numpy().tolist() == [[[2.0], [1.0]]] and step.eager_calls == 1 and step.recordings == 0
+    assert "an argument is a tensor with a mask" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [
+        lambda a, b: a,
+        lambda a, b: {"a": a, "b": b},
+        lambda a, b: {"b": (a, None), "a": [b]},
+        lambda a, b: collections.OrderedDict(b=a, a=b),
+        lambda a, b: (a, {"b": 2.5}),
+        lambda a, b: {},
+    ],
+)
+def test_a_replay_gives_the_structure_of_the_recorded_run(structure):
+    step = tf.function(lambda x: structure(x + 1.0, x * 2.0))
+    first, replayed = step(tf.constant(3.0)), step(tf.constant(3.0))
+    assert step.replays == 1 and repr(first) == repr(replayed)
+
+
 def test_old_signatures_are_forgotten_and_told(caplog):
     step = tf.function(lambda x, n: x * n)
     for n in range(70):
@@ -313,3 +339,17 @@ def test_it_runs_on_every_device(device):
     for value in (1.0, 2.0):
         store(tf.constant([value]))
     assert float(host) == 2.0 and host.device.endswith("CPU:0") and store.replays == 1
+
+
+def test_what_an_own_kernel_reads_is_read_anew_by_a_new_function():
+    state = [1.0]
+    own = tf.autodiff.elementwise("times_state", lambda xp, x: x * state[0], 1)
+
+    def step(x):
+        return bind(own, (x,), {}) * 2.0
+
+    assert tf.function(step)(tf.constant([1.0, 2.0])).numpy().tolist() == [2.0, 4.0]
+    state[0] = 5.0
+    renewed = tf.function(step)
+    for _ in range(2):
+        assert renewed(tf.constant([1.0, 2.0])).numpy().tolist() == [10.0, 20.0]

@@ -62,6 +62,10 @@ class CallbackList:
         for _, method in self._those(hook):
             method(*arguments)
 
+    def listens(self, phase: str) -> bool:
+        """Whether anybody wants to hear of the batches of 'train' or 'test'."""
+        return any(self._those(f"on_{phase}_batch_{when}") for when in ("begin", "end"))
+
     def batch_begin(self, phase: str, batch: int) -> None:
         """Before a batch."""
         if batch % self._group == 0:

@@ -12,11 +12,9 @@ from typing import Any
 
 from ...arrays import random as streams
 from ...core import Variable
-from ..layers.layer import Layer
+from ..layers.contents import Contents, Holder
 from ..metrics import Metric
 from ..optimizers import Optimizer
-
-Attributes = dict[str, Any]
 
 
 class Snapshot:
@@ -25,17 +23,15 @@ class Snapshot:
     Args:
         variables: all Variables whose values to keep.
         layers: those that are not built yet; they are kept as they are.
-        holders: optimizers and metrics with their attributes by now; they re-bind their state and never change it in place.
+        holders: optimizers and metrics whose attributes to keep; they re-bind their state and never change it in place.
     """
 
-    __slots__ = ("_arrays", "_holders", "_layers", "_streams", "_variables")
+    __slots__ = ("_arrays", "_attributes", "_holders", "_layers", "_streams", "_variables")
 
-    def __init__(
-        self, variables: Sequence[Variable], layers: Iterable[Layer], holders: Sequence[tuple[Any, Attributes]]
-    ) -> None:
+    def __init__(self, variables: Sequence[Variable], layers: Iterable[Holder], holders: Sequence[Any]) -> None:
         self._variables, self._arrays = variables, [variable._array for variable in variables]
-        self._layers = [(layer, dict(layer.__dict__)) for layer in layers]
-        self._holders = holders
+        self._layers = [(layer, layer.__dict__.copy()) for layer in layers]
+        self._holders, self._attributes = holders, [holder.__dict__.copy() for holder in holders]
         self._streams: Any = streams.states()
 
     def restore(self) -> None:
@@ -44,7 +40,7 @@ class Snapshot:
             variable._array, variable._spare = array, None
         for layer, attributes in self._layers:
             layer._restore(attributes)
-        for holder, attributes in self._holders:
+        for holder, attributes in zip(self._holders, self._attributes, strict=True):
             holder.__dict__.clear()
             holder.__dict__.update(attributes)
         streams.set_states(self._streams)
@@ -59,10 +55,12 @@ class Transaction:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._contents: Any = None
+        self._contents: Contents | None = None
         self._variables: list[Variable] = []
-        self._unbuilt: list[Layer] = []
-        self._holders: list[tuple[Any, Attributes]] = []
+        self._unbuilt: list[Holder] = []
+        self._holders: list[Any] = []
+        self._attributes: list[list[Any]] = []
+        """The attributes of each holder when its Variables were looked up."""
 
     def __call__(self, step: Callable[[Any], Any], data: Any) -> Any:
         """Run a step; if it raises, all state is as it was before."""
@@ -76,25 +74,27 @@ class Transaction:
 
     def snapshot(self) -> Snapshot:
         """The state by now."""
-        if self._model._collect() is not self._contents or not all([_is_as(*pair) for pair in self._holders]):
-            self._look_up()
+        contents = self._model._collect()
+        if contents is not self._contents or not all(map(_has, self._holders, self._attributes)):
+            self._look_up(contents)
         return Snapshot(self._variables, self._unbuilt, self._holders)
 
-    def _look_up(self) -> None:
+    def _look_up(self, contents: Contents) -> None:
         """What a step may change. What a holder keeps follows from attributes: its own, and those of holders within it."""
         model = self._model
-        holders = [*_with_inner(model.metrics), *_held_optimizers(model)]
-        self._contents = contents = model._collect()
-        self._holders = [(holder, dict(holder.__dict__)) for holder in holders]
+        holders: list[Any] = [*_with_inner(model.metrics), *_held_optimizers(model)]
+        self._holders = holders
+        self._attributes = [list(holder.__dict__.values()) for holder in holders]
+        self._contents = contents
         found = [*contents.variables, *(variable for holder in holders for variable in holder.variables)]
         self._variables = list({id(variable): variable for variable in found}.values())
         self._unbuilt = [layer for layer in (model, *contents.sublayers) if not layer._built]
 
 
-def _is_as(holder: Any, attributes: Attributes) -> bool:
-    """Whether an object has exactly these attributes."""
+def _has(holder: Any, attributes: list[Any]) -> bool:
+    """Whether these are the attributes of an object."""
     now = holder.__dict__
-    return now.keys() == attributes.keys() and all(map(operator.is_, now.values(), attributes.values()))
+    return len(now) == len(attributes) and all(map(operator.is_, now.values(), attributes))
 
 
 def _with_inner(metrics: Iterable[Metric]) -> Iterator[Metric]:

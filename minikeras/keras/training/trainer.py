@@ -161,16 +161,18 @@ class Trainer(Steps):
 
     def _pass(self, hooks: CallbackList, phase: str, feed: Feed, run: Run) -> Logs:
         """The batches of one epoch; the logs after the last one as numbers."""
-        attempt, checked = Transaction(self), feed.source.checked
+        attempt, checked, heard = Transaction(self), feed.source.checked, hooks.listens(phase)
         step = self._compiled_steps.of(self, f"{phase}_step")
         with np.errstate(all="ignore"):
             for batch in feed.epoch(run.batch):
                 if not checked:
                     batches.check_rows("fit" if phase == "train" else "evaluate", run.batch, batch)
-                hooks.batch_begin(phase, run.batch)
+                if heard:
+                    hooks.batch_begin(phase, run.batch)
                 run.logs = attempt(step, batch)
                 run.batch += 1
-                hooks.batch_end(phase, run.batch - 1, run.logs)
+                if heard:
+                    hooks.batch_end(phase, run.batch - 1, run.logs)
                 if self.stop_training and phase == "train":
                     break
             hooks.report(phase)
