@@ -178,6 +178,11 @@ def writing(name: str, operands: Sequence[Any]) -> Callable[..., Any]:
     return function
 
 
+def put(number: Any, out: Array) -> None:
+    """A number in its place."""
+    out[()] = number
+
+
 def copied(x: Array, out: Array) -> None:
     """The same values in another dtype."""
     np.copyto(out, x, casting="unsafe")

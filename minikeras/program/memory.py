@@ -139,14 +139,28 @@ class Plan:
         """Which of `vectors` an instruction is about."""
         return next(number for number, pair in enumerate(self.vectors) if any(record is one for one in pair))
 
+    def read_from_python(self) -> set[int]:
+        """The slots whose arrays calls from Python read."""
+        found: set[int] = set()
+        for call in self._calls:
+            operands: Sequence[Any] = ()
+            if isinstance(call, Call):
+                operands = () if call.addressed else call.operands
+            elif isinstance(call, View):
+                operands = [call.operand] if call.result.key not in self.views or call.result.key in self.copied else ()
+            elif call.primitive is not assign_joined:
+                operands = call.inputs
+            found |= {x.key for x in operands if isinstance(x, Slot)}
+        return found
+
     def views_of(self, reading: Record | None) -> list[tuple[int, int, View]]:
         """The views of vectors that are read, bases before views."""
         own = {slot.key for slot in reading.outputs} if reading is not None else set()
         return [(key, base, view) for key, (base, view) in self.views.items() if self.root(key) in own]
 
-    def lies_inside(self, slot: Slot) -> bool:
-        """Whether a slot is written right where it lies in a vector."""
-        return slot.key in self._inside
+    def lies_inside(self, slot: Slot, vector: Slot) -> bool:
+        """Whether a slot is written right where it lies in that vector."""
+        return slot.key in self._inside and self._inside[slot.key][0] is vector
 
     def kept(self) -> Iterator[tuple[int, Slot]]:
         """The slots in the program's own memory, by key."""

@@ -7,6 +7,7 @@ anew. Read `lower.py` and `memory.py` first.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import operator
@@ -21,6 +22,7 @@ from ..core.registry import operations
 from ..core.variable import assigned, read_variable
 from ..errors import MinikerasError
 from ..types import Array
+from .blocks import put
 from .closures import (
     ASSIGNMENTS,
     Closure,
@@ -79,6 +81,7 @@ class Replay:
             if dead:
                 self._append(functools.partial(let_go, [self._places[slot.key] for slot in dead]), _record(call))
         self._flush()
+        self._computes = any(map(_computes, self._lowered))
         self._results = [(self._places[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._idle: list[RunMemory] = []
 
@@ -97,7 +100,7 @@ class Replay:
             places[1 : 1 + len(arguments)] = arguments
             calls = iter(self._closures)
             try:
-                with np.errstate(all="ignore"):
+                with np.errstate(all="ignore") if self._computes else _NOTHING:
                     for call in calls:
                         call(places)
             except MinikerasError:
@@ -196,8 +199,9 @@ class Replay:
         if primitive is assign_joined:
             return functools.partial(assign_row, self._plan.vector_of(record))
         if primitive is join:
-            moved = [(places[x.key], number) for number, x in enumerate(record.inputs) if not self._plan.lies_inside(x)]
-            return functools.partial(gather, moved, places[record.outputs.key], record.params["layout"]) if moved else None
+            whole, given = record.outputs, enumerate(record.inputs)
+            moved = [(places[x.key], number) for number, x in given if not self._plan.lies_inside(x, whole)]
+            return functools.partial(gather, moved, places[whole.key], record.params["layout"]) if moved else None
         known = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
         xp = next((x.xp for x in known if x.shape is not None), np)
         function, inputs = kernel_of(record, xp), [self._place(x) for x in record.inputs]
@@ -219,6 +223,19 @@ class Replay:
             return self._places[x.key]
         self._first.append(x)
         return len(self._first) - 1
+
+
+_NOTHING = contextlib.nullcontext()
+
+
+def _computes(call: Call | View | Record) -> bool:
+    """Whether NumPy computes anything in a call, and might warn of it."""
+    if isinstance(call, Call):
+        return not call.addressed and call.function is not put
+    moves = (read_variable, assigned, read_joined, assign_joined, join)
+    if isinstance(call, View) or call.primitive in moves:
+        return False
+    return not call.primitive.effect or any(y.shape is not None for y in outputs_of(call))
 
 
 def _temporaries(calls: Sequence[Call | View | Record]) -> Iterator[Slot]:

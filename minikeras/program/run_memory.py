@@ -25,6 +25,7 @@ class Vectors:
         reading: the instruction that reads them, if there is one.
         writing: the instruction that assigns them, if there is one.
         views: by key of a vector's slot the views of it that the program reads: key, key of what it is a view of, function.
+        wanted: the slots whose arrays calls from Python read.
         places: the position of each slot in the list of arrays.
         addressed: the slots whose addresses are wanted, each with its place among the addresses.
     """
@@ -32,6 +33,7 @@ class Vectors:
     __slots__ = (
         "_addressed",
         "_bound",
+        "_current",
         "_flats",
         "_layout",
         "_next",
@@ -41,6 +43,7 @@ class Vectors:
         "_rows",
         "_variables",
         "_views",
+        "_wanted",
     )
 
     def __init__(
@@ -48,17 +51,19 @@ class Vectors:
         reading: Record | None,
         writing: Record | None,
         views: Sequence[tuple[int, int, View]],
+        wanted: set[int],
         places: dict[int, int],
         addressed: dict[int, int],
     ) -> None:
         record: Any = reading or writing
         self._variables, self._layout = variables_of(record), record.params["layout"]
         self._reads = [slot.key for slot in reading.outputs] if reading else []
-        self._views, self._places, self._addressed = views, places, addressed
+        self._views, self._wanted, self._places, self._addressed = views, wanted, places, addressed
         written = [slot.key for slot in flats_of(writing)] if writing else []
         self._flats = [places[key] for key in written]
         self._numbers = np.array([addressed[key] for key in written if key in addressed], np.int64)
         self._rows: list[Row] = []
+        self._current: Row | None = None
         self._next: Row | None = None
         self._bound: dict[int, tuple[Row, Any]] = {}
 
@@ -84,6 +89,7 @@ class Vectors:
         if row is None:
             row = Row(self._layout, len(self._reads))
             row.fill(self._variables, self._layout)
+        self._current = row  # whose memory must stay while it is read by its address
         found, numbers, own = self._where(row)
         for place, array in found:
             arrays[place] = array
@@ -101,7 +107,8 @@ class Vectors:
         wanted = {key: array for key, array in arrays.items() if key in self._addressed}
         numbers = np.array([self._addressed[key] for key in wanted], np.int64)
         addresses = np.array([array.ctypes.data for array in wanted.values()], np.int64)
-        found = [(self._places[key], array) for key, array in arrays.items()], numbers, addresses
+        listed = [(self._places[key], array) for key, array in arrays.items() if key in self._wanted]
+        found = listed, numbers, addresses
         if any(row is one for one in self._rows):
             self._bound[id(row)] = row, found
         return found
@@ -139,8 +146,9 @@ class RunMemory:
         for key, number in addressed.items():
             if plan.root(key) not in plan.reads and key not in plan.writes:
                 self.addresses[number] = self._list[places[key]].ctypes.data
+        wanted = plan.read_from_python()
         self.vectors = [
-            Vectors(reading, writing, plan.views_of(reading), places, addressed) for reading, writing in plan.vectors
+            Vectors(reading, writing, plan.views_of(reading), wanted, places, addressed) for reading, writing in plan.vectors
         ]
 
     def begin(self) -> list[Any]:

@@ -1,7 +1,7 @@
 """What two calls of a function must share so that one recording serves both.
 
-Key idea: tensors and arrays differ from call to call, so only their shape, dtype and device count; everything else is a fact of
-the recording: numbers and strings by value, Variables, models and other objects by identity.
+Key idea: tensors and arrays differ from call to call, so only their shape, dtype, device and the order of their axes in memory
+count; all else is a fact of the recording: numbers and strings by value, Variables, models and other objects by identity.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .. import nest
 from ..arrays import creation_namespace, is_array, namespace
 from ..core import Tensor, convert_to_tensor
 from ..core.tensor import Masked
-from ..types import TensorShape, as_dtype
+from ..types import Array, TensorShape, as_dtype
 
 _BY_VALUE = (int, bool, str, bytes, type(None), complex)
 
@@ -38,7 +38,8 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
     if kind is Tensor:
         tensors.append(value)
         array = value._array
-        return array.shape, array.dtype, type(array) is np.ndarray or namespace(array) is np
+        host = type(array) is np.ndarray or namespace(array) is np
+        return array.shape, array.dtype, host and (array.flags.c_contiguous or _order(array))
     if kind is tuple:
         return kind, tuple([_described(one, tensors) for one in value])
     if kind in _BY_VALUE:
@@ -58,6 +59,11 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
     if isinstance(value, Tensor):
         raise Unrecordable(f"a tensor that is a {kind.__name__.lower()} of another one")
     return kind, id(value)
+
+
+def _order(array: Array) -> tuple[int, ...]:
+    """The axes in the order of their strides: sums go along memory, so it decides about their last bits."""
+    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
 
 
 def substituted(value: Any, tensors: Iterator[Tensor]) -> Any:

@@ -23,3 +23,18 @@ def fresh_session() -> Iterator[None]:
     yield
     streams.global_stream().state = stream
     assert not tf.config.functions_run_eagerly(), "the test left functions eager"
+
+
+@pytest.fixture(params=["numpy", "machine"])
+def lowering(request: pytest.FixtureRequest) -> type:
+    """What turns the instructions of a program into calls: of NumPy, or in words for the machine."""
+    from minikeras.program import native
+    from minikeras.program.lower import Lowering
+
+    if request.param == "numpy":
+        return Lowering
+    if not native.available():
+        pytest.skip("Numba and SciPy carry out words")
+    from minikeras.program.native.encode import Encoding
+
+    return Encoding

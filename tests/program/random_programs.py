@@ -36,7 +36,11 @@ UNARY = [
 ]
 STEEP = [
     *(tf.sign, tf.floor, lambda x: tf.cast(tf.cast(x * 3.0, "int32"), x.dtype), lambda x: tf.where(x > 0.1, x, 0.0)),
-    *(lambda x: tf.where(x > 0.1, 0.0, x), lambda x: tf.where(x > 0.1, 1.5, 0.5 * x), lambda x: tf.cast(tf.where(x > x * x, 1.0, 0.0), x.dtype)),
+    *(
+        lambda x: tf.where(x > 0.1, 0.0, x),
+        lambda x: tf.where(x > 0.1, 1.5, 0.5 * x),
+        lambda x: tf.cast(tf.where(x > x * x, 1.0, 0.0), x.dtype),
+    ),
     *(lambda x: tf.cast(tf.cast(x, "bool"), x.dtype) * 0.5, lambda x: tf.cast(tf.logical_not(x > 0.0), x.dtype) * x),
     lambda x: tf.cast(tf.logical_and(x > -1.0, x < 0.5), x.dtype) + x,
 ]
@@ -50,11 +54,13 @@ SHAPING = [
 ]
 CUTS = [lambda x: x[::-1], lambda x: x[1:], lambda x: x[..., :1], lambda x: x[:2], lambda x: tf.concat([x, x], 0)]
 REDUCTIONS = [tf.reduce_sum, tf.reduce_mean, lambda x, *options: tf.reduce_sum(tf.tanh(x), *options) * 0.5]
+NEVER = st.just(False)
 WHAT = [
     *("unary", "unary", "steep", "binary", "binary", "shape", "cut", "reduce", "product", "loss"),
-    *("read", "read", "assign", "assign_sub", "optimize", "gradient"),
+    *("read", "read", "assign", "assign_sub", "optimize", "optimize twice", "gradient"),
 ]
 INSTRUCTION = st.tuples(st.sampled_from(WHAT), *[st.integers(0, 1000)] * 3)
+SPECIAL = [np.nan, np.inf, -np.inf, -0.0, 0.0]
 LARGEST = 400
 """Elements of a value."""
 
@@ -68,6 +74,7 @@ class Case(NamedTuple):
         code: the instructions.
         results: which values it returns.
         optimizer: the number of the first one.
+        special: whether arguments hold infinity, NaN and a negative zero.
     """
 
     shape: tuple[int, int]
@@ -75,9 +82,10 @@ class Case(NamedTuple):
     code: list[tuple[str, int, int, int]]
     results: list[int]
     optimizer: int
+    special: bool
 
 
-def cases(sizes=(0, 1, 2, 3, 5), instruction=INSTRUCTION):
+def cases(sizes=(0, 1, 2, 3, 5), instruction=INSTRUCTION, special=NEVER):
     """Random functions."""
     size = st.sampled_from(sizes)
     return st.builds(
@@ -87,6 +95,7 @@ def cases(sizes=(0, 1, 2, 3, 5), instruction=INSTRUCTION):
         st.lists(instruction, min_size=1, max_size=16),
         st.lists(st.integers(0, 1000), min_size=1, max_size=6),
         st.integers(0, len(OPTIMIZERS) - 1),
+        special,
     )
 
 
@@ -96,7 +105,9 @@ class State:
     def __init__(self, case: Case) -> None:
         tf.random.set_seed(1)
         generator = np.random.default_rng(3)
-        self.weights = [tf.Variable(generator.normal(size=shape), dtype=case.dtype) for shape in (case.shape, case.shape[1:], ())]
+        self.weights = [
+            tf.Variable(generator.normal(size=shape), dtype=case.dtype) for shape in (case.shape, case.shape[1:], ())
+        ]
         numbers = (case.optimizer, (case.optimizer + 1) % len(OPTIMIZERS))
         self.optimizers = [OPTIMIZERS[number]() for number in numbers]
         for optimizer in self.optimizers:
@@ -118,6 +129,9 @@ def arguments(case, run):
     generator = np.random.default_rng(run)
     shapes = [(rows, columns), (columns,), (rows, 1), ()]
     found = [np.asarray(generator.normal(size=shape), case.dtype) for shape in shapes]
+    if case.special and run:
+        for array in found:
+            array[...] = np.where(generator.random(array.shape) < 0.3, generator.choice(SPECIAL, array.shape), array)
     return [*found[:3], found[3][()], generator.integers(0, max(columns, 1), rows).astype("int32")]
 
 
@@ -176,7 +190,8 @@ def _made(what, which, a, b, values, labels, state):
     if what == "gradient":
         return found[which % 3]
     chosen = slice(0, 1 + which // 2 % 3)
-    state.optimizers[which % 2].apply(found[chosen], state.weights[chosen])
+    for optimizer in state.optimizers if what == "optimize twice" else [state.optimizers[which % 2]]:
+        optimizer.apply(found[chosen], state.weights[chosen])
     return loss
 
 

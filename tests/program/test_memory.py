@@ -11,27 +11,13 @@ from random_programs import cases, recorded
 
 import minikeras as tf
 from minikeras.core import Tensor
-from minikeras.program import native
 from minikeras.program.improve import improved
 from minikeras.program.joined import ALIGNMENT, Layout, Row, join
 from minikeras.program.lower import Call, Lowering, View
 from minikeras.program.memory import Plan
 from minikeras.program.recorder import Slot
-from minikeras.program.replay import Replay
 
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-
-
-@pytest.fixture(params=["numpy", "machine"])
-def lowering(request):
-    """What turns a program into calls."""
-    if request.param == "numpy":
-        return Lowering
-    if not native.available():
-        pytest.skip("Numba and SciPy carry out words")
-    from minikeras.program.native.encode import Encoding
-
-    return Encoding
 
 
 # Plan ---------------------------------------------------------------------------------------------------------------------
@@ -121,8 +107,11 @@ def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     calls = lowering(program).found
     plan = Plan(program, calls)
     carried_out(plan, calls)
-    assert all(start % ALIGNMENT == 0 for key, start in plan.offsets.items() if not plan.lies_inside(slots_in(calls)[key]))
-    assert all(start + slots_in(calls)[key].bytes <= plan.size for key, start in plan.offsets.items())
+    slots = slots_in(calls)
+    wholes = [slots[call.outputs.key] for call in calls if getattr(call, "primitive", None) is join]
+    for key, start in plan.offsets.items():
+        assert start + slots[key].bytes <= plan.size
+        assert start % ALIGNMENT == 0 or any(plan.lies_inside(slots[key], whole) for whole in wholes)
 
 
 def planned(function, *shapes, lowering=Lowering):
@@ -138,7 +127,7 @@ def planned(function, *shapes, lowering=Lowering):
 
 
 def test_a_result_is_written_over_the_operand_that_is_read_for_the_last_time(lowering):
-    function = lambda x, w: tf.reduce_sum(tf.tanh(x @ w) * 2.0 + 1.0, 0)  # noqa: E731
+    function = lambda x, w: tf.reduce_sum(tf.tanh(x @ w) * 2.0 + 1.0, 0)
     plan, together, copied = planned(function, (32, 16), (16, 16), lowering=lowering)
     assert plan.size <= 32 * 16 * 4 + copied < together + copied
     assert plan.buffers == 1 or copied
@@ -154,6 +143,24 @@ def test_memory_serves_again_in_a_long_chain(lowering):
     assert plan.size <= 2 * 32 * 16 * 4 + copied and together >= 10 * 32 * 16 * 4
 
 
+def test_a_view_keeps_the_memory_that_it_is_of(lowering):
+    def step(x, w):
+        made = tf.tanh(x @ w)
+        turned, flat = tf.transpose(made), tf.reshape(tf.reshape(made, [-1])[::-1], [-1])
+        for _ in range(3):
+            x = tf.tanh(x @ w)
+        return tf.reduce_sum(turned @ x, 0), tf.reduce_sum(tf.reshape(flat, (32, 16)) * x, 0)
+
+    compiled = tf.function(step)
+    given_ = tf.zeros((32, 16)), tf.zeros((16, 16))
+    compiled(*given_)
+    program = compiled.program(*given_)
+    calls = lowering(program).found
+    plan = Plan(program, calls)
+    assert len(plan.views) >= 2
+    carried_out(plan, calls)
+
+
 def test_what_leaves_the_program_does_not_lie_in_its_memory():
     v = tf.Variable(tf.zeros((8, 8)))
 
@@ -163,7 +170,7 @@ def test_what_leaves_the_program_does_not_lie_in_its_memory():
         return y, tf.transpose(y)
 
     plan, together, _ = planned(step, (8, 8))
-    assert plan.size == plan.buffers == together == 0
+    assert plan.size == together == 8 * 8 * 4, "the product alone"
     assert not plan.views and len(plan.fresh) == 2
 
 

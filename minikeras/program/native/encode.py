@@ -16,7 +16,7 @@ import numpy as np
 from ...core import Record
 from ...core.dispatch import checked
 from ...core.registry import operations
-from ..blocks import copied
+from ..blocks import copied, put
 from ..fuse import elementwise_body
 from ..joined import join, part, read_joined
 from ..lower import Call, Lowering, View
@@ -87,7 +87,7 @@ class Encoding(Lowering):
             if x.array is not None:
                 found.array = np.ascontiguousarray(x.array, dtype).reshape(x.shape)
             else:
-                copy = copied if x.shape else _put
+                copy = copied if x.shape else put
                 self._staged.setdefault(x.key, []).append(Call(copy, [x], [found], record))
         return found
 
@@ -148,11 +148,6 @@ def _made(call: Call | View | Record) -> Sequence[Slot]:
     if isinstance(call, Record):
         return outputs_of(call)
     return (call.result,) if isinstance(call, View) else call.results
-
-
-def _put(number: Any, out: Any) -> None:
-    """A number in its place."""
-    out[()] = number
 
 
 def _is_constant(slot: Slot) -> bool:

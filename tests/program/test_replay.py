@@ -1,0 +1,415 @@
+"""What a compiled step promises beside its numbers: options count, failures leave Variables whole, counters are right."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from side_by_side import assert_same, leaves
+
+import minikeras as tf
+from minikeras.errors import InvalidArgumentError
+from minikeras.program import executors, native
+from minikeras.program.replay import Replay
+
+optimizers = tf.keras.optimizers
+machine = pytest.mark.skipif(not native.available(), reason="Numba and SciPy carry out words")
+both = pytest.mark.parametrize("fast", [None, pytest.param(True, marks=machine)], ids=["numpy", "machine"])
+RANDOM = np.random.default_rng(6)
+X, LABELS = tf.constant(RANDOM.normal(size=(6, 4)), "float32"), tf.constant(RANDOM.integers(0, 3, 6), "int32")
+
+
+def trained(optimizer, fast=None, compiled=True):
+    """A step of training, as a function, with its weights."""
+    generator = np.random.default_rng(7)
+    shapes = {"kernel": (4, 3), "bias": (3,)}
+    weights = [tf.Variable(generator.normal(size=shape), dtype="float32", name=name) for name, shape in shapes.items()]
+    optimizer.build(weights)
+
+    def step(x, labels):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x @ weights[0] + weights[1]))
+        optimizer.apply(tape.gradient(loss, weights), weights)
+        return loss
+
+    return tf.function(step, jit_compile=fast) if compiled else step, weights
+
+
+def same(first, second, fast):
+    """The same bits under NumPy, the same numbers on the machine."""
+    assert_same(leaves(first), leaves(second), exact=not fast)
+
+
+# Options of an optimizer that are changed between steps --------------------------------------------------------------------
+
+
+def set_options(**options):
+    def change(optimizer, weights):
+        for name, value in options.items():
+            setattr(optimizer, name, value)
+
+    return change
+
+
+def set_constraint(optimizer, weights):
+    weights[0].constraint = lambda w: tf.clip_by_value(w, -0.1, 0.1)
+
+
+def assign_rate(optimizer, weights):
+    optimizer.learning_rate.assign(0.3) if isinstance(optimizer.learning_rate, tf.Variable) else set_rate(optimizer, weights)
+
+
+def set_rate(optimizer, weights):
+    optimizer.learning_rate = 0.3
+
+
+def set_schedule(optimizer, weights):
+    optimizer.learning_rate = optimizers.schedules.ExponentialDecay(0.3, 2, 0.5)
+
+
+CHANGES = {
+    "beta_1": (set_options(beta_1=0.5), 1),
+    "beta_2 and epsilon": (set_options(beta_2=0.5, epsilon=0.1), 1),
+    "weight decay": (set_options(weight_decay=0.1), 1),
+    "clipping": (set_options(clipvalue=0.01), 1),
+    "a norm": (set_options(global_clipnorm=0.01), 1),
+    "the learning rate": (set_rate, 0),
+    "the learning rate by assignment": (assign_rate, 0),
+    "a schedule": (set_schedule, 0),
+    "a constraint": (set_constraint, None),
+}
+
+
+@both
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_is_changed_between_steps_counts_from_the_next_one_on(what, fast):
+    change, recordings = CHANGES[what]
+    ways = []
+    for compiled in (False, True):
+        optimizer = optimizers.Adam(0.05)
+        step, weights = trained(optimizer, fast, compiled)
+        for _ in range(3):
+            step(X, LABELS)
+        change(optimizer, weights)
+        for _ in range(3):
+            step(X, LABELS)
+        ways.append([*weights, *optimizer.variables])
+    same(*ways, fast)
+    if recordings is not None:
+        assert step.recordings == 1 + recordings and step.replays == 6 - step.recordings
+
+
+@both
+def test_a_schedule_is_asked_at_every_step(fast):
+    schedule = optimizers.schedules.PiecewiseConstantDecay([2, 4], [0.5, 0.1, 0.01])
+    ways = []
+    for compiled in (False, True):
+        optimizer = optimizers.SGD(schedule, momentum=0.5)
+        step, weights = trained(optimizer, fast, compiled)
+        ways.append([step(X, LABELS) for _ in range(8)] + weights)
+    same(*ways, fast)
+    assert (step.recordings, step.replays) == (1, 7)
+
+
+# Several updates in one step, and results that are views of what is updated -------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("other", [None, lambda: optimizers.SGD(0.2)], ids=["the same optimizer", "another one"])
+def test_variables_may_be_updated_several_times_in_a_step(other, fast):
+    ways = []
+    for compiled in (False, True):
+        first = optimizers.SGD(0.1)
+        step, weights = trained(first, compiled=False)
+        second = first if other is None else other()
+        second.build(weights)
+
+        def twice(x, labels, step=step, weights=weights, second=second):
+            loss = step(x, labels)
+            with tf.GradientTape() as tape:
+                penalty = tf.reduce_sum(tf.tanh(x @ weights[0]) ** 2)
+            second.apply([tape.gradient(penalty, weights[0])], weights[:1])
+            return loss, step(x * 0.5, labels), penalty, weights[0].value()
+
+        run = tf.function(twice, jit_compile=fast) if compiled else twice
+        ways.append([leaf for _ in range(6) for leaf in run(X, LABELS)] + weights + list(first.variables))
+    same(*ways, fast)
+    assert run.replays == 5
+
+
+@both
+@pytest.mark.parametrize("returned", [False, True])
+def test_one_gradient_may_be_given_to_several_optimizers(returned, fast):
+    ways = []
+    for compiled in (False, True):
+        made = [(optimizers.Adam(0.1), tf.Variable(tf.ones(4))), (optimizers.SGD(0.1), tf.Variable(tf.zeros(4)))]
+        for optimizer, weight in made:
+            optimizer.build([weight])
+
+        def step(x, made=made):
+            gradient = tf.tanh(x[0] * 2.0) + 1.0
+            for optimizer, weight in made:
+                optimizer.apply([gradient], [weight])
+            return (tf.exp(gradient), gradient) if returned else (tf.exp(gradient),)
+
+        run = tf.function(step, jit_compile=fast) if compiled else step
+        ways.append([leaf for _ in range(4) for leaf in run(X)] + [weight for _, weight in made])
+    same(*ways, fast)
+
+
+@both
+def test_steps_of_other_signatures_eager_steps_and_assignments_may_come_between(fast):
+    ways = []
+    for compiled in (False, True):
+        optimizer = optimizers.Adam(0.1)
+        step, weights = trained(optimizer, compiled=False)
+        run = tf.function(step, jit_compile=fast) if compiled else step
+        found = []
+        for i in range(12):
+            rows = slice(0, 6 - i % 3)
+            found.append((step if i % 4 == 3 else run)(X[rows], LABELS[rows]))
+            if i % 5 == 4:
+                weights[i % 2].assign(weights[i % 2] * 0.5)
+        ways.append(found + weights + list(optimizer.variables))
+    same(*ways, fast)
+    assert (run.recordings, run.replays) == (3, 6)
+
+
+@both
+def test_weights_and_values_that_are_long_enough_for_blocks_and_threads_train_the_same(fast):
+    x, start = (tf.constant(RANDOM.normal(size=(1100, 500)), "float32") for _ in range(2))
+    ways = []
+    for compiled in (False, True):
+        weights, optimizer = [tf.Variable(start), tf.Variable(tf.zeros(500))], optimizers.AdamW(0.01, weight_decay=0.1)
+        optimizer.build(weights)
+
+        def step(x, weights=weights, optimizer=optimizer):
+            with tf.GradientTape() as tape:
+                y = tf.nn.relu(tf.tanh(x * weights[0] + weights[1]) * 2.0 - 0.5)
+                loss = tf.reduce_mean(y * y, 0)
+            optimizer.apply(tape.gradient(loss, weights), weights)
+            return loss, y
+
+        run = tf.function(step, jit_compile=fast) if compiled else step
+        ways.append([leaf for _ in range(4) for leaf in run(x)] + weights)
+    same(*ways, fast)
+
+
+@both
+def test_views_of_variables_may_be_returned_and_used(fast):
+    ways = []
+    for compiled in (False, True):
+        step, weights = trained(optimizers.Adam(0.1), compiled=False)
+
+        def looking(x, labels, step=step, weights=weights):
+            before = weights[0].value()
+            turned = tf.transpose(before)
+            flat = tf.reshape(before, [-1])
+            square = tf.reshape(flat, (4, 3))
+            used = tf.tanh(x @ square), turned[1:] * 2.0
+            return step(x, labels), before, turned, flat, square, *used
+
+        run = tf.function(looking, jit_compile=fast) if compiled else looking
+        ways.append([leaf for _ in range(6) for leaf in run(X, LABELS)] + weights)
+    same(*ways, fast)
+    assert run.replays == 5
+
+
+@both
+def test_views_of_results_may_be_returned_and_used(fast):
+    def step(x):
+        hidden = tf.nn.relu(x @ tf.transpose(x))
+        flat = tf.reshape(hidden, [-1])
+        again = tf.reshape(flat, (6, 6))
+        return flat, tf.tanh(again @ again) @ again, tf.transpose(hidden), again, again
+
+    run = tf.function(step, jit_compile=fast)
+    kept = [run(X * float(i)) for i in range(4)]
+    for i, found in enumerate(kept):
+        same(found, step(X * float(i)), fast)
+
+
+@machine
+@pytest.mark.parametrize("name", ["cast", "sum"])
+def test_truth_on_the_machine_is_zero_or_one(name):
+    functions = {
+        "cast": lambda x: tf.cast(tf.cast(tf.sin(x), "bool"), "float32") * 2.0,
+        "sum": lambda x: tf.cast(tf.add(x > 0.0, x > -1.0), "float32") * 2.0 + x,
+    }
+    with np.errstate(all="ignore"):
+        expected = functions[name](X)
+    run = tf.function(functions[name], jit_compile=True)
+    for _ in range(2):
+        np.testing.assert_allclose(run(X).numpy(), expected.numpy(), rtol=1e-5)
+
+
+# Failures ------------------------------------------------------------------------------------------------------------------
+
+
+def state(optimizer, weights):
+    return [np.array(variable.numpy()) for variable in (*weights, *optimizer.variables)]
+
+
+@both
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ValueError])
+def test_a_run_that_ends_early_leaves_each_variable_whole_and_the_next_run_is_right(error, fast):
+    optimizer = optimizers.AdamW(0.1, weight_decay=0.01)
+    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    step, weights = trained(optimizer, fast)
+    step(X, LABELS), step(X, LABELS)
+    variables = [*weights, *optimizer.variables]
+    before = state(optimizer, weights)
+    expected = step(X, LABELS).numpy()
+    after = state(optimizer, weights)
+    (replay,) = step._replays
+
+    def fail(places):
+        raise error
+
+    for position in range(len(replay._closures) + 1):
+        for variable, value in zip(variables, before, strict=True):
+            variable.assign(value)
+        replay._closures.insert(position, fail)
+        replay._sources.insert(position, replay.program.records[-1])
+        with pytest.raises(error):
+            step(X, LABELS)
+        del replay._closures[position], replay._sources[position]
+        for variable, *values in zip(variables, before, after, strict=True):
+            assert any(np.array_equal(variable.numpy(), value) for value in values)
+        for variable, value in zip(variables, before, strict=True):
+            variable.assign(value)
+        np.testing.assert_array_equal(step(X, LABELS).numpy(), expected)
+        assert_same(state(optimizer, weights), after)
+    assert position > 3
+
+
+@both
+def test_two_threads_train_two_sets_of_weights_as_one_after_the_other(fast):
+    def work(step):
+        for _ in range(50):
+            step(X, LABELS)
+
+    alone, threaded = ([trained(optimizers.Adam(rate), fast) for rate in (0.1, 0.01)] for _ in range(2))
+    for step, _ in alone:
+        work(step)
+    threads = [threading.Thread(target=work, args=(step,)) for step, _ in threaded]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for (_, one), (step, other) in zip(alone, threaded, strict=True):
+        assert_same(leaves(one), leaves(other))
+        assert step.replays == 49
+
+
+@both
+@pytest.mark.parametrize("label", [3, -1, 1000])
+def test_a_label_out_of_range_is_an_error_that_says_so_and_changes_nothing(label, fast):
+    optimizer = optimizers.Adam(0.1)
+    step, weights = trained(optimizer, fast)
+    untouched, own = trained(optimizers.Adam(0.1), fast)
+    for _ in range(2):
+        step(X, LABELS), untouched(X, LABELS)
+    before, wrong = state(optimizer, weights), LABELS.numpy()
+    wrong[4] = label
+    with pytest.raises(InvalidArgumentError, match=r"label"):
+        step(X, tf.constant(wrong))
+    assert_same(before, state(optimizer, weights))
+    np.testing.assert_array_equal(step(X, LABELS).numpy(), untouched(X, LABELS).numpy())
+    assert_same(leaves(weights), leaves(own))
+
+
+# Counters, printing, who carries it out ------------------------------------------------------------------------------------
+
+
+def test_counters_say_what_was_recorded_replayed_and_kept():
+    step, _ = trained(optimizers.Adam(0.1))
+    assert (step.recordings, step.replays, step.kernels, step.buffers, step.bytes, step.seconds) == (0, 0, 0, 0, 0, 0.0)
+    for _ in range(3):
+        step(X, LABELS)
+    assert (step.recordings, step.replays, step.eager_calls) == (1, 2, 0)
+    first = step.kernels, step.buffers, step.bytes
+    (replay,) = step._replays
+    assert first == (replay.kernels, replay.buffers, replay.bytes)
+    assert 10 < step.kernels < 60 and 0 < step.buffers < 20 and 6 * 3 * 4 <= step.bytes < 5000
+    assert 1.5e-6 * step.kernels <= step.seconds < 1e-3
+    step(X[:3], LABELS[:3])
+    together = step.kernels, step.buffers, step.bytes
+    assert step.recordings == 2 and all(sum_ > one for sum_, one in zip(together, first, strict=True))
+    step.forget()
+    assert (step.kernels, step.buffers, step.bytes, step.recordings, step.replays) == (0, 0, 0, 2, 2)
+
+
+def test_a_step_prints_as_one_reading_one_loop_and_one_assignment():
+    step, _ = trained(optimizers.Adam(0.1))
+    step(X, LABELS)
+    program = step.program(X, LABELS)
+    lines = str(program).splitlines()
+    assert lines[:2] == ["%0:float32[6,4] = argument()", "%1:int32[6] = argument()"]
+    names = [record.primitive.name for record in program.records]
+    for name in ("step_numbers", "read_joined", "assign_joined", "step_counted", "join"):
+        assert names.count(name) == 1 and sum(f"{name}(" in line for line in lines) == 1
+    assert names[-2:] == ["assign_joined", "step_counted"] and names[-3] == "loop"
+    assert "read_variable" not in names and "apply" not in " ".join(names)
+    assert sum("sqrt(" in line for line in lines) == 1, "the formula of Adam"
+    assert ":number = step_numbers(" in "\n".join(lines) or ":number, " in "\n".join(lines)
+    assert lines[-1].startswith("return %")
+
+
+@machine
+def test_a_function_that_is_accelerated_goes_on_with_the_same_numbers_and_programs():
+    plain, own = trained(optimizers.Adam(0.1))
+    fast, weights = trained(optimizers.Adam(0.1))
+    for _ in range(3):
+        plain(X, LABELS), fast(X, LABELS)
+    (before,) = fast._replays
+    fast.accelerate()
+    (after,) = fast._replays
+    assert after is not before and after.program is before.program and after.kernels < before.kernels
+    for _ in range(3):
+        same([plain(X, LABELS)], [fast(X, LABELS)], fast=True)
+    same(own, weights, fast=True)
+    assert (fast.recordings, fast.replays) == (1, 5)
+    fast(X[:3], LABELS[:3])
+    assert [any(call.addressed for call in replay._lowered if hasattr(call, "addressed")) for replay in fast._replays] == [
+        True
+    ] * 2
+
+
+def test_the_machine_is_for_runs_that_are_long_enough(monkeypatch):
+    enough = executors.COMPILING / executors.SAVED
+    monkeypatch.setattr(native, "available", lambda: True)
+    assert executors.earns(enough * 1.01) and not executors.earns(enough * 0.99) and not executors.earns(0.0)
+    monkeypatch.setattr(native, "available", lambda: False)
+    assert not executors.earns(enough * 100.0)
+
+
+@pytest.fixture
+def without_numba(monkeypatch):
+    """A computer where Numba is not installed."""
+    executors.available.cache_clear()
+    monkeypatch.setattr(native, "available", lambda: False)
+    yield
+    executors.available.cache_clear()
+
+
+def test_without_numba_numpy_carries_out_what_was_to_be_fast_and_says_so_once(without_numba, caplog):
+    runs = [trained(optimizers.Adam(0.1), fast) for fast in (None, True, True)]
+    for _ in range(3):
+        for step, _ in runs:
+            step(X, LABELS)
+    for _, weights in runs[1:]:
+        assert_same(leaves(weights), leaves(runs[0][1]))
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1 and "Numba and SciPy are not installed" in told[0] and "pip install 'minikeras[jit]'" in told[0]
+    assert all(type(replay) is Replay and replay.kernels == runs[0][0].kernels for step, _ in runs for replay in step._replays)
+
+
+def test_arguments_that_lie_otherwise_in_memory_give_the_bits_of_an_eager_run_too():
+    x = tf.constant(RANDOM.normal(size=(300, 300)), "float32")
+    run = tf.function(lambda x: [tf.reduce_sum(y := tf.tanh(x * 2.0) + 1.0), tf.reduce_sum(y, 0), tf.reduce_sum(y, 1), y @ y])
+    for _ in range(3):
+        for one in (x, tf.transpose(x), x[::-1], x[:, ::-1], tf.transpose(x)[::-1]):
+            same(run(one), run.python_function(one), fast=None)
+    assert run.recordings == 3, "in the usual order without gaps; with rows or columns turned round; transposed"
