@@ -1,4 +1,4 @@
-"""What a compiled step promises beside its numbers: options count, failures leave Variables whole, counters are right."""
+"""What a compiled step promises beside its numbers: options that change count, and failures leave Variables whole."""
 
 from __future__ import annotations
 
@@ -7,38 +7,12 @@ import threading
 import numpy as np
 import pytest
 from side_by_side import assert_same, leaves
+from small_training import LABELS, RANDOM, X, both, machine, same, trained
 
 import minikeras as tf
 from minikeras.errors import InvalidArgumentError
-from minikeras.program import executors, native
-from minikeras.program.replay import Replay
 
 optimizers = tf.keras.optimizers
-machine = pytest.mark.skipif(not native.available(), reason="Numba and SciPy carry out words")
-both = pytest.mark.parametrize("fast", [None, pytest.param(True, marks=machine)], ids=["numpy", "machine"])
-RANDOM = np.random.default_rng(6)
-X, LABELS = tf.constant(RANDOM.normal(size=(6, 4)), "float32"), tf.constant(RANDOM.integers(0, 3, 6), "int32")
-
-
-def trained(optimizer, fast=None, compiled=True):
-    """A step of training, as a function, with its weights."""
-    generator = np.random.default_rng(7)
-    shapes = {"kernel": (4, 3), "bias": (3,)}
-    weights = [tf.Variable(generator.normal(size=shape), dtype="float32", name=name) for name, shape in shapes.items()]
-    optimizer.build(weights)
-
-    def step(x, labels):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x @ weights[0] + weights[1]))
-        optimizer.apply(tape.gradient(loss, weights), weights)
-        return loss
-
-    return tf.function(step, jit_compile=fast) if compiled else step, weights
-
-
-def same(first, second, fast):
-    """The same bits under NumPy, the same numbers on the machine."""
-    assert_same(leaves(first), leaves(second), exact=not fast)
 
 
 # Options of an optimizer that are changed between steps --------------------------------------------------------------------
@@ -318,92 +292,6 @@ def test_a_label_out_of_range_is_an_error_that_says_so_and_changes_nothing(label
     assert_same(before, state(optimizer, weights))
     np.testing.assert_array_equal(step(X, LABELS).numpy(), untouched(X, LABELS).numpy())
     assert_same(leaves(weights), leaves(own))
-
-
-# Counters, printing, who carries it out ------------------------------------------------------------------------------------
-
-
-def test_counters_say_what_was_recorded_replayed_and_kept():
-    step, _ = trained(optimizers.Adam(0.1))
-    assert (step.recordings, step.replays, step.kernels, step.buffers, step.bytes, step.seconds) == (0, 0, 0, 0, 0, 0.0)
-    for _ in range(3):
-        step(X, LABELS)
-    assert (step.recordings, step.replays, step.eager_calls) == (1, 2, 0)
-    first = step.kernels, step.buffers, step.bytes
-    (replay,) = step._replays
-    assert first == (replay.kernels, replay.buffers, replay.bytes)
-    assert 10 < step.kernels < 60 and 0 < step.buffers < 20 and 6 * 3 * 4 <= step.bytes < 5000
-    assert 1.5e-6 * step.kernels <= step.seconds < 1e-3
-    step(X[:3], LABELS[:3])
-    together = step.kernels, step.buffers, step.bytes
-    assert step.recordings == 2 and all(sum_ > one for sum_, one in zip(together, first, strict=True))
-    step.forget()
-    assert (step.kernels, step.buffers, step.bytes, step.recordings, step.replays) == (0, 0, 0, 2, 2)
-
-
-def test_a_step_prints_as_one_reading_one_loop_and_one_assignment():
-    step, _ = trained(optimizers.Adam(0.1))
-    step(X, LABELS)
-    program = step.program(X, LABELS)
-    lines = str(program).splitlines()
-    assert lines[:2] == ["%0:float32[6,4] = argument()", "%1:int32[6] = argument()"]
-    names = [record.primitive.name for record in program.records]
-    for name in ("step_numbers", "read_joined", "assign_joined", "step_counted", "join"):
-        assert names.count(name) == 1 and sum(f"{name}(" in line for line in lines) == 1
-    assert names[-2:] == ["assign_joined", "step_counted"] and names[-3] == "loop"
-    assert "read_variable" not in names and "apply" not in " ".join(names)
-    assert sum("sqrt(" in line for line in lines) == 1, "the formula of Adam"
-    assert ":number = step_numbers(" in "\n".join(lines) or ":number, " in "\n".join(lines)
-    assert lines[-1].startswith("return %")
-
-
-@machine
-def test_a_function_that_is_accelerated_goes_on_with_the_same_numbers_and_programs():
-    plain, own = trained(optimizers.Adam(0.1))
-    fast, weights = trained(optimizers.Adam(0.1))
-    for _ in range(3):
-        plain(X, LABELS), fast(X, LABELS)
-    (before,) = fast._replays
-    fast.accelerate()
-    (after,) = fast._replays
-    assert after is not before and after.program is before.program and after.kernels < before.kernels
-    for _ in range(3):
-        same([plain(X, LABELS)], [fast(X, LABELS)], fast=True)
-    same(own, weights, fast=True)
-    assert (fast.recordings, fast.replays) == (1, 5)
-    fast(X[:3], LABELS[:3])
-    assert [any(call.addressed for call in replay._lowered if hasattr(call, "addressed")) for replay in fast._replays] == [
-        True
-    ] * 2
-
-
-def test_the_machine_is_for_runs_that_are_long_enough(monkeypatch):
-    enough = executors.COMPILING / executors.SAVED
-    monkeypatch.setattr(native, "available", lambda: True)
-    assert executors.earns(enough * 1.01) and not executors.earns(enough * 0.99) and not executors.earns(0.0)
-    monkeypatch.setattr(native, "available", lambda: False)
-    assert not executors.earns(enough * 100.0)
-
-
-@pytest.fixture
-def without_numba(monkeypatch):
-    """A computer where Numba is not installed."""
-    executors.available.cache_clear()
-    monkeypatch.setattr(native, "available", lambda: False)
-    yield
-    executors.available.cache_clear()
-
-
-def test_without_numba_numpy_carries_out_what_was_to_be_fast_and_says_so_once(without_numba, caplog):
-    runs = [trained(optimizers.Adam(0.1), fast) for fast in (None, True, True)]
-    for _ in range(3):
-        for step, _ in runs:
-            step(X, LABELS)
-    for _, weights in runs[1:]:
-        assert_same(leaves(weights), leaves(runs[0][1]))
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 1 and "Numba and SciPy are not installed" in told[0] and "pip install 'minikeras[jit]'" in told[0]
-    assert all(type(replay) is Replay and replay.kernels == runs[0][0].kernels for step, _ in runs for replay in step._replays)
 
 
 def test_arguments_that_lie_otherwise_in_memory_give_the_bits_of_an_eager_run_too():

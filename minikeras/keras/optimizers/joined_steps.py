@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Primitive, Record
+from ...core import Primitive, Record, Variable
 from ...program.expand import Writer
 from ...program.joined import Layout
 from ...program.loop import Body, traced
@@ -88,7 +88,7 @@ def joined_step(writer: Writer, record: Record) -> bool:
         writer.write(step_counted, (), {"optimizer": optimizer})
     else:
         writer.write(step_finished, own, {"optimizer": optimizer, "kind": type(step)})
-    writer.guards.append(_unchanged(optimizer))
+    writer.guards.append(_unchanged(optimizer, [row.variable for row in rows]))
     return True
 
 
@@ -139,9 +139,10 @@ def _body(optimizer: Optimizer, row: Kept, step: Any, decay: float) -> Body | No
     return traced(formula, [*[dtype] * (1 + count), *[float] * (leaves + bool(decay))])
 
 
-def _unchanged(optimizer: Optimizer) -> Callable[[], bool]:
-    """Whether the options of an optimizer are still what they are now; its learning rate may be another one."""
+def _unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
+    """Whether an optimizer's options are what they are now and no Variable has a constraint; the learning rate may change."""
     names = [name for name, value in vars(optimizer).items() if not name.startswith("_") and type(value) in PLAIN]
     options = operator.attrgetter(*names)
     now = options(optimizer)
-    return lambda: bool(options(optimizer) == now)
+    free = [None] * len(variables)
+    return lambda: bool(options(optimizer) == now and [variable.constraint for variable in variables] == free)

@@ -198,6 +198,8 @@ def can_loop(body: Body, dtype: Any, size: int) -> bool:
         known = step.function in OPERATIONS or step.function == "astype"
         if not known or step.dtype not in (dtype, np.bool_):
             return False
+        if step.dtype == np.bool_ and step.function in ("astype", "add"):  # truth is a number here, which these leave as it is
+            return False
         if step.function in TRANSCENDENTAL and size > LARGEST_TRANSCENDENTAL:
             return False
     return True
