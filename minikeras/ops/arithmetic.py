@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays import to_numpy
 from ..core.dispatch import Primitive
 from ..core.families import elementwise, is_complex, linear, primitive, unbroadcast
@@ -53,6 +55,8 @@ def _multiply_no_nan(xp: Any, a: Array, b: Array) -> Array:
 
 
 def _divide_no_nan(xp: Any, a: Array, b: Array) -> Array:
+    if isinstance(a, np.floating) and type(a) is type(b):  # two numbers, as in a metric's result: a tenth of the time
+        return a / b if b else type(a)(0)
     zero = xp.equal(b, 0)
     quotient = xp.divide(a, xp.where(zero, 1, b))
     return xp.where(zero, xp.zeros_like(quotient), quotient)

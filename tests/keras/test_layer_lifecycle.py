@@ -541,3 +541,30 @@ def test_configurations_make_equal_layers():
     ]
     for layer in layers:
         assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_a_container_is_walked_again_only_when_it_has_other_elements(kind, monkeypatch):
+    class Holding(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.parts = {"a": Scale(), "b": Scale()} if kind is dict else [Scale(), Scale()]
+
+    model, other, walks = Holding(), Scale(), []
+    gather = Holding._gather
+    monkeypatch.setattr(Holding, "_gather", lambda self, *arguments: (walks.append(1), gather(self, *arguments))[1])
+    first = model._collect()
+    assert model._collect() is first and len(walks) == 1
+    model.parts["b" if kind is dict else 1] = other
+    assert model._collect().sublayers[1] is other and len(walks) == 2
+    del model.parts["b" if kind is dict else 1]
+    assert len(model._collect().sublayers) == 1 and len(walks) == 3
+
+
+def test_a_layer_that_is_deleted_is_held_no_more():
+    model = tf.keras.Model()
+    model.first, model.second = Scale(), Scale()
+    model.first.build((1, 2)), model.second.build((1, 3))
+    assert len(model.weights) == 2
+    del model.second
+    assert [weight.shape for weight in model.weights] == [(2,)]

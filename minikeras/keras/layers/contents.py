@@ -1,12 +1,15 @@
 """What a layer holds: its Variables and sublayers, found by walking attributes, and whether they are trained.
 
 Key idea: nothing is registered. Attributes, lists, tuples and dicts are walked when asked, in the order in which they were
-set; the walk is kept until some layer sets an attribute. Next: `layer.py`, which builds and calls.
+set; the walk is kept until some layer sets an attribute or a list or dict on the way has other elements. Next: `layer.py`,
+which builds and calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import operator
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from ...core import Tensor, Variable
@@ -31,6 +34,10 @@ class Contents(NamedTuple):
     metrics: list[Metric]
 
 
+Loose = tuple[Any, list[Any]]
+"""A container that may change unseen, and the elements that it had."""
+
+
 class Holder(Module):
     """The part of `Layer` that finds, freezes, reads and sets weights."""
 
@@ -44,7 +51,7 @@ class Holder(Module):
         super().__init__(name)
         self._trainable = bool(trainable)
         self._frozen: set[int] = set()
-        self._collected: tuple[int, Contents] | None = None
+        self._collected: tuple[int, Contents, list[Loose]] | None = None
 
     _passing: tuple[str, ...] = ()
     """Attributes that come and go without any consequence for what the layer holds and computes."""
@@ -59,6 +66,11 @@ class Holder(Module):
                 self._freeze(value)
         _structure["version"] += name not in self._passing
         super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        _structure["version"] += 1
+        object.__setattr__(self, "_collected", None)  # it may hold what is to go
 
     def __getattr__(self, name: str) -> Any:
         if "_name" not in self.__dict__ and not name.startswith("__"):
@@ -78,29 +90,32 @@ class Holder(Module):
 
     # Finding -----------------------------------------------------------------------------------------------------------
 
-    def _own(self) -> tuple[list[Any], bool]:
-        """What is held directly or in containers, and whether none of these can change unseen."""
+    def _own(self) -> tuple[list[Any], list[Loose]]:
+        """What is held directly or in containers, and those of them that may change unseen."""
         found: list[Any] = []
-        fixed = [_visit(value, found) for name, value in self.__dict__.items() if name not in self._not_walked]
-        return found, all(fixed)
+        loose: list[Loose] = []
+        for name, value in self.__dict__.items():
+            if name not in self._not_walked:
+                _visit(value, found, loose)
+        return found, loose
 
     def _collect(self) -> Contents:
         """All that is held by this layer and by those within it, in the order of the attributes.
 
-        The walk is kept until some layer sets an attribute, unless a list or dict, which may change unseen, is part of it.
+        The walk is kept until some layer sets an attribute, or a list or dict on the way has other elements.
         """
-        if self._collected is not None and self._collected[0] == _structure["version"]:
-            return self._collected[1]
+        kept = self._collected
+        if kept is not None and kept[0] == _structure["version"] and all(itertools.starmap(_has, kept[2])):
+            return kept[1]
         contents = Contents([], [], [])
-        fixed = self._gather(contents, {id(self)})
+        loose = self._gather(contents, {id(self)})
         contents = Contents(_distinct(contents.variables), contents.sublayers, _distinct(contents.metrics))
-        if fixed:
-            object.__setattr__(self, "_collected", (_structure["version"], contents))
+        object.__setattr__(self, "_collected", (_structure["version"], contents, loose))
         return contents
 
-    def _gather(self, contents: Contents, seen: set[int]) -> bool:
-        """Add what this layer and those within it hold, and whether it is sure not to change unseen."""
-        own, fixed = self._own()
+    def _gather(self, contents: Contents, seen: set[int]) -> list[Loose]:
+        """Add what this layer and those within it hold; the containers that may change unseen."""
+        own, loose = self._own()
         held = [thing for thing in own if isinstance(thing, Variable)]
         contents.variables.extend(sorted(held, key=lambda variable: (not self._learns(variable), variable.key)))
         contents.variables.extend(thing.state for thing in own if isinstance(thing, SeedGenerator))
@@ -109,8 +124,8 @@ class Holder(Module):
             if isinstance(thing, Holder) and id(thing) not in seen:
                 seen.add(id(thing))
                 contents.sublayers.append(thing)
-                fixed = thing._gather(contents, seen) and fixed
-        return fixed
+                loose += thing._gather(contents, seen)
+        return loose
 
     def _learns(self, variable: Variable) -> bool:
         """Trainable by its nature, frozen or not."""
@@ -203,15 +218,28 @@ class Holder(Module):
             weight.assign(Tensor(array))
 
 
-def _visit(value: Any, found: list[Any]) -> bool:
-    """Append the state that a value is or holds; False if it is a container that may change unseen."""
+def _visit(value: Any, found: list[Any], loose: list[Loose]) -> None:
+    """Append the state that a value is or holds, and the containers that may change unseen."""
     if isinstance(value, (Variable, Holder, SeedGenerator, Metric)):
         found.append(value)
-        return True
-    if not isinstance(value, (Module, Mapping, list, tuple)):
-        return True
-    inner = [_visit(child, found) for _, child in children(value)]
-    return isinstance(value, tuple) and all(inner)
+    elif isinstance(value, (Module, Mapping, list, tuple)):
+        if not isinstance(value, tuple):
+            loose.append((value, list(_elements(value))))
+        for _, child in children(value):
+            _visit(child, found, loose)
+
+
+def _elements(container: Any) -> Collection[Any]:
+    """Attributes of a Module, elements of a list or dict."""
+    if isinstance(container, Module):
+        return vars(container).values()
+    return container.values() if isinstance(container, Mapping) else container
+
+
+def _has(container: Any, elements: list[Any]) -> bool:
+    """Whether these are the elements of a container."""
+    now = _elements(container)
+    return len(now) == len(elements) and all(map(operator.is_, now, elements))
 
 
 def _distinct(items: list[Any]) -> list[Any]:

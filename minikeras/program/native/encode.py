@@ -114,7 +114,7 @@ class Encoding(Lowering):
 
     def _elementwise(self, record: Record) -> bool:
         shape, body = elementwise_body(record)
-        if body is None or body.numbers or not body.steps:
+        if body is None or body.numbers or not body.steps or shape == ():  # numbers are handled faster one by one
             return False
         dtypes = {dtype for dtype in body.inputs if dtype is not float} | {y.dtype for y in outputs_of(record)}
         (dtype, *others) = dtypes
