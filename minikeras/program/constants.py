@@ -6,6 +6,7 @@ computes it, so that it is the same bits.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -50,19 +51,25 @@ def constant_results(program: Program) -> Program:
 def _computed(record: Record, values: dict[int, Any]) -> list[Any] | None:
     """The results, if they are constant and not too large."""
     primitive, outputs = record.primitive, outputs_of(record)
+    if primitive not in _OF_SHAPE() and any(x.key not in values for x in record.inputs if isinstance(x, Slot)):
+        return None
     if primitive.effect or primitive is assigned or not outputs or any(isinstance(x, Variable) for x in record.inputs):
         return None
-    if sum(slot.bytes for slot in outputs) > LARGEST:
-        return None
-    if primitive in (operations.ones_like, operations.zeros_like, operations.identity_like):
+    if sum(slot.bytes for slot in outputs) > LARGEST and primitive not in (operations.reshape, operations.transpose):
+        return None  # those two are views
+    if primitive in _OF_SHAPE():
         arrays = [_alike(x) if isinstance(x, Slot) else x for x in record.inputs]
-    elif all(x.key in values for x in record.inputs if isinstance(x, Slot)):
-        arrays = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
     else:
-        return None
+        arrays = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
     with np.errstate(all="ignore"):
         found = primitive.on(outputs[0].xp)(*arrays, **record.params)
     return list(found) if type(found) is tuple else [found]
+
+
+@functools.cache
+def _OF_SHAPE() -> tuple[Any, ...]:
+    """Operations whose results depend on the shape of their operand alone."""
+    return operations.ones_like, operations.zeros_like, operations.identity_like
 
 
 def _alike(slot: Slot) -> Any:

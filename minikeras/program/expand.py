@@ -70,8 +70,13 @@ class Writer:
         return outputs
 
     def joined(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
-        """Arrays one after the other."""
-        found: Slot = self.write(join, arrays, {"layout": layout}, self.slot((layout.size,), layout.dtype))
+        """Arrays one after the other; one alone is another view of itself."""
+        whole = self.slot((layout.size,), layout.dtype)
+        if len(arrays) == 1 and arrays[0].dtype == layout.dtype:
+            params = {"shape": (layout.size,), "rank": len(arrays[0].shape)}
+            one: Slot = self.write(operations.reshape, arrays, params, whole)
+            return one
+        found: Slot = self.write(join, arrays, {"layout": layout}, whole)
         return found
 
     def read(self, columns: Sequence[Sequence[Variable]], layout: Layout) -> tuple[Slot, ...]:

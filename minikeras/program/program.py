@@ -57,7 +57,9 @@ class Program:
                 x = renamed[x.key]
             return x
 
-        ready = [Record(one.primitive, [current(x) for x in one.inputs], one.params, one.outputs) for one in records]
+        ready = records
+        if renamed:
+            ready = [Record(one.primitive, [current(x) for x in one.inputs], one.params, one.outputs) for one in records]
         return Program(self.arguments, ready, [current(x) for x in self.results], self.structure, self.guards)
 
     def guarded(self, guards: Sequence[Callable[[], bool]]) -> Program:

@@ -11,6 +11,7 @@ from small_training import LABELS, RANDOM, X, both, machine, same, trained
 
 import minikeras as tf
 from minikeras.errors import InvalidArgumentError
+from minikeras.program.replay import Replay
 
 optimizers = tf.keras.optimizers
 
@@ -301,3 +302,13 @@ def test_arguments_that_lie_otherwise_in_memory_give_the_bits_of_an_eager_run_to
         for one in (x, tf.transpose(x), x[::-1], x[:, ::-1], tf.transpose(x)[::-1]):
             same(run(one), run.python_function(one), fast=None)
     assert run.recordings == 3, "in the usual order without gaps; with rows or columns turned round; transposed"
+
+
+def test_a_large_constant_may_be_read_in_another_shape(lowering):
+    constant = tf.constant(np.arange(1 << 20, dtype="f").reshape(1024, 1024) / (1 << 20))
+    step = tf.function(lambda x: tf.reshape(constant, [-1]) * x + tf.reshape(tf.transpose(constant), [-1]))
+    expected = step(tf.constant(2.0)).numpy()
+    program = step.program(tf.constant(2.0))
+    for _ in range(2):
+        (found,) = Replay(program, lowering)([np.float32(2.0)])
+        np.testing.assert_array_equal(found.numpy(), expected)

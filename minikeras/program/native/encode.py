@@ -65,7 +65,9 @@ class Encoding(Lowering):
         if isinstance(call, View):
             x, y = call.operand, call.result
             primitive = call.record.primitive
-            if x.key in self._addressed and primitive in (operations.reshape, part) and y.shape != ():
+            if x.array is not None:
+                pass  # it is the same in each run, but lies in no memory that the plan knows
+            elif x.key in self._addressed and primitive in (operations.reshape, part) and y.shape != ():
                 self._addressed.add(y.key)
             elif x.key in self._addressed and primitive is operations.transpose and len(x.shape) == 2:
                 self._transposed[y.key] = x
