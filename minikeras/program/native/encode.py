@@ -116,11 +116,13 @@ class Encoding(Lowering):
 
     def _elementwise(self, record: Record) -> bool:
         shape, body = elementwise_body(record)
-        if body is None or body.numbers or not body.steps or shape == ():  # numbers are handled faster one by one
+        if body is None or body.numbers or not body.steps:
             return False
         dtypes = {dtype for dtype in body.inputs if dtype is not float} | {y.dtype for y in outputs_of(record)}
         (dtype, *others) = dtypes
         slots = [x for x in record.inputs if isinstance(x, Slot)]
+        if shape == () and not (self._follows_words() and all(x.key in self._addressed for x in slots)):
+            return False  # numbers are handled faster one by one, unless they are there already
         if len(body.steps) == 1 and not any(x.key in self._addressed for x in slots):
             return False  # nothing would be saved
         if others or not can_loop(body, dtype, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
@@ -132,6 +134,11 @@ class Encoding(Lowering):
         self._add(call)
         self._loops |= {y.key: call for y in call.results}
         return True
+
+    def _follows_words(self) -> bool:
+        """Whether the last call is one in words, which another one joins at no cost."""
+        last = next((call for call in reversed(self.found) if not isinstance(call, View)), None)
+        return isinstance(last, Encoded)
 
     def reduce(self, record: Record, x: Slot, result: Slot) -> bool:
         """A sum along neighbouring axes, at the end of the loop that makes what is added up, if there is one."""
