@@ -51,13 +51,13 @@ def constant_results(program: Program) -> Program:
 def _computed(record: Record, values: dict[int, Any]) -> list[Any] | None:
     """The results, if they are constant and not too large."""
     primitive, outputs = record.primitive, outputs_of(record)
-    if primitive not in _OF_SHAPE() and any(x.key not in values for x in record.inputs if isinstance(x, Slot)):
+    if primitive not in _of_shape() and any(x.key not in values for x in record.inputs if isinstance(x, Slot)):
         return None
     if primitive.effect or primitive is assigned or not outputs or any(isinstance(x, Variable) for x in record.inputs):
         return None
     if sum(slot.bytes for slot in outputs) > LARGEST and primitive not in (operations.reshape, operations.transpose):
         return None  # those two are views
-    if primitive in _OF_SHAPE():
+    if primitive in _of_shape():
         arrays = [_alike(x) if isinstance(x, Slot) else x for x in record.inputs]
     else:
         arrays = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
@@ -67,7 +67,7 @@ def _computed(record: Record, values: dict[int, Any]) -> list[Any] | None:
 
 
 @functools.cache
-def _OF_SHAPE() -> tuple[Any, ...]:
+def _of_shape() -> tuple[Any, ...]:
     """Operations whose results depend on the shape of their operand alone."""
     return operations.ones_like, operations.zeros_like, operations.identity_like
 

@@ -82,7 +82,7 @@ class Lowering:
 
     def _lower(self, record: Record) -> None:
         slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
-        row = _ROWS().get(record.primitive)
+        row = _rows().get(record.primitive)
         if any(x.xp is not np for x in slots):
             self.found.append(record)
         elif row is not None and row(self, record):
@@ -239,7 +239,7 @@ def _label_excess(lowering: Lowering, record: Record) -> bool:
 
 
 @functools.cache
-def _ROWS() -> dict[Any, Callable[[Lowering, Record], bool]]:
+def _rows() -> dict[Any, Callable[[Lowering, Record], bool]]:
     """By primitive."""
     return {
         **dict.fromkeys((operations.reshape, operations.transpose, operations.broadcast_to, part), _view),

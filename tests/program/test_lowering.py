@@ -12,7 +12,7 @@ from minikeras import nest
 from minikeras.core import Record, bind
 from minikeras.core.registry import operations
 from minikeras.program.expand import expanded
-from minikeras.program.lower import _ROWS, Call, Lowering, View
+from minikeras.program.lower import Call, Lowering, View, _rows
 from minikeras.program.program import Program
 from minikeras.program.recorder import Slot
 from minikeras.program.replay import Replay
@@ -83,7 +83,7 @@ def test_every_row_of_the_lowering_is_tried_and_used():
     lowered = {
         name for name, arrays, params in CASES if type(Lowering(program_of(name, arrays, params)[0]).found[0]) in (Call, View)
     }
-    assert {primitive.name for primitive in _ROWS()} - {"part"} == lowered
+    assert {primitive.name for primitive in _rows()} - {"part"} == lowered
 
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)

@@ -49,7 +49,7 @@ class Encoding(Lowering):
         self.found = list(self._with_staged())
 
     def _lower(self, record: Record) -> None:
-        encode = _ENCODINGS().get(record.primitive)
+        encode = _encodings().get(record.primitive)
         slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
         if all(x.xp is np for x in slots) and (
             (encode is not None and encode(self, record)) or (encode is None and self._elementwise(record))
@@ -234,7 +234,7 @@ def _of_labels(opcode: int) -> Callable[[Encoding, Record], bool]:
     return encode
 
 
-def _ENCODINGS() -> dict[Any, Callable[[Encoding, Record], bool]]:
+def _encodings() -> dict[Any, Callable[[Encoding, Record], bool]]:
     return {
         operations.matrix_product: _product,
         operations.reduce_sum: _sum,
