@@ -218,4 +218,4 @@ def _share(x: Any, y: Tensor) -> bool:
     a, b = x._array, y._array
     if not isinstance(b, np.ndarray):
         return not isinstance(b, np.generic)
-    return isinstance(a, np.ndarray) and np.may_share_memory(a, b)
+    return a is b or (b.base is not None and isinstance(a, np.ndarray) and np.may_share_memory(a, b))
