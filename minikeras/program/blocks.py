@@ -202,8 +202,16 @@ def _chosen(condition: Array, a: Any, b: Any, out: Array) -> None:
     np.copyto(out, np.where(condition, a, b))
 
 
+FEW = 1 << 9
+"""Elements up to which a choice element by element takes less time than to look at the elements' bits."""
+
+
 def _kept(condition: Array, x: Array, out: Array) -> None:
     """The elements where the condition holds, a true zero elsewhere, also in place of infinity and NaN."""
+    if x.size < FEW and condition.dtype == np.bool_:
+        out.fill(0)
+        np.copyto(out, x, where=condition)
+        return
     if x.dtype.kind != "f" or not x.flags.c_contiguous or condition.dtype != np.bool_ or x.dtype != out.dtype:
         np.copyto(out, np.where(condition, x, 0))
         return
