@@ -64,6 +64,11 @@ class Body(NamedTuple):
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
 
+    @property
+    def dtypes(self) -> dict[int, Any]:
+        """Of inputs and steps, by register."""
+        return dict(enumerate(self.inputs)) | {step.register: step.dtype for step in self.steps}
+
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         """The results for whole arrays, in arrays of their own."""
         registers: dict[int, Any] = dict(enumerate(values)) | dict(self.literals)
@@ -193,7 +198,7 @@ class Code:
     def apply(self, function: str, *operands: Any) -> Traced:
         """A step of one of NumPy's functions."""
         kinds = [x.dtype if isinstance(x, Traced) else type(x) for x in operands]
-        if all(kind in (float, int) for kind in kinds):
+        if all(kind is float or kind is int for kind in kinds):  # NumPy calls its own float64 equal to Python's float
             if function not in _NUMBERS:
                 raise Untraceable(f"{function} of Python numbers")
             return self.step(_NUMBERS[function], operands, float)

@@ -116,3 +116,11 @@ def test_an_operation_of_the_same_name_is_another_one():
     for _ in range(2):
         assert step(tf.ones((2, 2)), tf.ones((2, 2))).numpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
     assert step.replays == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_chain_of_either_precision_is_one_loop(dtype):
+    step = tf.function(lambda x, y: (x * 2.0 + y) * y)
+    x = tf.ones([5], dtype)
+    step(x, x)
+    assert [record.primitive.name for record in step.program(x, x).records] == ["loop"]

@@ -74,6 +74,7 @@ class EncodedLoop(Encoded):
         if flat and how != OVER_ALL:
             self.shape = rows, columns
         number = next(number for number, (y, _, _) in enumerate(self._outputs) if y is x)
+        self.divisible = False
         output = result, self._outputs[number][1], how
         if alone:
             self._outputs[number], self.results[number], self.reuses[number] = output, result, ()  # type: ignore[index]

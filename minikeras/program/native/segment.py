@@ -82,7 +82,7 @@ class Segment:
 def can_be_shared(calls: Sequence[Encoded]) -> bool:
     """Whether it is one loop that is long enough for two threads."""
     shape = calls[0].shape
-    return len(calls) == 1 and shape is not None and shape[0] * shape[1] >= 2 * SHARED
+    return len(calls) == 1 and shape is not None and calls[0].divisible and shape[0] * shape[1] >= 2 * SHARED
 
 
 class _Shared:

@@ -27,11 +27,12 @@ class Encoded(Call):
     Attributes:
         words: `words(address, literal)` gives the words; `literal(number)` a place in the list of literals.
         dtype: of the machine.
-        shape: of the loop that may be shared among threads, as rows and columns; None for other instructions.
+        shape: of a loop, as rows and columns; None for other instructions.
+        divisible: whether threads may share it: a loop without sums.
     """
 
     addressed = True
-    __slots__ = ("dtype", "shape", "words")
+    __slots__ = ("divisible", "dtype", "shape", "words")
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Encoded(Call):
     ) -> None:
         super().__init__(_never, operands, results, record, reuses)
         self.words, self.dtype, self.shape = words, results[0].dtype, shape
+        self.divisible = shape is not None
 
     def joins(self, calls: Sequence[Encoded]) -> bool:
         """Whether this call can be part of one with others."""
