@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.threads import in_parallel
+from ..arrays.threads import CALL, WORTHWHILE, in_parallel
 from ..types import Array
 from .loop import Body, Step
 
@@ -119,9 +119,9 @@ class BlockLoop:
                 y[...] = operands[register]
 
 
-LONG_BLOCK = 1 << 17
+LONG_BLOCK = CALL
 """Elements of a block where several threads work: Python's lock passes between them at every call, so calls must be long."""
-LEAST = 1 << 18
+LEAST = WORTHWHILE
 """Elements for each thread."""
 
 

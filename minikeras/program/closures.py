@@ -44,10 +44,14 @@ def exporting(closure: Closure, exported: list[int]) -> Closure:
     def call(places: list[Any]) -> None:
         closure(places)
         for place in exported:
-            array = places[place]
-            places[place] = array.copy() if array.shape else array[()]
+            places[place] = _copied(places[place])
 
     return call
+
+
+def _copied(array: Array) -> Array:
+    """A copy of an array, of a number the number."""
+    return array.copy() if array.shape else array[()]
 
 
 def reading(variable: Variable, to: int) -> Closure:
@@ -90,13 +94,8 @@ def moving(assign: Closure, xp: Any, place: int) -> Closure:
 
 
 def copied_view(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """A copy of a view, of a number the number."""
-
-    def copy(array: Array) -> Array:
-        view = function(array)
-        return view.copy() if view.shape else view[()]
-
-    return copy
+    """What a view shows, as a copy."""
+    return lambda array: _copied(function(array))
 
 
 def _value(source: int | Variable, places: list[Any]) -> Array:

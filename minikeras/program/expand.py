@@ -7,7 +7,7 @@ reading of all its Variables as vectors, one loop over their elements and an ass
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,7 @@ class Writer:
     def __init__(self, program: Program) -> None:
         self.records: list[Record] = []
         self.guards: list[Callable[[], bool]] = list(program.guards)
-        keys = [slot.key for slot in program.slots()]
-        self._keys: Iterator[int] = itertools.count(max(keys, default=-1) + 1)
+        self._keys = program.unused_keys()
         self._readings: dict[int, list[int]] = {}
         """For each Variable the positions of the instructions that read its present value."""
         self._changed: dict[int | None, int] = {}
@@ -115,7 +114,7 @@ class Writer:
 
     def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
         """A body for all elements of vectors; the vectors of its results."""
-        dtypes = {register: dtype for register, dtype in enumerate(body.inputs)} | {s.register: s.dtype for s in body.steps}
+        dtypes = body.dtypes
         outputs = [self.slot((size,), dtypes[register]) for register in body.outputs]
         self.write(loop, operands, {"body": body}, tuple(outputs))
         return outputs

@@ -95,14 +95,9 @@ def elementwise_body(record: Record) -> tuple[tuple[int, ...], Body | None]:
     if len(shapes) < len(slots) or np.broadcast_shapes(*shapes) != y.shape:
         return (), None
     body = body_of(record.primitive, [x.dtype if isinstance(x, Slot) else x for x in record.inputs], record.params)
-    if body is None or _dtypes(body)[body.outputs[0]] != y.dtype:
+    if body is None or body.dtypes[body.outputs[0]] != y.dtype:
         return (), None
     return y.shape, body
-
-
-def _dtypes(body: Body) -> dict[int, Any]:
-    """The dtypes of inputs and steps by register."""
-    return dict(enumerate(body.inputs)) | {step.register: step.dtype for step in body.steps}
 
 
 def _related(group: _Group, record: Record) -> bool:

@@ -7,9 +7,8 @@ once, before the first run: that is `memory.py`. What has no row here makes its 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,8 +66,7 @@ class Lowering:
     """Turns the instructions of a program into calls, and keeps those that it cannot as they are."""
 
     def __init__(self, program: Program) -> None:
-        keys = [slot.key for slot in program.slots()]
-        self._keys: Iterator[int] = itertools.count(max(keys, default=-1) + 1)
+        self._keys = program.unused_keys()
         self.found: list[Call | View | Record] = []
         self.softmax: dict[int, tuple[Slot, Slot, Slot]] = {}
         """By logits what the loss and its derivative both need."""

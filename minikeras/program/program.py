@@ -6,6 +6,7 @@ it shorter, and `replay.py`, which carries it out.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -84,6 +85,10 @@ class Program:
             if isinstance(place, Slot) and place.key not in seen:
                 seen.add(place.key)
                 yield place
+
+    def unused_keys(self) -> Iterator[int]:
+        """Keys for new slots, one after the other."""
+        return itertools.count(max([slot.key for slot in self.slots()], default=-1) + 1)
 
     def __str__(self) -> str:
         lines = [f"{slot!r} = argument()" for slot in self.arguments]

@@ -16,6 +16,7 @@ from ...arrays import device
 from ...core import Variable
 from ...functions.publish import tensor
 from ...module import snake_case
+from ...program.recorder import PLAIN
 from ..config import floatx
 from ..names import auto_name
 from . import schedules
@@ -114,6 +115,12 @@ class Configuration:
     def scale_loss(self, loss: Any) -> Any:
         """The loss times `loss_scale_factor`, to be differentiated in its place; `apply` divides by it again."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    def _plain_options(self) -> dict[str, Any]:
+        """The options that are plain values, by name: what a recorded step takes for granted. The learning rate is none of
+        them, and the name of an optimizer says nothing of its steps."""
+        public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "name"}
+        return {name: value for name, value in public.items() if type(value) in PLAIN}
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments; a schedule as `schedules.serialize` writes it."""

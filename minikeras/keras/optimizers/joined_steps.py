@@ -20,8 +20,6 @@ from ...program.loop import Body, traced
 from .optimizer import Optimizer
 from .slots import Kept
 
-PLAIN = (type(None), bool, int, float, str)
-
 
 def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, ...]:
     """What `begin_step` gives, one after the other, then the products of weight decay and learning rate."""
@@ -138,7 +136,7 @@ def _body(optimizer: Optimizer, row: Kept, step: Any, decay: float) -> Body | No
     inputs = [*[row.variable._array.dtype] * (1 + count), *[float] * (leaves + bool(decay))]
     if not type(optimizer).__module__.startswith("minikeras."):
         return traced(formula, inputs)  # what a formula of one's own reads may have changed since it was traced
-    key = type(optimizer), tuple(_options(optimizer).items()), tuple(inputs), type(step), bool(decay)
+    key = type(optimizer), tuple(optimizer._plain_options().items()), tuple(inputs), type(step), bool(decay)
     if key not in _bodies:
         _bodies[key] = traced(formula, inputs)
     return _bodies[key]
@@ -148,15 +146,9 @@ _bodies: dict[Any, Body | None] = {}
 """Of the package's own formulas, by all that they depend on."""
 
 
-def _options(optimizer: Optimizer) -> dict[str, Any]:
-    """The options of an optimizer that are plain values; the learning rate is none of them, and a name says nothing."""
-    public = {name: value for name, value in vars(optimizer).items() if not name.startswith("_") and name != "name"}
-    return {name: value for name, value in public.items() if type(value) in PLAIN}
-
-
 def _unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
     """Whether an optimizer's options are what they are now and no Variable has a constraint; the learning rate may change."""
-    options = operator.attrgetter(*_options(optimizer))
+    options = operator.attrgetter(*optimizer._plain_options())
     now = options(optimizer)
     free = [None] * len(variables)
     return lambda: bool(options(optimizer) == now and [variable.constraint for variable in variables] == free)

@@ -7,6 +7,7 @@ in words that follow one another are one call of the machine. Read `machine.py` 
 from __future__ import annotations
 
 import collections
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,11 +20,12 @@ from ...core.registry import operations
 from ..blocks import copied, put
 from ..fuse import elementwise_body
 from ..joined import join, part, read_joined
+from ..loop import body_of
 from ..lower import Call, Lowering, View
 from ..program import Program, outputs_of
 from ..recorder import Slot
 from .loop_words import EncodedLoop, EncodedSum, can_loop, split_of, sum_split
-from .machine import BLOCK, FULL, LABEL_EXCESS, LITERAL, LOOP, OPERATIONS, PRODUCT, REGISTERS_MAX, SPARSE_CROSS_ENTROPY, STORE
+from .machine import BLOCK, FULL, LABEL_EXCESS, PRODUCT, REGISTERS_MAX, SPARSE_CROSS_ENTROPY
 from .words import Address, Encoded, Words, instruction
 
 LARGEST_PRODUCT = 1 << 18
@@ -106,9 +108,10 @@ class Encoding(Lowering):
 
     def encoded(self, *arguments: Any, **options: Any) -> None:
         """Write a call in words."""
-        self._add(Encoded(*arguments, **options))
+        self.add(Encoded(*arguments, **options))
 
-    def _add(self, call: Encoded) -> None:
+    def add(self, call: Encoded) -> None:
+        """Write a call in words, whose results then lie where its address is known."""
         self.found.append(call)
         self._addressed.update(y.key for y in call.results)
 
@@ -131,7 +134,7 @@ class Encoding(Lowering):
         if split is None:
             return False
         call = EncodedLoop(body, split, [self.operand(x, dtype, record) for x in slots], record)
-        self._add(call)
+        self.add(call)
         self._loops |= {y.key: call for y in call.results}
         return True
 
@@ -149,7 +152,7 @@ class Encoding(Lowering):
         if loop is not None and loop.add_sum(x, result, split, self._readers[x.key] == 1):
             self._addressed.add(result.key)
         else:
-            self._add(EncodedSum(split, self.operand(x, x.dtype, record), result, record))
+            self.add(EncodedSum(split, self.operand(x, x.dtype, record), result, record))
         return True
 
 
@@ -204,13 +207,9 @@ def _mean(lowering: Encoding, record: Record) -> bool:
     if not count or not lowering.reduce(record, x, total):
         return False
 
-    def words(address: Address, literal: Callable[[float], int]) -> Words:
-        inputs = [address(total), FULL, literal(float(count)), LITERAL]
-        return instruction(
-            LOOP, [1, math.prod(y.shape), 2, 1, 1, *inputs, address(y), 2, STORE, OPERATIONS["divide"], 2, 0, 1, 0]
-        )
-
-    lowering.encoded(words, [total], [y], record, [(0,)])
+    division = body_of(operations.divide, [total.dtype, count], {})
+    assert division is not None
+    lowering.add(EncodedLoop(division, (1, math.prod(y.shape), [FULL]), [total], record))
     return True
 
 
@@ -234,6 +233,7 @@ def _of_labels(opcode: int) -> Callable[[Encoding, Record], bool]:
     return encode
 
 
+@functools.cache
 def _encodings() -> dict[Any, Callable[[Encoding, Record], bool]]:
     return {
         operations.matrix_product: _product,

@@ -16,7 +16,7 @@ from ....errors import CompileError
 from ....program import Program
 from ....program.improve import improved
 from ....program.program import outputs_of
-from ....program.recorder import PLAIN, Slot
+from ....program.recorder import Slot
 from ....program.replay import Replay
 from ....types import Array
 
@@ -85,8 +85,7 @@ def programs(pieces: Mapping[str, Piece], handed: Sequence[Slot]) -> dict[str, R
 
 def options_of(optimizer: Any) -> list[Any]:
     """The plain options of an optimizer, then those of its members."""
-    own = {name: value for name, value in vars(optimizer).items() if name[0] != "_" and type(value) in PLAIN}
-    return [own, *[options_of(member) for member in getattr(optimizer, "optimizers", [])]]
+    return [optimizer._plain_options(), *[options_of(member) for member in getattr(optimizer, "optimizers", [])]]
 
 
 class Step:
