@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import strict_array
+from hypothesis import HealthCheck, settings
 from laws import cyclic_garbage
 
 import minikeras as tf
@@ -22,6 +23,10 @@ from minikeras.core.dispatch import BOTTOM, current, switch
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures without a window
 strict_array.install()
+settings.register_profile(
+    "minikeras", max_examples=30, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)  # the same examples in every run, however slow the computer is
+settings.load_profile("minikeras")
 _DEVICES = {"cpu": "CPU:0", "strict": "STRICT:0", "gpu": "GPU:0"}
 _OURS = (tf.Tensor, tf.Variable, tf.GradientTape)
 

@@ -32,6 +32,7 @@ def test_the_custom_loop_gives_the_weights_of_fit_bit_for_bit(tmp_path):
     assert last_number(run("custom_training_loop.py", tmp_path), r"weights and fit's: ([\d.e-]+)") == 0.0
 
 
+@pytest.mark.slow
 def test_the_regression_reaches_the_level_of_the_noise(tmp_path):
     output = run("regression.py", tmp_path)
     assert last_number(output, r"validation loss ([\d.]+)") < 0.014
@@ -44,6 +45,7 @@ def test_the_tour_of_the_tape_prints_the_derivatives_of_the_formulas(tmp_path):
     assert last_number(output, r"counts: ([\d.]+) = cos") == pytest.approx(0.2837, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_a_loop_that_was_killed_goes_on_to_the_same_weights(tmp_path):
     pytest.importorskip("safetensors")
     output = run("resume_training.py", tmp_path)
@@ -58,6 +60,7 @@ def drawn(name, tmp_path):
     return output
 
 
+@pytest.mark.slow
 def test_the_newton_step_of_the_optimizer_is_the_one_by_hand(tmp_path):
     output = run("newton_on_one_kernel.py", tmp_path)
     assert (tmp_path / "newton_hessian.png").stat().st_size > 5000
@@ -66,24 +69,29 @@ def test_the_newton_step_of_the_optimizer_is_the_one_by_hand(tmp_path):
     assert float(after) < 0.1 * float(before)
 
 
+@pytest.mark.slow
 def test_newton_solves_logistic_regression_in_twelve_steps(tmp_path):
     assert last_number(drawn("newton_logistic_regression", tmp_path), r"below 1e-8 after (\d+) steps") <= 12
 
 
+@pytest.mark.slow
 def test_levenberg_marquardt_reaches_a_lower_loss_than_adam(tmp_path):
     assert last_number(drawn("levenberg_marquardt", tmp_path), r"Levenberg-Marquardt: ([\d.]+)") > 20
 
 
+@pytest.mark.slow
 def test_a_frozen_first_layer_costs_accuracy(tmp_path):
     output = drawn("per_layer_learning_rates", tmp_path)
     assert 0.03 < last_number(output, r"behind training all: ([\d.]+)") < 0.2
     assert last_number(output, r"Adam below, SGD head +([\d.]+)") > 0.78
 
 
+@pytest.mark.slow
 def test_updates_of_layers_by_hand_are_those_of_fit(tmp_path):
     assert last_number(run("per_layer_updates.py", tmp_path), r"fit's: ([\d.e-]+)") == 0.0
 
 
+@pytest.mark.slow
 def test_frozen_layers_stay_and_are_trained_again(tmp_path):
     output = drawn("freezing_layers", tmp_path)
     assert last_number(output, r"base moved by ([\d.e-]+)") == 0.0
@@ -91,10 +99,12 @@ def test_frozen_layers_stay_and_are_trained_again(tmp_path):
     assert last_number(output, r"test accuracy: ([\d.]+)") > 0.93
 
 
+@pytest.mark.slow
 def test_a_penalty_on_the_input_gradient_makes_it_smaller(tmp_path):
     assert last_number(drawn("input_gradient_regularization", tmp_path), r"divides it by ([\d.]+)") > 1.6
 
 
+@pytest.mark.slow
 def test_a_few_large_eigenvalues_are_most_of_the_hessian(tmp_path):
     assert last_number(drawn("hessian_spectrum", tmp_path), r"largest eigenvalues at the end: ([\d.]+)") > 0.8
 

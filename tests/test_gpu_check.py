@@ -10,6 +10,7 @@ import pytest
 
 from minikeras.arrays import probe
 
+pytestmark = pytest.mark.slow
 SCRIPT = pathlib.Path(__file__).parent / "gpu_check.py"
 
 

@@ -28,8 +28,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def policy() -> Policy:
-    """Short limits, and plain http to this machine allowed."""
-    return Policy(connect_seconds=2.0, read_seconds=0.4, total_seconds=5.0, pause_seconds=0.0, loopback_http=True)
+    """Limits that no busy computer reaches, no pause, and plain http to this machine allowed."""
+    return Policy(connect_seconds=60.0, read_seconds=60.0, pause_seconds=0.0, loopback_http=True)
 
 
 class Server:
@@ -83,7 +83,7 @@ class Server:
 
     def hang(self, path: str) -> str:
         """Accept the request and say nothing until the test is over."""
-        self.answers[path] = lambda request: void(self.released.wait(10))
+        self.answers[path] = lambda request: void(self.released.wait(60))
         return self.url + path
 
 

@@ -20,6 +20,7 @@ def small_tape(i):
     return b"".join(g.numpy().tobytes() for g in tape.gradient(loss, [x, WEIGHTS]))
 
 
+@pytest.mark.slow
 def test_ten_thousand_tapes_on_many_threads_are_those_of_one_thread_bit_for_bit():
     """T120: each thread has a stack of its own."""
     alone = [small_tape(i) for i in range(TAPES)]
@@ -74,6 +75,7 @@ def chain(x):
     return x
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_hundred_thousand_operations_has_a_jacobian():
     """T46: no recursion in the sweep, nor when the chain is freed."""
     x = tf.constant([1.0, 3.0])

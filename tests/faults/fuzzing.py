@@ -203,10 +203,10 @@ def _batch(loader: Loader, folder: pathlib.Path, count: int, seed: int) -> str:
         content = mutated(rng, rng.choice(loader.seeds))
         path.write_bytes(content)
         tracemalloc.reset_peak()
-        before, began = tracemalloc.get_traced_memory()[0], time.perf_counter()
+        before, began = tracemalloc.get_traced_memory()[0], time.process_time()
         with audited() as events:
             outcome = attempt(loader.load, path)
-        seconds, peak = time.perf_counter() - began, tracemalloc.get_traced_memory()[1] - before
+        seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1] - before
         refused += outcome == "refused"
         slowest, most = max(slowest, seconds), max(most, peak / 2**20)
         touched = [event for event in events if event[0] not in ALLOWED_EVENTS or not _within(event[1], folder)]
@@ -230,8 +230,8 @@ def attempt(load: Callable[[pathlib.Path], Any], path: pathlib.Path) -> str:
     def late(*arguments: Any) -> None:
         raise TimeoutError
 
-    signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, 2 * SECONDS)
+    signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
     try:
         load(path)
     except EXPECTED:
@@ -239,5 +239,5 @@ def attempt(load: Callable[[pathlib.Path], Any], path: pathlib.Path) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return "accepted"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from slow import mostly_slow
 
 pytest.importorskip("safetensors")
 pytestmark = [
@@ -15,8 +16,8 @@ pytestmark = [
 from . import damaging, failing, fuzzing, killing, kinds, restoring, resuming  # noqa: E402
 
 
-def by_name(tested):
-    return pytest.mark.parametrize("kind", tested, ids=lambda kind: kind.name)
+def by_name(tested, plain):
+    return pytest.mark.parametrize("kind", mostly_slow(tested, plain), ids=lambda kind: kind.name)
 
 
 @pytest.fixture(autouse=True)
@@ -30,22 +31,22 @@ def fresh_session():
     streams.set_states(before)
 
 
-@by_name(kinds.KINDS[1:])
+@by_name(kinds.KINDS[1:], kinds.WHOLE)
 def test_a_killed_save_leaves_the_last_acknowledged_state(kind):
     assert killing.killed(kind, 4, seed=1).bad == 0
 
 
-@by_name(kinds.KINDS)
+@by_name(kinds.KINDS, kinds.CHECKPOINT)
 def test_a_flipped_bit_never_gives_a_wrong_number(kind):
     assert damaging.flipped(kind, 40, seed=2).bad == 0
 
 
-@by_name(kinds.KINDS)
+@by_name(kinds.KINDS, kinds.CHECKPOINT)
 def test_a_file_that_is_cut_off_is_refused(kind):
     assert damaging.cut(kind, step=23).bad == 0
 
 
-@by_name(kinds.KINDS)
+@by_name(kinds.KINDS, kinds.WHOLE)
 def test_a_save_that_fails_at_any_call_leaves_the_old_state(kind):
     assert failing.failing(kind).bad == 0
 
@@ -63,7 +64,7 @@ def test_the_number_of_loaders_is_that_of_the_table(tmp_path):
     assert len(fuzzing.loaders(tmp_path)) == fuzzing.LOADERS
 
 
-@pytest.mark.parametrize("number", range(fuzzing.LOADERS))
+@pytest.mark.parametrize("number", mostly_slow(range(fuzzing.LOADERS), 0, 1))
 def test_mutated_files_are_refused_or_good(number):
     row = fuzzing.fuzzed(number, 60, seed=5)
     assert row.bad == 0, row

@@ -41,12 +41,14 @@ def drawn(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_the_one_that_its_guide_draws(drawn, name):
     kept, made = coarse(ROOT / "docs" / "figures" / name), coarse(drawn / name)
     assert kept.shape == made.shape and difference(kept, made) < CLOSE, "draw it anew: python docs/figures/make.py"
 
 
+@pytest.mark.slow
 def test_every_picture_is_drawn_and_shown(drawn):
     guides = "\n".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
     shown = re.findall(r"!\[[^]]+\]\((?:\.\./)*figures/([^)]+)\)", guides)

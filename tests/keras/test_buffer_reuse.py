@@ -278,4 +278,4 @@ class TwoVariables(RuleBasedStateMachine):
 
 
 TestTwoVariables = TwoVariables.TestCase
-TestTwoVariables.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestTwoVariables.settings = settings(max_examples=40, stateful_step_count=25)

@@ -28,7 +28,7 @@ def assert_same(actual, expected, rtol=1e-12):
 
 
 @every_formula
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(subsets=st.lists(st.sets(st.integers(0, len(SHAPES) - 1), min_size=1), min_size=1, max_size=4))
 def test_any_subset_of_variables_is_updated_as_in_a_step_of_all_and_the_others_stay(name, subsets):
     held, optimizer = weights(), FORMULAS[name]()

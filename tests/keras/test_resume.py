@@ -10,6 +10,7 @@ import json
 
 import numpy as np
 import pytest
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.arrays import random as streams
@@ -102,7 +103,7 @@ def assert_resumed_equals_whole(folder, interruptions=(0, 1, 4, 5, 7, 19), **opt
 # The law -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("built", [False, True])
+@pytest.mark.parametrize("built", mostly_slow([False, True], False))
 def test_at_every_batch(tmp_path, built):
     assert_resumed_equals_whole(tmp_path, range(0, EPOCHS * STEPS, 1 if built else 6), make=lambda: model_of(built=built))
 
@@ -138,7 +139,7 @@ OPTIMIZERS = [
 ]
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize("optimizer", mostly_slow(OPTIMIZERS, "muon"), ids=lambda one: one if isinstance(one, str) else "")
 def test_with_every_optimizer(tmp_path, optimizer):
     assert_resumed_equals_whole(tmp_path, (7,), make=lambda: model_of(optimizer))
 
@@ -220,7 +221,7 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("kind", mostly_slow(DATA, "weights", "seeded shuffle"))
 def test_with_every_form_of_data(tmp_path, kind):
     assert_resumed_equals_whole(tmp_path, (3, 6, 11), data=DATA[kind])
 

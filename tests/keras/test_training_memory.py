@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from slow import mostly_slow
 
 import minikeras as tf
 
@@ -53,7 +54,7 @@ def of_this_package():
 WAYS = [by_train_on_batch, by_fit, by_a_loop]
 
 
-@pytest.mark.parametrize("train", WAYS)
+@pytest.mark.parametrize("train", mostly_slow(WAYS, by_fit))
 def test_memory_does_not_grow_over_a_thousand_steps(train):
     model = made()
     train(model, 100)  # slots, caches, and what NumPy and Python set up once

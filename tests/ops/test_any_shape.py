@@ -3,18 +3,13 @@
 import laws
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from specimens import SPECIMENS
 from specimens.table import distinct, nonzero, normal, positive, row
 
 import minikeras as tf
-
-settings.register_profile(
-    "ops", max_examples=30, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
-settings.load_profile("ops")
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
 filled = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)

@@ -43,6 +43,7 @@ def _run(*options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_section_and_all_candidates_compute_the_same(tmp_path: Path) -> None:
     files = ("--json", str(tmp_path / "a.json"), "--markdown", str(tmp_path / "a.md"))
     printed = _run("--no-peers", "--threads", "1", *files)
@@ -63,6 +64,7 @@ def test_a_quick_run_measures_every_section_and_all_candidates_compute_the_same(
     assert (tmp_path / "a.md").read_text().count("\n| ") == len(rows) + 1
 
 
+@pytest.mark.slow
 def test_installed_peers_compute_the_same(tmp_path: Path) -> None:
     """Those that start within a second or two; TensorFlow takes longer."""
     _run(

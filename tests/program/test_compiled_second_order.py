@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from side_by_side import assert_same, both_ways, executor  # noqa: F401
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.arrays import namespace
@@ -77,26 +78,27 @@ def batches():
     return [(x[:12], y[:12]), (x[12:], y[12:]), (x[:10], y[:10])]
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", mostly_slow(RECORDED, "newton", "lbfgs"))
 def test_a_step_of_second_order_is_recorded_and_the_same(name):
     run = both_ways(minimizing(RECORDED[name]), batches())
     names = [record.primitive.name for record in run.program(*batches()[0]).records]
     assert names.count("optimizer_minimize") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["newton", "newton cg, preconditioned", "lbfgs", "adahessian", "per layer"])
 def test_a_step_of_second_order_is_the_same_on_every_device(name, device):
     run = both_ways(minimizing(RECORDED[name]), batches())
     assert (namespace(run(*batches()[0])["loss"]._array) is np) == (device == "cpu")
 
 
-@pytest.mark.parametrize("name", EAGER)
+@pytest.mark.parametrize("name", mostly_slow(EAGER, "gauss-newton"))
 def test_a_step_that_decides_by_more_than_its_sweeps_is_eager_and_says_so(name):
     run = both_ways(minimizing(EAGER[name]), batches(), eager=True)
     assert "depends on values" in str(run.program(*batches()[0]))
 
 
-@pytest.mark.parametrize("name", [*RECORDED, *EAGER])
+@pytest.mark.parametrize("name", mostly_slow([*RECORDED, *EAGER], "newton cg", "kfac"))
 def test_fit_with_a_method_of_second_order_is_the_same(name, caplog):
     seen = []
     for compiled in (False, "auto"):

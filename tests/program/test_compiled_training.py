@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from optimizer_cases import FORMULAS
 from side_by_side import assert_same, both_ways, executor  # noqa: F401
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.arrays import random as streams
@@ -64,7 +65,7 @@ def batches(data=ROWS, dtype="float32"):
     return [(x[:12], y[:12]), (x[12:], y[12:]), (x[4:16], y[4:16])]
 
 
-@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize("name", mostly_slow(FORMULAS, "SGD", "Adam", "Muon"))
 def test_every_optimizer_with_weight_decay_and_a_schedule_trains_the_same(name):
     def optimizer():
         made = FORMULAS[name](weight_decay=0.05)
@@ -89,7 +90,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("option", mostly_slow(OPTIONS, "clipnorm", "all at once"))
 @pytest.mark.parametrize("kind", [optimizers.SGD, optimizers.AdamW])
 def test_every_option_of_an_optimizer_trains_the_same(kind, option):
     both_ways(training(lambda: kind(0.02, **OPTIONS[option])), batches())
@@ -201,7 +202,7 @@ def test_layers_with_optimizers_of_their_own_train_the_same(name):
     both_ways(training(optimizer, model), given)
 
 
-@pytest.mark.parametrize("policy", ["float64", "float16", "mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("policy", mostly_slow(["float64", "float16", "mixed_float16", "mixed_bfloat16"], "mixed_float16"))
 def test_every_policy_trains_the_same(policy):
     def model():
         return tf.keras.Sequential([tf.keras.Input((6,)), *dense(dtype=policy), L.Activation("linear", dtype="float32")])
@@ -282,6 +283,7 @@ def test_fit_trains_the_same(name, executor):  # noqa: F811
 # Examples -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["numpy"], indirect=True)
 @pytest.mark.parametrize(
     "name", ["per_layer_updates", "newton_on_one_kernel", "regression", "custom_training_loop", "freezing_layers"]

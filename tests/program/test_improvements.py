@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from side_by_side import assert_same, leaves
 
@@ -90,14 +90,14 @@ def outcome(program, variables, runs=3):
 
 
 @pytest.mark.parametrize("step", [*STEPS, improved], ids=lambda step: step.__name__)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(code=st.lists(INSTRUCTION, min_size=1, max_size=25))
 def test_an_improved_program_gives_the_same_bits(step, code):
     program, variables = recorded(code)
     assert_same(outcome(program, variables), outcome(step(program), variables))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(code=st.lists(INSTRUCTION, min_size=1, max_size=25))
 def test_a_recorded_program_is_the_function(code):
     program, variables = recorded(code)

@@ -125,7 +125,7 @@ def test_exponentials_are_accurate_from_the_smallest_to_the_largest_number(name,
     np.testing.assert_allclose(applied(name, x), expected, rtol=3 * limits.eps, atol=2 * tiny)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=SHAPES,
     kinds=st.lists(st.sampled_from(KINDS), min_size=2, max_size=4),
@@ -226,7 +226,7 @@ def test_a_loop_may_use_all_registers():
     np.testing.assert_array_equal(y, np.full_like(x, m.REGISTERS_MAX))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     sizes=st.tuples(*[st.one_of(st.integers(0, 5), st.integers(10, 20), st.integers(60, 70))] * 3),
     transpose_a=st.booleans(),

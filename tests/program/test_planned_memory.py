@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from random_programs import cases, recorded
 
 import minikeras as tf
@@ -16,9 +16,6 @@ from minikeras.program.joined import ALIGNMENT, Layout, Row, join
 from minikeras.program.lower import Call, Lowering, View
 from minikeras.program.memory import Plan
 from minikeras.program.recorder import Slot
-
-QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-
 
 # Plan ---------------------------------------------------------------------------------------------------------------------
 
@@ -100,7 +97,7 @@ def overlap(first, second):
     return first is not None and second is not None and first.start < second.stop and second.start < first.stop
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=150)
 @given(case=cases(sizes=(0, 1, 3, 6)))
 def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     program = improved(recorded(case)[0])

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_programs import INSTRUCTION, arguments, cases, eagerly, recorded, replayed
 from side_by_side import assert_same, leaves
@@ -15,7 +15,6 @@ from minikeras.program import blocks, lower, native
 from minikeras.program.improve import improved
 from minikeras.program.replay import Replay
 
-QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 ANY = st.booleans()
 CHANGES = ("assign", "assign_sub", "optimize", "optimize twice")
 PURE = INSTRUCTION.filter(lambda instruction: instruction[0] not in CHANGES)
@@ -29,13 +28,14 @@ def assert_is_the_function(case):
     assert_same(expected_left, left)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=150)
 @given(case=cases(special=ANY))
 def test_an_improved_program_is_the_function_bit_for_bit_and_keeps_what_was_seen(case):
     assert_is_the_function(case)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(case=cases(special=ANY))
 def test_a_program_as_it_was_recorded_is_the_function_too(case):
     program, state = recorded(case)
@@ -46,7 +46,7 @@ def test_a_program_as_it_was_recorded_is_the_function_too(case):
 
 
 @pytest.mark.parametrize(("block", "least"), [(1, 1), (4, 7), (16, 1)])
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=60)
 @given(case=cases(sizes=(0, 1, 3, 9), special=ANY))
 def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, block, least, monkeypatch):
     for module, name, value in (
@@ -56,7 +56,7 @@ def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, block
     assert_is_the_function(case)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=30)
 @given(case=cases(instruction=PURE))
 def test_runs_in_several_threads_do_not_meet(lowering, case):
     program, _ = recorded(case)
@@ -66,7 +66,7 @@ def test_runs_in_several_threads_do_not_meet(lowering, case):
 
     def work(first):
         try:
-            barrier.wait(10)
+            barrier.wait()
             for number in range(first, first + 20):
                 found[number] = replay(arguments(case, number % 3))
         except BaseException as failure:
@@ -88,14 +88,15 @@ machine = pytest.mark.skipif(not native.available(), reason="Numba and SciPy car
 
 
 @machine
-@settings(max_examples=150, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=150)
 @given(case=cases())
 def test_the_machine_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case):
     assert_near(case)
 
 
 @machine
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(case=cases(sizes=(0, 1, 3, 9)))
 def test_loops_of_the_machine_in_threads_give_the_same_up_to_rounding(case, monkeypatch):
     from minikeras.program.native import segment

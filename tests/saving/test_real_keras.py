@@ -9,6 +9,7 @@ import inspect
 
 import numpy as np
 import pytest
+from slow import mostly_slow
 
 import minikeras as tf
 
@@ -65,6 +66,7 @@ MERGING = {
     "Multiply": {},
     "Subtract": {},
 }
+LAYERS = mostly_slow([*CASES, *MERGING], "BatchNormalization", "Conv2D", "Dense", "Concatenate")
 NOT_LAYERS = {"InputLayer", "InputSpec", "Layer", "Lambda", "Embedding"}
 """No layers of their own, or with a test of their own below."""
 
@@ -101,7 +103,7 @@ def inputs_of(name):
     return [data((4,)), data((4,)) + 1.0] if name in MERGING else data(CASES[name][0])
 
 
-@pytest.mark.parametrize("name", [*CASES, *MERGING])
+@pytest.mark.parametrize("name", LAYERS)
 def test_a_model_with_this_layer_predicts_the_same_in_keras(real_keras, tmp_path, name):
     model = perturbed(model_of(tf.keras, name))
     model.save(tmp_path / "ours.keras")
@@ -110,7 +112,7 @@ def test_a_model_with_this_layer_predicts_the_same_in_keras(real_keras, tmp_path
     np.testing.assert_allclose(found.predict(x, verbose=0), model.predict(x, verbose=0), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", [*CASES, *MERGING])
+@pytest.mark.parametrize("name", LAYERS)
 def test_a_model_of_keras_with_this_layer_predicts_the_same_here(real_keras, tmp_path, name):
     theirs = perturbed(model_of(real_keras, name))
     theirs.save(tmp_path / "theirs.keras")
@@ -203,7 +205,7 @@ def filled(model):
     return model
 
 
-@pytest.mark.parametrize("name", names_of_optimizers())
+@pytest.mark.parametrize("name", mostly_slow(names_of_optimizers(), "Adam", "SGD"))
 def test_the_state_of_an_optimizer_goes_both_ways(real_keras, tmp_path, name):
     if not hasattr(real_keras.optimizers, name):
         pytest.skip("Keras has no such optimizer")

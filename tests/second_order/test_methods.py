@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from second_order.problems import breast_cancer_regression, data, gradient_norm, network, objective, quadratic, rosenbrock
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import keras
@@ -236,7 +237,7 @@ FALLS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", mostly_slow(range(5), 0))
 @pytest.mark.parametrize("name", FALLS)
 def test_a_network_learns_from_every_start(name, seed):
     """Three classes of a spiral of 60 points: the loss falls to a share of the first one's."""

@@ -148,7 +148,7 @@ def test_adaptive_damping_grows_where_the_model_fails_and_shrinks_where_it_holds
     st.integers(0, 10**6),
     st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_trust_region_step_is_the_best_within_its_radius(eigenvalues, radius, seed, hard):
     generator = np.random.default_rng(seed)
     size = len(eigenvalues)
@@ -169,7 +169,7 @@ def test_the_trust_region_step_is_the_best_within_its_radius(eigenvalues, radius
 
 
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=30), st.integers(0, 1000))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_extreme_eigenvalues_are_found_by_products(eigenvalues, seed):
     q, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(len(eigenvalues),) * 2))
     lowest, largest = extreme_eigenvalues(q @ np.diag(eigenvalues) @ q.T)
