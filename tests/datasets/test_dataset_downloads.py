@@ -102,6 +102,7 @@ def test_what_a_killed_process_left_behind_is_removed_once_it_is_old(server, tin
     assert cached(home) == [young.name, "tiny-idx3-ubyte"]
 
 
+@pytest.mark.slow
 def test_four_processes_that_download_at_once_all_get_the_file(server, tiny, gz, home):
     file = tiny(server.serve("/tiny.gz", gz)).files[0]
     program = f"""

@@ -33,6 +33,7 @@ def test_the_page_is_written_from_the_rows(peer):
     assert path(peer).read_text() == page(peer), "run python -m tests.differences"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("keras") is None, reason="Keras is not installed")
 def test_keras_gives_what_its_column_says():
     """In a process of its own, since Keras warns and holds a backend."""
