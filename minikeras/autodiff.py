@@ -1,8 +1,9 @@
-"""`tf.autodiff`: differentiation. Names only; definitions are in `core/` and `figures/`."""
+"""`tf.autodiff`: differentiation. Names only; definitions are in `core/`, `derivatives/` and `figures/`."""
 
 from .core import ForwardAccumulator, GradientTape
 from .core.batch import loop_fallbacks
-from .core.curvature import (
+from .core.extension import bilinear, elementwise, linear, primitive
+from .derivatives.curvature import (
     Estimate,
     block_hessian,
     fisher,
@@ -13,8 +14,7 @@ from .core.curvature import (
     hessian_trace,
     hvp,
 )
-from .core.derivatives import jacobian, jvp, per_example_gradients, vjp
-from .core.extension import bilinear, elementwise, linear, primitive
+from .derivatives.first_order import jacobian, jvp, per_example_gradients, vjp
 from .figures import plot_batch_jacobian, plot_hessian, plot_jacobian
 
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,6 +1,6 @@
 """`tf.debugging`: find the operation that makes the first NaN or infinity, and check gradients numerically.
 
-Key idea: the check is an interpreter on the stack (`core/numerics.py`), so it costs nothing while it is off.
+Key idea: the check is an interpreter on the stack (`diagnostics/numerics.py`), so it costs nothing while it is off.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .core import Tensor, convert_to_tensor
-from .core.numerics import NumericsCheck, active_checks, first_bad_index
+from .diagnostics.numerics import NumericsCheck, active_checks, first_bad_index
 from .errors import InvalidArgumentError, NotFiniteError
 from .test import check_gradients
 

@@ -48,7 +48,8 @@ def added() -> set[str]:
             "subprocess",
         ),
         *("asyncio", "concurrent.futures", "multiprocessing", "unittest", "doctest", "hashlib", "pathlib"),
-        *("minikeras.autodiff", "minikeras.checkpoint", "minikeras.core.curvature", "minikeras.data", "minikeras.debugging"),
+        *("minikeras.autodiff", "minikeras.checkpoint", "minikeras.data", "minikeras.debugging", "minikeras.derivatives"),
+        "minikeras.diagnostics",
         *("minikeras.figures", "minikeras.files", "minikeras.keras", "minikeras.test"),
     ],
 )

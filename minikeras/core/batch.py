@@ -2,7 +2,7 @@
 
 Key idea: kernels act on trailing axes, so a stack of values is a batch for them as it stands. All there is to do is to line up
 inputs that are stacks with inputs that are not. A `Stack` looks like one of its values; the whole lies below.
-Next: `jacobians.py`, which sweeps back once over a stack of cotangents.
+Next: `derivatives/jacobian.py`, which sweeps back once over a stack of cotangents.
 """
 
 from __future__ import annotations

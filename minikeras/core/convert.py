@@ -17,7 +17,7 @@ from ..errors import DTypeError
 from ..types import Array, DType, as_dtype
 from .complaints import mixed_dtypes
 from .dispatch import Primitive
-from .registry import operations
+from .registry import enter, operations
 from .tensor import Tensor
 
 _NUMBERS = (bool, int, float, complex)
@@ -184,3 +184,6 @@ def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:
             raise DTypeError(f"Cannot convert {array!r:.60} to EagerTensor of dtype {dtype.name}.")
         return Tensor(to_device(array.astype(dtype.numpy), namespace(beside._array)))
     return Tensor(to_device(to_array(value, dtype), namespace(beside._array)))
+
+
+enter("operands", operands)

@@ -20,6 +20,7 @@ from .batch import Batch, Stack
 from .convert import convert_to_tensor
 from .dispatch import Evaluate, Frame, Primitive, announce, arrays_of, current, switch
 from .operand import Operand
+from .registry import late
 from .tape import GradientTape
 from .tensor import Tensor
 from .variable import Variable
@@ -149,10 +150,8 @@ def _rule(name: str, grad_fn: Function, count: int, variables: Sequence[Variable
         return [found[i] for i in wanted]
 
     def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        from .transposition import transposed
-
         wanted = [i for i, t in enumerate(tangents) if t is not None]
-        return transposed(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+        return late("transposed")(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 
     return Primitive(name, lambda xp: _never, vjp=vjp, jvp=jvp, registered=False)
 

@@ -21,7 +21,8 @@ import numpy as np
 from ..arrays import BARE, is_array, namespace, quiet, to_numpy
 from ..errors import MinikerasError
 from ..types import Array
-from .registry import enter
+from .complaints import explained
+from .registry import enter, operations
 from .tensor import Tensor
 
 Rule = Callable[..., Any]
@@ -186,8 +187,6 @@ class Evaluate:
         except (ValueError, TypeError, np.linalg.LinAlgError) as error:
             if primitive.effect:
                 raise
-            from .complaints import explained
-
             raise explained(primitive, inputs, params, error) from error
         if type(outputs) is tuple:
             return tuple([Tensor(array) for array in outputs])
@@ -251,9 +250,7 @@ def bind(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) ->
             return frame.interpreter.process(primitive, inputs, params, frame.below)
     if all(type(x) in BARE or is_array(x) for x in inputs):
         return primitive.on(namespace(*inputs))(*inputs, **params)  # bare arrays of another library, inside a rule
-    from .convert import operands
-
-    return perform(primitive, operands(primitive, inputs), params)
+    return perform(primitive, operations.operands(primitive, inputs), params)
 
 
 enter("bind", bind)

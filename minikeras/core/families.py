@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .dispatch import Primitive, Rule, kernel
-from .registry import operations
+from .registry import late, operations
 
 Partial = Rule | int | None
 
@@ -181,9 +181,7 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
         return [None if rule is None else rule(g, y, *inputs, **params) for rule in rules]
 
     def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        from .transposition import transposed
-
         wanted = [i for i, t in enumerate(tangents) if t is not None]
-        return transposed(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+        return late("transposed")(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 
     return Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, **options})

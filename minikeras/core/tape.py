@@ -1,48 +1,47 @@
-"""GradientTape: records what happens in its block, and sweeps back over the Records.
+"""GradientTape: an interpreter that keeps a Record of what depends on what it watches, and sweeps back over the Records.
 
-Key idea: every derivative is the same sweep with other seeds: ones for a gradient, the rows of the identity matrix for a
-Jacobian. A second derivative is the sweep once more, over Records that the first sweep has left. Recording is in
-`recording.py`, the sweep in `backward.py`.
+A tape holds nothing but the keys of what it watches and the list of Records that depend on them. Nesting, persistence and the
+order of tapes follow from the stack in `dispatch.py`. Every derivative is the same sweep with other seeds: ones for a gradient,
+the rows of the identity matrix for a Jacobian (`derivatives/jacobian.py`); a second derivative is a sweep over the Records that
+the first sweep has left (`derivatives/hessian.py`).
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from .. import nest
-from ..arrays import namespace
-from ..errors import ShapeError, TapeError
+from ..errors import TapeError
 from .backward import sweep
-from .convert import convert_to_tensor
-from .dispatch import BOTTOM, current
-from .flat import directions, flatten, matrix_of, split_blocks, symmetric
-from .jacobians import looped, row_seeds, unit_seeds
-from .jacobians import rows as jacobian_rows
+from .dispatch import BOTTOM, Frame, Primitive, Record, current, switch
 from .notices import warn
 from .questions import (
     INSIDE_OWN_BLOCK,
     UnconnectedGradients,
-    absent_jacobian,
-    checked_chunk_size,
-    common_batch,
     differentiable_leaves,
     finished,
-    one_target,
     seeds_of,
     unconnected_choice,
+    watchable_leaves,
 )
-from .recording import Recording
-from .registry import operations
-from .tensor import Tensor
+from .registry import late
+from .tape_leaks import tell_of_tapes_that_outlive
+from .tensor import next_key
+from .variable import Variable, read_variable
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
 
-class GradientTape(Recording):
+class NeverEnteredError(TapeError, AttributeError):
+    """A tape was asked to watch before its `with` block; an AttributeError too, as in TensorFlow."""
+
+
+class GradientTape:
     """Records operations for automatic differentiation.
 
     Within its block a tape records every operation that depends on what it watches. Trainable Variables are watched when
@@ -65,7 +64,166 @@ class GradientTape(Recording):
     <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
 
-    __slots__ = ()
+    __slots__ = (
+        *("__weakref__", "_accessed", "_active", "_answer", "_entered", "_lifted", "_moments", "_persistent", "_records"),
+        *("_spent", "_strict", "_trace", "_tracked", "_was_reset", "_watch_accessed", "_watched_at"),
+    )
+
+    def __init__(
+        self, persistent: bool = False, watch_accessed_variables: bool = True, strict: bool = False, trace: bool = False
+    ) -> None:
+        self._persistent = persistent
+        self._watch_accessed = watch_accessed_variables
+        self._strict = strict
+        self._lifted = False  # whether rules need Tensors: a bare bfloat16 array beside a number would turn into float32
+        self._trace = late("Trace")() if strict or trace else None
+        self._entered = self._active = False
+        self._forget()
+
+    # Recording ---------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        if self._active:
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to re-enter an already-active tape. "
+                "Use a second tape, or leave the block first."
+            )
+        self._entered = True
+        _entered.add(self)
+        if self._persistent:
+            tell_of_tapes_that_outlive(self)
+        if self._trace is not None:
+            switch(Frame(self._trace, current()))
+        self._resume(Frame(self, current()))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._pause()
+        if self._trace is not None:
+            switch(current().without(self._trace))
+
+    def _resume(self, frame: Frame) -> None:
+        """Record in this thread, from the given place on its stack; a tape that is used up starts afresh."""
+        if self._spent:
+            self._forget()
+        switch(frame)
+        self._active = True
+        self._moments.append(next_key())
+
+    def _pause(self) -> None:
+        """Leave this thread's stack. Harmless if the tape is not on it: `gradient` may have been called elsewhere."""
+        switch(current().without(self))
+        if self._active:
+            self._active = False
+            self._moments.append(next_key())
+
+    def _forget(self) -> None:
+        self._records: list[Record] = []
+        self._tracked: set[int] = set()  # keys of what is watched and of what depends on it
+        self._accessed: dict[int, Variable] = {}
+        self._watched_at: dict[int, int] = {}
+        self._moments: list[int] = []  # serial numbers at which recording began, stopped, began again, ...
+        self._answer: tuple[set[int], set[int]] | None = None  # keys of the last targets, and of what had a gradient
+        self._spent = self._was_reset = False
+
+    def _use_up(self) -> None:
+        """Let go of the Records after the only use, unless they were to be kept for explanations."""
+        if not self._persistent:
+            self._spent = True
+            if self._trace is None:
+                self._records = []
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below, and watch."""
+        outputs = below.interpreter.process(primitive, inputs, params, below.below)
+        self.observe(primitive, inputs, params, outputs, below)
+        return outputs
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Keep a Record if an input is tracked."""
+        tracked = self._tracked
+        if primitive is read_variable and self._watch_accessed and inputs[0]._trainable:
+            self._accessed[inputs[0].key] = inputs[0]
+            tracked.add(inputs[0].key)
+        if not primitive.differentiable:
+            return
+        for x in inputs:
+            if getattr(x, "key", None) in tracked:
+                if type(outputs) is tuple:
+                    smooth = [y.key for y in outputs if y._array.dtype.kind in "fc"]
+                else:
+                    smooth = [outputs.key] if outputs._array.dtype.kind in "fc" else []
+                if smooth or (smooth := self._unusual(primitive, outputs)):
+                    self._records.append(Record(primitive, inputs, params, outputs))
+                    tracked.update(smooth)
+                return
+
+    def _unusual(self, primitive: Primitive, outputs: Any) -> list[int]:
+        """Keys of results worth a Record though NumPy calls none a float: of bfloat16, and of what is to refuse a gradient."""
+        results = outputs if type(outputs) is tuple else (outputs,)
+        smooth = [y.key for y in results if y.dtype.is_differentiable]
+        self._lifted = self._lifted or bool(smooth)
+        return smooth if primitive.vjp is not None else [y.key for y in results]
+
+    def watch(self, tensor: Any) -> None:
+        """Track a Tensor, a Variable or any nest of them from now on.
+
+        Raises:
+            ValueError: for anything else, naming the value and its type.
+            TapeError: if the tape was never entered; an AttributeError too.
+        """
+        leaves = watchable_leaves(tensor)
+        if not self._entered:
+            raise NeverEnteredError("watch: enter the tape with `with` first: `with tf.GradientTape() as tape:`.")
+        moment = next_key()
+        for leaf in leaves:
+            if leaf.dtype.is_differentiable:
+                if leaf.key not in self._tracked:
+                    self._watched_at[leaf.key] = moment
+                self._tracked.add(leaf.key)
+            else:
+                warn(5, "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", leaf.dtype)
+            if isinstance(leaf, Variable):
+                self._accessed[leaf.key] = leaf
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The Variables watched so far, in the order of their construction."""
+        return tuple(self._accessed[key] for key in sorted(self._accessed))
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Let operations within the block go unrecorded on this tape; other tapes go on.
+
+        Raises:
+            TapeError: if the tape was never entered or is used up.
+            ValueError: if it is not recording for another reason.
+        """
+        if not self._entered or self._spent:
+            raise TapeError("Trying to stop recording a tape which is not recording.")
+        if not self._active:
+            raise ValueError("Tape is not recording.")
+        before = current()
+        self._pause()
+        without = current()
+        try:
+            yield
+        finally:
+            # The place on the stack has a meaning, so the tape returns to it unless others came or went meanwhile.
+            self._resume(before if current() is without else Frame(self, current()))
+
+    def reset(self) -> None:
+        """Forget all Records and watches, and record afresh.
+
+        Raises:
+            ValueError: outside the tape's block.
+        """
+        if not self._active:
+            raise ValueError("Tape is not recording.")
+        self._forget()
+        self._was_reset = True
+        self._moments.append(next_key())
+
+    # Derivatives --------------------------------------------------------------------------------------------------
 
     def gradient(
         self,
@@ -112,12 +270,12 @@ class GradientTape(Recording):
             try:
                 found = sweep(self._records, cotangents, known, bare)
             except LookupError as error:
-                self._note_line(error)
+                if self._trace is not None:
+                    self._trace.note_line(error)
                 raise
         self._answer = {leaf.key for leaf in targets}, set(found)
         self._use_up()
-        if self._strict:
-            self._refuse_unconnected(target, leaves, [leaf.key not in found for leaf in leaves], fill)
+        self._check_connected(target, leaves, found, fill)
         return nest.pack(sources, [finished(found.get(leaf.key), leaf, fill, bare) for leaf in leaves])
 
     def jacobian(
@@ -154,20 +312,7 @@ class GradientTape(Recording):
         >>> print(tape.jacobian(y, x).numpy().tolist())
         [[2.0, 0.0], [0.0, 4.0]]
         """
-        fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
-        leaves = one_target("jacobian", target, sources)
-        found = self._rows(target, leaves, unit_seeds, experimental_use_pfor, chunk_size)
-        if self._strict:
-            self._refuse_unconnected(target, leaves, [leaf.key not in found for leaf in leaves], fill)
-        results = []
-        for leaf in leaves:
-            whole = (*target.shape, *leaf.shape)
-            if leaf.key in found:
-                rows = found[leaf.key]
-                results.append(operations.reshape(rows, shape=whole, rank=len(rows.shape)))
-            else:
-                results.append(absent_jacobian(whole, leaf, fill))
-        return nest.pack(sources, results)
+        return late("jacobian_of_tape")(self, target, sources, unconnected_gradients, experimental_use_pfor, chunk_size)
 
     def batch_jacobian(
         self,
@@ -202,19 +347,7 @@ class GradientTape(Recording):
         >>> print(tape.batch_jacobian(y, x).numpy().ravel())
         [2. 6.]
         """
-        fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
-        (leaf,) = one_target("batch_jacobian", target, source, single=True)
-        batch = common_batch(target, leaf)
-        found = self._rows(target, [leaf], row_seeds, experimental_use_pfor, chunk_size)
-        if self._strict:
-            self._refuse_unconnected(target, [leaf], [leaf.key not in found], fill)
-        whole = (*target.shape, *leaf.shape[1:])
-        if leaf.key not in found:
-            return operations.zeros_like(Tensor(namespace(leaf._array).zeros(whole, dtype=leaf._array.dtype)))
-        rows = found[leaf.key]
-        columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows._array.size else 0), rank=len(rows.shape))
-        turned = operations.transpose(columns, perm=(-2, -3, -1))
-        return operations.reshape(turned, shape=whole, rank=3)
+        return late("batch_jacobian_of_tape")(self, target, source, unconnected_gradients, experimental_use_pfor, chunk_size)
 
     def hessian(self, target: Any, sources: Any, flat: bool = True, chunk_size: int | None = None) -> Any:
         """All second derivatives of a scalar target: `jacobian` of the gradient, with the order of the two left to the tape.
@@ -240,13 +373,7 @@ class GradientTape(Recording):
         >>> print(tape.hessian(y, x).numpy().tolist())
         [[6.0, 0.0], [0.0, 12.0]]
         """
-        chunk_size = checked_chunk_size(chunk_size)
-        leaves = self._of_scalar("hessian", target, sources)
-        second, gradients = self.with_gradient(target, leaves)
-        with second:
-            gradient = flatten(gradients)
-        matrix = second.curvature(gradient, leaves, chunk_size)
-        return matrix if flat else split_blocks(matrix, leaves)
+        return late("hessian_of_tape")(self, target, sources, flat, chunk_size)
 
     def hvp(self, target: Any, sources: Any, vector: Any) -> Any:
         """The Hessian of a scalar target times a vector, without the Hessian: reverse over reverse.
@@ -269,52 +396,13 @@ class GradientTape(Recording):
         >>> print(tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy())
         [6. 0.]
         """
-        leaves = self._of_scalar("hvp", target, sources)
-        parts, like = directions(vector, leaves, sources)
-        second, gradients = self.with_gradient(target, leaves)
-        return like([convert_to_tensor(g) for g in second.gradient(gradients, leaves, parts, "zero")])
+        return late("hvp_of_tape")(self, target, sources, vector)
 
-    def _of_scalar(self, name: str, target: Any, sources: Any) -> list[Any]:
-        """The leaves of the sources of a scalar target."""
-        leaves = one_target(name, target, sources)
-        if tuple(target.shape) != ():
-            raise ShapeError(
-                f"{name}: the target has shape {target.shape}; second derivatives are those of one number. Use tf.reduce_sum "
-                "or tf.reduce_mean, or jacobian() of a gradient()."
-            )
-        return leaves
-
-    def with_gradient(self, target: Any, leaves: Sequence[Any]) -> tuple[GradientTape, list[Tensor]]:
-        """The gradients, zeros where unconnected, and a persistent tape that holds these Records and those of the sweep."""
-        second = GradientTape(persistent=True, watch_accessed_variables=False)
-        with second:
-            second._records, second._tracked = list(self._records), set(self._tracked)
-            # A strict tape raises for what is unconnected, any other one takes it for zero.
-            return second, self.gradient(target, list(leaves), None, "none" if self._strict else "zero")
-
-    def curvature(self, gradient: Any, leaves: Sequence[Any], chunk_size: int | None) -> Tensor:
-        """The symmetric matrix of the derivatives of a flat gradient."""
-        blocks = self.jacobian(gradient, list(leaves), unconnected_gradients="zero", chunk_size=chunk_size)
-        return symmetric(matrix_of(blocks, gradient.shape[0]))
-
-    def _rows(self, target: Any, leaves: Sequence[Any], seeds: Any, vectorized: bool, chunk_size: int | None) -> dict[int, Any]:
-        """The gradients for a stack of seeds, by key of the source; uses the tape up."""
-        if not vectorized and not self._persistent:
-            raise TapeError(
-                "GradientTape must be created with persistent=True to compute the jacobian with eager execution enabled and "
-                "with  experimental_use_pfor set to False."
-            )
-        self._use()
-        records = self._records
-        self._use_up()
-        found: dict[int, Any] = {}
-        if target.dtype.is_differentiable:
-            carry = functools.partial(jacobian_rows, chunk_size=chunk_size) if vectorized else looped
-            with np.errstate(all="ignore"):
-                known = [leaf.key for leaf in leaves if leaf.key in self._tracked or leaf.key == target.key]
-                found = carry(records, target, known, seeds(target))
-        self._answer = {target.key}, set(found)
-        return found
+    def _check_connected(self, target: Any, leaves: Sequence[Any], found: Any, fill: UnconnectedGradients) -> None:
+        """A strict tape refuses sources without a gradient, with the reasons, unless zeros were asked for."""
+        missing = [leaf for leaf in leaves if leaf.key not in found] if self._strict else []
+        if missing and fill is not UnconnectedGradients.ZERO:
+            late("refuse_unconnected")(self, target, missing, len(leaves))
 
     def _use(self) -> None:
         """Check that the tape may be differentiated now; inside its own block a tape for one use stops recording."""
@@ -329,3 +417,69 @@ class GradientTape(Recording):
             warn(1, INSIDE_OWN_BLOCK)
         else:
             self._pause()
+
+    # Questions about the recording ----------------------------------------------------------------------------------------
+
+    def explain(self, target: Any, sources: Any) -> Any:
+        """Why `gradient` gives None for a source, or that it does not. Does not use up the tape.
+
+        Runs the rules of derivatives once, those of custom gradients included, unless the tape is used up. Then it answers
+        for the same target; a tape with `trace=True` answers for any. What an ordinary tape cannot know the text says.
+
+        Args:
+            target: Tensor, Variable or nest of them.
+            sources: Tensor, Variable or nest of them.
+
+        Returns:
+            A nest like `sources` of `Explanation`: true if connected, else with `.reason`, `.op`, `.where`, `.hint`.
+
+        Raises:
+            TapeError: if an ordinary tape was used up by another target.
+
+        >>> import minikeras as tf
+        >>> x = tf.constant(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> print(tape.explain(y, x).reason)
+        not_watched
+        """
+        targets, leaves = differentiable_leaves("target", target), differentiable_leaves("source", sources)
+        return nest.pack(sources, late("explanations")(self, targets, leaves))
+
+    def memory(self) -> int:
+        """Bytes of the arrays that the recording holds, each buffer counted once; 0 when it is used up.
+
+        Arrays that others hold as well count: the value of a Variable, or an input of the computation.
+
+        >>> import minikeras as tf
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.memory()
+        16
+        """
+        return int(late("bytes_of_tape")(self))
+
+    def summary(self) -> Any:
+        """The number of Records, the bytes that they hold and the watched Variables: a `TapeSummary`.
+
+        >>> import minikeras as tf
+        >>> x = tf.Variable(3.0, name="x")
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> print(tape.summary())
+        3 records, 8 bytes, watching x:0
+        """
+        return late("summary_of_tape")(self)
+
+    def __str__(self) -> str:
+        return "\n".join([f"GradientTape: {self.summary()}", *(f"  {record}" for record in self._records)])
+
+
+_entered: weakref.WeakSet[GradientTape] = weakref.WeakSet()
+"""The tapes that are alive, so that an explanation can name another one that watches a source."""
+
+
+def tapes_that_track(key: int) -> list[GradientTape]:
+    """The tapes, whatever thread they belong to, that track a Tensor or Variable."""
+    return [tape for tape in _entered if key in tape._tracked]

@@ -5,7 +5,7 @@ import pytest
 
 import minikeras as tf
 from minikeras import keras
-from minikeras.core.output_curvature import OutputCurvature
+from minikeras.derivatives.output_curvature import OutputCurvature
 
 layers = keras.layers
 GENERATOR = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.core.reasons import REASONS
+from minikeras.diagnostics.reasons import REASONS
 
 
 def traced(**options):

@@ -19,8 +19,8 @@ from ... import nest
 from ...arrays import creation_namespace, to_device, to_numpy
 from ...core import Tensor
 from ...core.dispatch import decided, drawn, left
-from ...core.trace import variable_name
 from ...core.variable import assigned, read_variable
+from ...diagnostics.trace import variable_name
 from ...errors import ExportError
 from ...types import Array
 from ..calls import context

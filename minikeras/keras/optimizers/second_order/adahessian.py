@@ -6,7 +6,7 @@ from typing import Any
 
 from ....arrays import namespace
 from ....core import Tensor
-from ....core.flat import flatten, unflatten
+from ....derivatives.flat import flatten, unflatten
 from ....types import Array
 from ..optimizer import Change
 from .base import SecondOrder

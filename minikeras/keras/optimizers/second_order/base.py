@@ -15,8 +15,8 @@ import numpy as np
 from ....arrays import namespace, to_device, to_numpy
 from ....core import Tensor, Variable
 from ....core.dispatch import BOTTOM, current
-from ....core.flat import unflatten
 from ....core.repeat import Repeatable
+from ....derivatives.flat import unflatten
 from ....functions.elementwise import cast
 from ....types import Array
 from ..configuration import host_variable

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ....arrays import namespace, to_device
 from ....arrays import random as streams
 from ....core import GradientTape, Tensor, Variable
-from ....core.flat import unflatten
+from ....derivatives.flat import unflatten
 from ....types import Array
 from ..optimizer import Change
 from .base import SecondOrder

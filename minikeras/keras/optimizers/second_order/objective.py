@@ -13,9 +13,10 @@ from typing import Any
 
 from .... import nest
 from ....core import GradientTape, Tensor, Variable
-from ....core.flat import flatten, unflatten
-from ....core.output_curvature import OutputCurvature
 from ....core.repeat import Repeatable
+from ....derivatives.flat import flatten, unflatten
+from ....derivatives.hessian import derivative_of_gradient, tape_with_gradient
+from ....derivatives.output_curvature import OutputCurvature
 from ....errors import ShapeError
 from ....functions.elementwise import cast
 from ....functions.publish import tensor
@@ -87,7 +88,7 @@ class ObjectiveCurvature:
         self.bare = OutputCurvature(lambda: runs.again(outputs), loss_of_outputs, variables)
         self._penalty: tuple[GradientTape, list[Tensor]] | None = None
         if extra[0] is not None:
-            self._penalty = self.bare.tape.with_gradient(scalar(extra[0]), self.variables)
+            self._penalty = tape_with_gradient(self.bare.tape, scalar(extra[0]), self.variables)
 
     def matrix(self, chosen: Sequence[Variable], chunk_size: int | None = None) -> Array:
         """The block of some of the variables."""
@@ -96,7 +97,7 @@ class ObjectiveCurvature:
             tape, gradients = self._penalty
             with tape:
                 gradient = flatten([gradients[position] for position in positions_of(chosen, self.variables)])
-            block = block + tape.curvature(gradient, chosen, chunk_size)
+            block = block + derivative_of_gradient(tape, gradient, chosen, chunk_size)
         return block._array
 
     def product(self, vector: Array) -> Array:

@@ -17,8 +17,8 @@ import numpy as np
 from ....arrays import namespace, to_device, to_numpy
 from ....arrays import random as streams
 from ....core import GradientTape, Tensor, Variable
-from ....core.flat import flatten, unflatten
 from ....core.repeat import Repeatable
+from ....derivatives.flat import flatten, unflatten
 from ....functions.publish import tensor
 from ....types import Array
 from .blocks import BlockMatrix

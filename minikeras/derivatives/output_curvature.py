@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 from ..arrays import namespace, to_device, to_numpy
-from .backward import sweep
-from .batch import Batch, Stack
-from .convert import convert_to_tensor
-from .derivatives import run_loss, unconnected
-from .dispatch import BOTTOM, Record, current
+from ..core.backward import sweep
+from ..core.batch import Batch, Stack
+from ..core.convert import convert_to_tensor
+from ..core.dispatch import BOTTOM, Record, current
+from ..core.registry import operations
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor
+from ..core.variable import read_variable
+from .first_order import run_loss, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric
-from .registry import operations
-from .tape import GradientTape
-from .tensor import Tensor
-from .variable import read_variable
+from .hessian import derivative_of_gradient, tape_with_gradient
 
 
 class OutputCurvature:
@@ -95,7 +96,7 @@ class OutputCurvature:
             whole = tuple(self.outputs.shape)
             rows = operations.reshape(self.outputs, shape=self._shape, rank=len(whole))
             tape, loss = run_loss(lambda: self._loss_of_output(operations.reshape(rows, shape=whole, rank=2)), [rows])
-            second, (gradient,) = tape.with_gradient(loss, [rows])
+            second, (gradient,) = tape_with_gradient(tape, loss, [rows])
             self._bending = second, rows, gradient
         return self._bending
 
@@ -113,7 +114,7 @@ class OutputCurvature:
             second, z, gradient = self._bend()
             with second:
                 flat = flatten([gradient])
-            bent = second.curvature(flat, [z], chunk_size) @ rows
+            bent = derivative_of_gradient(second, flat, [z], chunk_size) @ rows
         else:
             stacked = operations.reshape(rows, shape=(*self._shape, rows.shape[-1]), rank=2)
             bent = operations.reshape(hessians @ stacked, shape=tuple(rows.shape), rank=3)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .dispatch import Frame, Primitive, Record
-from .notices import call_site
-from .operand import Operand
-from .tensor import next_key
+from ..core.dispatch import Frame, Primitive, Record
+from ..core.notices import call_site
+from ..core.operand import Operand
+from ..core.tensor import next_key
 
 
 class Step(NamedTuple):
@@ -74,6 +74,12 @@ class Trace:
     def where_made(self, key: int) -> str | None:
         """The line that made a Tensor, if it was seen."""
         return next((step.where for step in reversed(self.steps) if key in step.outputs), None)
+
+    def note_line(self, error: LookupError) -> None:
+        """Add to the error about an operation without gradient the line that called it, if it was seen."""
+        where = self.line_of(str(error).rpartition(" ")[2])
+        if where:
+            error.add_note(f"The operation was called at {where}.")
 
     def line_of(self, name: str) -> str | None:
         """The last line that called an operation, if there is one."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .convert import convert_to_tensor
-from .dispatch import arrays_of
-from .registry import operations
-from .tensor import Tensor
+from ..core.convert import convert_to_tensor
+from ..core.dispatch import arrays_of
+from ..core.registry import operations
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor
 
 
 def transposed(rule: Callable[[Any], Sequence[Any]], y: Any, tangents: Sequence[Any]) -> Any:
@@ -23,8 +24,6 @@ def transposed(rule: Callable[[Any], Sequence[Any]], y: Any, tangents: Sequence[
         y: result of the operation, a Tensor, an array, or a tuple of them.
         tangents: one tangent for each cotangent that `rule` returns.
     """
-    from .tape import GradientTape
-
     several = type(y) is tuple
     bare = not isinstance((y[0] if several else y), Tensor)
     lift = (lambda value: Tensor(value)) if bare else (lambda value: value)

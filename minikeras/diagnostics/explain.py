@@ -7,21 +7,23 @@ is no path, the source is not part of the computation, and the question is which
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
-import gc
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import TapeError
-from .backward import sweep
-from .dispatch import BOTTOM, Record, current
-from .questions import seeds_of
+from ..core.backward import sweep
+from ..core.custom import _hidden
+from ..core.dispatch import BOTTOM, Record, current
+from ..core.questions import differentiable_leaves, seeds_of
+from ..core.tape import GradientTape, tapes_that_track
+from ..core.tensor import Tensor
+from ..core.variable import Variable
+from ..errors import TapeError, UnconnectedGradientError
 from .reasons import TRACE_HINT, Explanation, because
-from .tensor import Tensor
 from .trace import Step, Trace, steps_of, variable_name
-from .variable import Variable
 
 Refused = set[tuple[int, int]]
 """Pairs of the keys of a result and an operand for which the operation's rule returned None."""
@@ -43,19 +45,17 @@ class Inquiry:
         self.made = {key: step for step in self.steps for key in step.outputs}
         self.refused: Refused = set()
         self.without_rule: str | None = None
-        self.known = not tape._forgot
+        self.known = not tape._spent or self.trace is not None
 
     def _with_moment(self, step: Step) -> Step:
         """The Step, cut if it happened while the tape did not record."""
-        when = self.tape._when(step.moment)
+        when = _when(self.tape, step.moment)
         return step._replace(cut="computed_outside", detail=when) if when and step.cut is None else step
 
     # Is there a gradient? --------------------------------------------------------------------------------------------
 
     def connected(self, sources: Sequence[Any]) -> set[int]:
         """Keys of the sources for which `gradient` gives more than None, found by a sweep that leaves no trace."""
-        from .custom import _hidden
-
         keys = [source.key for source in sources]
         smooth = {target.key for target in self.targets if target.dtype.is_differentiable or target.key in keys}
         if not self.known:
@@ -140,7 +140,7 @@ class Inquiry:
         known = self.made.keys() | self.tape._tracked
         unseen = [target for target in self.targets if isinstance(target, Tensor) and target.key not in known]
         for target in unseen[:1]:
-            when = self.tape._when(target.key)
+            when = _when(self.tape, target.key)
             if when:
                 yield because("computed_outside", name, "the target", detail=when)
             elif self.trace:
@@ -176,9 +176,9 @@ class Inquiry:
         if any(self._older(target, source) for target in self.targets) and not passed:
             return
         variable = isinstance(source, Variable)
-        other = next((one for one in gc.get_objects() if _watches(one, source.key) and one is not tape), None)
-        if other is not None:
-            order = "around" if other._opened() < tape._opened() else "inside or after"
+        others = [other for other in tapes_that_track(source.key) if other is not tape]
+        if others:
+            order = "around" if min(map(_opened, others)) < _opened(tape) else "inside or after"
             yield because("other_tape", name, detail=f"one that was entered {order} this one")
         elif variable and not source.trainable:
             yield because("not_trainable", name)
@@ -280,16 +280,31 @@ def described(operand: Any, trace: Trace | None) -> str:
     return f"the tensor {operand.dtype.name}[{shape}]" + (f" made at {where}" if where else "")
 
 
-def _watches(candidate: object, key: int) -> bool:
-    """True for a tape that tracks a key. Tapes are found among all objects, so that no tape pays for a list of tapes."""
-    from .tape import GradientTape
-
-    return type(candidate) is GradientTape and key in candidate._tracked
+def _opened(tape: GradientTape) -> int:
+    """The moment at which a tape began to record."""
+    return tape._moments[0] if tape._moments else 0
 
 
-def explanations(tape: Any, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
+def _when(tape: GradientTape, key: int) -> str:
+    """When a Tensor was made, if that was not while a tape recorded. Moments alternate: resumed, paused, resumed..."""
+    position = bisect.bisect(tape._moments, key)
+    if position % 2:
+        return ""
+    if position == 0:
+        return "before tape.reset()" if tape._was_reset else "before the block of this tape"
+    return "after the block of this tape" if position == len(tape._moments) else "while recording was stopped"
+
+
+def explanations(tape: GradientTape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
     """An Explanation for each source."""
     inquiry = Inquiry(tape, targets)
     found = inquiry.connected(sources)
     connected = Explanation(True, text="the target depends on the source, and a gradient flows")
     return [connected if source.key in found else inquiry.explanation(source) for source in sources]
+
+
+def refuse_unconnected(tape: GradientTape, target: Any, missing: Sequence[Any], asked: int) -> None:
+    """Raise for sources of a strict tape that have no gradient, with the explanation of each."""
+    found = explanations(tape, differentiable_leaves("target", target), missing)
+    listed = "".join(f"\n  {explanation}" for explanation in found)
+    raise UnconnectedGradientError(f"{len(missing)} of {asked} sources have no gradient:{listed}", tuple(found))

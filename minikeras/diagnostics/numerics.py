@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import to_numpy
+from ..core.backward import sweep
+from ..core.complaints import describe
+from ..core.dispatch import Frame, Primitive, current, switch
+from ..core.notices import call_site
+from ..core.operand import Operand
 from ..errors import NotFiniteError
-from .backward import sweep
-from .complaints import describe
-from .dispatch import Frame, Primitive, current, switch
-from .notices import call_site
-from .operand import Operand
 
 
 class NumericsCheck:

@@ -1,6 +1,6 @@
 """Second derivatives of a loss with respect to all variables of a model, in one call.
 
-Key idea: as in `derivatives.py`, the loss is a function without arguments that is run once; its tape gives the rest. Each
+Key idea: as in `first_order.py`, the loss is a function without arguments that is run once; its tape gives the rest. Each
 result comes flat, with the variables raveled in C order one after the other, or as blocks. P is the number of parameters.
 Source: Pearlmutter, Fast exact multiplication by the Hessian (1994); Schraudolph, Fast curvature matrix-vector products (2002).
 """
@@ -14,16 +14,17 @@ import numpy as np
 
 from ..arrays import namespace, to_device
 from ..arrays import random as streams
-from .convert import convert_to_tensor
-from .derivatives import jacobian, run_loss, scalar
-from .dispatch import draw
+from ..core.convert import convert_to_tensor
+from ..core.dispatch import draw
+from ..core.forward import ForwardAccumulator
+from ..core.questions import checked_chunk_size
+from ..core.registry import operations
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor
+from .first_order import jacobian, run_loss, scalar
 from .flat import directions, flatten, listed, size_of, symmetric
-from .forward import ForwardAccumulator
+from .hessian import derivative_of_gradient, tape_with_gradient
 from .output_curvature import OutputCurvature
-from .questions import checked_chunk_size
-from .registry import operations
-from .tape import GradientTape
-from .tensor import Tensor
 
 LossFunction = Callable[[], Any]
 
@@ -89,11 +90,11 @@ def block_hessian(loss_fn: LossFunction, layers: Any, chunk_size: int | None = N
     chunk_size = checked_chunk_size(chunk_size)
     chosen = [variable for group in groups for variable in group]
     tape, loss = run_loss(loss_fn, chosen, strict)
-    second, gradients = tape.with_gradient(loss, chosen)
+    second, gradients = tape_with_gradient(tape, loss, chosen)
     stops = np.cumsum([len(group) for group in groups]).tolist()
     with second:
         flat = [flatten(gradients[stop - len(group) : stop]) for group, stop in zip(groups, stops, strict=True)]
-    return [second.curvature(gradient, group, chunk_size) for gradient, group in zip(flat, groups, strict=True)]
+    return [derivative_of_gradient(second, gradient, group, chunk_size) for gradient, group in zip(flat, groups, strict=True)]
 
 
 def hvp(loss_fn: LossFunction, variables: Any, vector: Any, strict: bool = False) -> Any:
@@ -213,7 +214,7 @@ def _probed(loss_fn: LossFunction, chosen: Sequence[Any], samples: int, seed: in
     if samples < 1:
         raise ValueError(f"samples: at least one is needed, found {samples}.")
     tape, loss = run_loss(loss_fn, chosen, strict)
-    second, gradients = tape.with_gradient(loss, chosen)
+    second, gradients = tape_with_gradient(tape, loss, chosen)
     with second:
         gradient = flatten(gradients)
     products = [

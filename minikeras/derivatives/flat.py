@@ -1,7 +1,7 @@
 """Variables as one vector, and back: the form in which curvature is asked for.
 
 Key idea: P parameters are the elements of all variables, each raveled in C order, one variable after the other. Everything is
-made of recorded operations. Next: `derivatives.py` and `curvature.py`.
+made of recorded operations. Next: `first_order.py` and `curvature.py`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import nest
+from ..core.convert import convert_to_tensor
+from ..core.registry import operations
+from ..core.tensor import Tensor
 from ..errors import ShapeError
-from .convert import convert_to_tensor
-from .registry import operations
-from .tensor import Tensor
 
 
 def listed(variables: Any) -> list[Any]:

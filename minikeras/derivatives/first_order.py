@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import nest
+from ..core.batch import Batch, Stack
+from ..core.convert import convert_to_tensor
+from ..core.forward import ForwardAccumulator
+from ..core.registry import operations
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor
 from ..errors import ShapeError
-from .batch import Batch, Stack
-from .convert import convert_to_tensor
 from .flat import directions, listed, matrix_of, size_of
-from .forward import ForwardAccumulator
-from .registry import operations
-from .tape import GradientTape
-from .tensor import Tensor
 
 
 def run_once(function: Callable[[], Any], chosen: Sequence[Any], strict: bool = False) -> tuple[GradientTape, Tensor]:

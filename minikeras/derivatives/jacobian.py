@@ -1,0 +1,155 @@
+"""Jacobians: the backward sweep of a tape, run once over a stack of cotangents.
+
+Row i of a Jacobian is the gradient for the i-th unit vector as seed. All unit vectors together are the identity matrix, and
+`Batch` carries it through the rules of the tape as one stack. Memory: for each intermediate result of n elements that lies
+between sources and target, `chunk_size` x n numbers at the time its rule runs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..arrays import namespace
+from ..core.backward import sweep
+from ..core.batch import Batch, Stack
+from ..core.dispatch import Record
+from ..core.questions import (
+    UnconnectedGradients,
+    absent_jacobian,
+    checked_chunk_size,
+    common_batch,
+    one_target,
+    unconnected_choice,
+)
+from ..core.registry import operations
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor
+from ..errors import TapeError
+
+
+def jacobian_of_tape(
+    tape: GradientTape,
+    target: Any,
+    sources: Any,
+    unconnected_gradients: UnconnectedGradients | str,
+    vectorized: bool,
+    chunk_size: int | None,
+) -> Any:
+    """What `GradientTape.jacobian` returns."""
+    fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
+    leaves = one_target("jacobian", target, sources)
+    found = _rows_by_source(tape, target, leaves, unit_seeds, vectorized, chunk_size)
+    tape._check_connected(target, leaves, found, fill)
+    results = []
+    for leaf in leaves:
+        whole = (*target.shape, *leaf.shape)
+        if leaf.key in found:
+            rows = found[leaf.key]
+            results.append(operations.reshape(rows, shape=whole, rank=len(rows.shape)))
+        else:
+            results.append(absent_jacobian(whole, leaf, fill))
+    return nest.pack(sources, results)
+
+
+def batch_jacobian_of_tape(
+    tape: GradientTape,
+    target: Any,
+    source: Any,
+    unconnected_gradients: UnconnectedGradients | str,
+    vectorized: bool,
+    chunk_size: int | None,
+) -> Any:
+    """What `GradientTape.batch_jacobian` returns."""
+    fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
+    (leaf,) = one_target("batch_jacobian", target, source, single=True)
+    batch = common_batch(target, leaf)
+    found = _rows_by_source(tape, target, [leaf], row_seeds, vectorized, chunk_size)
+    tape._check_connected(target, [leaf], found, fill)
+    whole = (*target.shape, *leaf.shape[1:])
+    if leaf.key not in found:
+        return operations.zeros_like(Tensor(namespace(leaf._array).zeros(whole, dtype=leaf._array.dtype)))
+    rows = found[leaf.key]
+    columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows._array.size else 0), rank=len(rows.shape))
+    turned = operations.transpose(columns, perm=(-2, -3, -1))
+    return operations.reshape(turned, shape=whole, rank=3)
+
+
+def _rows_by_source(
+    tape: GradientTape, target: Any, leaves: Sequence[Any], seeds: Any, vectorized: bool, chunk_size: int | None
+) -> dict[int, Any]:
+    """The gradients for a stack of seeds, by key of the source; uses the tape up."""
+    if not vectorized and not tape._persistent:
+        raise TapeError(
+            "GradientTape must be created with persistent=True to compute the jacobian with eager execution enabled and "
+            "with  experimental_use_pfor set to False."
+        )
+    tape._use()
+    records = tape._records
+    tape._use_up()
+    found: dict[int, Any] = {}
+    if target.dtype.is_differentiable:
+        carry = functools.partial(rows, chunk_size=chunk_size) if vectorized else looped
+        with np.errstate(all="ignore"):
+            known = [leaf.key for leaf in leaves if leaf.key in tape._tracked or leaf.key == target.key]
+            found = carry(records, target, known, seeds(target))
+    tape._answer = {target.key}, set(found)
+    return found
+
+
+def rows(
+    records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor, chunk_size: int | None
+) -> dict[int, Tensor]:
+    """Gradients for a stack of seeds: for each connected source a Tensor of shape (number of seeds, *source.shape).
+
+    Args:
+        records: those of a tape.
+        target: the Tensor or Variable that is differentiated.
+        sources: keys of the sources.
+        seeds: shape (number of seeds, *target.shape).
+        chunk_size: how many seeds to carry at once, at least one; all if None.
+    """
+    count = seeds.shape[0]
+    size = count if chunk_size is None else min(chunk_size, count)
+    if size >= count:
+        return _swept(records, target, sources, seeds)
+    parts = [_swept(records, target, sources, seeds[start : start + size]) for start in range(0, count, size)]
+    return {key: operations.concat(*[part[key] for part in parts], axis=-len(parts[0][key].shape)) for key in parts[0]}
+
+
+def _swept(records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor) -> dict[int, Tensor]:
+    batch = Batch(seeds.shape[0])
+    with batch.on_top():
+        found = sweep(records, {target.key: Stack(seeds, batch)}, sources, bare=False)
+    return {key: batch.stack_of(cotangent) for key, cotangent in found.items()}
+
+
+def unit_seeds(target: Any) -> Tensor:
+    """One seed for each element of the target: the identity matrix, reshaped."""
+    array = target._array
+    count = int(array.size)
+    identity = namespace(array).eye(count, dtype=array.dtype)
+    return Tensor(identity.reshape((count, *array.shape)))
+
+
+def row_seeds(target: Any) -> Tensor:
+    """For each element of a row of the target, one seed that picks it in every row at once."""
+    array = target._array
+    batch, inner = array.shape[0], array.shape[1:]
+    count = 1
+    for length in inner:
+        count *= length
+    xp = namespace(array)
+    identity = xp.eye(count, dtype=array.dtype).reshape((count, 1, *inner))
+    return Tensor(xp.broadcast_to(identity, (count, batch, *inner)))
+
+
+def looped(records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor) -> dict[int, Tensor]:
+    """As `rows`, one seed after the other."""
+    results = [sweep(records, {target.key: seeds[i]}, sources, bare=False) for i in range(seeds.shape[0])]
+    keys = {key for result in results for key in result}
+    return {key: operations.stack([result[key] for result in results]) for key in keys}
