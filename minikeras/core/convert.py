@@ -29,8 +29,10 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     """The value as a Tensor; a Tensor is returned as it is, a Variable is read, anything else is copied.
 
     Args:
-        value: Tensor, Variable, array, number, string, or nested lists of these (Tensors inside are stacked).
+        value: Tensor, Variable, array, number, string, or nested lists of these. Tensors inside are stacked, and numbers
+            beside them take their dtype.
         dtype: required dtype, or None: float32 for Python floats, int32 for ints (int64 if too large), an array's own.
+            Tensors inside a list are cast to it.
         dtype_hint: used if `dtype` is None and the value can take it.
         name: accepted for compatibility, ignored.
 
@@ -53,21 +55,59 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
                 f"Convert it: tf.cast(x, '{as_dtype(dtype).name}')."
             )
         return value
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
+        return _stacked(value, None if dtype is None else as_dtype(dtype))
     if dtype is None and dtype_hint is not None:
         try:
             return convert_to_tensor(value, dtype_hint)
         except TypeError:
             pass
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
-        return operations.stack([convert_to_tensor(element, dtype) for element in value])
     return Tensor(to_array(value, None if dtype is None else as_dtype(dtype)))
 
 
-def _holds_tensor(value: Any) -> bool:
-    """True if a Tensor or Variable is somewhere inside nested lists."""
+def holds_tensor(value: Any) -> bool:
+    """True for a Tensor, a Variable, and for nested lists with one somewhere inside."""
     if isinstance(value, (list, tuple)):
-        return any(_holds_tensor(element) for element in value)
-    return hasattr(value, "key")
+        return any(holds_tensor(element) for element in value)
+    return hasattr(value, "key") or hasattr(value, "read_value")
+
+
+def read(value: Any) -> Any:
+    """What holds a Tensor, as a Tensor: Variables are read, lists are stacked. Anything else as it is.
+
+    Every function asks this of what it is given before it looks at values. So a list of Tensors reaches tapes, stacks of values
+    and recordings as the operation that it is.
+    """
+    if isinstance(value, Tensor) or not holds_tensor(value):
+        return value
+    return convert_to_tensor(value)
+
+
+def _stacked(value: Any, dtype: DType | None) -> Tensor:
+    """Nested lists with Tensors inside as one Tensor: of `dtype`, or of the dtype of the first one inside."""
+    first = _first_tensor(value)
+    return _element(value, dtype or first.dtype, first, cast=dtype is not None)
+
+
+def _element(value: Any, dtype: DType, beside: Tensor, cast: bool) -> Tensor:
+    """What stands in a list with Tensors, as one of them."""
+    if not holds_tensor(value):
+        return convert_to_tensor(_operand(value, dtype, beside), dtype)
+    if isinstance(value, (list, tuple)):
+        return operations.stack([_element(one, dtype, beside, cast) for one in value])
+    tensor = convert_to_tensor(value)
+    if not cast or tensor.dtype == dtype:
+        return tensor
+    if _RANK_OF_KIND.get(tensor.dtype.kind, 4) > _RANK_OF_KIND.get(dtype.kind, -1):
+        raise DTypeError(f"Cannot convert a list that holds a tensor of dtype {tensor.dtype.name} to {dtype.name}; cast it.")
+    return operations.cast(tensor, dtype=dtype.name)
+
+
+def _first_tensor(value: Any) -> Tensor:
+    """The Tensor in nested lists that gives the others dtype and device."""
+    while isinstance(value, (list, tuple)):
+        value = next(element for element in value if holds_tensor(element))
+    return convert_to_tensor(value)
 
 
 def to_array(value: Any, dtype: DType | None = None) -> Array:
@@ -154,18 +194,18 @@ def operands(primitive: Primitive, inputs: Sequence[Any]) -> Sequence[Any]:
     Raises:
         DTypeError: if two Tensors differ in dtype, or a number does not fit the Tensor's dtype.
     """
-    read = [x if isinstance(x, Tensor) or not hasattr(x, "read_value") else x.read_value() for x in inputs]
+    given = [read(x) for x in inputs]
     if not primitive.uniform:
-        return [x if isinstance(x, Tensor) or type(x) in _NUMBERS else convert_to_tensor(x) for x in read]
-    tensors = [x for x in read if isinstance(x, Tensor)]
+        return [x if isinstance(x, Tensor) or type(x) in _NUMBERS else convert_to_tensor(x) for x in given]
+    tensors = [x for x in given if isinstance(x, Tensor)]
     if not tensors:
-        first = convert_to_tensor(read[0])
-        tensors, read = [first], [first, *read[1:]]
+        first = convert_to_tensor(given[0])
+        tensors, given = [first], [first, *given[1:]]
     if any(x._array.dtype != tensors[0]._array.dtype for x in tensors[1:]):
-        raise mixed_dtypes(primitive.name, read)
-    if len(tensors) == len(read):
-        return read
-    return [_operand(x, tensors[0].dtype, tensors[0]) for x in read]
+        raise mixed_dtypes(primitive.name, given)
+    if len(tensors) == len(given):
+        return given
+    return [_operand(x, tensors[0].dtype, tensors[0]) for x in given]
 
 
 def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:
@@ -175,8 +215,6 @@ def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:
     kind, of_numpy = type(value), dtype.numpy.kind  # bfloat16 is a float to us, but turns into float32 beside a number
     if (kind is float and of_numpy in "fc") or (kind is int and of_numpy in "iufc") or (kind is complex and of_numpy == "c"):
         return value
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
-        return convert_to_tensor(value, dtype)
     value = _native(value)
     array = np.asarray(to_numpy(value)) if is_array(value) else None
     if array is not None and array.dtype.kind in "biufc":

@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import namespace, to_device, to_numpy
 from ..errors import InvalidArgumentError, ShapeError
 from ..types import Array, as_dtype
-from .convert import convert_to_tensor, to_array
+from .convert import convert_to_tensor, holds_tensor, to_array
 from .dispatch import BOTTOM, Primitive, announce, current, perform
 from .operand import Operand
 from .registry import operations
@@ -74,6 +74,8 @@ class Variable(Operand):
             initial_value = initial_value()
         if initial_value is None:
             raise ValueError("Variable: an initial value is needed, None was given. Write for example tf.Variable(0.0).")
+        if holds_tensor(initial_value) and not isinstance(initial_value, Operand):
+            initial_value = convert_to_tensor(initial_value, dtype)
         array = _own_array(initial_value, dtype)
         if shape is not None and tuple(shape) != array.shape:
             raise ValueError(f"Variable: the initial value's shape {array.shape} is not the given shape {tuple(shape)}.")
@@ -127,6 +129,7 @@ class Variable(Operand):
         Raises:
             ValueError: if the shape or a Tensor's dtype differs. The old value stays.
         """
+        value = self._stacked(value)
         array = self._convert(value)
         if array.shape != self._array.shape:
             raise ShapeError(
@@ -153,6 +156,7 @@ class Variable(Operand):
         return self._change(delta, operator.sub, "assign_sub", read_value)
 
     def _change(self, delta: Any, combine: Callable[[Array, Array], Array], what: str, read_value: bool) -> Any:
+        delta = self._stacked(delta)
         change = self._convert(delta)
         if change.shape != self._array.shape:
             raise ShapeError(
@@ -166,6 +170,10 @@ class Variable(Operand):
     def _combine(self, change: Array, combine: Callable[[Array, Array], Array]) -> None:
         with _update_lock:
             self._array = combine(self._array, change)
+
+    def _stacked(self, value: Any) -> Any:
+        """A list that holds Tensors as one Tensor of this Variable's dtype; anything else as it is."""
+        return convert_to_tensor(value, self.dtype) if isinstance(value, (list, tuple)) and holds_tensor(value) else value
 
     def _convert(self, value: Any) -> Array:
         """The value as an array of this Variable's dtype, on its device, that nothing else will write to."""
@@ -215,6 +223,7 @@ class Variable(Operand):
         for axis, (position, size) in enumerate(zip(positions, self.shape, strict=False)):
             if position.size and not 0 <= position.min() <= position.max() < size:
                 raise InvalidArgumentError(f"scatter: an index of axis {axis} of variable '{self.name}' is not in [0, {size}).")
+        updates = self._stacked(updates)
         new = to_numpy(self._convert(updates))
         self._note(updates, new, "scatter")
         return self._rewrite(lambda values: write(values, positions, new))
@@ -270,6 +279,7 @@ class Part(Tensor):
     def assign(self, value: Any) -> Variable:
         """Write this part of the Variable; the rest stays."""
         index = tuple(self._index) if isinstance(self._index, list) else self._index
+        value = self._variable._stacked(value)
         new = to_numpy(self._variable._convert(value))
         self._variable._note(value, new, "assign to a part")
         return self._variable._rewrite(lambda values: values.__setitem__(index, new))

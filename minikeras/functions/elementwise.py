@@ -219,14 +219,15 @@ def where(condition: TensorLike, x: TensorLike = None, y: TensorLike = None, nam
     >>> print(tape.gradient(y, x).numpy())
     [0.   0.25]
     """
-    mask = beside(next((value for value in (x, y) if isinstance(value, Tensor)), tensor(condition)), condition)
     if x is None and y is None:
+        mask = tensor(condition)
         return beside(mask, np.argwhere(own_values(mask)).astype("int64"))
     if x is None or y is None:
         raise ValueError("where: x and y must both be given, or neither.")
+    first, second = tensors(x, y)
+    mask = beside(first, condition)
     if mask.dtype != "bool":
         raise DTypeError(f"where: the condition must be bool, found {mask.dtype.name}. Compare: x != 0.")
-    first, second = tensors(x, y)
     if first.dtype != second.dtype:
         raise DTypeError(f"where: x is {first.dtype.name}, y is {second.dtype.name}; cast one of them.")
     return arithmetic.select(mask, first, second)

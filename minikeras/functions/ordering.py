@@ -11,13 +11,16 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core import Primitive, Tensor
-from ..core.batch import own_values
+from ..core.batch import Stack, all_values, own_values
 from ..core.dispatch import announce, current
 from ..errors import InvalidArgumentError
 from ..ops import indexing, reductions
 from ..types import TensorLike, as_dtype
-from .elementwise import cast
+from .creation import ones_like, zeros_like
+from .elementwise import cast, stop_gradient, where
+from .indexing import scatter_nd
 from .publish import beside, negative_axis, tensor, tensors
+from .shaping import reshape
 
 
 def argsort(
@@ -143,12 +146,33 @@ def bincount(
 ) -> Tensor:
     """How often each non-negative integer occurs.
 
+    Inside `vectorized_map` every slice must give as many counts; `minlength` and `maxlength` see to it.
+
     >>> import minikeras as tf
     >>> print(tf.math.bincount([0, 2, 2]).numpy())
     [1 0 2]
     """
     integers = tensor(arr)
+    weights = None if weights is None else tensor(weights)
+    if isinstance(integers, Stack) or isinstance(weights, Stack):
+        return _bincount_of_each(integers, weights, minlength or 0, maxlength, dtype)
     counted = own_values(integers).reshape(-1)
-    weighted = None if weights is None else own_values(tensor(weights)).reshape(-1)
+    weighted = None if weights is None else own_values(weights).reshape(-1)
     counts = np.bincount(counted, weighted, minlength or 0)[:maxlength]
     return beside(integers, counts.astype(weighted.dtype)) if weighted is not None else cast(beside(integers, counts), dtype)
+
+
+def _bincount_of_each(integers: Tensor, weights: Tensor | None, minlength: int, maxlength: int | None, dtype: Any) -> Tensor:
+    """The counts of many slices at once, by adding ones or weights up at the places that the integers name."""
+    found = all_values(integers)
+    lengths = found.reshape(*found.shape[: found.ndim - integers.ndim], -1).max(-1, initial=-1) + 1
+    lengths = np.unique(np.minimum(np.maximum(lengths, minlength), maxlength if maxlength is not None else lengths.max()))
+    if len(lengths) != 1:
+        raise InvalidArgumentError(
+            f"bincount: slices give {', '.join(map(str, lengths))} counts and have no common shape; give minlength and maxlength."
+        )
+    bins = int(lengths[0])
+    amounts = ones_like(integers, dtype) if weights is None else stop_gradient(weights)
+    counted = integers < bins
+    places = reshape(where(counted, integers, 0), (-1, 1))
+    return scatter_nd(places, reshape(where(counted, amounts, zeros_like(amounts)), (-1,)), (bins,))

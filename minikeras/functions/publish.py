@@ -11,6 +11,7 @@ from typing import Any
 
 from ..arrays import namespace, to_device
 from ..core import Primitive, Tensor, bind, convert_to_tensor
+from ..core.convert import holds_tensor, read
 from ..core.dispatch import perform
 from ..errors import DTypeError, ShapeError
 from ..types import TensorLike, TensorShape
@@ -43,15 +44,18 @@ def tensor(value: TensorLike) -> Tensor:
 
 def tensors(*values: TensorLike) -> list[Any]:
     """The values as Tensors of one dtype and on one device: the first Tensor's, else the first value's."""
-    anchor = convert_to_tensor(next((value for value in values if hasattr(value, "key")), values[0]))
-    return [convert_to_tensor(value) if hasattr(value, "key") else beside(anchor, value, anchor.dtype) for value in values]
+    given = [read(value) for value in values]
+    anchor = next((value for value in given if isinstance(value, Tensor)), None)
+    if anchor is None:
+        anchor = given[0] = convert_to_tensor(given[0])
+    return [value if isinstance(value, Tensor) else beside(anchor, value, anchor.dtype) for value in given]
 
 
 def beside(x: Tensor, value: TensorLike, dtype: Any = None) -> Tensor:
     """The value as a Tensor; if it is none yet, on the device of `x`, whatever the current device is."""
+    if holds_tensor(value):
+        return convert_to_tensor(value, dtype)
     other = convert_to_tensor(value, dtype)
-    if hasattr(value, "key"):
-        return other
     array = to_device(other._array, namespace(x._array))
     return other if array is other._array else Tensor(array)
 
@@ -96,7 +100,7 @@ def binary(primitive: Primitive, name: str, formula: str, derivative: str, examp
 
     def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         if type(x) is not Tensor and type(y) is not Tensor:
-            x = convert_to_tensor(x, None if not hasattr(y, "key") else y.dtype if not hasattr(x, "key") else None)
+            x, y = tensors(x, y)
         return bind(primitive, (x, y), {})
 
     arguments = "x, y: tensors of one dtype whose shapes can be broadcast; numbers and arrays follow the tensor."

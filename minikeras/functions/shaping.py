@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, Variable, convert_to_tensor
+from ..core.convert import holds_tensor
 from ..core.registry import enter
 from ..errors import ShapeError
 from ..ops import arithmetic, indexing, shaping
@@ -125,13 +126,23 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     >>> tf.stack([[1, 2], [3, 4], [5, 6]]).shape
     TensorShape([3, 2])
     """
-    parts = _several("stack", values)
+    parts = _several("stack", _of_one_kind(list(values)))
     if any(part.shape != parts[0].shape for part in parts):
         raise ShapeError(f"stack: all shapes must be equal, found {[list(part.shape) for part in parts]}.")
     return shaping.stack_along(*parts, axis=negative_axis(axis, parts[0].ndim + 1, "stack"))
 
 
 enter("stack", stack)
+
+
+def _of_one_kind(values: list[Any]) -> list[Any]:
+    """Python numbers and lists as they would be in one list, where a float makes the others floats; anything else as it is."""
+    if holds_tensor(values) or not all(isinstance(value, (int, float, complex, list, tuple)) for value in values):
+        return values
+    arrays = [np.array(value) for value in values]
+    if len({array.dtype for array in arrays}) < 2:
+        return values
+    return [array.astype(np.result_type(*arrays)).tolist() for array in arrays]
 
 
 def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:

@@ -423,6 +423,55 @@ def test_lists_of_tensors_are_stacked_and_stay_connected():
     assert tape.gradient(y, x).numpy() == 5.0
 
 
+def test_numbers_in_a_list_take_the_dtype_of_the_tensors_beside_them():
+    wide = tf.constant(1.0, tf.float64)
+    assert tf.convert_to_tensor([tf.constant(1.0), 2]).dtype == tf.float32
+    assert tf.convert_to_tensor([1.0, wide]).dtype == tf.float64
+    assert tf.convert_to_tensor([[1.0, 2.0], [3, wide]]).numpy().tolist() == [[1.0, 2.0], [3.0, 1.0]]
+    assert tf.convert_to_tensor([np.float64(2.0), tf.constant(1.0)]).dtype == tf.float32
+    assert tf.convert_to_tensor([np.ones(2), tf.ones([2])]).dtype == tf.float32
+    assert tf.stack([1, tf.constant(2.0)]).numpy().tolist() == [1.0, 2.0]
+    assert tf.constant([tf.constant("a"), "b"]).dtype == tf.string
+    with pytest.raises(TypeError, match="Cannot convert 2.5"):
+        tf.convert_to_tensor([tf.constant(1), 2.5])
+    with pytest.raises(tf.errors.DTypeError, match="expected to be a float32 tensor but is a float64"):
+        tf.convert_to_tensor([tf.constant(1.0), wide])
+
+
+def test_a_required_dtype_casts_the_tensors_in_a_list_unless_something_would_be_lost():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = tf.convert_to_tensor([x, 1], tf.float64)
+    assert y.dtype == tf.float64 and tape.gradient(y, x).numpy() == 1.0
+    assert tf.convert_to_tensor([tf.constant(3), 1.5], tf.float32).numpy().tolist() == [3.0, 1.5]
+    assert tf.convert_to_tensor([tf.constant(3)], dtype_hint=tf.float32).dtype == tf.int32
+    with pytest.raises(TypeError, match="holds a tensor of dtype float32 to int32"):
+        tf.convert_to_tensor([tf.constant(1.5)], tf.int32)
+
+
+def test_numbers_to_be_stacked_are_floats_if_one_is():
+    assert tf.stack([1, 2.0, 3]).numpy().tolist() == [1.0, 2.0, 3.0]
+    assert tf.stack([[1, 2], [3, 4.0]], axis=1).dtype == tf.float32
+    assert tf.stack([1, 2]).dtype == tf.int32
+
+
+@pytest.mark.parametrize("change", ["assign", "assign_add", "assign_sub"])
+def test_a_variable_takes_a_list_of_tensors_and_a_recording_repeats_it(change):
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def step(a):
+        getattr(v, change)([a, 2.0])
+        return v.read_value()
+
+    expected = np.array([1.0, 2.0], "float32")
+    for a in (3.0, 4.0, 5.0):
+        given = np.array([a, 2.0], "float32")
+        expected = {"assign": given, "assign_add": expected + given, "assign_sub": expected - given}[change]
+        assert step(tf.constant(a)).numpy().tolist() == expected.tolist()
+    assert tf.Variable([tf.constant(1.0), 2]).numpy().tolist() == [1.0, 2.0]
+
+
 def test_casting_floats_passes_gradients_back_in_the_sources_dtype_and_integers_cut_them():
     """T106."""
     x = tf.constant([1.7, -1.7])
