@@ -169,7 +169,7 @@ def _bincount_of_each(integers: Tensor, weights: Tensor | None, minlength: int, 
     lengths = np.unique(np.minimum(np.maximum(lengths, minlength), maxlength if maxlength is not None else lengths.max()))
     if len(lengths) != 1:
         raise InvalidArgumentError(
-            f"bincount: slices give {', '.join(map(str, lengths))} counts and have no common shape; give minlength and maxlength."
+            f"bincount: slices give {', '.join(map(str, lengths))} counts, no common shape. Give minlength and maxlength."
         )
     bins = int(lengths[0])
     amounts = ones_like(integers, dtype) if weights is None else stop_gradient(weights)

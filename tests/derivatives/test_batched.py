@@ -10,7 +10,7 @@ from minikeras.core import Primitive
 from minikeras.core.registry import operations
 
 # The shape of their result depends on the values: one stack could not hold it.
-RAGGED = ("boolean_mask", "unique", "bincount", "where without branches")
+RAGGED = ("boolean_mask", "unique", "where without branches")
 CASES = [(s, p) for s in SPECIMENS for p in laws.patterns(s) if not (s.name.startswith(RAGGED) and p[-1])]
 SMOOTH_CASES = [(s, p) for s, p in CASES if s.smooth]
 # Operations that may be carried out value by value. It should stay empty; if it cannot, say here why.
@@ -71,7 +71,6 @@ RESULTS_OF_UNKNOWN_SIZE = {
     "an index by a mask": lambda x: x[x > 0],
     "unique": lambda x: tf.unique(x)[0],
     "where without branches": lambda x: tf.where(x > 0),
-    "bincount": lambda x: tf.math.bincount(tf.cast(x, "int32")),
     "if": lambda x: x if tf.reduce_sum(x) > 0 else -x,
     "float": lambda x: x * float(x[0]),
     "numpy": lambda x: x * x.numpy(),
@@ -79,6 +78,16 @@ RESULTS_OF_UNKNOWN_SIZE = {
     "assign_add": lambda x: tf.Variable(tf.zeros(3)).assign_add(x),
     "a new Variable": lambda x: tf.Variable(x) * 2.0,
 }
+
+
+def test_bincount_of_slices_needs_one_length_for_all():
+    integers = tf.constant([[0, 2, 2], [1, 1, 5]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="slices give 3, 6 counts.*minlength and maxlength"):
+        tf.vectorized_map(tf.math.bincount, integers)
+    counts = tf.vectorized_map(lambda row: tf.math.bincount(row, minlength=3, maxlength=3), integers)
+    assert counts.numpy().tolist() == [[1, 0, 2], [0, 2, 0]]
+    weighted = tf.vectorized_map(lambda row: tf.math.bincount([0, 1, 1], tf.cast(row, "float32")), integers)
+    assert weighted.numpy().tolist() == [[0.0, 4.0], [1.0, 6.0]]
 
 
 @pytest.mark.parametrize("name", RESULTS_OF_UNKNOWN_SIZE)
