@@ -10,9 +10,13 @@ from __future__ import annotations
 import fnmatch
 import functools
 import math
+import warnings
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import namespace, to_device
 from ..core import Variable
@@ -23,6 +27,8 @@ from .bundle import Bundle
 from .graph import SLOTS, Graph, is_trackable, joined, set_state, state_of
 from .plain import join
 
+STEPS = "/iterations"
+"""What every optimizer keeps."""
 SHOWN = 8
 """Number of paths of one kind that a message lists."""
 
@@ -36,7 +42,8 @@ class Restoration:
         only: paths, or patterns with * and ?, of what is wanted; None for everything.
         skip_mismatch: leave out values of another shape or dtype instead of refusing them all.
         cast: convert values of another dtype.
-        strict: refuse everything if a value or an object is left over, apart from an optimizer that only one side has.
+        strict: refuse everything if a value or an object is left over, apart from an optimizer: what is saved of one that is
+            another now is left out, with a warning, and nothing is said of one that only one side has.
     """
 
     def __init__(
@@ -99,20 +106,24 @@ class Restoration:
         try:
             if undo:
                 graph = Graph(*roots)
-            due = self.due
             found = {place: leaf for place, leaf in graph.leaves.items() if not self.is_done(leaf)}
-            matched = {place: key for place in found if (key := self.key_of(place)) in due}
+            matched = {place: key for place in found if (key := self.key_of(place)) in self.due}
             problems = {place: text for place, key in matched.items() if (text := self._mismatch(found[place], key))}
-            left = self._left_over(found, matched)
+            skipped = self._without_other_optimizers(graph, found, matched, problems) if self._strict else {}
+            for place in skipped:
+                undo.pop(place, _nothing)()
+            left = set(found) - set(matched), self.due - set(matched.values())
             if (problems and not self._skip) or (self._strict and any(left)):
                 self.quiet = True
                 raise ShapeError(self._refusal(problems, left))
             for text in problems.values():
                 logger.warning("restore: left out, %s", text)
+            for text in filter(None, skipped.values()):
+                warnings.warn(text, stacklevel=5)
             sound = {place: key for place, key in matched.items() if place not in problems}
             _assign_all([self._assignment(found[place], key) for place, key in sound.items()])
         except BaseException:
-            for take_back in undo:
+            for take_back in undo.values():
                 take_back()
             raise
         self.used.update({key: place for place, key in matched.items()})
@@ -134,19 +145,40 @@ class Restoration:
         array = self._arrays[key]
         if array.shape != tuple(leaf.shape):
             return f"'{key}': saved with shape {array.shape}, the Variable has {tuple(leaf.shape)}"
-        if array.dtype != leaf._array.dtype and not self._cast:
+        if self._strict and converted(array, leaf._array.dtype, self._cast) is None:
+            return f"'{key}': saved as {array.dtype.name}, which {leaf.dtype.name} cannot hold"
+        if array.dtype != leaf._array.dtype and not self._cast and not self._strict:
             return f"'{key}': saved as {array.dtype.name}, the Variable is {leaf.dtype.name}"
         return ""
 
-    def _left_over(self, found: Mapping[str, Any], matched: Mapping[str, str]) -> tuple[list[str], list[str]]:
-        """Objects without a value, and values without an object; without an optimizer that only one side has, if strict."""
-        both = not self._strict or any(key.startswith("optimizer/") for key in matched.values())
-        missing, rest = set(found) - set(matched), self.due - set(matched.values())
-        return tuple(sorted(path for path in one if both or not path.startswith("optimizer/")) for one in (missing, rest))  # type: ignore[return-value]
+    def _without_other_optimizers(
+        self, graph: Graph, found: dict[str, Any], matched: dict[str, str], problems: dict[str, str]
+    ) -> dict[str, str]:
+        """Leave out optimizers that only one side has, and those whose state does not fit; their paths, and what to say."""
+        skipped: dict[str, str] = {}
+        here = {place: optimizer.name for place, optimizer in graph.optimizers()}
+        saved = {key.removesuffix(STEPS): "" for key in self._arrays if key.endswith(STEPS)}
+        for place in outermost({**saved, **here}):
+            within = f"{place}/"
+            missing = sorted(path for path in found if path.startswith(within) and path not in matched)
+            left = sorted(key for key in self.due - set(matched.values()) if key.startswith(within))
+            reasons = [text for path, text in problems.items() if path.startswith(within)]
+            reasons += [f"'{path}' was not saved" for path in missing] + [f"it has no '{key}'" for key in left]
+            if not reasons:
+                continue
+            both = any(path.startswith(within) for path in matched)
+            text = f"Skipping variable loading for optimizer '{here.get(place, place)}', because {reasons[0]}."
+            skipped[place] = f"{text} Its training starts anew." if both else ""
+            self.wanted = {key for key in self.wanted if not key.startswith(within)}
+            for part in (found, matched, problems):
+                for path in [path for path in part if path.startswith(within)]:
+                    del part[path]
+        return skipped
 
-    def _refusal(self, problems: Mapping[str, str], left: tuple[list[str], list[str]]) -> str:
+    def _refusal(self, problems: Mapping[str, str], left: tuple[set[str], set[str]]) -> str:
         lines = [f"restore: '{self.source}' does not fit; nothing was changed.", *listed("mis-shaped", problems.values())]
-        lines += listed("not in the checkpoint", left[0]) + listed("in the checkpoint, but nowhere to put", left[1])
+        lines += listed("not in the checkpoint", sorted(left[0]))
+        lines += listed("in the checkpoint, but nowhere to put", sorted(left[1]))
         return "\n".join([*lines, "skip_mismatch=True leaves out what does not fit, cast=True converts dtypes."])
 
     def _assignment(self, leaf: Any, key: str) -> tuple[Callable[[], None], Callable[[], None]]:
@@ -158,9 +190,9 @@ class Restoration:
         state, before = self._states[key], state_of(leaf)
         return lambda: set_state(leaf, state), lambda: set_state(leaf, before)
 
-    def _make_slots(self, graph: Graph) -> list[Callable[[], None]]:
-        """Let optimizers make the slots that were saved for Variables which are here; how to take that back."""
-        undo: list[Callable[[], None]] = []
+    def _make_slots(self, graph: Graph) -> dict[str, Callable[[], None]]:
+        """Let optimizers make the slots that were saved for Variables which are here; how to take that back, by path."""
+        undo: dict[str, Callable[[], None]] = {}
         for place, optimizer in graph.optimizers():
             start = joined(place, SLOTS) + "/"
             saved = {key[len(start) :].rpartition("/")[0] for key in self.due if key.startswith(start)}
@@ -168,7 +200,7 @@ class Restoration:
             if wanted:
                 before = optimizer._slots
                 optimizer.build([graph.leaves[path] for path in wanted])
-                undo.append(functools.partial(setattr, optimizer, "_slots", before))
+                undo[place] = functools.partial(setattr, optimizer, "_slots", before)
         return undo
 
     def _number(self, start: str) -> Callable[[str], float]:
@@ -244,6 +276,15 @@ class Deferred:
         return self
 
 
+def outermost(places: Collection[str]) -> list[str]:
+    """Those of some paths that lie within no other."""
+    return [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
+
+
+def _nothing() -> None:
+    """What to take back where nothing was made."""
+
+
 def _rebind(variable: Variable, array: Any) -> None:
     variable._array, variable._spare = array, None
 
@@ -266,3 +307,22 @@ def listed(kind: str, texts: Collection[str]) -> list[str]:
     some = [f"    {text}" for text in list(texts)[:SHOWN]]
     more = [f"    and {len(texts) - SHOWN} more"] if len(texts) > SHOWN else []
     return [f"  {kind} ({len(texts)}):", *some, *more]
+
+
+def converted(array: NDArray[Any], wanted: np.dtype[Any], cast: bool) -> NDArray[Any] | None:
+    """A copy in another dtype. None if that would change a number by more than rounding, unless `cast` allows it."""
+    if array.dtype == wanted:
+        return array.copy()
+    with np.errstate(all="ignore"):
+        changed = array.astype(wanted)
+        if cast:
+            return changed
+        if _is_float(array.dtype) and _is_float(wanted):  # as under mixed precision: 0.1 is another number in each dtype
+            kept = np.isfinite(changed) | ~np.isfinite(array)
+            return changed if bool(kept.all()) else None
+        back = changed.astype(array.dtype)
+    return changed if np.array_equal(back, array, equal_nan=_is_float(array.dtype)) else None
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" or dtype.name == "bfloat16"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 from ...core import Tensor, Variable
@@ -116,8 +116,7 @@ class Holder(Module):
     def _gather(self, contents: Contents, seen: set[int]) -> list[Loose]:
         """Add what this layer and those within it hold; the containers that may change unseen."""
         own, loose = self._own()
-        held = [thing for thing in own if isinstance(thing, Variable)]
-        contents.variables.extend(sorted(held, key=lambda variable: (not self._learns(variable), variable.key)))
+        contents.variables.extend(self._in_order(own))
         contents.variables.extend(thing.state for thing in own if isinstance(thing, SeedGenerator))
         contents.metrics.extend(thing for thing in own if isinstance(thing, Metric))
         for thing in own:
@@ -126,6 +125,15 @@ class Holder(Module):
                 contents.sublayers.append(thing)
                 loose += thing._gather(contents, seen)
         return loose
+
+    def _in_order(self, own: list[Any]) -> list[Variable]:
+        """The Variables among what is held: trainable by nature first, then in the order in which they were made."""
+        held = [thing for thing in own if isinstance(thing, Variable)]
+        return sorted(held, key=lambda variable: (not self._learns(variable), variable.key))
+
+    def _own_variables(self) -> list[Variable]:
+        """The Variables of this layer itself, each once, without random state: what a file holds of it."""
+        return _distinct([one for one in self._in_order(self._own()[0]) if not isinstance(one, SeedState)])
 
     def _learns(self, variable: Variable) -> bool:
         """Trainable by its nature, frozen or not."""
@@ -184,6 +192,41 @@ class Holder(Module):
         if variable.trainable:
             self._frozen.add(variable.key)
             variable.trainable = False
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Write what this layer itself holds to a mapping, by position: '0', '1' and so on; called when a model is saved.
+
+        Override it, and `load_own_variables`, to keep another state.
+
+        Args:
+            store: takes arrays by name.
+
+        >>> import minikeras as tf
+        >>> layer, store = tf.keras.layers.Dense(2), {}
+        >>> layer.build((None, 3))
+        >>> layer.save_own_variables(store)
+        >>> [(name, array.shape) for name, array in store.items()]
+        [('0', (3, 2)), ('1', (2,))]
+        """
+        for number, variable in enumerate(self._own_variables()):
+            store[str(number)] = variable.numpy()
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Have what `save_own_variables` wrote.
+
+        Raises:
+            ValueError: if the numbers of Variables differ; nothing has changed then.
+            ShapeError: if a shape differs.
+        """
+        own = self._own_variables()
+        if len(store) != len(own):
+            hint = " The layer is not built; call it on data, or give it a `build`." if not self.built else ""
+            raise ValueError(
+                f"Layer '{self.name}' was expecting {len(own)} variables, but received {len(store)} variables during loading. "
+                f"Expected: {[variable.name for variable in own]}.{hint}"
+            )
+        for number, variable in enumerate(own):
+            variable.assign(store[str(number)])
 
     def count_params(self) -> int:
         """The number of elements of all weights.

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..optimizers import LossScaleOptimizer
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..training import Trainer
 
 
 class Stored:
@@ -83,5 +84,12 @@ class Stored:
             return None
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
-        """Compile as `get_compile_config` says."""
+        """Compile as `get_compile_config` says; a class with a `compile` of its own overrides both, or compiles again."""
+        if type(self).compile is not Trainer.compile:  # type: ignore[attr-defined]
+            warnings.warn(
+                f"The model '{self.name}' was loaded without being compiled, since its `compile` is custom. Override "  # type: ignore[attr-defined]
+                "`get_compile_config` and `compile_from_config` in its class, or call `compile`.",
+                stacklevel=2,
+            )
+            return
         self.compile(**deserialize_keras_object(dict(config)))  # type: ignore[attr-defined]

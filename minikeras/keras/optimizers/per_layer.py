@@ -199,6 +199,8 @@ class PerLayer(Optimizer):
     def _slots(self, slots: dict[int, Kept]) -> None:
         for optimizer in self.optimizers:
             optimizer._slots = {key: kept for key, kept in optimizer._slots.items() if key in slots}
+        if not self._slots:  # as before the first step: who owns what is asked again
+            self._owner = {}
 
     @property
     def variables(self) -> list[Variable]:

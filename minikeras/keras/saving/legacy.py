@@ -6,7 +6,6 @@ Key idea: attributes hold the configuration as JSON; the weights lie under the n
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from ...core import Variable
 from ...errors import LoadError
 from ...files import hdf5, limits, strict_json
 from ...files.reading import budget, excerpt, refused
+from .assignments import Assignments
 from .objects import deserialize_keras_object
 from .registry import CustomObjectScope
-from .weights import Assignments, own_variables
+from .walk import Place, own_variables
 
 SLACK = 1 << 20
 """Bytes that a model may need for weights beyond those of its file, such as random state, which is not in it."""
@@ -188,14 +188,8 @@ def _load_optimizer(model: Any, root: hdf5.Group, file: Path) -> None:
         if not isinstance(one, hdf5.Dataset):
             raise refused(file, f"/optimizer_weights/{excerpt(path)}", "a value that is named, but not there")
         arrays.append(one.array)
-    before = model.optimizer._slots
-    model.optimizer.build(model.trainable_variables)
     assignments = Assignments(file, False, False)
-    assignments.add(
-        model.optimizer.name, model.optimizer.variables, {str(number): array for number, array in enumerate(arrays)}
-    )
-    try:
-        assignments.carry_out()
-    except ValueError as error:
-        model.optimizer._slots = before
-        warnings.warn(f"The state of the optimizer in '{file}' was left out, training starts it anew: {error}", stacklevel=3)
+    state = {str(number): array for number, array in enumerate(arrays)}
+    place = Place("optimizer_weights", model.optimizer, model.optimizer.variables)
+    assignments.add_optimizer(place, state, [model._learning_variables(), model.trainable_variables])
+    assignments.carry_out()

@@ -1,19 +1,15 @@
 """Weights of a model in a file: Keras's `.weights.h5`, and safetensors.
 
-Key idea of Keras's layout: a group for each object, named by the attribute that holds it (`emb/vars/0`), in Sequential and
-functional models and in lists and dicts by its class and number (`layers/dense_1/vars/0`). Within `vars` come the object's own
-Variables, trainable ones first. Everything is compared before anything is assigned. A safetensors file holds what
-`tf.train.Checkpoint(model)` would, under the paths of attributes, random state of layers included.
+`walk.py` has Keras's layout. A safetensors file holds what `tf.train.Checkpoint(model)` would, under the paths of attributes,
+random state of layers included.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,85 +17,21 @@ from numpy.typing import NDArray
 from ...arrays import to_numpy
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.checkpoint import snapshot
-from ...checkpoint.restoring import Restoration, listed
-from ...core import Tensor, Variable
-from ...errors import ShapeError
+from ...checkpoint.restoring import Restoration
+from ...core import Variable
 from ...files import archive, durable, hdf5, strict_json, tensors
 from ...files.reading import budget, read_file, refused
-from ...module import snake_case
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
-from ..seeds import SeedState
+from .assignments import Assignments
+from .walk import Place, overrides, places
 
 STATES = "minikeras_states"
+SLOTS_OF = "slots_of"
+"""Attribute of an optimizer's group, where slots are not those of all trainable weights: the numbers of the weights that have
+some, in the optimizer's order. Keras ignores it."""
+
 MEMBERS = ("metadata.json", "config.json", "model.weights.h5")
-
-
-class Place(NamedTuple):
-    """An object and the group of its Variables."""
-
-    path: str
-    owner: Any
-    variables: list[Variable]
-
-
-# The walk ------------------------------------------------------------------------------------------------------------------
-
-
-def places(model: Any) -> list[Place]:
-    """Every layer and optimizer of a model with its place in Keras's layout, each once."""
-    return list(_visit(model, "", set()))
-
-
-def _visit(owner: Any, path: str, seen: set[int]) -> Iterator[Place]:
-    if id(owner) in seen:
-        return
-    seen.add(id(owner))
-    yield Place(path, owner, own_variables(owner))
-    for name, value in _attributes(owner):
-        yield from _visit_value(value, f"{path}/{name}" if path else name, seen)
-
-
-def _visit_value(value: Any, path: str, seen: set[int]) -> Iterator[Place]:
-    if _is_saved(value):
-        yield from _visit(value, path, seen)
-    elif isinstance(value, (list, tuple, Mapping)) and id(value) not in seen:
-        seen.add(id(value))
-        names: Counter[str] = Counter()
-        for child in value.values() if isinstance(value, Mapping) else value:
-            container = isinstance(child, (list, tuple, Mapping))
-            if not container and not _is_saved(child):
-                continue
-            name = "container" if container else snake_case(type(child).__name__)
-            count = names[name]
-            names[name] += 1
-            yield from _visit_value(child, f"{path}/{name}_{count}" if count else f"{path}/{name}", seen)
-
-
-def _is_saved(value: Any) -> bool:
-    return isinstance(value, (Layer, Optimizer))
-
-
-def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds, in Keras's order: the layers of a chain or graph, then attributes by name, private ones last."""
-    if isinstance(owner, Optimizer):
-        return
-    chained = {"_chain", "_layers"} & set(vars(owner))
-    if chained:
-        yield "layers", owner.layers
-    hidden, wanted = owner._not_walked, getattr(owner, "_checkpointed", ())
-    for name in sorted(vars(owner), key=lambda name: (name.startswith("_"), name)):
-        if name not in chained and (name not in hidden or name in wanted):
-            yield name, vars(owner)[name]
-
-
-def own_variables(owner: Any) -> list[Variable]:
-    """The Variables of an object itself, trainable by nature first; those of layers within have places of their own."""
-    if isinstance(owner, Optimizer):
-        return owner.variables
-    own = owner._own()[0]
-    held = {thing.key: thing for thing in own if isinstance(thing, Variable) and not isinstance(thing, SeedState)}
-    return sorted(held.values(), key=lambda variable: (not owner._learns(variable), variable.key))
 
 
 # Saving --------------------------------------------------------------------------------------------------------------------
@@ -143,21 +75,27 @@ def may_write(path: Path, overwrite: bool) -> None:
 def encode(model: Any) -> bytes:
     """The bytes of a `.weights.h5` file."""
     root = hdf5.Node()
-    for place in places(model):
+    walked = places(model)
+    weights = _weights_of(walked)
+    number = {variable.key: position for position, variable in enumerate(weights)}
+    for place in walked:
+        if not hasattr(place.owner, "save_own_variables"):
+            continue
         group = root.below(f"{place.path}/vars".lstrip("/"))
         group.attributes["name"] = str(place.owner.name)
         store: dict[str, Any] = {}
-        if _overrides(place.owner, "save_own_variables"):
-            place.owner.save_own_variables(store)
-        else:
-            store = {str(number): to_numpy(variable._array) for number, variable in enumerate(place.variables)}
+        place.owner.save_own_variables(store)
         group.arrays = {key: _as_array(value) for key, value in store.items()}
+        if isinstance(place.owner, Optimizer):
+            kept = list(place.owner._slots)
+            if kept and kept != [variable.key for variable in model._learning_variables()] and set(kept) <= set(number):
+                root.below(place.path).attributes[SLOTS_OF] = " ".join(str(number[key]) for key in kept)
     return hdf5.encode(root)
 
 
-def _overrides(owner: Any, name: str) -> bool:
-    """Whether a layer's class has a way of its own to save or load."""
-    return not isinstance(owner, Optimizer) and hasattr(type(owner), name)
+def _weights_of(walked: list[Place]) -> list[Variable]:
+    """All Variables that an optimizer may keep slots for, in the order of the file."""
+    return [variable for place in walked if not isinstance(place.owner, Optimizer) for variable in place.variables]
 
 
 def _as_array(value: Any) -> NDArray[Any]:
@@ -224,30 +162,70 @@ def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -
     if not isinstance(extra, dict) or [type(extra.get(key)) for key in ("states", "aliases")] != [dict, dict]:
         raise refused(path, STATES, "must hold states and aliases")
     content = Bundle(arrays, extra["states"], extra["aliases"])
-    Restoration(content, str(path), None, skip_mismatch, cast, strict=not skip_mismatch).visit(("", model), wait=False)
+    made = [place.owner for place in places(model) if isinstance(place.owner, Optimizer) and _lacks_slots(place, arrays)]
+    for optimizer in made:
+        optimizer.build(model._learning_variables())
+    try:
+        Restoration(content, str(path), None, skip_mismatch, cast, strict=not skip_mismatch).visit(("", model), wait=False)
+    finally:
+        for optimizer in made:
+            if not optimizer.iterations:  # it was left out
+                optimizer._slots = {}
+
+
+def _lacks_slots(place: Place, arrays: Mapping[str, Any]) -> bool:
+    """Whether an optimizer has no slots, and the one that was saved took its steps without any; another kind may need some."""
+    steps = arrays.get(f"{place.path}/iterations")
+    with_slots = any("/slots/" in name for name in arrays if name.startswith(f"{place.path}/"))
+    return not place.owner.built and not with_slots and steps is not None and bool(steps.any())
 
 
 def load_tree(model: Any, root: hdf5.Group, file: object, skip_mismatch: bool = False, cast: bool = False) -> None:
     """Assign what a tree in Keras's layout holds, all or nothing."""
     assignments = Assignments(file, skip_mismatch, cast)
     known: set[str] = set()
-    for place in places(model):
+    walked = places(model)
+    weights = _weights_of(walked)
+    for place in walked:
         group = _group(root, place.path)
         found = {name: one for name, one in group.members.items() if isinstance(one, hdf5.Dataset)} if group else {}
         known.update(one.path for one in found.values())
         arrays = {name: one.array for name, one in found.items()}
         if isinstance(place.owner, Optimizer):
-            assignments.add_optimizer(model, place, arrays)
-        elif _overrides(place.owner, "load_own_variables"):
-            assignments.by_themselves.append((place.owner, arrays))
-        else:
+            assignments.add_optimizer(place, arrays, _candidates(model, weights, root.get(place.path)))
+        elif overrides(place.owner, "load_own_variables"):
+            assignments.add_by_itself(place, arrays)
+        elif isinstance(place.owner, Layer):
             assignments.add(place.path or place.owner.name, place.variables, arrays)
-    assignments.unexpected = [
-        dataset.path.lstrip("/")
-        for dataset in root.datasets()
-        if dataset.path not in known and not dataset.path.startswith("/optimizer/")
-    ]
+    assignments.unexpected = [dataset.path.lstrip("/") for dataset in _of_layers(root) if dataset.path not in known]
     assignments.carry_out()
+
+
+def _candidates(model: Any, weights: list[Variable], group: Any) -> Iterator[list[Variable]]:
+    """Variables that the optimizer of a file may have kept slots for: as the file says, or as Keras makes them."""
+    stated = group.attribute(SLOTS_OF) if isinstance(group, hdf5.Group) else None
+    numbers = stated.split() if isinstance(stated, str) else []
+    if numbers and all(number.isdecimal() and len(number) < 10 and int(number) < len(weights) for number in numbers):
+        yield [weights[int(number)] for number in numbers]
+    yield model._learning_variables()
+    yield model.trainable_variables
+
+
+def _of_layers(group: hdf5.Group) -> Iterator[hdf5.Dataset]:
+    """The datasets of a file without those of optimizers, which a model may have or not have."""
+    for name, member in group.members.items():
+        if isinstance(member, hdf5.Dataset):
+            yield member
+        elif not _is_optimizer(name, member):
+            yield from _of_layers(member)
+
+
+def _is_optimizer(name: str, group: hdf5.Group) -> bool:
+    """Whether a group is that of an optimizer: by its name, or because its first Variable is a count of steps."""
+    own = group.members.get("vars")
+    first = own.members.get("0") if isinstance(own, hdf5.Group) else None
+    counts = isinstance(first, hdf5.Dataset) and first.array.shape == () and first.array.dtype.kind in "iu"
+    return name == "optimizer" or counts
 
 
 def _group(root: hdf5.Group, path: str) -> hdf5.Group | None:
@@ -256,104 +234,3 @@ def _group(root: hdf5.Group, path: str) -> hdf5.Group | None:
     if found is None and "_layer_checkpoint_dependencies" in root.members:
         found = root.get(f"{path}/vars".lstrip("/").replace("layers", "_layer_checkpoint_dependencies"))
     return found if isinstance(found, hdf5.Group) else None
-
-
-class Assignments:
-    """What is to be assigned, and what stands in the way; nothing is changed until `carry_out`.
-
-    Args:
-        file: its name, for messages.
-        skip: leave out what does not fit.
-        cast: convert dtypes even with a loss.
-    """
-
-    def __init__(self, file: object, skip: bool, cast: bool) -> None:
-        self._file, self._skip, self._cast = file, skip, cast
-        self.pairs: list[tuple[Variable, NDArray[Any]]] = []
-        self.by_themselves: list[tuple[Any, dict[str, NDArray[Any]]]] = []
-        self.missing: list[str] = []
-        self.unexpected: list[str] = []
-        self.mismatched: list[str] = []
-        self._undo: list[tuple[Any, Any]] = []
-
-    def add(self, path: str, variables: list[Variable], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Match the Variables of one object, '0', '1' and so on."""
-        keys = [str(number) for number in range(len(variables))]
-        more = [key for key in arrays if key not in keys]
-        self.mismatched += [f"{path}/{key}: saved, but the object has {len(keys)} Variables" for key in more]
-        for key, variable in zip(keys, variables, strict=True):
-            name = f"{path}/{key} ({getattr(variable, 'path', variable.name)})"
-            if key in arrays:
-                self.match(name, variable, arrays[key])
-            else:
-                self.missing.append(name)
-
-    def match(self, name: str, variable: Variable, array: NDArray[Any]) -> None:
-        """One Variable and its value."""
-        wanted = variable._array.dtype
-        if array.shape != tuple(variable.shape):
-            self.mismatched.append(f"{name}: saved with shape {array.shape}, the Variable has {tuple(variable.shape)}")
-            return
-        changed = _converted(array, wanted)
-        if changed is None and not self._cast:
-            self.mismatched.append(f"{name}: saved as {array.dtype.name}, {wanted.name} would lose digits (cast=True)")
-            return
-        self.pairs.append((variable, array.astype(wanted) if changed is None else changed))
-
-    def add_optimizer(self, model: Any, place: Place, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """The state of an optimizer, if the file holds one; its slots are made first."""
-        if not arrays:
-            return
-        optimizer, before = place.owner, place.owner._slots
-        self._undo.append((optimizer, before))
-        if not optimizer.built:
-            optimizer.build(model._learning_variables())
-            if len(optimizer.variables) != len(arrays):  # Keras makes slots for what is trainable at present
-                optimizer._slots = before
-                optimizer.build(model.trainable_variables)
-        self.add(f"{place.path} ({optimizer.name})", optimizer.variables, arrays)
-
-    def carry_out(self) -> None:
-        """Assign everything, or raise and leave everything as it was.
-
-        Raises:
-            ShapeError: listing what is missing, unexpected or of another shape.
-        """
-        try:
-            self._report()
-            held = [variable for owner, _ in self.by_themselves for variable in own_variables(owner)]
-            before = [(variable, variable._array) for variable in (*(one for one, _ in self.pairs), *held)]
-            try:
-                for variable, array in self.pairs:
-                    variable.assign(Tensor(array))
-                    variable._spare = None
-                for owner, arrays in self.by_themselves:
-                    owner.load_own_variables({key: np.array(array) for key, array in arrays.items()})
-            except BaseException:
-                for variable, array in before:
-                    variable._array = array
-                raise
-        except BaseException:
-            for optimizer, slots in self._undo:
-                optimizer._slots = slots
-            raise
-
-    def _report(self) -> None:
-        lines = listed("mis-shaped", self.mismatched) + listed("not in the file", self.missing)
-        lines += listed("in the file, but nowhere to put", self.unexpected)
-        if not lines:
-            return
-        if not self._skip:
-            first = f"load_weights: '{self._file}' does not fit the model; nothing was changed."
-            raise ShapeError("\n".join([first, *lines, "skip_mismatch=True loads the rest."]))
-        warnings.warn("\n".join([f"load_weights: parts of '{self._file}' were left out.", *lines]), stacklevel=5)
-
-
-def _converted(array: NDArray[Any], wanted: np.dtype[Any]) -> NDArray[Any] | None:
-    """A copy in another dtype; None if that would change a number."""
-    if array.dtype == wanted:
-        return array.copy()
-    with np.errstate(all="ignore"):
-        changed = array.astype(wanted)
-        same = np.array_equal(changed.astype(array.dtype), array, equal_nan=array.dtype.kind == "f")
-    return changed if same else None

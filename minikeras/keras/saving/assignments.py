@@ -1,0 +1,170 @@
+"""What a file is about to change: everything is compared before anything is assigned, and then all of it or nothing is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checkpoint.restoring import converted, listed
+from ...core import Tensor, Variable
+from ...errors import ShapeError
+from ..optimizers import Optimizer
+from .walk import Place, overrides, own_variables
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Assignments:
+    """What is to be assigned, and what stands in the way; nothing is changed until `carry_out`.
+
+    Args:
+        file: its name, for messages.
+        skip: leave out what does not fit.
+        cast: convert dtypes even with a loss.
+    """
+
+    def __init__(self, file: object, skip: bool, cast: bool) -> None:
+        self._file, self._skip, self._cast = file, skip, cast
+        self.pairs: list[tuple[Variable, NDArray[Any]]] = []
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.mismatched: list[str] = []
+        self._by_themselves: list[tuple[Place, Arrays]] = []
+        self._skipped_optimizers: list[str] = []
+        self._undo: list[tuple[Any, Any]] = []
+
+    def add(self, path: str, variables: list[Variable], arrays: Arrays) -> None:
+        """Match the Variables of one object, '0', '1' and so on."""
+        keys = [str(number) for number in range(len(variables))]
+        more = [key for key in arrays if key not in keys]
+        self.mismatched += [f"{path}/{key}: saved, but the object has {len(keys)} Variables" for key in more]
+        for key, variable in zip(keys, variables, strict=True):
+            name = f"{path}/{key} ({getattr(variable, 'path', variable.name)})"
+            if key in arrays:
+                self._match(name, variable, arrays[key])
+            else:
+                self.missing.append(name)
+
+    def _match(self, name: str, variable: Variable, array: NDArray[Any]) -> None:
+        wanted = variable._array.dtype
+        if array.shape != tuple(variable.shape):
+            self.mismatched.append(f"{name}: saved with shape {array.shape}, the Variable has {tuple(variable.shape)}")
+            return
+        changed = converted(array, wanted, self._cast)
+        if changed is None:
+            self.mismatched.append(f"{name}: saved as {array.dtype.name}, which {wanted.name} cannot hold (cast=True)")
+        else:
+            self.pairs.append((variable, changed))
+
+    def add_by_itself(self, place: Place, arrays: Arrays) -> None:
+        """Let an object load what it saved in a way of its own."""
+        self._by_themselves.append((place, arrays))
+
+    def add_optimizer(self, place: Place, arrays: Arrays, candidates: Iterable[list[Variable]]) -> None:
+        """The state of an optimizer, if the file holds one that fits; training starts it anew otherwise, with a warning.
+
+        Args:
+            place: the optimizer.
+            arrays: its Variables in the file.
+            candidates: Variables for which it may have kept slots when it was saved, if it has none now.
+        """
+        optimizer = place.owner
+        if not arrays:
+            return
+        if overrides(optimizer, "load_own_variables"):
+            self._undo.append((optimizer, optimizer._slots))
+            self.add_by_itself(place, arrays)
+            return
+        before = optimizer._slots
+        problem = _misfit(optimizer, arrays)
+        if not problem and not optimizer.built and arrays["0"] != 0:
+            problem = "it has not been built, whereas the saved optimizer has taken steps without slots"
+        for variables in [] if optimizer.built else candidates:
+            try:
+                optimizer.build(variables)
+            except ValueError:  # PerLayer: its rules are about other Variables
+                continue
+            if not _misfit(optimizer, arrays):
+                problem = ""
+                break
+            optimizer._slots = before
+        if problem:
+            self._skipped_optimizers.append(
+                f"Skipping variable loading for optimizer '{optimizer.name}', because {problem}. Its training starts anew."
+            )
+            return
+        self._undo.append((optimizer, before))
+        state = [converted(arrays[str(number)], one._array.dtype, True) for number, one in enumerate(optimizer.variables)]
+        self.pairs += zip(optimizer.variables, state, strict=True)  # type: ignore[arg-type]  # with cast=True none is None
+
+    def carry_out(self) -> None:
+        """Assign everything, or raise and leave everything as it was.
+
+        Raises:
+            ShapeError: listing what is missing, unexpected or of another shape.
+        """
+        held = [variable for place, _ in self._by_themselves for variable in own_variables(place.owner)]
+        before = [(variable, variable._array) for variable in (*(one for one, _ in self.pairs), *held)]
+        try:
+            self._refuse_misfits()
+            for variable, array in self.pairs:
+                variable.assign(Tensor(array))
+                variable._spare = None
+            for place, arrays in self._by_themselves:
+                self._load_itself(place, arrays)
+            self._warn()
+        except BaseException:
+            for variable, array in before:
+                variable._array, variable._spare = array, None
+            for optimizer, slots in self._undo:
+                optimizer._slots = slots
+            raise
+
+    def _load_itself(self, place: Place, arrays: Arrays) -> None:
+        own = [(variable, variable._array) for variable in own_variables(place.owner)]
+        try:
+            place.owner.load_own_variables({key: np.array(array) for key, array in arrays.items()})
+        except (LookupError, TypeError, ValueError) as error:  # what a file that is not of this object leads to
+            problem = f"{place.path or place.owner.name}: load_own_variables raised {type(error).__name__}: {error}"
+            if not self._skip:
+                raise ShapeError(
+                    f"load_weights: '{self._file}' does not fit the model; nothing was changed.\n{problem}"
+                ) from error
+            for variable, array in own:
+                variable._array, variable._spare = array, None
+            self.mismatched.append(problem)
+
+    def _lines(self) -> list[str]:
+        lines = listed("mis-shaped", self.mismatched) + listed("not in the file", self.missing)
+        return lines + listed("in the file, but nowhere to put", self.unexpected)
+
+    def _refuse_misfits(self) -> None:
+        lines = self._lines()
+        if lines and not self._skip:
+            first = f"load_weights: '{self._file}' does not fit the model; nothing was changed."
+            raise ShapeError("\n".join([first, *lines, "skip_mismatch=True loads the rest."]))
+
+    def _warn(self) -> None:
+        if lines := self._lines():
+            warnings.warn("\n".join([f"load_weights: parts of '{self._file}' were left out.", *lines]), stacklevel=5)
+        if self._skipped_optimizers:
+            warnings.warn("\n".join(self._skipped_optimizers), stacklevel=5)
+
+
+def _misfit(optimizer: Optimizer, arrays: Arrays) -> str:
+    """Why these arrays cannot be the Variables of an optimizer; '' if they can."""
+    variables = optimizer.variables
+    if {str(number) for number in range(len(variables))} != set(arrays):
+        return f"it has {len(variables)} variables whereas the saved optimizer has {len(arrays)} variables"
+    for number, variable in enumerate(variables):
+        array, wanted = arrays[str(number)], variable._array
+        if array.shape != wanted.shape or converted(array, wanted.dtype, False) is None:
+            return (
+                f"its variable {number} ({variable.name}) is {wanted.dtype.name} of shape {wanted.shape}, the saved one "
+                f"{array.dtype.name} of shape {array.shape}"
+            )
+    return ""
