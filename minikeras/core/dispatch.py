@@ -22,6 +22,7 @@ from ..arrays import BARE, is_array, namespace, quiet, to_numpy
 from ..errors import MinikerasError
 from ..types import Array
 from .complaints import explained
+from .precision import in_float32
 from .registry import enter, operations
 from .tensor import Tensor
 
@@ -47,10 +48,13 @@ class Primitive:
         effect: True if it depends on or changes more than its inputs and results, such as a random stream: whoever repeats a
             run carries it out each time, in its place.
         elementwise: True if each element of the result comes from the elements of the inputs in its place, broadcast.
+        accumulates: True if many elements become one: the kernel computes in float32 for 16-bit floats, and rounds once.
+        moves: True if it only moves elements, so that NumPy has nothing to warn of.
     """
 
     __slots__ = (
-        *("_on", "batching", "differentiable", "effect", "elementwise", "jvp", "kernel", "name", "on_numpy", "uniform", "vjp"),
+        *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "jvp", "kernel", "name", "on_numpy"),
+        *("uniform", "vjp"),
     )
 
     def __init__(
@@ -62,24 +66,26 @@ class Primitive:
         jvp: Rule | None = None,
         differentiable: bool = True,
         uniform: bool = True,
-        singular: bool = False,
         batching: str | Rule = "loop",
         effect: bool = False,
         elementwise: bool = False,
+        accumulates: bool = False,
+        moves: bool = False,
         registered: bool = True,
     ) -> None:
         self.name = name
+        self.accumulates = accumulates
         self.batching = batching
         self.effect = effect
         self.elementwise = elementwise
-        self.kernel = kernel
+        self.kernel: Callable[[Any], Callable[..., Any]] = (lambda xp: in_float32(kernel(xp))) if accumulates else kernel
         self.vjp = vjp
         self.jvp = jvp
         self.differentiable = differentiable
         self.uniform = uniform
-        on_numpy = kernel(np)
-        # An infinity or a NaN is a legitimate result here; NumPy's warning about it would be noise.
-        self.on_numpy = quiet(on_numpy) if singular else on_numpy
+        on_numpy = self.kernel(np)
+        # An infinity, a NaN or an integer that wraps is a result like any other; NumPy's warning about it would be noise.
+        self.on_numpy = on_numpy if moves or effect else quiet(on_numpy)
         self._on: dict[int, Callable[..., Any]] = {}
         if registered:
             enter(name, self)

@@ -53,8 +53,7 @@ def elementwise(name: str, function: str | Callable[..., Any], *partials: Rule |
         function: `function(xp, *arrays, **params)` with `xp` NumPy or CuPy, or the name of a ufunc.
         partials: for each input `partial(*inputs, y, **params)`, written with tf functions; 1 and -1 stand for themselves,
             None for an input without gradient.
-        options: `guarded=True` if a slope may be infinite: then a cotangent of zero stays zero; `singular=True` if infinities
-            and NaN are legitimate results.
+        options: `guarded=True` if a slope may be infinite: then a cotangent of zero stays zero.
 
     Derived: gradients with broadcasting undone, tangents, second and higher derivatives, stacks.
 
@@ -76,7 +75,8 @@ def linear(name: str, function: Callable[..., Any], transpose: Rule, **options: 
         name: shown in records and messages.
         function: `function(xp, *arrays, **params)`, acting on trailing axes; further leading axes are a stack.
         transpose: `transpose(g, *inputs, **params)`, the cotangent of the input, or a list with one for each of several.
-        options: `batching` if the function cannot take leading axes: 'loop', or a rule as in the guide.
+        options: `batching` if the function cannot take leading axes: 'loop', or a rule as in the guide; `accumulates=True` if
+            many elements become one: 16-bit floats are then added up in float32 and rounded once.
 
     Derived: gradients, tangents (the map itself), higher derivatives, stacks.
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .dispatch import Primitive, Rule, kernel
+from .precision import rule_in_float32
 from .registry import late, operations
 
 Partial = Rule | int | None
@@ -48,11 +49,11 @@ def unbroadcast(g: Any, x: Any) -> Any:
         return g
     extra = len(g.shape) - len(target)
     axes = tuple(-axis for axis in range(1, len(target) + 1) if target[-axis] == 1 and g.shape[-axis] != 1)
-    if axes:
-        g = operations.reduce_sum(g, axes=axes, keepdims=True)
-    if extra:
-        g = operations.reduce_sum(g, axes=tuple(range(-len(g.shape), -len(target))), keepdims=False)
-    return g
+    lead = tuple(range(-len(g.shape), -len(target)))
+    if not extra:
+        return operations.reduce_sum(g, axes=axes, keepdims=True)
+    g = operations.reduce_sum(g, axes=lead + axes[::-1], keepdims=False)  # in one sum, which is rounded once
+    return operations.reshape(g, shape=tuple(target), rank=len(g.shape)) if axes else g
 
 
 def elementwise(name: str, function: str | Callable[..., Any], *partials: Partial, **options: Any) -> Primitive:
@@ -63,7 +64,7 @@ def elementwise(name: str, function: str | Callable[..., Any], *partials: Partia
         function: the name of a NumPy ufunc, or `function(xp, *arrays, **params)`.
         partials: for each input its partial derivative, `partial(*inputs, y, **params)`; 1 and -1 stand for
             themselves, None for an input without gradient.
-        options: `differentiable`, `uniform`, `singular`, `vjp`, as in `Primitive`; `guarded` if a slope may be infinite:
+        options: `differentiable`, `uniform`, `vjp`, as in `Primitive`; `guarded` if a slope may be infinite:
             then a cotangent of zero stays zero instead of turning into NaN.
     """
     guarded = options.pop("guarded", False)
@@ -173,7 +174,7 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
         name: its name in the registry.
         function: `function(xp, *arrays, **params)`; a tuple if it has several results.
         vjps: for each input `vjp(g, y, *inputs, **params)`, or None; `g` and `y` are tuples if there are several results.
-        options: as in `Primitive`.
+        options: as in `Primitive`; with `accumulates` the rule computes in float32 for 16-bit floats too.
     """
 
     def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -182,6 +183,9 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
 
     def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         wanted = [i for i, t in enumerate(tangents) if t is not None]
-        return late("transposed")(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+        return late("transposed")(lambda g: result.vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 
-    return Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, **options})
+    result: Any = Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, **options})
+    if result.accumulates and result.vjp is vjp:
+        result.vjp = rule_in_float32(vjp, result)
+    return result  # type: ignore[no-any-return]

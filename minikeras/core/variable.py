@@ -21,6 +21,7 @@ from ..types import Array, as_dtype
 from .convert import convert_to_tensor, holds_tensor, to_array
 from .dispatch import BOTTOM, Primitive, announce, current, perform
 from .operand import Operand
+from .precision import is_short
 from .registry import operations
 from .tensor import Tensor, next_key, values_text
 
@@ -215,16 +216,27 @@ class Variable(Operand):
 
     def scatter_add(self, sparse_delta: Any, name: str | None = None) -> Variable:
         """Add to the rows named by `IndexedSlices(values, indices)`; repeated indices add up."""
-        return self._scatter(sparse_delta.indices, sparse_delta.values, np.add.at, nd=False)
+        return self._scatter(sparse_delta.indices, sparse_delta.values, _add_at, nd=False)
 
     def _scatter(self, indices: Any, updates: Any, write: Callable[..., Any], nd: bool) -> Variable:
         where = np.asarray(to_numpy(convert_to_tensor(indices)._array))
+        if where.dtype.kind not in "iu" or (nd and not (where.ndim and 1 <= where.shape[-1] <= self.ndim)):
+            raise InvalidArgumentError(
+                f"scatter: indices {where.dtype.name}{list(where.shape)} into variable '{self.name}' of shape {self.shape} "
+                f"must be integers{f', 1 to {self.ndim} in the last axis' if nd else ''}."
+            )
         positions = tuple(np.moveaxis(where, -1, 0)) if nd else (where,)
         for axis, (position, size) in enumerate(zip(positions, self.shape, strict=False)):
             if position.size and not 0 <= position.min() <= position.max() < size:
                 raise InvalidArgumentError(f"scatter: an index of axis {axis} of variable '{self.name}' is not in [0, {size}).")
         updates = self._stacked(updates)
         new = to_numpy(self._convert(updates))
+        expected = (*positions[0].shape, *self.shape[len(positions) :])
+        if new.shape != expected and (nd or new.ndim):  # rows may be given as one number, as in TensorFlow
+            raise ShapeError(
+                f"scatter: indices {list(where.shape)} into variable '{self.name}' of shape {self.shape} need updates of shape "
+                f"{expected}, found {tuple(new.shape)}."
+            )
         self._note(updates, new, "scatter")
         return self._rewrite(lambda values: write(values, positions, new))
 
@@ -283,6 +295,13 @@ class Part(Tensor):
         new = to_numpy(self._variable._convert(value))
         self._variable._note(value, new, "assign to a part")
         return self._variable._rewrite(lambda values: values.__setitem__(index, new))
+
+
+def _add_at(values: np.ndarray[Any, Any], positions: Any, new: np.ndarray[Any, Any]) -> None:
+    """Add at positions that may repeat; 16-bit floats in float32, rounded once."""
+    total = values.astype("float32") if is_short(values.dtype) else values
+    np.add.at(total, positions, new)
+    values[...] = total
 
 
 def _own_array(value: Any, dtype: Any) -> Array:

@@ -14,7 +14,7 @@ from ..errors import ShapeError
 from ..ops import convolution as ops
 from ..types import TensorLike
 from .creation import ones_like
-from .publish import inexact, static_shape, tensor, tensors
+from .publish import inexact, rounded_once, static_shape, tensor, tensors
 from .shaping import reshape, transpose
 
 Sizes = tuple[int, ...]
@@ -236,6 +236,7 @@ def max_pool(
     return _pooled("max_pool", input, ksize, strides, padding, data_format)
 
 
+@rounded_once
 def avg_pool(
     input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:

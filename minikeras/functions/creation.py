@@ -12,10 +12,10 @@ import numpy as np
 
 from ..arrays import creation_namespace
 from ..core import Tensor, convert_to_tensor
-from ..errors import InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError
 from ..ops import arithmetic
-from ..types import TensorLike, TensorShape, as_dtype
-from .publish import beside, static_shape, tensor, tensors
+from ..types import DType, TensorLike, TensorShape, as_dtype
+from .publish import beside, rounded_once, static_shape, tensor, tensors
 from .shaping import broadcast_to, expand_dims, reshape, transpose
 
 # Making ----------------------------------------------------------------------------------------------------------
@@ -115,6 +115,16 @@ def eye(
 def range(start: TensorLike, limit: TensorLike = None, delta: TensorLike = 1, dtype: Any = None, name: str = "range") -> Tensor:
     """Numbers from `start` to `limit`, which is left out, in steps of `delta`. With one argument they start at 0.
 
+    Args:
+        start, limit, delta: scalars.
+        dtype: of the result, and in which their number ceil((limit - start) / delta) is computed. None: the widest of the
+            three, where Python ints are int32 and floats float32.
+        name: accepted for compatibility, ignored.
+
+    Raises:
+        InvalidArgumentError: if an argument is no scalar, or `delta` is zero.
+        DTypeError: if an argument does not fit an integer `dtype`.
+
     >>> import minikeras as tf
     >>> print(tf.range(3).numpy(), tf.range(1.0, 2.0, 0.5).numpy())
     [0 1 2] [1.  1.5]
@@ -122,34 +132,51 @@ def range(start: TensorLike, limit: TensorLike = None, delta: TensorLike = 1, dt
     if limit is None:
         start, limit = 0, start
     bounds = [np.asarray(value) for value in (start, limit, delta)]
-    if dtype is None:
-        floating = [bound.dtype for bound in bounds if bound.dtype.kind == "f"]
-        typed = [as_dtype(value.dtype).name for value in (start, limit, delta) if hasattr(value, "dtype")]
-        dtype = typed[0] if typed else "float32" if floating else "int32"
-    if float(bounds[2]) == 0:
-        raise InvalidArgumentError("range: delta must not be zero.")
-    return convert_to_tensor(np.arange(*[bound.item() for bound in bounds]).astype(as_dtype(dtype).numpy))
+    for which, bound in zip(("start", "limit", "delta"), bounds, strict=True):
+        if bound.ndim or as_dtype(bound.dtype).kind not in "iuf":
+            raise InvalidArgumentError(f"range: {which} must be a real number, found {bound.dtype}{list(bound.shape)}.")
+    wanted = _widest(start, limit, delta) if dtype is None else as_dtype(dtype)
+    first, last, step = (bound.astype(wanted.numpy) for bound in bounds)
+    if wanted.is_integer and any(one != bound for one, bound in zip((first, last, step), bounds, strict=True)):
+        raise DTypeError(f"range: {', '.join(map(str, bounds))} do not all fit into {wanted.name}; give another dtype.")
+    if step == 0:
+        raise InvalidArgumentError(f"range: delta must not be zero, found {bounds[2]} as {wanted.name}.")
+    if wanted.is_integer:
+        return convert_to_tensor(np.arange(int(first), int(last), int(step), dtype=wanted.numpy))
+    with np.errstate(over="ignore", invalid="ignore"):
+        count = np.ceil((last - first) / step)
+    if not np.isfinite(count):
+        raise InvalidArgumentError(f"range: from {first} to {last} in steps of {step} there is no last number.")
+    places = np.arange(max(int(count), 0), dtype="float64")
+    return convert_to_tensor((float(first) + places * float(step)).astype(wanted.numpy))
 
 
+def _widest(*values: TensorLike) -> DType:
+    """The dtype of numbers beside one another: floats before integers, then the wider one."""
+    dtypes = [as_dtype(value.dtype if hasattr(value, "dtype") else tensor(value).dtype) for value in values]
+    return max(dtypes, key=lambda dtype: (dtype.is_floating, dtype.size))
+
+
+@rounded_once
 def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = None, axis: int = 0) -> Tensor:
-    """`num` evenly spaced numbers from `start` to `stop`, both included; float64 for integers.
+    """`num` evenly spaced numbers from `start` to `stop`, both included; float64 for integers, complex for complex ends.
 
     >>> import minikeras as tf
     >>> print(tf.linspace(0.0, 1.0, 5).numpy())
     [0.   0.25 0.5  0.75 1.  ]
     """
     first, last = tensors(start, stop)
-    if not first.dtype.is_floating:
+    if not first.dtype.is_differentiable:
         first, last = (arithmetic.cast(value, dtype="float64") for value in (first, last))
-    if int(num) < 1:
-        raise InvalidArgumentError(f"linspace: num must be at least 1, found {num}.")
+    if int(num) < 0:
+        raise InvalidArgumentError(f"linspace: num must not be negative, found {num}.")
     steps = np.linspace(0.0, 1.0, int(num))
     position = axis if axis >= 0 else axis + first.ndim + 1
     grid = beside(first, steps.reshape((-1,) + (1,) * (first.ndim - position)))
     weight = arithmetic.cast(grid, dtype=first.dtype.name)
     low, high = expand_dims(first, position), expand_dims(last, position)
     inside = low + (high - low) * weight
-    return arithmetic.select(weight == 1.0, high, inside)
+    return arithmetic.select(weight == 0.0, low, arithmetic.select(weight == 1.0, high, inside))
 
 
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:

@@ -16,7 +16,7 @@ from ..core.batch import own_values
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..ops import arithmetic, nn, transcendental
 from ..types import TensorLike, as_dtype
-from .publish import beside, binary, inexact, tensor, tensors, unary
+from .publish import beside, binary, inexact, rounded_once, tensor, tensors, unary
 
 # A table: one row for each function.
 # fmt: off
@@ -175,6 +175,7 @@ def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
     return arithmetic.bitcast(x, dtype=wanted.name)
 
 
+@rounded_once
 def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype.
 

@@ -155,7 +155,7 @@ def gather(
         indices: integer tensor of any shape, values in [0, size of the axis).
         validate_indices: accepted for compatibility, ignored; indices are always checked.
         axis: along which to pick; `batch_dims` by default.
-        batch_dims: number of leading axes that both have in common.
+        batch_dims: number of leading axes that both have in common; if negative, counted from the rank of `indices`.
         name: accepted for compatibility, ignored.
 
     Returns:
@@ -164,17 +164,36 @@ def gather(
 
     Raises:
         InvalidArgumentError: if an index is out of range.
+        ShapeError: if the leading axes differ, or `axis` is one of them.
 
     >>> import minikeras as tf
     >>> print(tf.gather([10.0, 20.0, 30.0], [2, 0]).numpy())
     [30. 10.]
     """
     x = tensor(params)
-    place = negative_axis(batch_dims if axis is None else axis, x.ndim, "gather")
-    where = _checked_indices("gather", indices, x, place)
-    if not batch_dims:
+    where = beside(x, indices)
+    shared = _shared_axes("gather", x, where, batch_dims)
+    place = negative_axis(shared if axis is None else axis, x.ndim, "gather")
+    if place + x.ndim < shared:
+        raise ShapeError(f"gather: axis {axis} is one of the {shared} leading axes that batch_dims={batch_dims} names.")
+    where = _checked_indices("gather", where, x, place)
+    if not shared:
         return (indexing.look_up if place == -x.ndim else indexing.gather_rows)(x, where, axis=place)
-    return _batched_gather(x, where, place + x.ndim, batch_dims % (where.ndim + 1) if batch_dims < 0 else batch_dims)
+    return _batched_gather(x, where, place + x.ndim, shared)
+
+
+def _shared_axes(name: str, x: Tensor, where: Tensor, batch_dims: int) -> int:
+    """How many leading axes values and indices have in common; a negative number counts from the rank of the indices."""
+    count = int(batch_dims)
+    if not -where.ndim <= count <= where.ndim:
+        raise ShapeError(f"{name}: batch_dims={count} is out of range for indices with {where.ndim} axes.")
+    count = count + where.ndim if count < 0 else count
+    if count > x.ndim or tuple(x.shape[:count]) != tuple(where.shape[:count]):
+        raise ShapeError(
+            f"{name}: with batch_dims={batch_dims} the first {count} axes of params {x.shape} and indices {where.shape} must "
+            "agree."
+        )
+    return count
 
 
 def _batched_gather(x: Tensor, where: Tensor, axis: int, batch_dims: int) -> Tensor:
@@ -198,25 +217,48 @@ def _batched_gather(x: Tensor, where: Tensor, axis: int, batch_dims: int) -> Ten
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0, name: str | None = None) -> Tensor:
     """Elements or slices picked by tuples of indices in the last axis of `indices`.
 
+    Args:
+        params: where to read.
+        indices: integer tensor (..., n); a tuple of n coordinates addresses the first n axes behind those of the batch.
+        batch_dims: number of leading axes that both have in common.
+        name: accepted for compatibility, ignored.
+
+    Returns:
+        Shape: indices.shape[:-1] + params.shape[batch_dims + n:].
+
+    Raises:
+        InvalidArgumentError: if an index is out of range.
+        ShapeError: if the leading axes differ.
+
     >>> import minikeras as tf
     >>> print(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy())
     [2 3]
     """
-    if batch_dims:
-        raise NotImplementedError("gather_nd: batch_dims other than 0 is not available; use tf.gather with batch_dims.")
     x = tensor(params)
-    return indexing.gather_nd(x, _checked_tuples("gather_nd", indices, tuple(x.shape), x))
+    where = beside(x, indices)
+    shared = _shared_axes("gather_nd", x, where, batch_dims)
+    if shared == where.ndim and shared:
+        raise ShapeError(f"gather_nd: batch_dims={batch_dims} leaves no axis of indices {where.shape} for the tuples.")
+    where = _checked_tuples("gather_nd", where, tuple(x.shape[shared:]), x)
+    return indexing.gather_nd(x, _with_batch_coordinates(where, shared) if shared else where)
+
+
+def _with_batch_coordinates(where: Tensor, count: int) -> Tensor:
+    """Index tuples with their own position along the leading axes in front."""
+    places = np.indices(tuple(where.shape[:count])).reshape(count, *where.shape[:count], *[1] * (where.ndim - 1 - count))
+    own = np.broadcast_to(np.moveaxis(places, 0, -1), (*where.shape[:-1], count))
+    return shaping.concat(beside(where, own.astype("int64")), arithmetic.cast(where, dtype="int64"), axis=-1)
 
 
 def _checked_tuples(name: str, indices: TensorLike, shape: tuple[int, ...], x: Tensor) -> Tensor:
     """Index tuples in the last axis, each within the shape, on the device of `x`."""
     where = beside(x, indices)
+    if not where.dtype.is_integer or not where.ndim or where.shape[-1] > len(shape):
+        raise InvalidArgumentError(
+            f"{name}: indices {where.dtype.name}{list(where.shape)} must be integers, at most {len(shape)} a tuple."
+        )
 
     def within(values: np.ndarray[Any, Any]) -> None:
-        if not where.dtype.is_integer or not values.ndim or values.shape[-1] > len(shape):
-            raise InvalidArgumentError(
-                f"{name}: indices {where.dtype.name}{list(values.shape)} must be integers, at most {len(shape)} a tuple."
-            )
         limits = np.asarray(shape[: values.shape[-1]])
         if values.size and ((values < 0) | (values >= limits)).any():
             bad = values.reshape(-1, values.shape[-1])[((values < 0) | (values >= limits)).any(-1).reshape(-1)][0]
@@ -234,7 +276,22 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str |
     [0. 5. 0.]
     """
     whole, values = static_shape(shape), tensor(updates)
-    return indexing.scatter_nd(values, _checked_tuples("scatter_nd", indices, whole, values), shape=whole)
+    return indexing.scatter_nd(values, _checked_places("scatter_nd", indices, values, whole), shape=whole)
+
+
+def _checked_places(name: str, indices: TensorLike, updates: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Index tuples into a shape, with one update for each; nothing is broadcast."""
+    where = _checked_tuples(name, indices, shape, updates)
+    depth = where.shape[-1]
+    if not depth:
+        raise InvalidArgumentError(f"{name}: indices {where.shape} hold tuples without a coordinate, which name no place.")
+    expected = (*where.shape[:-1], *shape[depth:])
+    if tuple(updates.shape) != expected:
+        raise ShapeError(
+            f"{name}: indices {where.shape} into shape {shape} need updates of shape {expected}, found {updates.shape}. "
+            "Broadcast them: tf.broadcast_to(updates, shape)."
+        )
+    return where
 
 
 def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
@@ -245,7 +302,13 @@ def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: Tens
     [6. 1.]
     """
     x = convert_to_tensor(tensor)
-    return x + scatter_nd(indices, beside(x, updates, x.dtype), x.shape)
+    return x + _scattered("tensor_scatter_nd_add", x, indices, beside(x, updates, x.dtype))
+
+
+def _scattered(name: str, x: Tensor, indices: TensorLike, values: Tensor) -> Tensor:
+    """Zeros like `x` with the values added at index tuples."""
+    shape = tuple(x.shape)
+    return indexing.scatter_nd(values, _checked_places(name, indices, values, shape), shape=shape)
 
 
 def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
@@ -256,7 +319,7 @@ def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: Tens
     [-4.  1.]
     """
     x = convert_to_tensor(tensor)
-    return x - scatter_nd(indices, beside(x, updates, x.dtype), x.shape)
+    return x - _scattered("tensor_scatter_nd_sub", x, indices, beside(x, updates, x.dtype))
 
 
 def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
@@ -267,8 +330,9 @@ def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: T
     [5. 1.]
     """
     x = convert_to_tensor(tensor)
-    where = _checked_tuples("tensor_scatter_nd_update", indices, tuple(x.shape), x)
-    return indexing.overwrite_nd(x, where, beside(x, updates, x.dtype))
+    values = beside(x, updates, x.dtype)
+    where = _checked_places("tensor_scatter_nd_update", indices, values, tuple(x.shape))
+    return indexing.overwrite_nd(x, where, values)
 
 
 def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int = 0, name: str = "boolean_mask") -> Tensor:

@@ -21,7 +21,7 @@ from ..types import Array, TensorLike
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
 from .ordering import top_k
-from .publish import beside, inexact, negative_axis, static_shape, tensor, tensors, unary
+from .publish import beside, inexact, negative_axis, rounded_once, static_shape, tensor, tensors, unary
 from .reductions import l2_normalize, reduce_mean, reduce_sum, reduce_variance
 
 __all__ = ["l2_normalize", "log_sigmoid", "sigmoid", "softplus", "tanh", "top_k"]
@@ -220,6 +220,7 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, na
     return nn.sigmoid_cross_entropy(z, x)
 
 
+@rounded_once
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """sum(t**2) / 2.
 
@@ -246,6 +247,7 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
     return x + b
 
 
+@rounded_once
 def moments(
     x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -270,16 +272,32 @@ def batch_normalization(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset; `offset` and `scale` may be None.
 
+    For 16-bit `x` the others may be float32; all is computed in float32 and rounded to the dtype of `x`.
+
     >>> import minikeras as tf
     >>> print(tf.nn.batch_normalization([4.0], 2.0, 1.0, None, None, 0.0).numpy())
     [2.]
     """
     value = tensor(x)
-    factor = transcendental.rsqrt(tensors(value, variance)[1] + float(variance_epsilon))
+    held = value.dtype
+    if held.size == 2:  # statistics of 16-bit numbers are float32 or widened to it
+        value = arithmetic.cast(value, dtype="float32")
+    mean, variance, *rest = (_statistic(value, one) for one in (mean, variance, offset, scale))
+    offset, scale = rest
+    factor = transcendental.rsqrt(variance + float(variance_epsilon))
     if scale is not None:
         factor = factor * scale
     shift = -(factor * mean) if offset is None else offset - factor * mean
-    return value * factor + shift
+    result = value * factor + shift
+    return result if result.dtype == held else arithmetic.cast(result, dtype=held.name)
+
+
+def _statistic(value: Tensor, statistic: TensorLike) -> Any:
+    """A mean or the like beside the values; one of 16 bits is widened."""
+    if statistic is None:
+        return None
+    found = tensors(value, statistic)[1]
+    return arithmetic.cast(found, dtype="float32") if found.dtype.size == 2 else found
 
 
 def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -326,6 +344,7 @@ def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None
     return rows if max_norm is None else clip_by_norm(rows, max_norm, axes=[-1])
 
 
+@rounded_once
 def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
     """A tensor divided by its norm, and the norm.
 

@@ -6,6 +6,7 @@ Key idea: an elementwise function is fully described by its formula, its derivat
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,10 @@ from ..arrays import namespace, to_device
 from ..core import Primitive, Tensor, bind, convert_to_tensor
 from ..core.convert import holds_tensor, read
 from ..core.dispatch import perform
+from ..core.precision import is_short
+from ..core.registry import operations
 from ..errors import DTypeError, ShapeError
-from ..types import TensorLike, TensorShape
+from ..types import TensorLike, TensorShape, as_dtype
 
 _DOCUMENTATION = """{summary}
 
@@ -126,6 +129,35 @@ def _describe(
         example=expression,
         expected=expected,
     )
+
+
+def rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of tensors; of 16-bit floats it is computed in float32 as a whole, and the results are rounded once."""
+
+    @functools.wraps(function)
+    def accurate(*args: Any, **options: Any) -> Any:
+        tensors = [x for x in _leaves((*args, *options.values())) if hasattr(x, "_array")]
+        short = next((x.dtype for x in tensors if is_short(x._array.dtype)), None)
+        if short is None:
+            return function(*args, **options)
+        return _each(function(*_each(args, short, "float32"), **_each(options, short, "float32")), "float32", short)
+
+    return accurate
+
+
+def _leaves(values: Any) -> Any:
+    for value in values:
+        yield from value if isinstance(value, (list, tuple)) else (value,)
+
+
+def _each(values: Any, source: Any, target: Any) -> Any:
+    """The tensors of one dtype among the values in another one."""
+    if isinstance(values, dict):
+        return {name: _each(value, source, target) for name, value in values.items()}
+    if type(values) in (list, tuple):
+        return type(values)([_each(value, source, target) for value in values])
+    found = hasattr(values, "_array") and values.dtype == source
+    return operations.cast(values, dtype=as_dtype(target).name) if found else values
 
 
 # Axes and shapes -------------------------------------------------------------------------------------------------------

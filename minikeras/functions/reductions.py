@@ -12,7 +12,7 @@ from typing import Any
 from ..core import Primitive, Tensor, convert_to_tensor
 from ..ops import arithmetic, reductions, transcendental
 from ..types import TensorLike
-from .publish import inexact, negative_axes, negative_axis, tensor
+from .publish import inexact, negative_axes, negative_axis, rounded_once, tensor
 from .shaping import stack
 
 _DOCUMENTATION = """{summary} along axes.
@@ -98,6 +98,7 @@ reduce_any = _reduction(reductions.reduce_any, "reduce_any", "Whether any elemen
 reduce_all = _reduction(reductions.reduce_all, "reduce_all", "Whether all elements are true", "none", "[True, False]", "False")
 
 
+@rounded_once
 def reduce_variance(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Population variance along axes: mean(|x - mean(x)|**2), real, in two passes so that a large mean costs no accuracy.
 
@@ -109,6 +110,7 @@ def reduce_variance(input_tensor: TensorLike, axis: Any = None, keepdims: bool =
     return reductions.variance(x, negative_axes(axis, x.ndim, "reduce_variance"), keepdims)
 
 
+@rounded_once
 def reduce_std(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Population standard deviation along axes. For equal values it is 0 with the subgradient 0.
 
@@ -122,6 +124,7 @@ def reduce_std(input_tensor: TensorLike, axis: Any = None, keepdims: bool = Fals
     return reductions.reduce_euclidean_norm(reductions.centred(x, axes), axes=axes, keepdims=keepdims) / root
 
 
+@rounded_once
 def norm(
     tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -233,6 +236,7 @@ def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool
     return reductions.cumprod(value, axis=negative_axis(axis, value.ndim, "cumprod"), exclusive=exclusive, reverse=reverse)
 
 
+@rounded_once
 def l2_normalize(x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
     """x / sqrt(max(sum(x**2), epsilon)) along axes; the zero vector stays zero.
 
@@ -245,6 +249,7 @@ def l2_normalize(x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: 
     return value * transcendental.rsqrt(arithmetic.maximum(squares, float(epsilon)))
 
 
+@rounded_once
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """sqrt(sum of squares) over all tensors of a list together; None is left out.
 
@@ -259,6 +264,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
     return reduce_euclidean_norm(stack([reduce_euclidean_norm(t) for t in present]))
 
 
+@rounded_once
 def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
     """`t` scaled down to Euclidean norm `clip_norm` if it is longer: t * c / max(|t|, c).
 
@@ -271,6 +277,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: s
     return value * clip_norm / arithmetic.maximum(length, clip_norm)
 
 
+@rounded_once
 def clip_by_global_norm(
     t_list: Sequence[TensorLike | None], clip_norm: TensorLike, use_norm: TensorLike = None, name: str | None = None
 ) -> tuple[list[Tensor | None], Tensor]:

@@ -41,12 +41,9 @@ divide: Primitive = elementwise(
     "divide",
     lambda a, b, y: reciprocal(b) if hasattr(b, "dtype") else 1.0 / b if b else float("inf"),
     lambda a, b, y: negative(divide(y, b)),
-    singular=True,
     guarded=True,
 )
-reciprocal: Primitive = elementwise(
-    "reciprocal", lambda xp, x: 1 / x, lambda x, y: negative(multiply(y, y)), singular=True, guarded=True
-)
+reciprocal: Primitive = elementwise("reciprocal", lambda xp, x: 1 / x, lambda x, y: negative(multiply(y, y)), guarded=True)
 
 
 def _multiply_no_nan(xp: Any, a: Array, b: Array) -> Array:
@@ -62,15 +59,12 @@ def _divide_no_nan(xp: Any, a: Array, b: Array) -> Array:
     return xp.where(zero, xp.zeros_like(quotient), quotient)
 
 
-multiply_no_nan = elementwise(
-    "multiply_no_nan", _multiply_no_nan, lambda a, b, y: b, lambda a, b, y: a, singular=True, guarded=True
-)
+multiply_no_nan = elementwise("multiply_no_nan", _multiply_no_nan, lambda a, b, y: b, lambda a, b, y: a, guarded=True)
 divide_no_nan: Primitive = elementwise(
     "divide_no_nan",
     _divide_no_nan,
     lambda a, b, y: divide_no_nan(1.0, b),
     lambda a, b, y: negative(divide_no_nan(y, b)),
-    singular=True,
 )
 
 
@@ -91,8 +85,8 @@ def _refuse_integer_zero(xp: Any, b: Array) -> None:
         raise InvalidArgumentError("Integer division by zero. Integers cannot hold infinity; cast to a float dtype first.")
 
 
-floor_divide = elementwise("floor_divide", _floor_divide, None, None, singular=True)
-floor_modulus = elementwise("floor_modulus", _floor_modulus, 1, lambda a, b, y: negative(floor_divide(a, b)), singular=True)
+floor_divide = elementwise("floor_divide", _floor_divide, None, None)
+floor_modulus = elementwise("floor_modulus", _floor_modulus, 1, lambda a, b, y: negative(floor_divide(a, b)))
 
 
 def _power_by_base(a: Any, b: Any, y: Any) -> Any:
@@ -110,7 +104,7 @@ def _power_by_exponent(a: Any, b: Any, y: Any) -> Any:
     return multiply(y, operations.log(select(regular, a, ones_like(a))))
 
 
-power = elementwise("power", "power", _power_by_base, _power_by_exponent, singular=True, guarded=True)
+power = elementwise("power", "power", _power_by_base, _power_by_exponent, guarded=True)
 maximum = elementwise(
     "maximum",
     "maximum",
@@ -204,11 +198,11 @@ def _kept(xp: Any, condition: Array, x: Array) -> Array:
     return (x.view(f"i{x.dtype.itemsize}") * condition).view(x.dtype)
 
 
-select = linear("select", _select, _select_transpose, uniform=False, batching="align", elementwise=True)
-identity = linear("identity", lambda xp, x: x, lambda g, x: g, elementwise=True)
-stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None)
-zeros_like = elementwise("zeros_like", lambda xp, x, dtype=None: xp.zeros_like(x, dtype=dtype), None)
-ones_like = elementwise("ones_like", lambda xp, x, dtype=None: xp.ones_like(x, dtype=dtype), None)
+select = linear("select", _select, _select_transpose, uniform=False, batching="align", elementwise=True, moves=True)
+identity = linear("identity", lambda xp, x: x, lambda g, x: g, elementwise=True, moves=True)
+stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None, moves=True)
+zeros_like = elementwise("zeros_like", lambda xp, x, dtype=None: xp.zeros_like(x, dtype=dtype), None, moves=True)
+ones_like = elementwise("ones_like", lambda xp, x, dtype=None: xp.ones_like(x, dtype=dtype), None, moves=True)
 
 # Dtypes and complex numbers ------------------------------------------------------------------------------------------
 
@@ -228,14 +222,15 @@ def _cast_back(g: Any, x: Any, dtype: str) -> Any:
     return cast(g, dtype=x.dtype.name) if as_dtype(x.dtype).is_differentiable else None
 
 
-cast: Primitive = linear("cast", _cast, _cast_back, singular=True, elementwise=True)
-real = linear("real", lambda xp, x: x.real, lambda g, x: _complex_like(g, x) if is_complex(x) else g)
+cast: Primitive = linear("cast", _cast, _cast_back, elementwise=True)
+real = linear("real", lambda xp, x: x.real, lambda g, x: _complex_like(g, x) if is_complex(x) else g, moves=True)
 imag = linear(
     "imag",
     lambda xp, x: x.imag,
     lambda g, x: make_complex(zeros_like(g), g) if is_complex(x) else zeros_like(g),
+    moves=True,
 )
-conj: Primitive = linear("conj", lambda xp, x: xp.conj(x), lambda g, x: conj(g))
+conj: Primitive = linear("conj", lambda xp, x: xp.conj(x), lambda g, x: conj(g), moves=True)
 
 
 def _make_complex(xp: Any, a: Array, b: Array) -> Array:
@@ -249,14 +244,18 @@ make_complex: Primitive = linear(
     "complex",
     _make_complex,
     lambda g, a, b: [unbroadcast(real(g), a), unbroadcast(imag(g), b)],
-    singular=True,
     batching="align",
 )
 
 
 # No gradient is registered for it in TensorFlow: the bits of a number are no smooth function of it.
 bitcast = linear(
-    "Bitcast", lambda xp, x, dtype: x.reshape(-1).view(dtype).reshape(x.shape), lambda g, x, dtype: g, vjp=None, jvp=None
+    "Bitcast",
+    lambda xp, x, dtype: x.reshape(-1).view(dtype).reshape(x.shape),
+    lambda g, x, dtype: g,
+    vjp=None,
+    jvp=None,
+    moves=True,
 )
 
 

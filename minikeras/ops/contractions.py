@@ -50,13 +50,19 @@ def _product_of_stacks(batch: Any, product: Any, inputs: Any, params: Any) -> An
     return batch.align(product, inputs, params)
 
 
-matrix_product = bilinear("matrix_product", _matrix_product, _left, _right, batching=_product_of_stacks)
+matrix_product = bilinear("matrix_product", _matrix_product, _left, _right, batching=_product_of_stacks, accumulates=True)
 
 
 def _affine(xp: Any, x: Array, kernel: Array, bias: Array) -> Array:
     y = _matrix_product(xp, x, kernel)
     y += bias
     return y
+
+
+def _affine_rule(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
+    x, kernel, bias = inputs
+    rules = (lambda: _left(g, x, kernel), lambda: _right(g, x, kernel), lambda: unbroadcast(g, bias))
+    return [rules[i]() for i in wanted]
 
 
 def _affine_jvp(tangents: Any, y: Any, inputs: Any, params: Any) -> Any:
@@ -78,11 +84,10 @@ def _affine_of_stacks(batch: Any, operation: Any, inputs: Any, params: Any) -> A
 affine = primitive(
     "affine",
     _affine,
-    lambda g, y, x, kernel, bias: _left(g, x, kernel),
-    lambda g, y, x, kernel, bias: _right(g, x, kernel),
-    lambda g, y, x, kernel, bias: unbroadcast(g, bias),
+    vjp=_affine_rule,
     jvp=_affine_jvp,
     batching=_affine_of_stacks,
+    accumulates=True,
 )
 
 
@@ -172,7 +177,7 @@ def _einsum_of_stacks(batch: Any, product: Any, inputs: Any, params: Any) -> Any
     return product(*ready, **params)
 
 
-einsum = primitive("einsum", _einsum, vjp=_einsum_rule, jvp=_einsum_jvp, batching=_einsum_of_stacks)
+einsum = primitive("einsum", _einsum, vjp=_einsum_rule, jvp=_einsum_jvp, batching=_einsum_of_stacks, accumulates=True)
 
 
 def outer(a: Any, b: Any) -> Any:

@@ -147,18 +147,21 @@ convolve: Primitive = bilinear(
     _convolve,
     lambda g, x, kernel, **geometry: unbroadcast(spread(g, kernel, sizes=_sizes_of(x, geometry), **geometry), x),
     lambda g, x, kernel, **geometry: unbroadcast(correlate(x, g, window=_window(kernel, geometry), **geometry), kernel),
+    accumulates=True,
 )
 spread: Primitive = bilinear(
     "spread_windows",
     _spread,
     lambda h, g, kernel, sizes, **geometry: unbroadcast(convolve(h, kernel, **geometry), g),
     lambda h, g, kernel, sizes, **geometry: unbroadcast(correlate(h, g, window=_window(kernel, geometry), **geometry), kernel),
+    accumulates=True,
 )
 correlate: Primitive = bilinear(
     "correlate_windows",
     _correlate,
     lambda h, x, g, window, **geometry: unbroadcast(spread(g, h, sizes=_sizes_of(x, geometry), **geometry), x),
     lambda h, x, g, window, **geometry: unbroadcast(convolve(x, h, **geometry), g),
+    accumulates=True,
 )
 
 
@@ -241,6 +244,7 @@ put: Primitive = linear(
     lambda g, x, chosen, sizes, **geometry: [pick(g, chosen, **geometry), None],
     uniform=False,
     batching="fill",
+    accumulates=True,
 )
 max_pool = primitive(
     "max_pool",
@@ -253,9 +257,11 @@ window_sum: Primitive = linear(
     "window_sum",
     _window_sum,
     lambda g, x, **geometry: window_spread(g, sizes=_sizes_of(x, geometry), **geometry),
+    accumulates=True,
 )
 window_spread: Primitive = linear(
     "window_spread",
     lambda xp, g, **geometry: _added(xp, g, lambda i: g, **geometry),
     lambda h, g, sizes, **geometry: window_sum(h, **geometry),
+    accumulates=True,
 )

@@ -39,11 +39,13 @@ strided_slice = linear(
     "strided_slice",
     lambda xp, x, key, shape: x[key],
     lambda g, x, key, shape: put_slice(g, key=key, shape=shape),
+    moves=True,
 )
 put_slice: Primitive = linear(
     "put_slice",
     _put_slice,
     lambda g, x, key, shape: strided_slice(g, key=key, shape=shape),
+    moves=True,
 )
 
 
@@ -69,6 +71,7 @@ take_along = linear(
     lambda g, x, indices, axis: [add_along(g, indices, axis=axis, size=x.shape[axis]), None],
     uniform=False,
     batching="lead",
+    moves=True,
 )
 add_along: Primitive = linear(
     "add_along",
@@ -76,6 +79,7 @@ add_along: Primitive = linear(
     lambda g, x, indices, axis, size: [take_along(g, indices, axis=axis), None],
     uniform=False,
     batching="fill",
+    accumulates=True,
 )
 
 
@@ -180,6 +184,7 @@ def _gather(name: str, back: Callable[[Any, Any, Any, int], Any]) -> Primitive:
         lambda g, x, indices, axis: [back(g, x, indices, axis), None],
         uniform=False,
         batching=_gather_from_stacks,
+        moves=True,
     )
 
 
@@ -192,6 +197,7 @@ add_rows: Primitive = linear(
     lambda g, x, indices, axis, size: [gather_rows(g, indices, axis=axis), None],
     uniform=False,
     batching=_add_to_stacks,
+    accumulates=True,
 )
 
 
@@ -200,7 +206,15 @@ def _positions(xp: Any, indices: Array) -> Key:
     return tuple(indices[..., i] for i in range(indices.shape[-1]))
 
 
+def _gather_nd(xp: Any, x: Array, indices: Array) -> Array:
+    if not indices.shape[-1]:  # tuples without coordinates address the whole
+        return xp.broadcast_to(x, (*indices.shape[:-1], *x.shape))
+    return x[_positions(xp, indices)]
+
+
 def _scatter_nd(xp: Any, updates: Array, indices: Array, shape: Sizes) -> Array:
+    if not indices.shape[-1]:
+        return updates.sum(axis=tuple(range(indices.ndim - 1)))
     whole = xp.zeros(shape, dtype=updates.dtype)
     xp.add.at(whole, _positions(xp, indices), updates)
     return whole
@@ -208,10 +222,11 @@ def _scatter_nd(xp: Any, updates: Array, indices: Array, shape: Sizes) -> Array:
 
 gather_nd = linear(
     "gather_nd",
-    lambda xp, x, indices: x[_positions(xp, indices)],
+    _gather_nd,
     lambda g, x, indices: [scatter_nd(g, indices, shape=tuple(x.shape)), None],
     uniform=False,
     batching=_numbered,
+    moves=True,
 )
 scatter_nd: Primitive = linear(
     "scatter_nd",
@@ -219,6 +234,7 @@ scatter_nd: Primitive = linear(
     lambda g, updates, indices, shape: [gather_nd(g, indices), None],
     uniform=False,
     batching=_numbered,
+    accumulates=True,
 )
 
 
@@ -238,4 +254,5 @@ overwrite_nd: Primitive = linear(
     ],
     uniform=False,
     batching=_numbered,
+    moves=True,
 )

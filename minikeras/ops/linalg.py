@@ -82,6 +82,7 @@ triangle: Primitive = linear(
     "triangle",
     lambda xp, x, lower, offset: xp.tril(x, offset) if lower else xp.triu(x, offset),
     lambda g, x, lower, offset: triangle(g, lower=lower, offset=offset),
+    moves=True,
 )
 triangular_solve: Primitive = primitive(
     "triangular_solve",

@@ -65,8 +65,8 @@ softmax = primitive(
     _softmax,
     _softmax_vjp,
     jvp=lambda t, y, x, params: _softmax_vjp(t[0], y, x[0], **params),
-    singular=True,
     batching="keep",
+    accumulates=True,
 )
 
 
@@ -79,8 +79,8 @@ log_softmax = primitive(
     "log_softmax",
     _log_softmax,
     lambda g, y, x, axis: subtract(g, multiply(exp(y), reduce_sum(g, axes=(axis,), keepdims=True))),
-    singular=True,
     batching="keep",
+    accumulates=True,
 )
 
 
@@ -102,8 +102,8 @@ softmax_cross_entropy = primitive(
     lambda g, y, labels, logits: multiply(
         _widen(g), subtract(multiply(softmax(logits, axis=-1), reduce_sum(labels, axes=(-1,), keepdims=True)), labels)
     ),
-    singular=True,
     batching="align",
+    accumulates=True,
 )
 one_hot = elementwise(
     "one_hot",
@@ -135,8 +135,8 @@ label_excess = primitive(
     None,
     lambda g, y, labels, logits: _softmax_vjp(g, softmax(logits, axis=-1), logits, -1),
     uniform=False,
-    singular=True,
     batching="fill",
+    accumulates=True,
 )
 sparse_softmax_cross_entropy = primitive(
     "sparse_softmax_cross_entropy",
@@ -144,8 +144,8 @@ sparse_softmax_cross_entropy = primitive(
     None,
     lambda g, y, labels, logits: multiply(_widen(g), label_excess(labels, logits)),
     uniform=False,
-    singular=True,
     batching="lead",
+    accumulates=True,
 )
 
 
@@ -158,7 +158,6 @@ sigmoid_cross_entropy = elementwise(
     _sigmoid_cross_entropy,
     lambda labels, logits, y: negative(logits),
     lambda labels, logits, y: subtract(sigmoid(logits), labels),
-    singular=True,
 )
 
 # Adjusting contrast has no registered gradient in TensorFlow, and its guide uses it to show the error.
@@ -171,6 +170,7 @@ adjust_contrast = linear(
     vjp=None,
     jvp=None,
     batching="align",
+    accumulates=True,
 )
 
 

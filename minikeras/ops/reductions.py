@@ -15,6 +15,7 @@ from ..arrays import to_numpy
 from ..core.dispatch import Primitive
 from ..core.families import elementwise, is_complex, linear, primitive
 from ..core.registry import operations
+from ..errors import InvalidArgumentError
 from ..types import Array
 from .arithmetic import (
     add,
@@ -87,11 +88,13 @@ reduce_sum = linear(
     lambda xp, x, axes, keepdims: x.sum(axis=axes, keepdims=keepdims, dtype=x.dtype if x.dtype.kind in "iu" else None),
     lambda g, x, axes, keepdims: spread(g, x, axes, keepdims),
     batching=_sum_of_stacks,
+    accumulates=True,
 )
 reduce_mean = linear(
     "reduce_mean",
     _mean,
     lambda g, x, axes, keepdims: spread(multiply(g, 1.0 / (count(x.shape, axes) or 1)), x, axes, keepdims),
+    accumulates=True,
 )
 
 
@@ -119,8 +122,8 @@ def _extremum(name: str, start: float) -> Any:
     return kernel
 
 
-reduce_max = primitive("reduce_max", _extremum("max", -float("inf")), _extremum_vjp, batching="keep")
-reduce_min = primitive("reduce_min", _extremum("min", float("inf")), _extremum_vjp, batching="keep")
+reduce_max = primitive("reduce_max", _extremum("max", -float("inf")), _extremum_vjp, batching="keep", accumulates=True)
+reduce_min = primitive("reduce_min", _extremum("min", float("inf")), _extremum_vjp, batching="keep", accumulates=True)
 
 
 def _product_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
@@ -150,6 +153,7 @@ reduce_prod = primitive(
     lambda xp, x, axes, keepdims: x.prod(axis=axes, keepdims=keepdims, dtype=x.dtype if x.dtype.kind in "iu" else None),
     _product_vjp,
     batching="keep",
+    accumulates=True,
 )
 
 
@@ -171,7 +175,7 @@ def _logsumexp_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
     return multiply(expanded(g, x, axes, keepdims), share)
 
 
-reduce_logsumexp = primitive("reduce_logsumexp", _logsumexp, _logsumexp_vjp, singular=True, batching="keep")
+reduce_logsumexp = primitive("reduce_logsumexp", _logsumexp, _logsumexp_vjp, batching="keep", accumulates=True)
 
 
 def _euclidean_norm(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
@@ -186,6 +190,7 @@ reduce_euclidean_norm = primitive(
         x, _as(x, divide_no_nan(expanded(g, x, axes, keepdims), expanded(y, x, axes, keepdims)))
     ),
     batching="keep",
+    accumulates=True,
 )
 
 
@@ -222,6 +227,7 @@ cumsum: Primitive = linear(
     "cumsum",
     _running("cumsum", 0),
     lambda g, x, axis, exclusive, reverse: cumsum(g, axis=axis, exclusive=exclusive, reverse=not reverse),
+    accumulates=True,
 )
 
 
@@ -257,7 +263,7 @@ def _identity_kernel(xp: Any, x: Array, n: int, trailing: int) -> Array:
 
 
 identity_like = elementwise("identity_like", _identity_kernel, None, batching="constant")
-cumprod = primitive("cumprod", _running("cumprod", 1), _cumprod_vjp, batching="keep")
+cumprod = primitive("cumprod", _running("cumprod", 1), _cumprod_vjp, batching="keep", accumulates=True)
 
 
 def _argsort(xp: Any, x: Array, axis: int, descending: bool) -> Array:
@@ -316,6 +322,8 @@ def _histogram(xp: Any, x: Array, low: float, high: float, bins: int, rank: int)
     lead = tuple(x.shape[: x.ndim - rank])
     rows = math.prod(lead)
     places = xp.floor((x.astype("float64") - low) * (bins / (high - low)))
+    if bool(to_numpy(xp.isnan(places).any())):
+        raise InvalidArgumentError("histogram_fixed_width: NaN among the values belongs to no bin.")
     places = xp.minimum(xp.maximum(places, 0), bins - 1).astype("int64")
     counts = xp.zeros((rows, bins), dtype="int32")
     xp.add.at(counts, (xp.arange(rows)[:, None], places.reshape((rows, math.prod(x.shape[x.ndim - rank :])))), 1)
@@ -323,6 +331,4 @@ def _histogram(xp: Any, x: Array, low: float, high: float, bins: int, rank: int)
 
 
 # As in TensorFlow, no gradient is registered for it: asking for one says so.
-histogram = linear(
-    "HistogramFixedWidth", _histogram, lambda g, x, **options: None, vjp=None, jvp=None, batching="keep", singular=True
-)
+histogram = linear("HistogramFixedWidth", _histogram, lambda g, x, **options: None, vjp=None, jvp=None, batching="keep")

@@ -26,6 +26,7 @@ reshape: Primitive = linear(
     "reshape",
     lambda xp, x, shape, rank: x.reshape(_lead(x, rank) + shape),
     lambda g, x, shape, rank: reshape(g, shape=tuple(x.shape[len(x.shape) - rank :]), rank=len(shape)),
+    moves=True,
 )
 
 
@@ -41,7 +42,7 @@ def _inverse(perm: Sizes) -> Sizes:
     return tuple(sorted(range(-len(perm), 0), key=lambda axis: perm[axis]))
 
 
-transpose: Primitive = linear("transpose", _transpose, lambda g, x, perm: transpose(g, perm=_inverse(perm)))
+transpose: Primitive = linear("transpose", _transpose, lambda g, x, perm: transpose(g, perm=_inverse(perm)), moves=True)
 
 
 def _broadcast_to(xp: Any, x: Array, shape: Sizes, rank: int) -> Array:
@@ -51,7 +52,7 @@ def _broadcast_to(xp: Any, x: Array, shape: Sizes, rank: int) -> Array:
     return xp.broadcast_to(x, lead + shape)
 
 
-broadcast_to = linear("broadcast_to", _broadcast_to, lambda g, x, shape, rank: unbroadcast(g, x))
+broadcast_to = linear("broadcast_to", _broadcast_to, lambda g, x, shape, rank: unbroadcast(g, x), moves=True)
 
 
 def _part(g: Any, axis: int, start: int, stop: int) -> Any:
@@ -74,8 +75,10 @@ def _stack_transpose(g: Any, *xs: Any, axis: int) -> list[Any]:
     return [operations.strided_slice(g, key=(Ellipsis, i, *behind), shape=tuple(g.shape)) for i in range(len(xs))]
 
 
-concat = linear("concat", lambda xp, *xs, axis: xp.concatenate(xs, axis=axis), _concat_transpose, batching="fill")
-stack_along = linear("stack_along", lambda xp, *xs, axis: xp.stack(xs, axis=axis), _stack_transpose, batching="fill")
+concat = linear("concat", lambda xp, *xs, axis: xp.concatenate(xs, axis=axis), _concat_transpose, batching="fill", moves=True)
+stack_along = linear(
+    "stack_along", lambda xp, *xs, axis: xp.stack(xs, axis=axis), _stack_transpose, batching="fill", moves=True
+)
 
 
 def _pad(xp: Any, x: Array, paddings: tuple[Sizes, ...], value: Any) -> Array:
@@ -87,7 +90,9 @@ def _unpad(g: Any, x: Any, paddings: tuple[Sizes, ...], value: Any) -> Any:
     return operations.strided_slice(g, key=(Ellipsis, *key), shape=tuple(g.shape))
 
 
-pad: Primitive = linear("pad", _pad, _unpad, jvp=lambda tangents, y, inputs, params: pad(tangents[0], **{**params, "value": 0}))
+pad: Primitive = linear(
+    "pad", _pad, _unpad, jvp=lambda tangents, y, inputs, params: pad(tangents[0], **{**params, "value": 0}), moves=True
+)
 
 
 def _tile(xp: Any, x: Array, multiples: Sizes) -> Array:
@@ -102,11 +107,12 @@ def _untile(g: Any, x: Any, multiples: Sizes) -> Any:
     return operations.reduce_sum(folded, axes=axes, keepdims=False)
 
 
-tile = linear("tile", _tile, _untile)
+tile = linear("tile", _tile, _untile, moves=True)
 roll: Primitive = linear(
     "roll",
     lambda xp, x, shift, axis: xp.roll(x, shift, axis=axis),
     lambda g, x, shift, axis: roll(g, shift=tuple(-step for step in shift), axis=axis),
+    moves=True,
 )
 
 

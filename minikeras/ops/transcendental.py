@@ -31,24 +31,23 @@ from .arithmetic import (
 
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 
-exp = elementwise("exp", "exp", lambda x, y: y, singular=True)
-expm1 = elementwise("expm1", "expm1", lambda x, y: add(y, 1.0), singular=True)
-log = elementwise("log", "log", lambda x, y: reciprocal(x), singular=True, guarded=True)
-log1p = elementwise("log1p", "log1p", lambda x, y: reciprocal(add(x, 1.0)), singular=True, guarded=True)
-sqrt = elementwise("sqrt", "sqrt", lambda x, y: divide(0.5, y), singular=True, guarded=True)
+exp = elementwise("exp", "exp", lambda x, y: y)
+expm1 = elementwise("expm1", "expm1", lambda x, y: add(y, 1.0))
+log = elementwise("log", "log", lambda x, y: reciprocal(x), guarded=True)
+log1p = elementwise("log1p", "log1p", lambda x, y: reciprocal(add(x, 1.0)), guarded=True)
+sqrt = elementwise("sqrt", "sqrt", lambda x, y: divide(0.5, y), guarded=True)
 rsqrt = elementwise(
     "rsqrt",
     lambda xp, x: 1 / xp.sqrt(x),
     lambda x, y: multiply(multiply(y, -0.5), reciprocal(x)),
-    singular=True,
     guarded=True,
 )
 
-sin = elementwise("sin", "sin", lambda x, y: cos(x), singular=True)
-cos: Primitive = elementwise("cos", "cos", lambda x, y: negative(sin(x)), singular=True)
-tan = elementwise("tan", "tan", lambda x, y: add(square(y), 1.0), singular=True)
-asin = elementwise("asin", "arcsin", lambda x, y: rsqrt(subtract(1.0, square(x))), singular=True, guarded=True)
-acos = elementwise("acos", "arccos", lambda x, y: negative(rsqrt(subtract(1.0, square(x)))), singular=True, guarded=True)
+sin = elementwise("sin", "sin", lambda x, y: cos(x))
+cos: Primitive = elementwise("cos", "cos", lambda x, y: negative(sin(x)))
+tan = elementwise("tan", "tan", lambda x, y: add(square(y), 1.0))
+asin = elementwise("asin", "arcsin", lambda x, y: rsqrt(subtract(1.0, square(x))), guarded=True)
+acos = elementwise("acos", "arccos", lambda x, y: negative(rsqrt(subtract(1.0, square(x)))), guarded=True)
 atan = elementwise("atan", "arctan", lambda x, y: reciprocal(add(square(x), 1.0)))
 atan2 = elementwise(
     "atan2",
@@ -57,12 +56,12 @@ atan2 = elementwise(
     lambda a, b, y: negative(divide_no_nan(a, add(square(a), square(b)))),
 )
 
-sinh = elementwise("sinh", "sinh", lambda x, y: cosh(x), singular=True)
-cosh: Primitive = elementwise("cosh", "cosh", lambda x, y: sinh(x), singular=True)
+sinh = elementwise("sinh", "sinh", lambda x, y: cosh(x))
+cosh: Primitive = elementwise("cosh", "cosh", lambda x, y: sinh(x))
 tanh = elementwise("tanh", "tanh", lambda x, y: subtract(1.0, square(y)))
 asinh = elementwise("asinh", "arcsinh", lambda x, y: rsqrt(add(square(x), 1.0)))
-acosh = elementwise("acosh", "arccosh", lambda x, y: rsqrt(subtract(square(x), 1.0)), singular=True, guarded=True)
-atanh = elementwise("atanh", "arctanh", lambda x, y: reciprocal(subtract(1.0, square(x))), singular=True, guarded=True)
+acosh = elementwise("acosh", "arccosh", lambda x, y: rsqrt(subtract(square(x), 1.0)), guarded=True)
+atanh = elementwise("atanh", "arctanh", lambda x, y: reciprocal(subtract(1.0, square(x))), guarded=True)
 
 
 def _sigmoid(xp: Any, x: Array) -> Array:
@@ -103,7 +102,6 @@ xlogy = elementwise(
     _where_nonzero(lambda xp, a, b: a * xp.log(b)),
     lambda a, b, y: _masked(a, log(b)),
     lambda a, b, y: _masked(a, divide(a, b)),
-    singular=True,
     guarded=True,
 )
 xlog1py = elementwise(
@@ -111,7 +109,6 @@ xlog1py = elementwise(
     _where_nonzero(lambda xp, a, b: a * xp.log1p(b)),
     lambda a, b, y: _masked(a, log1p(b)),
     lambda a, b, y: _masked(a, divide(a, add(b, 1.0))),
-    singular=True,
     guarded=True,
 )
 xdivy = elementwise(
@@ -119,7 +116,6 @@ xdivy = elementwise(
     _where_nonzero(lambda xp, a, b: a / b),
     lambda a, b, y: _masked(a, reciprocal(b)),
     lambda a, b, y: negative(_masked(a, divide(y, b))),
-    singular=True,
     guarded=True,
 )
 

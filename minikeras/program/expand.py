@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core import Primitive, Record, Variable
 from ..core.dispatch import checked, drawn
+from ..core.precision import is_short
 from ..core.registry import operations
 from ..core.variable import assigned, read_variable
 from .joined import Layout, assign_joined, join, part, read_joined
@@ -135,7 +136,7 @@ def _taken_apart(writer: Writer, record: Record) -> bool:
     """A layer's product and its sum with the bias, which can then join what follows."""
     x, kernel, bias = record.inputs
     y = record.outputs
-    if y.dtype.kind not in "fc" or not all(isinstance(one, Slot) for one in record.inputs):
+    if y.dtype.kind not in "fc" or is_short(y.dtype) or not all(isinstance(one, Slot) for one in record.inputs):
         return False
     if min(len(x.shape), len(kernel.shape)) < 2:
         return False

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Record
+from ..core.precision import is_short
 from ..core.registry import operations
 from .blocks import BlockLoop, writing
 from .fuse import loop_body
@@ -127,14 +128,19 @@ class Lowering:
 def kernel_of(record: Record, xp: Any) -> Callable[..., Any]:
     """The function of arrays that carries out an instruction and makes its results, parameters included."""
     params, x = record.params, record.inputs[0] if record.inputs else None
-    if xp is np and record.primitive is operations.reduce_sum and isinstance(x, Slot) and x.dtype.kind == "f":
+    if xp is np and record.primitive is operations.reduce_sum and isinstance(x, Slot) and _adds_up(x.dtype):
         return functools.partial(np.add.reduce, **_along(params))  # the same sum, without the way through a method
-    if xp is np and record.primitive is operations.reduce_mean and isinstance(x, Slot) and x.dtype.kind == "f":
+    if xp is np and record.primitive is operations.reduce_mean and isinstance(x, Slot) and _adds_up(x.dtype):
         count, add, along = math.prod(x.shape[axis] for axis in params["axes"]), np.add.reduce, _along(params)
         if count:
             return lambda array: add(array, **along) / count
     own = record.primitive.kernel(np) if xp is np else record.primitive.on(xp)  # a replay is quiet as a whole
     return functools.partial(own, **params) if params else own
+
+
+def _adds_up(dtype: np.dtype[Any]) -> bool:
+    """True for floats that are added up as they are; those of 16 bits are widened by their kernels."""
+    return dtype.kind == "f" and not is_short(dtype)
 
 
 def _itself(array: Any) -> Any:
@@ -152,7 +158,9 @@ def _view(lowering: Lowering, record: Record) -> bool:
 
 def _product(lowering: Lowering, record: Record) -> bool:
     a, b = record.inputs[:2]
-    if not (isinstance(a, Slot) and isinstance(b, Slot)) or min(len(a.shape), len(b.shape)) < 2 or a.dtype.kind not in "fc":
+    if not (isinstance(a, Slot) and isinstance(b, Slot)) or min(len(a.shape), len(b.shape)) < 2:
+        return False
+    if a.dtype.kind != "c" and not _adds_up(a.dtype):
         return False
     function = np.multiply if a.shape[-1] == 1 == b.shape[-2] else np.matmul
     lowering.call(function, [a, b], record.outputs, record)
@@ -161,7 +169,7 @@ def _product(lowering: Lowering, record: Record) -> bool:
 
 def _sum(lowering: Lowering, record: Record) -> bool:
     x = record.inputs[0]
-    if x.dtype.kind != "f" or record.outputs.shape == ():
+    if not _adds_up(x.dtype) or record.outputs.shape == ():
         return False
     function = functools.partial(np.add.reduce, **_along(record.params))
     lowering.call(_into(function), [x], record.outputs, record)
@@ -180,7 +188,7 @@ def _into(reduction: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 def _mean(lowering: Lowering, record: Record) -> bool:
     x, y = record.inputs[0], record.outputs
     count = int(np.prod([x.shape[axis] for axis in record.params["axes"]]))
-    if x.dtype.kind != "f" or y.shape == () or not count:
+    if not _adds_up(x.dtype) or y.shape == () or not count:
         return False
     total = lowering.temporary(y.shape, y.dtype, y)
     lowering.call(_into(functools.partial(np.add.reduce, **_along(record.params))), [x], total, record)
@@ -192,7 +200,7 @@ def _rows_of(record: Record) -> Any:
     """Positions of the rows, if there is one label for each row of a matrix of logits."""
     labels, logits = record.inputs
     usual = isinstance(labels, Slot) and isinstance(logits, Slot) and len(logits.shape) == 2 and len(labels.shape) == 1
-    return np.arange(logits.shape[0]) if usual and logits.dtype.kind == "f" and labels.dtype.kind in "iu" else None
+    return np.arange(logits.shape[0]) if usual and _adds_up(logits.dtype) and labels.dtype.kind in "iu" else None
 
 
 def _softmax(lowering: Lowering, record: Record) -> tuple[Slot, Slot, Slot]:

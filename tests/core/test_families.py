@@ -142,8 +142,8 @@ def test_parameters_reach_the_kernel_and_the_slopes():
 
 
 def test_a_guarded_slope_keeps_a_zero_cotangent_zero():
-    plain = elementwise("toy_root", "sqrt", lambda x, y: operations.divide(0.5, y), singular=True)
-    guarded = elementwise("toy_guarded_root", "sqrt", lambda x, y: operations.divide(0.5, y), singular=True, guarded=True)
+    plain = elementwise("toy_root", "sqrt", lambda x, y: operations.divide(0.5, y))
+    guarded = elementwise("toy_guarded_root", "sqrt", lambda x, y: operations.divide(0.5, y), guarded=True)
     zero = np.zeros(1)
     with np.errstate(all="ignore"):
         assert np.isnan(plain.vjp([0], zero, zero, [zero], {})[0]).all()

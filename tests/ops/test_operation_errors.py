@@ -240,4 +240,4 @@ def test_arguments_that_make_no_sense_are_named(call, parts):
 
 def test_range_and_linspace_refuse_what_they_cannot_count():
     holds(message(lambda: tf.range(0, 1, 0), InvalidArgumentError), "delta")
-    holds(message(lambda: tf.linspace(0.0, 1.0, 0), InvalidArgumentError), "num", "0")
+    holds(message(lambda: tf.linspace(0.0, 1.0, -1), InvalidArgumentError), "num", "-1")

@@ -8,7 +8,7 @@ from ...functions import nn
 from ...functions.creation import range
 from ...functions.elementwise import cast, sigmoid
 from ...functions.ordering import sort
-from ...functions.publish import beside, inexact, negative_axis, tensor
+from ...functions.publish import beside, inexact, negative_axis, rounded_once, tensor
 from ...functions.reductions import cumsum, reduce_max
 from ...functions.shaping import reshape, split
 from ...types import TensorLike
@@ -29,6 +29,7 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
 
 
 @catalogue.add()
+@rounded_once
 def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
     """max(x - tau, 0) along an axis, with tau such that the sum is 1: the nearest distribution, in which small shares are 0.
 

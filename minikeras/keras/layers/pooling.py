@@ -19,6 +19,7 @@ from .convolution import checked_padding, one_for_each, output_shape
 from .inputs import InputSpec
 from .layer import Layer
 from .reshaping import checked_format
+from .scaling import wide
 
 
 class Pooling(Layer):
@@ -164,10 +165,11 @@ class GlobalAveragePooling1D(GlobalPooling):
                 f"Layer '{self.name}' ({type(self).__name__}): the mask must have shape (batch, steps) of the input "
                 f"{tuple(inputs.shape)}, found {tuple(mask.shape)}."
             )
-        weights = cast(mask, inputs.dtype)
+        x = wide(self, inputs)
+        weights = cast(mask, x.dtype)
         weights = reshape(weights, (*weights.shape, 1) if self.data_format == "channels_last" else (weights.shape[0], 1, -1))
-        total = reduce_sum(masked_fill(weights != 0.0, inputs), self._axes(), keepdims=self.keepdims)
-        return total / reduce_sum(weights, self._axes(), keepdims=self.keepdims)
+        total = reduce_sum(masked_fill(weights != 0.0, x), self._axes(), keepdims=self.keepdims)
+        return cast(total / reduce_sum(weights, self._axes(), keepdims=self.keepdims), self.compute_dtype)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """None: the steps are gone."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...arrays import namespace
 from ...core import Variable
+from ...core.precision import in_float32
 from ...types import Array
 
 BLOCK = 32_768
@@ -57,6 +58,7 @@ class Portion:
 
     def stepped(self, formula: Formula, gradients: Sequence[Array]) -> Iterable[Change]:
         """New values: formula(gradient, *values of a row). Nothing is assigned."""
+        formula = in_float32(formula)
         if len(self.layout) == 1:
             return zip(self.row, self._alone(formula, gradients[self.places[0]]), strict=True)
         concatenate = namespace(self.row[0]._array).concatenate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...arrays import namespace
+from ...core.precision import is_short
 from ...types import Array
 
 
@@ -16,7 +17,7 @@ def clipped_by_value(gradients: Sequence[Array], limit: float) -> list[Array]:
 
 def clipped_by_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
     """g <- g * limit / max(|g|, limit), with the Euclidean norm of each gradient."""
-    return [gradient * _factor([gradient], limit) for gradient in gradients]
+    return [_scaled(gradient, _factor([gradient], limit)) for gradient in gradients]
 
 
 def clipped_by_global_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
@@ -26,7 +27,11 @@ def clipped_by_global_norm(gradients: Sequence[Array], limit: float) -> list[Arr
     """
     norm = _norm(gradients)
     factor = _factor(gradients, limit) + (norm - norm)
-    return [gradient * factor for gradient in gradients]
+    return [_scaled(gradient, factor) for gradient in gradients]
+
+
+def _scaled(gradient: Array, factor: Array) -> Array:
+    return (gradient * factor).astype(gradient.dtype, copy=False)
 
 
 def _factor(gradients: Sequence[Array], limit: float) -> Array:
@@ -35,7 +40,8 @@ def _factor(gradients: Sequence[Array], limit: float) -> Array:
 
 
 def _norm(gradients: Sequence[Array]) -> Array:
-    """The Euclidean norm of all elements together, on the device of the gradients."""
-    squares = [(gradient * gradient).sum() for gradient in gradients]
+    """The Euclidean norm of all elements together, on the device of the gradients; of 16-bit gradients in float32."""
+    wide = [gradient.astype("float32") if is_short(gradient.dtype) else gradient for gradient in gradients]
+    squares = [(gradient * gradient).sum() for gradient in wide]
     total = sum(squares[1:], squares[0])
     return namespace(total).sqrt(total)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Primitive, Record, Variable
+from ...core.precision import is_short
 from ...program.expand import Writer
 from ...program.joined import Layout
 from ...program.loop import Body, traced
@@ -103,7 +104,9 @@ def _is_plain(optimizer: Optimizer, rows: Sequence[Kept]) -> bool:
         and all(option is None for option in further)
         and all(row.variable.constraint is None for row in rows)
         and all(
-            type(array) in (np.ndarray, np.float32, np.float64) and (array.dtype, array.shape) == (value.dtype, value.shape)
+            type(array) in (np.ndarray, np.float32, np.float64)
+            and not is_short(array.dtype)
+            and (array.dtype, array.shape) == (value.dtype, value.shape)
             for value, targets in arrays
             for array in targets
         )

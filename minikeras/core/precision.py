@@ -1,0 +1,73 @@
+"""Where many 16-bit floats become one number, float32 carries the sum, and the result is rounded once.
+
+In bfloat16 256 + 1 is 256 and in float16 2048 + 1 is 2048, so ten thousand ones would add up to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .registry import operations
+
+FLOAT32 = np.dtype("float32")
+
+
+def is_short(dtype: np.dtype[Any]) -> bool:
+    """True for float16 and bfloat16, which is of kind 'V' to NumPy."""
+    return dtype.itemsize == 2 and dtype.kind in "fV"
+
+
+def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of arrays; of 16-bit floats it is computed in float32, and its results are rounded once."""
+
+    def accurate(*arrays: Any, **params: Any) -> Any:
+        for x in arrays:
+            dtype = getattr(x, "dtype", None)
+            if dtype is not None and dtype.itemsize == 2 and is_short(dtype):
+                return _rounded(function(*map(_widened, arrays), **params), dtype)
+        return function(*arrays, **params)
+
+    return accurate
+
+
+def _widened(x: Any) -> Any:
+    return x.astype(FLOAT32) if hasattr(x, "dtype") and is_short(x.dtype) else x
+
+
+def _rounded(result: Any, dtype: np.dtype[Any]) -> Any:
+    if type(result) is tuple:
+        return tuple([_rounded(part, dtype) for part in result])
+    return result.astype(dtype) if result.dtype == FLOAT32 else result
+
+
+def rule_in_float32(vjp: Callable[..., list[Any]], compute: Callable[..., Any]) -> Callable[..., list[Any]]:
+    """The same rule; for 16-bit floats it works in float32, with the result as it was before it was rounded.
+
+    Args:
+        vjp: the rule of a primitive.
+        compute: the primitive.
+    """
+
+    def accurate(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        if not is_short(_numpy_dtype(y)):
+            return vjp(wanted, g, y, inputs, params)
+        wide = [_widened_operand(x) for x in inputs]
+        found = vjp(wanted, _widened_operand(g), compute(*wide, **params), wide, params)
+        names = [inputs[i].dtype.name for i in wanted]
+        return [None if c is None else operations.cast(c, dtype=name) for c, name in zip(found, names, strict=True)]
+
+    return accurate
+
+
+def _widened_operand(value: Any) -> Any:
+    short = hasattr(value, "dtype") and is_short(_numpy_dtype(value))
+    return operations.cast(value, dtype=FLOAT32.name) if short else value
+
+
+def _numpy_dtype(value: Any) -> np.dtype[Any]:
+    """The dtype of an array, or of the array in a Tensor."""
+    dtype: np.dtype[Any] = getattr(value, "_array", value).dtype
+    return dtype
