@@ -325,7 +325,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
     import math
 
     x = _matrices("expm", input, square=True)
-    size = float(abs(all_values(x)).sum(-1).max()) if x._array.size else 0.0
+    size = float(abs(all_values(x)).astype("float64").sum(-1).max()) if x._array.size else 0.0
     if not math.isfinite(size):
         raise InvalidArgumentError("expm: the matrix holds NaN or infinity.")
     halvings = max(0, math.ceil(math.log2(size)) + 1) if size > 0 else 0
