@@ -22,8 +22,8 @@ LARGEST = 1 << 20
 """Results of more bytes are computed in each run: keeping them would cost more memory than it saves time."""
 
 
-def constant_results(program: Program) -> Program:
-    """The program with constants in place of what is computed from constants and shapes.
+def constant_results(program: Program, largest: float = LARGEST) -> Program:
+    """The program with constants in place of what is computed from constants and shapes, up to so many bytes.
 
     >>> import minikeras as tf
     >>> @tf.function
@@ -38,7 +38,7 @@ def constant_results(program: Program) -> Program:
     for record in program.records:
         if record.primitive is checked and getattr(record.inputs[0], "key", None) in values:
             continue  # what passed once passes always
-        results = _computed(record, values)
+        results = _computed(record, values, largest)
         if results is None:
             kept.append(record)
             continue
@@ -48,14 +48,14 @@ def constant_results(program: Program) -> Program:
     return program.with_records(kept, renamed)
 
 
-def _computed(record: Record, values: dict[int, Any]) -> list[Any] | None:
+def _computed(record: Record, values: dict[int, Any], largest: float) -> list[Any] | None:
     """The results, if they are constant and not too large."""
     primitive, outputs = record.primitive, outputs_of(record)
     if primitive not in _of_shape() and any(x.key not in values for x in record.inputs if isinstance(x, Slot)):
         return None
     if primitive.effect or primitive is assigned or not outputs or any(isinstance(x, Variable) for x in record.inputs):
         return None
-    if sum(slot.bytes for slot in outputs) > LARGEST and primitive not in (operations.reshape, operations.transpose):
+    if sum(slot.bytes for slot in outputs) > largest and primitive not in (operations.reshape, operations.transpose):
         return None  # those two are views
     if primitive in _of_shape():
         arrays = [_alike(x) if isinstance(x, Slot) else x for x in record.inputs]

@@ -19,7 +19,7 @@ from ..core.batch import Stack
 from ..core.dispatch import Frame, checked, current, decided, left, switch
 from ..core.notices import call_site
 from ..core.tensor import next_key
-from ..core.variable import Part, assigned
+from ..core.variable import Part, assigned, read_variable
 from ..errors import CompileError
 from ..types import Array
 
@@ -65,6 +65,7 @@ class Recorder:
     Args:
         arguments: Tensors of the recorded run that others take the place of in the next ones.
         strict: whether to raise where Python asks for what only the next run can know, rather than to give up recording.
+        frozen: whether Variables are constants.
 
     Attributes:
         refusal: why there is no program; None if there is one.
@@ -74,11 +75,11 @@ class Recorder:
     sees_all = True
     """It stays on the stack where custom gradients hide their insides from those who differentiate."""
 
-    def __init__(self, arguments: Sequence[Tensor], strict: bool) -> None:
+    def __init__(self, arguments: Sequence[Tensor], strict: bool, frozen: bool = False) -> None:
         self.records: list[Record] = []
         self.refusal: str | None = None
         self.born = False
-        self._strict = strict
+        self._strict, self._frozen = strict, frozen
         self._within = False
         self._slots: dict[int, Slot] = {}
         self._holders: dict[int, Slot] = {}
@@ -104,7 +105,10 @@ class Recorder:
             outputs = below.interpreter.process(primitive, inputs, params, below.below)
         finally:
             self._within = False
-        self._keep(primitive, inputs, params, outputs)
+        if primitive is read_variable and self._frozen:
+            self._slots[outputs.key] = self._number(outputs, True, True)
+        else:
+            self._keep(primitive, inputs, params, outputs)
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:

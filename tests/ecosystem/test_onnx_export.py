@@ -16,8 +16,8 @@ from minikeras.errors import ExportError, MissingExtraError
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
+from minikeras.keras.export import inference  # noqa: E402
 from minikeras.keras.export import onnx as exporter  # noqa: E402
-from minikeras.keras.export import recording  # noqa: E402
 
 keras, L = tf.keras, tf.keras.layers
 RUNTIME = importlib.util.find_spec("onnxruntime") is not None
@@ -241,7 +241,7 @@ def test_every_translation_occurs_in_these_tests():
         models.append((layer, [((None, *shape[1:]), x.dtype) for shape, x in zip(shapes, nest.flatten(given), strict=True)]))
     found = set()
     for model, specs in models:
-        found |= {call.name for call in recording.program(model, [0] * len(specs) if len(specs) > 1 else 0, specs).calls}
+        found |= {call.name for call in inference.program(model, [0] * len(specs) if len(specs) > 1 else 0, specs).calls}
     assert set(exporter.RULES) <= found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Array
-from .recording import BATCH, Call, Program, Size, Value, refused
+from .inference import BATCH, Call, Program, Size, Value, refused
 
 Rule = Callable[["Site"], str]
 

@@ -1,6 +1,6 @@
 """A model as an ONNX file: what goes in and comes out, by name, and the graph between.
 
-Next: `recording.py`, `graph.py`.
+Next: `inference.py`, `graph.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...types import as_dtype
 from ..saving.weights import may_write
 from . import elementwise, shaping, windows
 from .graph import Graph
-from .recording import Program, Value, program
+from .inference import Program, Value, program
 
 RULES = elementwise.RULES | shaping.RULES | windows.RULES
 OPSET = 18

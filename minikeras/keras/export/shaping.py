@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .graph import Rule, Site
-from .recording import Size
+from .inference import Size
 
 _FAR = np.iinfo("int64").max
 """Behind the end of every axis."""

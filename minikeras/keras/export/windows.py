@@ -11,7 +11,7 @@ from typing import Any
 
 from ...ops.convolution import SamePadding
 from .graph import Rule, Site
-from .recording import Size
+from .inference import Size
 
 
 def _channels_second(s: Site, name: str, rank: int) -> str:

@@ -117,8 +117,8 @@ class Trial:
         for layer, attributes in self._unbuilt:
             layer._restore(attributes)
 
-    def run(self, call: Callable[[], Any]) -> Any:
-        """The result of a call; state is put back."""
+    def run(self, call: Callable[[], Any], below: Frame = BOTTOM) -> Any:
+        """The result of a call on top of `below`; state is put back."""
         kept = [(variable, variable._array) for variable in _variables(self._operation)]
         losses = [(layer, list(layer._losses)) for layer in self._holders]
         complete = all(layer.built for layer in self._holders)
@@ -126,7 +126,7 @@ class Trial:
         self._born.clear()
         self._building.clear()
         context.training = False
-        switch(Frame(self, BOTTOM))
+        switch(Frame(self, below))
         try:
             with np.errstate(all="ignore"):
                 return call()
