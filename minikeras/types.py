@@ -219,7 +219,7 @@ class TensorShape(tuple[int, ...]):
         return TensorShape(item) if isinstance(key, slice) else item
 
     def __eq__(self, other: object) -> bool:
-        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)  # type: ignore[arg-type]
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other

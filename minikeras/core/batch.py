@@ -36,7 +36,7 @@ class Stack(Tensor):
         self.key = next_key()
 
     @property
-    def _array(self) -> Array:  # type: ignore[override]
+    def _array(self) -> Array:
         """One of the values, for its shape and dtype."""
         whole = self.stacked._array
         return whole[0] if whole.shape[0] else namespace(whole).zeros(whole.shape[1:], dtype=whole.dtype)

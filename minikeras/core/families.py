@@ -188,4 +188,4 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
     result: Any = Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, **options})
     if result.accumulates and result.vjp is vjp:
         result.vjp = rule_in_float32(vjp, result)
-    return result  # type: ignore[no-any-return]
+    return result

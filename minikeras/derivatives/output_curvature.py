@@ -72,7 +72,7 @@ class OutputCurvature:
                 turned.watch(seed)
                 self._turned = turned, seed, self.back(seed)
         turned, seed, result = self._turned
-        return turned.gradient(result, seed, list(parts), "zero")  # type: ignore[no-any-return]
+        return turned.gradient(result, seed, list(parts), "zero")
 
     def bent(self, direction: Tensor) -> Tensor:
         """H times a direction among the outputs."""
@@ -102,7 +102,7 @@ class OutputCurvature:
 
     def _bent(self, direction: Tensor) -> Tensor:
         second, rows, gradient = self._bend()
-        return second.gradient(gradient, rows, direction, "zero")  # type: ignore[no-any-return]
+        return second.gradient(gradient, rows, direction, "zero")
 
     # Matrices ------------------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ def opened(path: str | os.PathLike[str], follow: bool = True) -> Iterator[tuple[
         os.close(descriptor)
         raise refused(path, "", "is not a regular file")
     with os.fdopen(descriptor, "rb", buffering=0) as stream:
-        yield stream, status.st_size  # type: ignore[misc]  # FileIO reads like a BinaryIO
+        yield stream, status.st_size  # FileIO reads like a BinaryIO
 
 
 def read_exactly(stream: BinaryIO, target: memoryview, file: object) -> None:

@@ -15,7 +15,7 @@ def floatx() -> str:
     >>> floatx()
     'float32'
     """
-    return _settings["floatx"]  # type: ignore[no-any-return]
+    return _settings["floatx"]
 
 
 def set_floatx(value: Any) -> None:
@@ -32,7 +32,7 @@ def epsilon() -> float:
     >>> epsilon()
     1e-07
     """
-    return _settings["epsilon"]  # type: ignore[no-any-return]
+    return _settings["epsilon"]
 
 
 def set_epsilon(value: float) -> None:

@@ -76,7 +76,7 @@ class MaxNorm(Constraint):
     def __call__(self, w: TensorLike) -> Tensor:
         w = tensor(w)
         norms = reduce_euclidean_norm(w, self.axis, True)
-        return w * (clip_by_value(norms, 0.0, float(self.max_value)) / (norms + epsilon()))  # type: ignore[no-any-return]
+        return w * (clip_by_value(norms, 0.0, float(self.max_value)) / (norms + epsilon()))
 
     def get_config(self) -> dict[str, Any]:
         return {"max_value": self.max_value, "axis": self.axis}
@@ -96,7 +96,7 @@ class UnitNorm(Constraint):
 
     def __call__(self, w: TensorLike) -> Tensor:
         w = tensor(w)
-        return w / (reduce_euclidean_norm(w, self.axis, True) + epsilon())  # type: ignore[no-any-return]
+        return w / (reduce_euclidean_norm(w, self.axis, True) + epsilon())
 
     def get_config(self) -> dict[str, Any]:
         return {"axis": self.axis}
@@ -118,7 +118,7 @@ class MinMaxNorm(Constraint):
         w = tensor(w)
         norms = reduce_euclidean_norm(w, self.axis, True)
         desired = self.rate * clip_by_value(norms, float(self.min_value), float(self.max_value)) + (1 - self.rate) * norms
-        return w * (desired / (norms + epsilon()))  # type: ignore[no-any-return]
+        return w * (desired / (norms + epsilon()))
 
     def get_config(self) -> dict[str, Any]:
         return {"min_value": self.min_value, "max_value": self.max_value, "rate": self.rate, "axis": self.axis}

@@ -67,7 +67,7 @@ class L1L2(Regularizer):
     def __call__(self, x: TensorLike) -> Tensor:
         terms = [self.l1 * reduce_sum(abs(x))] if self.l1 else []
         terms += [self.l2 * reduce_sum(square(x))] if self.l2 else []
-        return terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else reduce_sum(x) * 0.0  # type: ignore[no-any-return]
+        return terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else reduce_sum(x) * 0.0
 
     def get_config(self) -> dict[str, Any]:
         return {"l1": self.l1, "l2": self.l2}
@@ -131,7 +131,7 @@ class OrthogonalRegularizer(Regularizer):
         count = vectors.shape[0]
         cosines = abs(matmul(vectors, vectors, transpose_b=True))
         # Each vector's angle with itself is no pair; a single one has none.
-        return self.factor * (reduce_sum(cosines) - reduce_sum(diag_part(cosines))) / max(count * (count - 1), 1)  # type: ignore[no-any-return]
+        return self.factor * (reduce_sum(cosines) - reduce_sum(diag_part(cosines))) / max(count * (count - 1), 1)
 
     def get_config(self) -> dict[str, Any]:
         return {"factor": self.factor, "mode": self.mode}

@@ -111,7 +111,7 @@ class Row:
     def __init__(self, layout: Layout, columns: int) -> None:
         per_line = ALIGNMENT // layout.dtype.itemsize
         width = -(-layout.size // per_line) * per_line
-        memory = memoryview(memory_of(columns * width * layout.dtype.itemsize))  # type: ignore[arg-type]
+        memory = memoryview(memory_of(columns * width * layout.dtype.itemsize))
         # Two arrays over one memory: who holds a part of the first has seen a Variable, the second belongs to programs.
         self._base: Array = np.frombuffer(memory, layout.dtype)
         own: Array = np.frombuffer(memory, layout.dtype)

@@ -153,7 +153,7 @@ class Traced:
     def __bool__(self) -> bool:
         raise Untraceable("a branch on values")
 
-    __float__ = __int__ = __index__ = __bool__  # type: ignore[assignment]
+    __float__ = __int__ = __index__ = __bool__
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -44,7 +44,7 @@ def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     >>> print(tf.keras.activations.celu([-1000.0, 2.0], alpha=0.5).numpy())
     [-0.5  2. ]
     """
-    return alpha * nn.elu(inexact("celu", tensor(x)) / alpha)  # type: ignore[no-any-return]
+    return alpha * nn.elu(inexact("celu", tensor(x)) / alpha)
 
 
 @catalogue.add()
@@ -80,7 +80,7 @@ def mish(x: TensorLike) -> Tensor:
     [0.     0.8651]
     """
     x = inexact("mish", tensor(x))
-    return x * tanh(softplus(x))  # type: ignore[no-any-return]
+    return x * tanh(softplus(x))
 
 
 @catalogue.add()
@@ -92,7 +92,7 @@ def tanh_shrink(x: TensorLike) -> Tensor:
     [0.     0.2384]
     """
     x = inexact("tanh_shrink", tensor(x))
-    return x - tanh(x)  # type: ignore[no-any-return]
+    return x - tanh(x)
 
 
 @catalogue.add()
@@ -106,4 +106,4 @@ def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
     [1. 2.]
     """
     x = inexact("squareplus", tensor(x))
-    return (x + sqrt(square(x) + b)) / 2.0  # type: ignore[no-any-return]
+    return (x + sqrt(square(x) + b)) / 2.0

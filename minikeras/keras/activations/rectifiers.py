@@ -64,7 +64,7 @@ def hard_sigmoid(x: TensorLike) -> Tensor:
     >>> print(tf.keras.activations.hard_sigmoid([-4.0, 0.0]).numpy())
     [0.  0.5]
     """
-    return nn.relu6(inexact("hard_sigmoid", tensor(x)) + 3.0) / 6.0  # type: ignore[no-any-return]
+    return nn.relu6(inexact("hard_sigmoid", tensor(x)) + 3.0) / 6.0
 
 
 @catalogue.add("hard_swish")
@@ -78,7 +78,7 @@ def hard_silu(x: TensorLike) -> Tensor:
     [-0.  0.  4.]
     """
     x = tensor(x)
-    return x * hard_sigmoid(x)  # type: ignore[no-any-return]
+    return x * hard_sigmoid(x)
 
 
 hard_swish = hard_silu
@@ -116,7 +116,7 @@ def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     [-0.5  0.   1.5]
     """
     x = tensor(x)
-    return x - clip_by_value(x, -threshold, threshold)  # type: ignore[no-any-return]
+    return x - clip_by_value(x, -threshold, threshold)
 
 
 @catalogue.add()
@@ -140,7 +140,7 @@ def sparse_plus(x: TensorLike) -> Tensor:
     [0.   0.25 2.  ]
     """
     x = inexact("sparse_plus", tensor(x))
-    return square((clip_by_value(x, -1.0, 1.0) + 1.0) / 2.0) + nn.relu(x - 1.0)  # type: ignore[no-any-return]
+    return square((clip_by_value(x, -1.0, 1.0) + 1.0) / 2.0) + nn.relu(x - 1.0)
 
 
 @catalogue.add()

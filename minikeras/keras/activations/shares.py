@@ -66,4 +66,4 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
     if x.shape[place] % 2:
         raise ShapeError(f"glu: axis {axis} of shape {x.shape} has the odd size {x.shape[place]}; it is split in two halves.")
     values, gates = split(x, 2, place)
-    return values * sigmoid(gates)  # type: ignore[no-any-return]
+    return values * sigmoid(gates)

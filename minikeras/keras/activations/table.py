@@ -24,7 +24,7 @@ def get(identifier: Any) -> Callable[..., Tensor]:
     >>> print(tf.keras.activations.get("relu")([-1.0, 2.0]).numpy())
     [0. 2.]
     """
-    return catalogue.get("linear" if identifier is None else identifier)  # type: ignore[no-any-return]
+    return catalogue.get("linear" if identifier is None else identifier)
 
 
 def serialize(activation: Any) -> Any:
@@ -45,4 +45,4 @@ def deserialize(config: Any, custom_objects: Any = None) -> Callable[..., Tensor
     >>> tf.keras.activations.deserialize("relu") is tf.keras.activations.relu
     True
     """
-    return catalogue.deserialize(config, custom_objects)  # type: ignore[no-any-return]
+    return catalogue.deserialize(config, custom_objects)

@@ -72,7 +72,7 @@ def categorical_crossentropy(
     labels = smoothed(labels, label_smoothing, several_classes("categorical_crossentropy", predictions, axis))
     if from_logits:
         return softmax_cross_entropy_with_logits(labels, predictions, axis)
-    return -reduce_sum(labels * log(shares(predictions, axis)), axis)  # type: ignore[no-any-return]
+    return -reduce_sum(labels * log(shares(predictions, axis)), axis)
 
 
 def sparse_categorical_crossentropy(
@@ -109,7 +109,7 @@ def sparse_categorical_crossentropy(
 def _sparse(labels: Tensor, predictions: Tensor, from_logits: bool) -> Tensor:
     if from_logits:
         return sparse_softmax_cross_entropy_with_logits(labels, predictions)
-    return -log(inside(chosen(labels, predictions) / reduce_sum(predictions, -1)))  # type: ignore[no-any-return]
+    return -log(inside(chosen(labels, predictions) / reduce_sum(predictions, -1)))
 
 
 # Parts -----------------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def chosen(labels: Tensor, predictions: Tensor) -> Tensor:
 
 def binary_terms(labels: Tensor, p: Tensor) -> Tensor:
     """-(y log p + (1 - y) log(1 - p)) for each element."""
-    return -(labels * log(p) + (1.0 - labels) * log(1.0 - p))  # type: ignore[no-any-return]
+    return -(labels * log(p) + (1.0 - labels) * log(1.0 - p))
 
 
 def smoothed(labels: Tensor, smoothing: float, classes: int) -> Tensor:

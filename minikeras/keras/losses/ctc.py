@@ -58,7 +58,7 @@ def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         alpha = emitted[:, step] + reduce_logsumexp(stack(ways), 0)
     last = 2 * reduce_sum(cast(labels != 0, path.dtype), -1, keepdims=True)
     complete = logical_and(place <= last, place >= last - 1)
-    return -reduce_logsumexp(where(complete, alpha, _NEVER), -1)  # type: ignore[no-any-return]
+    return -reduce_logsumexp(where(complete, alpha, _NEVER), -1)
 
 
 def _later(x: Tensor, places: int, filler: Any) -> Tensor:

@@ -126,7 +126,7 @@ def categorical_generalized_cross_entropy(y_true: TensorLike, y_pred: TensorLike
     predictions = as_predictions(y_pred)
     several_classes(name, predictions, -1)
     labels = as_integers(name, class_labels(name, y_true, predictions))
-    return (1.0 - pow(chosen(labels, predictions), float(q))) / float(q)  # type: ignore[no-any-return]
+    return (1.0 - pow(chosen(labels, predictions), float(q))) / float(q)
 
 
 # Classes ---------------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def dice(y_true: TensorLike, y_pred: TensorLike, axis: Any = None) -> Tensor:
     """
     labels, predictions = aligned("dice", y_true, y_pred)
     common = reduce_sum(labels * predictions, axis)
-    return 1.0 - 2.0 * common / (reduce_sum(labels, axis) + reduce_sum(predictions, axis) + epsilon())  # type: ignore[no-any-return]
+    return 1.0 - 2.0 * common / (reduce_sum(labels, axis) + reduce_sum(predictions, axis) + epsilon())
 
 
 def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Tensor:
@@ -52,7 +52,7 @@ def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: fl
     common = reduce_sum(labels * predictions, axis)
     missing = reduce_sum(labels * (1.0 - predictions), axis)
     surplus = reduce_sum((1.0 - labels) * predictions, axis)
-    return 1.0 - common / (common + alpha * missing + beta * surplus + epsilon())  # type: ignore[no-any-return]
+    return 1.0 - common / (common + alpha * missing + beta * surplus + epsilon())
 
 
 @catalogue.add()

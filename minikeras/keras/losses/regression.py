@@ -51,7 +51,7 @@ def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Te
     [25.]
     """
     labels, predictions = aligned("mean_absolute_percentage_error", y_true, y_pred)
-    return 100.0 * reduce_mean(abs((predictions - labels) / maximum(abs(labels), epsilon())), -1)  # type: ignore[no-any-return]
+    return 100.0 * reduce_mean(abs((predictions - labels) / maximum(abs(labels), epsilon())), -1)
 
 
 def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
@@ -75,7 +75,7 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
     labels, predictions = aligned("cosine_similarity", y_true, y_pred)
     place = negative_axis(axis, predictions.ndim, "cosine_similarity")
     least = epsilon() ** 2
-    return -reduce_sum(l2_normalize(labels, place, least) * l2_normalize(predictions, place, least), place)  # type: ignore[no-any-return]
+    return -reduce_sum(l2_normalize(labels, place, least) * l2_normalize(predictions, place, least), place)
 
 
 def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:

@@ -132,7 +132,7 @@ class AUC(ThresholdMetric):
             heights = (left + right) / 2.0
         else:
             heights = (minimum if self.summation_method == "minoring" else maximum)(left, right)
-        return (x[:-1] - x[1:]) * heights  # type: ignore[no-any-return]
+        return (x[:-1] - x[1:]) * heights
 
     def _points(self) -> tuple[Tensor, Tensor]:
         """The curve, from its right end to its left."""

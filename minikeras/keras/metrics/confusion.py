@@ -69,7 +69,7 @@ class ThresholdMetric(Metric):
             setattr(self, field, self.add_variable((len(self.thresholds), *labels), "zeros", name=field))
 
     def _state(self, field: str) -> Variable:
-        return getattr(self, field)  # type: ignore[no-any-return]
+        return getattr(self, field)
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let a batch enter.
@@ -114,7 +114,7 @@ class ThresholdMetric(Metric):
 
     def _for_thresholds(self, values: Tensor) -> Tensor:
         """One number for a single threshold, else one for each."""
-        return values[0] if len(self.thresholds) == 1 else values  # type: ignore[no-any-return]
+        return values[0] if len(self.thresholds) == 1 else values
 
 
 def counted(labels: Tensor, predictions: Tensor, weights: Tensor, thresholds: Tensor, by_label: bool) -> Counts:

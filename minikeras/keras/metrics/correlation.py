@@ -27,7 +27,7 @@ def pearson_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) 
     [1.]
     """
     labels, predictions = aligned("pearson_correlation", y_true, y_pred)
-    return _covariance(labels, predictions, axis) / (reduce_std(labels, axis) * reduce_std(predictions, axis))  # type: ignore[no-any-return]
+    return _covariance(labels, predictions, axis) / (reduce_std(labels, axis) * reduce_std(predictions, axis))
 
 
 def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
@@ -42,7 +42,7 @@ def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = 
     labels, predictions = aligned("concordance_correlation", y_true, y_pred)
     shift = square(reduce_mean(labels, axis) - reduce_mean(predictions, axis))
     spread = reduce_variance(labels, axis) + reduce_variance(predictions, axis) + shift
-    return 2.0 * _covariance(labels, predictions, axis) / (spread + epsilon())  # type: ignore[no-any-return]
+    return 2.0 * _covariance(labels, predictions, axis) / (spread + epsilon())
 
 
 def _covariance(a: Tensor, b: Tensor, axis: int) -> Tensor:

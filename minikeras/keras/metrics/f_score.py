@@ -93,7 +93,7 @@ class FBetaScore(Metric):
     def _chosen(self, predictions: Tensor) -> Tensor:
         """Which predictions are positive."""
         if self.threshold is not None:
-            return predictions > self.threshold  # type: ignore[no-any-return]
+            return predictions > self.threshold
         return logical_and(predictions >= reduce_max(predictions, -1, keepdims=True), abs(predictions) > 1e-9)
 
     def result(self) -> Tensor:
@@ -107,7 +107,7 @@ class FBetaScore(Metric):
         score = (1.0 + square) * precision * recall / (square * precision + recall + epsilon())
         if self.average == "weighted":
             return reduce_sum(score * occurrences / (reduce_sum(occurrences) + epsilon()))
-        return score if self.average is None else reduce_mean(score)  # type: ignore[no-any-return]
+        return score if self.average is None else reduce_mean(score)
 
     def get_config(self) -> dict[str, Any]:
         own = {"average": self.average, "beta": self.beta, "threshold": self.threshold}

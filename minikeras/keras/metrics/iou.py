@@ -129,7 +129,7 @@ class IoU(Metric):
         union = reduce_sum(matrix, 0) + reduce_sum(matrix, 1) - shared
         wanted = [float(one in self.target_class_ids) * self.target_class_ids.count(one) for one in range(self.num_classes)]
         occurs = cast(union > 1e-9, matrix.dtype) * beside(matrix, wanted, matrix.dtype)
-        return reduce_sum(occurs * shared / (union + epsilon())) / (reduce_sum(occurs) + epsilon())  # type: ignore[no-any-return]
+        return reduce_sum(occurs * shared / (union + epsilon())) / (reduce_sum(occurs) + epsilon())
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **{name: getattr(self, name) for name in self._options}}

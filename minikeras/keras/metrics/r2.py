@@ -120,7 +120,7 @@ class R2Score(Metric):
                 stacklevel=3,
             )
             return score
-        return 1.0 - (1.0 - score) * ((values - 1.0) / (values - regressors - 1.0))  # type: ignore[no-any-return]
+        return 1.0 - (1.0 - score) * ((values - 1.0) / (values - regressors - 1.0))
 
     def get_config(self) -> dict[str, Any]:
         own = {"class_aggregation": self.class_aggregation, "num_regressors": self.num_regressors}

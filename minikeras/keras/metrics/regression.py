@@ -107,7 +107,7 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
     >>> print(tf.keras.metrics.cosine_similarity([[0.0, 2.0]], [[0.0, 5.0]]).numpy())
     [1.]
     """
-    return -losses.cosine_similarity(y_true, y_pred, axis)  # type: ignore[no-any-return]
+    return -losses.cosine_similarity(y_true, y_pred, axis)
 
 
 @catalogue.add()

@@ -14,7 +14,7 @@ serialize, deserialize = catalogue.serialize, catalogue.deserialize
 
 def entered(kind: type) -> type:
     """Enter a class under its name; `get` takes upper and lower case for the same."""
-    return catalogue.add(kind.__name__.lower())(kind)  # type: ignore[no-any-return]
+    return catalogue.add(kind.__name__.lower())(kind)
 
 
 def get(identifier: Any) -> Any:

@@ -95,7 +95,7 @@ class LossScaleOptimizer(Optimizer):
     # The inner optimizer's state -------------------------------------------------------------------------------------------
 
     @property
-    def _slots(self) -> dict[int, Kept]:  # type: ignore[override]
+    def _slots(self) -> dict[int, Kept]:
         return self.inner_optimizer._slots
 
     @_slots.setter

@@ -192,7 +192,7 @@ class PerLayer(Optimizer):
         return any(optimizer.needs_loss for optimizer in self.optimizers)
 
     @property
-    def _slots(self) -> dict[int, Kept]:  # type: ignore[override]
+    def _slots(self) -> dict[int, Kept]:
         return {key: kept for optimizer in self.optimizers for key, kept in optimizer._slots.items()}
 
     @_slots.setter

@@ -143,7 +143,7 @@ def _masked_like(z: Tensor, original: Any) -> Tensor:
     """With the mask that layers attached to the original."""
     mask = getattr(original, "_keras_mask", None)
     if mask is not None:
-        z._keras_mask = mask  # type: ignore[attr-defined]
+        z._keras_mask = mask
     return z
 
 
@@ -171,7 +171,7 @@ def objective_of(loss_fn: Any) -> Objective:
         TypeError: for a plain function.
     """
     if isinstance(loss_fn, Objective) or all(hasattr(loss_fn, name) for name in ("outputs", "loss_of_outputs", "penalty")):
-        return loss_fn  # type: ignore[no-any-return]
+        return loss_fn
     raise TypeError(
         "minimize: this method uses the structure of the loss and needs "
         "tf.keras.optimizers.Objective(outputs, loss_of_outputs), a plain function was given. `fit` gives one to a model that "

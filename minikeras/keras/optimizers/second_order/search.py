@@ -89,7 +89,7 @@ def strong_wolfe(
                     high = low[0], low[1]
                 low = size, found, inclination
     except _Found as found_point:
-        return (*found_point.args, count)  # type: ignore[return-value]
+        return (*found_point.args, count)
     return (*best, count)
 
 
