@@ -148,7 +148,8 @@ def test_a_loss_of_one_s_own_gets_labels_as_the_predictions_are():
     def spread(y_true, y_pred, power=2):
         return tf.reduce_mean(tf.abs(y_true - y_pred) ** power, axis=-1)
 
-    found = losses.get(spread)
+    assert losses.get(spread) is spread
+    found = losses.LossFunctionWrapper(spread)
     assert (found.name, float(found([0, 1], [[1.0], [3.0]]))) == ("spread", 2.5)
     again = type(found).from_config(found.get_config())
     assert float(again([0, 1], [[1.0], [3.0]])) == 2.5
@@ -182,10 +183,19 @@ def test_a_loss_without_call_says_what_to_write():
         ("categorical_generalized_cross_entropy", "CategoricalGeneralizedCrossEntropy"),
     ],
 )
-def test_a_loss_is_found_by_name(name, expected):
-    assert type(losses.get(name)).__name__ == expected
+def test_a_loss_is_found_by_the_name_of_its_function_or_of_its_class(name, expected):
+    loss = losses.get(expected)
+    assert type(loss).__name__ == expected
+    assert losses.get(name) is losses.deserialize(name) is loss.fn
     assert type(losses.get({"class_name": expected, "config": {}})).__name__ == expected
     assert losses.get(None) is None
+
+
+def test_the_name_of_a_function_gives_values_of_rows_and_that_of_a_class_a_loss_that_reduces():
+    y_true, y_pred = np.zeros((4, 2)), np.arange(8.0).reshape(4, 2)
+    rows = losses.get("mse")(y_true, y_pred)
+    assert np.array_equal(rows.numpy(), (y_pred**2).mean(axis=-1))
+    assert float(losses.get("MeanSquaredError")(y_true, y_pred)) == pytest.approx(float(rows.numpy().mean()))
 
 
 def test_an_unknown_loss_names_its_neighbours():

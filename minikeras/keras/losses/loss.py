@@ -147,25 +147,37 @@ class LossFunctionWrapper(Loss):
 
 
 def get(identifier: Any) -> Any:
-    """The `Loss` for a name, a configuration, a function, a class or an object; None stays None.
+    """The loss for a name, a configuration, a class or an object; a function, or None, is returned as it is.
+
+    Names in the way of functions give the function, with a value for each row: 'mse', 'mean_squared_error'. Names of classes
+    give a `Loss` with its reduction: 'MeanSquaredError'.
 
     >>> import minikeras as tf
-    >>> print(tf.keras.losses.get("mse")([[0.0]], [[2.0]]).numpy())
-    4.0
+    >>> print(tf.keras.losses.get("mse")([[0.0], [0.0]], [[2.0], [4.0]]).numpy())
+    [ 4. 16.]
+    >>> print(tf.keras.losses.get("MeanSquaredError")([[0.0], [0.0]], [[2.0], [4.0]]).numpy())
+    10.0
     """
-    return as_loss(catalogue.get(identifier))
+    return _named(identifier, catalogue.get(identifier))
 
 
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The `Loss` for a name or what `serialize` gave.
+    """The loss for a name, as of `get`, or for what `serialize` gave.
 
     >>> import minikeras as tf
     >>> tf.keras.losses.deserialize(tf.keras.losses.serialize(tf.keras.losses.Huber(delta=2.0))).options
     {'delta': 2.0}
     """
-    return as_loss(catalogue.deserialize(config, custom_objects))
+    return _named(config, catalogue.deserialize(config, custom_objects))
 
 
-def as_loss(found: Any) -> Any:
-    """A function as a `Loss`."""
+def _named(identifier: Any, found: Any) -> Any:
+    """The function of a loss that was asked for by the name of its function."""
+    by_function = isinstance(identifier, str) and identifier != type(found).__name__
+    return found.fn if by_function and isinstance(found, LossFunctionWrapper) else found
+
+
+def as_loss(identifier: Any) -> Any:
+    """The `Loss` for whatever `get` takes; None stays None."""
+    found = catalogue.get(identifier)
     return found if found is None or isinstance(found, Loss) else LossFunctionWrapper(found)

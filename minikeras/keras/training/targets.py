@@ -14,7 +14,8 @@ from ... import nest
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...functions.publish import tensor
-from .. import losses, metrics
+from .. import metrics
+from ..losses.loss import as_loss
 
 ACCURACY, CROSSENTROPY = ("accuracy", "acc"), ("crossentropy", "ce")
 """Names that mean a binary, a sparse categorical or a categorical kind, as the shapes of a batch tell."""
@@ -50,7 +51,7 @@ def _looked_up(given: Any, get: Callable[[Any], Any]) -> Any:
 def _loss(identifier: Any) -> Any:
     if isinstance(identifier, str) and identifier in CROSSENTROPY:
         return identifier
-    found = losses.get(identifier)
+    found = as_loss(identifier)
     if isinstance(identifier, str):
         found.name = identifier  # as in the logs of Keras: 'mse_loss' if 'mse' was asked for
     return found
@@ -122,7 +123,7 @@ class Targets:
         terms: list[LossTerm] = []
         for number, own in enumerate(chosen):
             for one in own:
-                loss = losses.get(_kind(*pairs[number]) + "_crossentropy") if isinstance(one, str) else one
+                loss = as_loss(_kind(*pairs[number]) + "_crossentropy") if isinstance(one, str) else one
                 alone = self.names[number] is not None and len(own) == 1
                 label = _free(f"{self.names[number] if alone else loss.name}_loss", taken)
                 tracker = metrics.Mean(name=label) if count > 1 else None
