@@ -8,7 +8,7 @@ as before:
     │   ├── InvalidArgumentError            tf.errors.InvalidArgumentError
     │   │   ├── ShapeError                  + ValueError
     │   │   ├── DTypeError                  + TypeError
-    │   │   └── NotFiniteError              + ArithmeticError
+    │   │   └── NotFiniteError              + ArithmeticError, RuntimeError
     │   └── NotFoundError                   tf.errors.NotFoundError
     ├── TapeError                           + RuntimeError
     ├── CompileError                        + TypeError
@@ -105,7 +105,7 @@ class MissingExtraError(MinikerasError, ImportError):
     """An optional package is needed. The message holds the `pip install` line that brings it."""
 
 
-class NotFiniteError(InvalidArgumentError, ArithmeticError):
+class NotFiniteError(InvalidArgumentError, ArithmeticError, RuntimeError):
     """A NaN or an infinity appeared where a check was asked for."""
 
 

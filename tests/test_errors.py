@@ -24,15 +24,15 @@ def test_all_errors_are_exported():
 
 
 def test_the_tree_in_the_documentation_is_the_tree_of_the_classes():
-    """Indentation gives the parent, '+ Name' the builtin."""
+    """Indentation gives the parent, '+ Name, Name' the builtins."""
     path, drawn = [errors.MinikerasError], {}
     for line in errors.__doc__.splitlines():
         found = re.match(r"(.*)[├└]── (\w+)(?: +(.*))?$", line)
         if found:
             depth, name, note = len(found[1]) // 4, found[2], found[3] or ""
             del path[depth:]
-            builtin = re.match(r"\+ (\w+)", note)
-            drawn[name] = {path[-1].__name__, *([builtin[1]] if builtin else [])}
+            builtins = re.findall(r"\w+", note) if note.startswith("+") else []
+            drawn[name] = {path[-1].__name__, *builtins}
             path.append(getattr(errors, name))
     assert drawn == {
         name: {base.__name__ for base in kind.__bases__} for name, kind in classes().items() if name != "MinikerasError"

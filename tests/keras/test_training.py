@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_batch_hooks_forward_to_their_short_names_and_get_plain_numbers():
             seen.append(("end", batch, {name: type(value) for name, value in logs.items()}))
 
     linear(metrics=["mae"]).fit(X, Y, batch_size=10, callbacks=Short(), verbose=0)
-    assert seen == [("begin", 0, None), ("end", 0, {"loss": float, "mae": float})]
+    assert seen == [("begin", 0, {}), ("end", 0, {"loss": float, "mae": float})]
 
 
 def test_callbacks_know_model_and_parameters():
@@ -87,8 +88,9 @@ def test_functions_serve_as_hooks_and_unknown_hooks_are_refused():
     hook = tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: epochs.append((epoch, list(logs))))
     linear().fit(X, Y, epochs=2, callbacks=[hook], verbose=0)
     assert epochs == [(0, ["loss"]), (1, ["loss"])]
-    with pytest.raises(ValueError, match="there is no hook 'on_epoch'"):
-        tf.keras.callbacks.LambdaCallback(on_epoch=print)
+    with pytest.raises(ValueError, match="there is no hook 'on_epoch_ends'. Did you mean on_epoch_end"):
+        tf.keras.callbacks.LambdaCallback(on_epoch_ends=print)
+    assert tf.keras.callbacks.LambdaCallback(custom=3).custom == 3
 
 
 def test_a_callback_stops_training_at_the_end_of_its_batch():
@@ -512,3 +514,24 @@ def test_eight_lines_of_one_s_own_train_bit_for_bit_as_fit_does(name):
     for mine, theirs in zip(optimizer.variables, fitted.optimizer.variables, strict=True):
         assert np.array_equal(mine.numpy(), theirs.numpy()), mine
     assert all(map(math.isfinite, losses))
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "lbfgs", "newton"])
+@pytest.mark.parametrize("jit_compile", ["auto", False])
+def test_a_model_with_nothing_to_train_is_measured_and_says_so(optimizer, jit_compile):
+    model = linear()
+    model.compile(optimizer, "mse", metrics=["mae"], jit_compile=jit_compile)
+    expected = model.evaluate(X, Y, verbose=0)
+    model.trainable = False
+    weights = model.get_weights()
+    with pytest.warns(UserWarning, match="The model does not have any trainable weights.*Set `trainable = True`"):
+        history = model.fit(X, Y, epochs=2, batch_size=10, verbose=0).history
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a step that was recorded says it once
+        logs = model.train_on_batch(X, Y)
+    np.testing.assert_allclose([history["loss"][1], history["mae"][1]], expected, rtol=1e-6)
+    np.testing.assert_allclose(logs[:2], expected, rtol=1e-6)
+    assert all(np.array_equal(old, new) for old, new in zip(weights, model.get_weights(), strict=True))
+    model.trainable = True
+    model.train_on_batch(X, Y)
+    assert not np.array_equal(weights[0], model.get_weights()[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,8 +24,8 @@ class Callback:
 
     @property
     def model(self) -> Any:
-        """The model, held weakly: it may hold its history, and that would be a cycle."""
-        return None if self._model is None else self._model()
+        """The model; None until `set_model`."""
+        return self._model
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Called first, with 'epochs', 'steps' and 'verbose'."""
@@ -34,10 +33,10 @@ class Callback:
 
     def set_model(self, model: Any) -> None:
         """Called second."""
-        self._model = weakref.ref(model)
+        self._model = model
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy or pickle belongs to no model until one is set: the link is weak, and the model may be copied with it."""
+        """A copy or pickle belongs to no model until one is set, rather than to a copy of the model."""
         return {name: value for name, value in vars(self).items() if name != "_model"}
 
     def on_train_begin(self, logs: Logs | None = None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ... import nest
 from ..logs import Logs, numbers
 from .callback import Callback
 from .history import History
@@ -16,39 +17,113 @@ from .progress_bar import ProgressBar
 _SHORT = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}
 
 
+def _of_run(hook: str) -> Any:
+    """The hook of a list that belongs to a whole run."""
+
+    def call(self: CallbackList, logs: Logs | None = None) -> None:
+        self.call(hook, numbers(logs or {}))
+
+    return _documented(call, hook)
+
+
+def _of_part(hook: str) -> Any:
+    """The hook of a list that belongs to an epoch or a batch."""
+
+    def call(self: CallbackList, index: int, logs: Logs | None = None) -> None:
+        self.call(hook, index, (logs or {}) if hook == "on_predict_batch_end" else numbers(logs or {}))
+
+    return _documented(call, hook)
+
+
+def _documented(call: Any, hook: str) -> Any:
+    call.__name__, call.__qualname__, call.__doc__ = hook, f"CallbackList.{hook}", f"Call `{hook}` of each callback."
+    return call
+
+
 class CallbackList:
-    """The user's callbacks, then `History`, then the progress bar, then those that run last. Leaving its block closes the bar.
+    """Several callbacks as one, for a loop of one's own: each hook calls that of every callback, with logs as plain numbers.
+
+    The order is the user's, then `History`, then the progress bar, then those that run last. Used in `with`, leaving the block
+    closes the bar.
 
     Args:
-        callbacks: the user's.
-        model: the model that is trained.
-        history: the History to append, or None.
-        verbose: 0 for no progress bar, 1 or 'auto' for one, 2 for a line an epoch.
+        callbacks: a callback, or a list of callbacks and CallbackLists; None for none.
+        add_history: add a `History`, unless there is one.
+        add_progbar: add a progress bar, unless there is one.
+        model: the model that is trained; it may also be given later by `set_model`.
         group: call the hooks of a batch once for so many batches.
-        params: handed to each, with `verbose`.
+        params: handed to each callback: 'epochs', 'steps'; 'verbose' is 1 or 'auto' for a bar, 2 for a line an epoch.
+
+    Attributes:
+        history: the `History`, or None.
 
     Raises:
         TypeError: for anything that is no callback.
+
+    >>> import minikeras as tf
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> callbacks = tf.keras.callbacks.CallbackList([], add_history=True, model=model, epochs=2)
+    >>> callbacks.on_train_begin()
+    >>> for epoch in range(2):
+    ...     callbacks.on_epoch_begin(epoch)
+    ...     callbacks.on_epoch_end(epoch, {"loss": tf.constant(0.5)})
+    >>> callbacks.on_train_end()
+    >>> callbacks.history.history
+    {'loss': [0.5, 0.5]}
     """
 
     def __init__(
-        self, callbacks: Any, model: Any, history: History | None, verbose: Any, group: int = 1, **params: Any
+        self,
+        callbacks: Any = None,
+        add_history: bool = False,
+        add_progbar: bool = False,
+        model: Any = None,
+        group: int = 1,
+        **params: Any,
     ) -> None:
-        given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
-        for callback in given:
-            if not isinstance(callback, Callback):
-                raise TypeError(f"callbacks: expected objects of keras.callbacks.Callback, found {callback!r}.")
-        level = 1 if verbose == "auto" else int(verbose)
-        self.history: Any = history
-        self._progress = ProgressBar(level) if level else None
-        present = [*given, *(one for one in (history, self._progress) if one is not None)]
-        self.callbacks: list[Callback] = sorted(present, key=lambda one: one.runs_last)
+        given = list(_flat(callbacks))
+        if params.get("verbose") == "auto":
+            params["verbose"] = 1
+        if add_history and not any(isinstance(one, History) for one in given):
+            given.append(History())
+        if add_progbar and not any(isinstance(one, ProgressBar) for one in given):
+            given.append(ProgressBar(int(params.get("verbose", 1))))
         self._group = group
         self._held: tuple[int, Logs] | None = None
         self._hooks: dict[str, list[tuple[Callback, Callable[..., Any]]]] = {}
+        self.callbacks: list[Callback] = sorted(given, key=lambda one: one.runs_last)
+        self.params: Mapping[str, Any] = params
+        if params:
+            self.set_params(params)
+        if model is not None:
+            self.set_model(model)
+
+    @property
+    def history(self) -> Any:
+        """The `History` among the callbacks; None if there is none."""
+        return next((one for one in self.callbacks if isinstance(one, History)), None)
+
+    @property
+    def _progress(self) -> ProgressBar | None:
+        return next((one for one in self.callbacks if isinstance(one, ProgressBar)), None)
+
+    def append(self, callback: Callback) -> None:
+        """Add a callback at the end; it is told of parameters and model by `set_params` and `set_model`."""
+        self.callbacks.extend(_flat(callback))
+        self._hooks.clear()
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Hand 'epochs', 'steps' and 'verbose' to each."""
+        self.params = params
         for callback in self.callbacks:
-            callback.set_params({**params, "verbose": level})
+            callback.set_params(params)
+
+    def set_model(self, model: Any) -> None:
+        """Hand the model to each."""
+        for callback in self.callbacks:
             callback.set_model(model)
+
+    # Hooks ---------------------------------------------------------------------------------------------------------------
 
     def _those(self, hook: str) -> list[tuple[Callback, Callable[..., Any]]]:
         """The callbacks that do anything at this hook, with their methods."""
@@ -58,9 +133,20 @@ class CallbackList:
         return self._hooks[hook]
 
     def call(self, hook: str, *arguments: Any) -> None:
-        """Call one hook of each, in order."""
+        """Call one hook of each, in order; the last argument are logs."""
         for _, method in self._those(hook):
             method(*arguments)
+
+    on_train_begin, on_train_end = _of_run("on_train_begin"), _of_run("on_train_end")
+    on_test_begin, on_test_end = _of_run("on_test_begin"), _of_run("on_test_end")
+    on_predict_begin, on_predict_end = _of_run("on_predict_begin"), _of_run("on_predict_end")
+    on_epoch_begin, on_epoch_end = _of_part("on_epoch_begin"), _of_part("on_epoch_end")
+    on_batch_begin = on_train_batch_begin = _of_part("on_train_batch_begin")
+    on_batch_end = on_train_batch_end = _of_part("on_train_batch_end")
+    on_test_batch_begin, on_test_batch_end = _of_part("on_test_batch_begin"), _of_part("on_test_batch_end")
+    on_predict_batch_begin, on_predict_batch_end = _of_part("on_predict_batch_begin"), _of_part("on_predict_batch_end")
+
+    # Batches of a model ----------------------------------------------------------------------------------------------------
 
     def listens(self, phase: str) -> bool:
         """Whether anybody wants to hear of the batches of 'train' or 'test'."""
@@ -69,7 +155,7 @@ class CallbackList:
     def batch_begin(self, phase: str, batch: int) -> None:
         """Before a batch."""
         if batch % self._group == 0:
-            self.call(f"on_{phase}_batch_begin", batch, None)
+            self.call(f"on_{phase}_batch_begin", batch, {})
 
     def batch_end(self, phase: str, batch: int, logs: Logs) -> None:
         """After a batch; once for each group of batches."""
@@ -85,7 +171,7 @@ class CallbackList:
         if self._held is not None:
             (batch, logs), self._held = self._held, None
             listeners = self._those(f"on_{phase}_batch_end")
-            plain = any(one is not self._progress for one, _ in listeners)
+            plain = any(not isinstance(one, ProgressBar) for one, _ in listeners)
             for _, method in listeners:
                 method(batch, numbers(logs) if plain else logs)
 
@@ -98,7 +184,7 @@ class CallbackList:
     # What they remember ------------------------------------------------------------------------------------------------
 
     def _remembering(self) -> list[Callback]:
-        return [one for one in self.callbacks if one is not self._progress]
+        return [one for one in self.callbacks if not isinstance(one, ProgressBar)]
 
     def get_state(self) -> list[dict[str, Any]]:
         """The state of each, in order, under the name of its class."""
@@ -123,6 +209,19 @@ class CallbackList:
     def __exit__(self, *exception: object) -> None:
         if self._progress is not None:
             self._progress.close()
+
+
+def _flat(callbacks: Any) -> list[Callback]:
+    """Callbacks one by one."""
+    found: list[Callback] = []
+    for one in [] if callbacks is None else nest.flatten(callbacks):
+        if isinstance(one, CallbackList):
+            found += one.callbacks
+        elif isinstance(one, Callback):
+            found.append(one)
+        else:
+            raise TypeError(f"callbacks: expected objects of keras.callbacks.Callback, found {one!r}.")
+    return found
 
 
 def _does_something(callback: Callback, hook: str, method: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,15 @@ class History(Remembering):
         self.history: dict[str, list[Any]] = {}
         self.epoch: list[int] = []
         self.logged_at: dict[str, list[int]] = {}
+
+    @property
+    def model(self) -> Any:
+        """The model, held weakly: it holds its history, and that would be a cycle."""
+        return None if self._model is None else self._model()
+
+    def set_model(self, model: Any) -> None:
+        """Keep a weak link."""
+        self._model = weakref.ref(model)
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Start with an empty list of epochs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -28,8 +29,12 @@ class LearningRateScheduler(Callback):
     """Sets the learning rate at the beginning of each epoch, and logs it.
 
     Args:
-        schedule: `schedule(epoch, learning_rate)` gives the new one, a float.
+        schedule: `schedule(epoch, learning_rate)`, or `schedule(epoch)`, gives the new one: a float, or a scalar Tensor or
+            array of a float dtype.
         verbose: 1 to say so.
+
+    Raises:
+        ValueError: at the beginning of an epoch, if the schedule gives anything else.
 
     >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
@@ -41,20 +46,32 @@ class LearningRateScheduler(Callback):
 
     def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
         self.schedule, self.verbose = schedule, verbose
+        self._takes_rate = _takes_two(schedule)
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
         """Ask the schedule."""
         for name, optimizer in learning_rates(self.model.optimizer, "leaders").items():
-            rate = self.schedule(epoch, float(optimizer.learning_rate))
-            if not isinstance(rate, (float, np.floating)):
-                raise ValueError(f"The output of the `schedule` function should be a float. Got: {rate!r} at epoch {epoch}.")
-            optimizer.learning_rate = rate
+            found = self.schedule(epoch, float(optimizer.learning_rate)) if self._takes_rate else self.schedule(epoch)
+            if isinstance(found, int) or np.ndim(found) or np.asarray(found).dtype.kind != "f":
+                raise ValueError(f"The output of the `schedule` function should be a float. Got: {found!r} at epoch {epoch}.")
+            optimizer.learning_rate = rate = float(found)
             if self.verbose:
                 tell(f"Epoch {epoch + 1}: LearningRateScheduler setting {name.replace('_', ' ', 1)} to {rate}.")
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         """Log it."""
         _log(logs, self.model.optimizer)
+
+
+def _takes_two(schedule: Callable[..., Any]) -> bool:
+    """Whether a schedule asks for the present rate as well as for the epoch."""
+    try:
+        inspect.signature(schedule).bind(0, 0.0)
+    except TypeError:
+        return False
+    except ValueError:  # a function in C that does not tell
+        return True
+    return True
 
 
 class ReduceLROnPlateau(Monitor):

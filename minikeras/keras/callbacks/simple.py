@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from typing import Any
 
@@ -14,10 +15,10 @@ class LambdaCallback(Callback):
     """A callback from functions.
 
     Args:
-        hooks: functions by the names of the hooks, `on_epoch_end=...`; None for none.
+        hooks: functions by the names of the hooks, `on_epoch_end=...`; None for none. Other names become attributes.
 
     Raises:
-        ValueError: for a hook that does not exist.
+        ValueError: for a name that begins like that of a hook and is none.
 
     >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
@@ -30,10 +31,16 @@ class LambdaCallback(Callback):
 
     def __init__(self, **hooks: Any) -> None:
         for name, function in hooks.items():
-            if not name.startswith("on_") or not hasattr(Callback, name):
-                raise ValueError(f"LambdaCallback: there is no hook {name!r}.")
+            if name.startswith("on_") and not hasattr(Callback, name):
+                raise ValueError(f"LambdaCallback: there is no hook {name!r}.{_near(name)}")
             if function is not None:
                 setattr(self, name, function)
+
+
+def _near(name: str) -> str:
+    """The hook that was probably meant."""
+    found = difflib.get_close_matches(name, [hook for hook in dir(Callback) if hook.startswith("on_")], n=1)
+    return f" Did you mean {found[0]}?" if found else ""
 
 
 class TerminateOnNaN(Callback):

@@ -8,6 +8,7 @@ Read `snapshot.py` for that, `targets.py` for several outputs. Next: `trainer.py
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,12 +31,12 @@ class Steps:
         *("optimizer", "loss", "history", "_compiled", "_targets", "_loss_tracker", "_compile_arguments", "_run", "_resume"),
         "_compiled_steps",
     )
-    _passing: tuple[str, ...] = ("history", "stop_training", "_run", "_resume")
+    _passing: tuple[str, ...] = ("history", "stop_training", "stop_evaluating", "stop_predicting", "_run", "_resume")
 
     def _start_training_state(self) -> None:
         self.optimizer: Any = None
         self.loss: Any = None
-        self.stop_training = False
+        self.stop_training = self.stop_evaluating = self.stop_predicting = False
         self.history: Any = None
         self.run_eagerly, self.jit_compile, self.steps_per_execution = False, False, 1
         self._compile_arguments: dict[str, Any] = {}
@@ -202,9 +203,9 @@ class Steps:
             y_pred = self(x, training=True)  # type: ignore[operator]
             loss = self._own_loss(x, y, y_pred, sample_weight, True)
             scaled = optimizer.scale_loss(loss)
-        variables = self._trained()
         optimizer.build(self._learning_variables())
-        optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
+        if variables := self._trained():
+            optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
         track(self._loss_tracker, loss, _rows(x))
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
@@ -214,7 +215,9 @@ class Steps:
             self(x, training=False)  # type: ignore[operator]  # builds the layers
         self.optimizer.build(self._learning_variables())
         predicted: list[Any] = []
-        loss = self.optimizer.minimize(self._objective(x, y, sample_weight, predicted), self._trained())
+        objective = self._objective(x, y, sample_weight, predicted)
+        variables = self._trained()
+        loss = self.optimizer.minimize(objective, variables) if variables else objective()
         track(self._loss_tracker, loss, _rows(x))
         return self.compute_metrics(x, y, predicted[0], sample_weight) | self.optimizer.logs()
 
@@ -238,14 +241,14 @@ class Steps:
         return optimizers.Objective(outputs, loss_of_outputs, penalty)
 
     def _trained(self) -> list[Variable]:
-        """The Variables that a step changes.
-
-        Raises:
-            ValueError: if there are none.
-        """
+        """The Variables that a step changes; a warning if there are none."""
         variables: list[Variable] = self.trainable_variables  # type: ignore[attr-defined]
         if not variables:
-            raise ValueError(f"Model '{self.name}' has no trainable weights; nothing can be trained.")  # type: ignore[attr-defined]
+            warnings.warn(
+                f"The model does not have any trainable weights: '{self.name}' is only measured. "  # type: ignore[attr-defined]
+                "Set `trainable = True` for the layers that are to learn, as of a discriminator each time before its own step.",
+                stacklevel=2,
+            )
         return variables
 
     def test_step(self, data: Any) -> Logs:

@@ -121,14 +121,14 @@ class Trainer(Steps):
         if validation_data is not None:
             size = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
             validation = self._validation(validation_data, size, validation_steps)
-        hooks = self._hooks(callbacks, History(), verbose, epochs, feed.steps)
+        hooks = self._hooks(callbacks, True, verbose, epochs, feed.steps)
         self._compiled_steps.planned = epochs * (feed.steps or 0)
         self.stop_training = False
         logs: Logs = {}
         with hooks:
             self._run = run = Run(initial_epoch, feed, hooks)
             try:
-                hooks.call("on_train_begin", None)
+                hooks.call("on_train_begin", {})
                 self._go_on(run)
                 while run.epoch < epochs and not self.stop_training:
                     logs = self._fit_epoch(run, validation if validation and due(run.epoch) else None)
@@ -139,8 +139,10 @@ class Trainer(Steps):
                 self._run = None
         return hooks.history
 
-    def _hooks(self, callbacks: Any, history: History | None, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
-        return CallbackList(callbacks, self, history, verbose, group=self.steps_per_execution, epochs=epochs, steps=steps)
+    def _hooks(self, callbacks: Any, history: bool, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
+        level = 1 if verbose == "auto" else int(verbose)
+        params = {"epochs": epochs, "steps": steps, "verbose": level}
+        return CallbackList(callbacks, history, level > 0, self, self.steps_per_execution, **params)
 
     def _fit_epoch(self, run: Run, validation: Feed | None) -> Logs:
         """One epoch, or the rest of it, with its validation; the logs of both."""
@@ -148,7 +150,7 @@ class Trainer(Steps):
             run.hooks.go_on(run.epoch, run.batch)
         else:
             self.reset_metrics()
-            run.hooks.call("on_epoch_begin", run.epoch, None)
+            run.hooks.call("on_epoch_begin", run.epoch, {})
         found = self._pass(run.hooks, "train", run.feed, run)
         if validation is not None:
             run.testing = True
@@ -173,12 +175,13 @@ class Trainer(Steps):
                 run.batch += 1
                 if heard:
                     hooks.batch_end(phase, run.batch - 1, run.logs)
-                if self.stop_training and phase == "train":
+                if self.stop_training if phase == "train" else self.stop_evaluating:
                     break
             hooks.report(phase)
         if not run.batch:
             raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
-        if feed.wanted is not None and run.batch < feed.wanted and not self.stop_training:
+        stopped = self.stop_training if phase == "train" else self.stop_evaluating
+        if feed.wanted is not None and run.batch < feed.wanted and not stopped:
             warnings.warn(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.", stacklevel=4)
         return numbers(run.logs)
 
@@ -199,7 +202,8 @@ class Trainer(Steps):
 
     def _tested(self, hooks: CallbackList, feed: Feed) -> Logs:
         self.reset_metrics()
-        hooks.call("on_test_begin", None)
+        self.stop_evaluating = False
+        hooks.call("on_test_begin", {})
         logs = self._pass(hooks, "test", feed, Run(0, feed, hooks))
         hooks.call("on_test_end", logs)
         return logs
@@ -228,7 +232,7 @@ class Trainer(Steps):
         """
         self._need_compile("evaluate")
         feed = Feed(batches.source("evaluate", x, y, sample_weight, batch_size, False), steps)
-        with self._hooks(callbacks, None, verbose, 1, feed.steps) as hooks:
+        with self._hooks(callbacks, False, verbose, 1, feed.steps) as hooks:
             logs = self._tested(hooks, feed)
         return dict(sorted(logs.items())) if return_dict else _listed(logs)
 
@@ -250,14 +254,17 @@ class Trainer(Steps):
         feed = Feed(batches.source("predict", x, None, None, batch_size, False), steps)
         collected: list[list[Any]] = []
         structure: Any = None
-        with self._hooks(callbacks, None, verbose, 1, feed.steps) as hooks, np.errstate(all="ignore"):
-            hooks.call("on_predict_begin", None)
+        with self._hooks(callbacks, False, verbose, 1, feed.steps) as hooks, np.errstate(all="ignore"):
+            self.stop_predicting = False
+            hooks.call("on_predict_begin", {})
             for count, batch in enumerate(feed.epoch()):
-                hooks.call("on_predict_batch_begin", count, None)
+                hooks.call("on_predict_batch_begin", count, {})
                 structure = self.predict_step(batch)
                 collected.append([_as_numpy(output) for output in nest.flatten(structure)])
                 hooks.call("on_predict_batch_end", count, {"outputs": structure})
-            hooks.call("on_predict_end", None)
+                if self.stop_predicting:
+                    break
+            hooks.call("on_predict_end", {})
         if not collected:
             raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
         if len(collected) == 1:
