@@ -426,3 +426,26 @@ def test_values_that_nobody_needs_any_more_are_let_go():
     alive.clear(), seen.clear()
     model(tf.constant([[1.0]]))
     assert seen == [0]
+
+
+def test_a_model_with_a_list_of_one_output_gives_that_output():
+    x = Input((3,))
+    y = Dense(2)(x)
+    data = np.ones((8, 3), "float32")
+    for outputs in ([y], (y,)):
+        model = tf.keras.Model([x], outputs)
+        assert model.output_shape == (None, 2) and model.input_shape == (None, 3) and type(model.output) is type(outputs)
+        assert model(data).shape == (8, 2) and isinstance(model.predict(data, verbose=0), np.ndarray)
+        assert tf.keras.Model(x, Dense(1)(model(x))).output_shape == (None, 1)
+        model.compile("sgd", ["mse"], metrics=["mae"])
+        assert sorted(model.fit([data], [np.ones((8, 2))], verbose=0).history) == ["loss", "mae"]
+        again = tf.keras.Model.from_config(model.get_config())
+        assert type(again.output) is type(outputs) and again(data).shape == (8, 2)
+    assert isinstance(tf.keras.Model(x, {"y": y}).predict(data, verbose=0), dict)
+    assert isinstance(tf.keras.Model(x, [[y]]).predict(data, verbose=0), list)
+
+
+def test_a_tuple_of_outputs_stays_one_in_a_configuration():
+    x = Input((3,))
+    model = tf.keras.Model(x, (Dense(2)(x), Dense(1)(x)))
+    assert isinstance(tf.keras.Model.from_config(model.get_config())(np.ones((1, 3))), tuple)

@@ -328,6 +328,89 @@ def test_a_layer_made_frozen_builds_frozen_weights():
     assert layer.trainable_weights == [] and len(layer.weights) == 2
 
 
+class Parts(Layer):
+    """A layer with sublayers in every place where they may be made."""
+
+    def __init__(self, freeze_first=False, **options):
+        super().__init__(**options)
+        if freeze_first:
+            self.trainable = False
+        self.one, self.many = Dense(3), []
+        self.many.append(Dense(3))
+        self.by_name = {"a": Dense(3)}
+        self.raw = [tf.Variable(1.0)]
+
+    def build(self, input_shape):
+        self.late = Dense(3)
+        super().build(input_shape)
+
+    def call(self, x):
+        return self.late(self.one(x) + self.many[0](x) + self.by_name["a"](x)) * self.raw[0]
+
+
+@pytest.mark.parametrize("way", ["constructor", "in the constructor", "before building", "in a frozen model"])
+def test_a_frozen_layer_freezes_the_parts_that_it_gets_later(way):
+    layer = Parts(way == "in the constructor", trainable=way != "constructor")
+    if way == "before building":
+        layer.trainable = False
+    outer = tf.keras.Sequential([layer, Dense(1)], trainable=way != "in a frozen model")
+    outer(np.ones((2, 3)))
+    assert layer.trainable_variables == [] and not layer.late.trainable and not layer.many[0].trainable
+    assert len(outer.trainable_variables) == (0 if way == "in a frozen model" else 2)
+    assert len(outer.weights) == 11
+    layer.trainable = True
+    assert len(layer.trainable_variables) == 9 and layer.by_name["a"].trainable
+
+
+def test_a_part_of_a_frozen_layer_may_be_trained_again():
+    layer = Parts(trainable=False)
+    layer(np.ones((2, 3)))
+    layer.many[0].trainable = True
+    layer.note = "an attribute that has the layer walked again"
+    assert [variable.path for variable in layer.trainable_variables] == [weight.path for weight in layer.many[0].weights]
+    base = tf.keras.Sequential([tf.keras.Input((3,)), Dense(2), Dense(2)])
+    base.trainable = False
+    base.layers[-1].trainable = True
+    same = tf.keras.Sequential.from_config(base.get_config())
+    assert not same.trainable and len(same.trainable_variables) == len(base.trainable_variables) == 2
+
+
+def test_a_frozen_layer_with_parts_is_not_trained():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), Parts(trainable=False), Dense(1)])
+    model.compile("sgd", "mse")
+    before = [weight.numpy() for weight in model.layers[0].weights]
+    model.fit(np.ones((8, 3)), np.ones((8, 1)), epochs=2, verbose=0)
+    assert all(np.array_equal(old, new) for old, new in zip(before, model.layers[0].get_weights(), strict=True))
+
+
+def test_a_weight_counts_although_no_attribute_holds_it(tmp_path):
+    class Unbound(Layer):
+        def build(self, input_shape):
+            parts = [self.add_weight((1,), "ones", name="a"), self.add_weight((2,), "ones", trainable=False, name="b")]
+            self.read = lambda: [part.read_value() for part in parts]
+
+        def call(self, x):
+            first, second = self.read()
+            return x * first + second[0]
+
+    model = tf.keras.Sequential([tf.keras.Input((1,)), Unbound()])
+    assert [weight.name for weight in model.weights] == ["a", "b"] and model.count_params() == 3
+    model.compile(tf.keras.optimizers.SGD(0.5), "mse")
+    model.fit([[1.0]], [[0.0]], verbose=0)
+    assert float(model.get_weights()[0][0]) == -1.0
+    model.save_weights(tmp_path / "unbound.weights.h5")
+    other = tf.keras.Sequential([tf.keras.Input((1,)), Unbound()])
+    other.load_weights(tmp_path / "unbound.weights.h5")
+    assert float(other.get_weights()[0][0]) == -1.0
+
+
+def test_a_weight_whose_attribute_is_deleted_counts_no_more():
+    layer = Dense(2)
+    layer.build((None, 3))
+    del layer.bias
+    assert [weight.name for weight in layer.weights] == ["kernel"]
+
+
 # Losses ----------------------------------------------------------------------------------------------------------------
 
 

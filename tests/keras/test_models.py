@@ -27,6 +27,57 @@ def test_a_first_layer_may_tell_the_input_shape():
     assert Sequential([Dense(3, input_shape=(4,)), Dense(2)]).count_params() == 23
 
 
+def test_a_chain_that_begins_with_a_model_is_built_for_its_input():
+    chain = Sequential([tf.keras.Input((3,)), Dense(2)])
+    x = tf.keras.Input((3,), dtype="int32")
+    graph = tf.keras.Model([x], layers.Embedding(5, 2)(x))
+    for first, shape, count in ((chain, (None, 1), 11), (graph, (None, 3, 1), 13), (Sequential([chain, Dense(2)]), (None, 1), 17)):
+        model = Sequential([first, Dense(1)])
+        assert model.built and model.output_shape == shape and model.input_shape == (None, 3)
+        assert model.count_params() == count
+        again = Sequential.from_config(model.get_config())
+        assert again.built and [weight.shape for weight in again.weights] == [weight.shape for weight in model.weights]
+    assert model.inputs[0].dtype == tf.float32 and Sequential([graph, Dense(1)]).inputs[0].dtype == tf.int32
+    grown = Sequential()
+    grown.add(chain)
+    grown.add(Dense(4))
+    assert grown.built and grown.output_shape == (None, 4)
+
+
+def test_a_chain_that_begins_with_a_model_that_does_not_know_its_input_waits_for_data():
+    class Own(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = Dense(2)
+
+        def call(self, x):
+            return self.dense(x)
+
+    assert not Sequential([Own(), Dense(1)]).built
+    assert not Sequential([Sequential([Dense(2)]), Dense(1)]).built
+    a, b = tf.keras.Input((2,)), tf.keras.Input((2,))
+    assert not Sequential([tf.keras.Model([a, b], layers.Add()([a, b])), Dense(1)]).built
+
+
+@pytest.mark.parametrize("first", [lambda: [tf.keras.Input((1,)), Dense(1)], lambda: [Dense(1, input_shape=[1])]])
+def test_a_column_may_come_without_its_axis(first):
+    model = Sequential(first())
+    model.compile("sgd", "mse")
+    column = np.arange(8.0, dtype="float32")
+    model.fit(column, 2 * column - 1, epochs=2, verbose=0)
+    expected = model.predict(column[:, None], verbose=0)
+    assert expected.shape == (8, 1)
+    for given in (column, column[:, None, None], list(column)):
+        assert np.array_equal(model.predict(given, verbose=0), expected)
+    assert np.array_equal(model(column), expected)
+    assert model.evaluate(column, 2 * column - 1, verbose=0) > 0
+
+
+def test_pictures_may_come_without_the_axis_of_their_one_channel():
+    model = Sequential([tf.keras.Input((4, 4, 1)), layers.Conv2D(2, 3), layers.Flatten()])
+    assert model(np.ones((5, 4, 4))).shape == (5, 8)
+
+
 def test_build_by_hand_takes_a_shape_with_the_batch_axis():
     model = Sequential([layers.Flatten(), Dense(3)])
     model.build((None, 2, 4))

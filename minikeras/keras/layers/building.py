@@ -114,7 +114,7 @@ class Builder(Holder):
         overwrite_with_gradient: bool = False,
         name: str | None = None,
     ) -> Weight:
-        """A new weight of this layer; keep it in an attribute.
+        """A new weight of this layer.
 
         Args:
             shape: its shape; () by default.
@@ -152,12 +152,14 @@ class Builder(Holder):
         cls = CastWeight if cast_on_read else Weight
         weight = cls(value, name, f"{self.path}/{name}", trainable, penalty, projection)
         weight.freeze(not self._trainable)
+        self._added = (*self._added, weight)
         return weight
 
     add_variable = add_weight
 
     _not_walked: tuple[str, ...] = (
         *("_losses", "_collected", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
+        *("_added", "_settled"),
     )
 
     def _settle_stream(self) -> None:

@@ -51,6 +51,10 @@ class Holder(Module):
         super().__init__(name)
         self._trainable = bool(trainable)
         self._frozen: set[int] = set()
+        self._added: tuple[Weight, ...] = ()
+        """The weights that `add_weight` made: they count whether or not they are kept in an attribute."""
+        self._settled: list[Any] = []
+        """What it held when `trainable` was last set. What comes later is frozen if it is, once."""
         self._collected: tuple[int, Contents, list[Loose]] | None = None
 
     _passing: tuple[str, ...] = ()
@@ -68,7 +72,10 @@ class Holder(Module):
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
+        gone = self.__dict__.get(name)
         super().__delattr__(name)
+        self._added = tuple(weight for weight in self._added if weight is not gone)
+        self._settled = [thing for thing in self._settled if thing is not gone]
         _structure["version"] += 1
         object.__setattr__(self, "_collected", None)  # it may hold what is to go
 
@@ -97,6 +104,7 @@ class Holder(Module):
         for name, value in self.__dict__.items():
             if name not in self._not_walked:
                 _visit(value, found, loose)
+        found += self._added
         return found, loose
 
     def _collect(self) -> Contents:
@@ -116,6 +124,8 @@ class Holder(Module):
     def _gather(self, contents: Contents, seen: set[int]) -> list[Loose]:
         """Add what this layer and those within it hold; the containers that may change unseen."""
         own, loose = self._own()
+        if not self._trainable:
+            self._freeze_newcomers(own)
         contents.variables.extend(self._in_order(own))
         contents.variables.extend(thing.state for thing in own if isinstance(thing, SeedGenerator))
         contents.metrics.extend(thing for thing in own if isinstance(thing, Metric))
@@ -177,7 +187,7 @@ class Holder(Module):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         for layer in (self, *self._collect().sublayers):
-            object.__setattr__(layer, "_trainable", bool(value))
+            layer._set_trainable_alone(value)
             for thing in layer._own()[0]:
                 if isinstance(thing, Weight):
                     thing.freeze(not value)
@@ -186,6 +196,26 @@ class Holder(Module):
                     thing.trainable = True
                 elif isinstance(thing, Variable) and not value:
                     layer._freeze(thing)
+
+    def _set_trainable_alone(self, value: bool) -> None:
+        """Set it for this layer and for what it will hold, but for nothing that it holds now."""
+        object.__setattr__(self, "_trainable", bool(value))
+        object.__setattr__(self, "_settled", [thing for thing in self._own()[0] if isinstance(thing, (Holder, Variable))])
+
+    def _freeze_newcomers(self, own: list[Any]) -> None:
+        """Freeze what has joined this layer since it was frozen."""
+        held = [thing for thing in own if isinstance(thing, (Holder, Variable))]
+        if len(held) == len(self._settled) and all(map(operator.is_, held, self._settled)):
+            return
+        settled = {id(thing) for thing in self._settled}
+        object.__setattr__(self, "_settled", held)
+        for thing in held:
+            if id(thing) in settled:
+                continue
+            if isinstance(thing, Holder):
+                thing.trainable = False
+            elif not isinstance(thing, Weight):  # a Weight is made frozen, unless somebody wants it otherwise
+                self._freeze(thing)
 
     def _freeze(self, variable: Variable) -> None:
         """Stop training a Variable that was not made by `add_weight`, and remember that it was trained."""

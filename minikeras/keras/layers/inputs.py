@@ -14,6 +14,7 @@ from ... import nest
 from ...core import Tensor
 from ...core.operand import Operand
 from ...errors import DTypeError, ShapeError
+from ...functions.shaping import expand_dims, squeeze
 from ...types import as_dtype
 
 
@@ -176,6 +177,16 @@ def shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def shapes_of(inputs: Any) -> Any:
     """The shape of each tensor in a nest."""
     return nest.map_structure(lambda leaf: None if leaf is None else tuple(leaf.shape), inputs)
+
+
+def of_rank(x: Tensor, wanted: tuple[int | None, ...]) -> Tensor:
+    """A tensor without its last axis of size 1, or with one, if that gives it as many axes as a declared shape has."""
+    rank = len(x._array.shape)
+    if rank == len(wanted) - 1 and wanted[-1] == 1:
+        return expand_dims(x, -1)
+    if rank == len(wanted) + 1 and x._array.shape[-1] == 1:
+        return squeeze(x, -1)
+    return x
 
 
 # Masks -------------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from ... import nest
 from ...types import DType
 from ..names import auto_name
+from .inputs import is_data, is_numbers
 
 _next_number = itertools.count().__next__
 
@@ -145,7 +146,8 @@ class KerasTensor:
 
     # Operators --------------------------------------------------------------------------------------------------------
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def __getitem__(self, key: Any) -> KerasTensor:
         return _operate("GetItem", self, key)
@@ -229,10 +231,14 @@ class KerasTensor:
         return _operate("GreaterEqual", self, other)
 
     def __eq__(self, other: object) -> Any:
-        return _operate("Equal", self, other)
+        """Whether both stand for the same output, so that `in` finds it in lists; with numbers and arrays part of the model."""
+        if isinstance(other, KerasTensor):
+            return self.key == other.key
+        return _operate("Equal", self, other) if is_data(other) or is_numbers(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
-        return _operate("NotEqual", self, other)
+        symbolic = isinstance(other, KerasTensor) or is_data(other) or is_numbers(other)
+        return _operate("NotEqual", self, other) if symbolic else NotImplemented
 
     def __neg__(self) -> KerasTensor:
         return _operate("Negative", self)

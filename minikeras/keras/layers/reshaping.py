@@ -10,6 +10,7 @@ from ...errors import ShapeError
 from ...functions.shaping import transpose
 from ...ops.shaping import broadcast_to, reshape
 from .inputs import InputSpec
+from .keras_tensor import KerasTensor, Spec
 from .layer import Layer
 
 
@@ -65,6 +66,10 @@ class Reshape(Layer):
 
     def call(self, inputs: Tensor) -> Tensor:
         return reshape(inputs, shape=self.compute_output_shape(tuple(inputs.shape)), rank=inputs.ndim)
+
+    def output_spec(self, x: KerasTensor) -> Spec | None:
+        """What comes out where axes beside the batch are open: few of their sizes fit, so there is nothing to try."""
+        return Spec(self.compute_output_shape(x.shape), x.dtype) if None in x.shape[1:] else None
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *target_shape), with -1 worked out."""

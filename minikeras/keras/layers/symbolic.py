@@ -38,8 +38,9 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
     trial = Trial(operation)
     try:
         trial.build(args, kwargs)
-        sizes = _SIZES if any(None in leaf.shape for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)) else _SIZES[:1]
-        found = [trial.run(functools.partial(_call, operation, args, kwargs, size)) for size in sizes]
+        if (spec := _told(operation, args)) is not None:
+            return [spec], 0
+        found = _found(trial, operation, args, kwargs)
     except BaseException:
         trial.undo()
         raise
@@ -51,6 +52,32 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
             )
     specs = [_merged(operation, *outputs) for outputs in zip(*leaves, strict=True)]
     return specs, nest.pack(found[0], list(range(len(specs))))
+
+
+def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
+    """What a layer itself says of its output, where a trial could not find it out."""
+    return operation.output_spec(args[0]) if hasattr(operation, "output_spec") and args and _is_symbol(args[0]) else None
+
+
+def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The results for each of the sizes that unknown axes are tried with.
+
+    An unknown axis may have to be as long as a known one of another input: if the usual sizes fail, those are tried.
+    """
+    symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
+    if not any(None in symbol.shape for symbol in symbols):
+        return [trial.run(functools.partial(_call, operation, args, kwargs, _SIZES[0]))]
+    known = {size for symbol in symbols for size in symbol.shape[1:] if size is not None}
+    alike = [tuple((batch, size) for batch, _ in _SIZES) for size in sorted(known)] if len(symbols) > 1 else []
+    failure: Exception | None = None
+    for sizes in (_SIZES, *alike):
+        try:
+            return [trial.run(functools.partial(_call, operation, args, kwargs, size)) for size in sizes]
+        except Exception as error:
+            failure = failure or error
+            trial.undo()
+            trial.build(args, kwargs)
+    raise failure  # type: ignore[misc]  # there was one
 
 
 def _is_symbol(leaf: Any) -> bool:

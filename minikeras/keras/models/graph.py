@@ -15,8 +15,8 @@ from ... import nest
 from ...core import Tensor
 from ...errors import ShapeError
 from ...functions.elementwise import cast
-from ...functions.shaping import expand_dims, squeeze
 from ..layers.input_layer import InputLayer, entrance
+from ..layers.inputs import of_rank
 from ..layers.keras_tensor import KerasTensor, Node, nodes_of
 
 
@@ -124,7 +124,7 @@ class Graph:
             targets = [slots.setdefault((node.number, position), Slot(len(slots))) for position in range(len(node.specs))]
             args, kwargs = _with_slots((node.args, node.kwargs), slots)
             calls.append((node, args, kwargs, tuple(targets), [slots[x.key] for x in node.inputs]))
-        self._result = nest.map_structure(lambda x: slots[x.key], self.outputs)
+        self._result = nest.map_structure(lambda x: slots[x.key], only_one(self.outputs))
         self._size = len(slots)
         needed = set(nest.flatten(self._result))
         steps = []
@@ -163,11 +163,7 @@ class Graph:
             raise ValueError(
                 f"The input '{entrance.name}' is not optional, but None was passed. Please provide a valid tensor."
             )
-        shape = value._array.shape
-        if len(shape) == len(wanted) - 1 and wanted[-1] == 1:
-            value = expand_dims(value, -1)
-        elif len(shape) == len(wanted) + 1 and shape[-1] == 1:
-            value = squeeze(value, -1)
+        value = of_rank(value, wanted)
         shape = value._array.shape
         if not _fits(shape, wanted):
             hint = f" A single row needs the batch axis: shape {(1, *shape)}." if shape == wanted[1:] else ""
@@ -281,6 +277,11 @@ def _no_repetition(inputs: list[KerasTensor]) -> None:
     for one in inputs:
         if keys.count(one.key) > 1:
             raise ValueError(f"The input '{one.name}' is given {keys.count(one.key)} times; every input may occur once.")
+
+
+def only_one(structure: Any) -> Any:
+    """A list of one as that one: a model with one output gives it as it is."""
+    return structure[0] if isinstance(structure, (list, tuple)) and len(structure) == 1 else structure
 
 
 def _elements(structure: Any) -> list[Any]:

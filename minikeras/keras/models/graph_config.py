@@ -128,7 +128,7 @@ class _Reading:
             except _NotYet:
                 raise LoadError(f"Could not parse config: there is no call {call} of '{name}'.") from None
         if isinstance(structure, (list, tuple)):
-            return [self.ends(element) for element in structure]
+            return type(structure)(self.ends(element) for element in structure)
         raise LoadError(f"Could not parse config: {structure!r:.80} is no place of a tensor.")
 
 

@@ -17,12 +17,14 @@ from ..layers.keras_tensor import Side
 from ..layers.layer import Layer
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..training import Trainer
-from .graph import Graph
+from .graph import Graph, only_one
 from .stored import Stored
 
 
 class Model(Stored, Trainer, Layer):
     """Base class of models: make layers in `__init__` and use them in `call`; or give inputs and outputs.
+
+    Called, it gives its outputs nested as they were declared; a list of one output is given as that output.
 
     Args:
         inputs, outputs: KerasTensors or nests of them, for a functional model.
@@ -164,13 +166,13 @@ class Model(Stored, Trainer, Layer):
 
     @property
     def input_shape(self) -> Any:
-        """The shapes of the inputs, None for axes of any size."""
-        return nest.map_structure(lambda one: one.shape, self._need_graph("input_shape").inputs)
+        """The shape of the input, or the shapes of several, None for axes of any size."""
+        return nest.map_structure(lambda one: one.shape, only_one(self._need_graph("input_shape").inputs))
 
     @property
     def output_shape(self) -> Any:
-        """The shapes of the outputs, None for axes of any size."""
-        return nest.map_structure(lambda one: one.shape, self._need_graph("output_shape").outputs)
+        """The shape of the output, or the shapes of several, None for axes of any size."""
+        return nest.map_structure(lambda one: one.shape, only_one(self._need_graph("output_shape").outputs))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shapes of the outputs for inputs of given shapes, found by a call on KerasTensors.
@@ -261,7 +263,7 @@ class Model(Stored, Trainer, Layer):
             made = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
         else:
             made = cls(**deserialize_keras_object(dict(config), custom_objects))
-        made._trainable = config.get("trainable") is not False  # each layer has its own in its configuration
+        made._set_trainable_alone(config.get("trainable") is not False)  # each layer has its own in its configuration
         return made
 
     def to_json(self, **options: Any) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ... import nest
+from ...core import Tensor
 from ..layers.input_layer import InputLayer, entrance
-from ..layers.inputs import shapes
+from ..layers.inputs import of_rank, shapes
 from ..layers.keras_tensor import KerasTensor, holds_symbol
 from ..layers.layer import Layer
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
@@ -21,7 +23,7 @@ from .model import Model, _marked
 class Sequential(Model):
     """A chain of layers, each called with the output of the one before.
 
-    Built when `Input` comes first, else by the first call.
+    Built when `Input` or a model that knows its input comes first, else by the first call.
 
     Args:
         layers: the layers in order.
@@ -104,6 +106,9 @@ class Sequential(Model):
             self.build(self._trail[0].shape)
         elif self._chain and self._chain[0]._input_shape_given is not None:
             self.build((None, *self._chain[0]._input_shape_given))
+        elif self._chain and (known := _only_input(self._chain[0])) is not None:
+            self._trail = (entrance(InputLayer(batch_shape=known.shape, dtype=known.dtype)),)
+            self.build(known.shape)
 
     # Building ---------------------------------------------------------------------------------------------------------
 
@@ -167,6 +172,8 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         outputs = inputs if mask is None else _marked(inputs, mask)
+        if self._trail and isinstance(outputs, Tensor):
+            outputs = of_rank(outputs, self._trail[0].shape)
         for layer in self._chain:
             outputs = layer(outputs)
         return outputs
@@ -200,10 +207,19 @@ class Sequential(Model):
         if shape:  # then they are built here, under the name of this model
             described = [_unbuilt(layer) for layer in described]
         made = cls([deserialize_keras_object(layer, custom_objects) for layer in described], name=config.get("name"))
-        made._trainable = config.get("trainable") is not False  # each layer has its own in its configuration
+        made._set_trainable_alone(config.get("trainable") is not False)  # each layer has its own in its configuration
         if isinstance(shape, (list, tuple)) and not made.built:
             made.build(shape)
         return made
+
+
+def _only_input(layer: Any) -> KerasTensor | None:
+    """The input of a model that knows it and has one only."""
+    try:
+        found = nest.flatten(layer.input) if isinstance(layer, Model) and layer.built else []
+    except AttributeError:  # a subclass that was not called on KerasTensors
+        return None
+    return found[0] if len(found) == 1 else None
 
 
 def _unbuilt(layer: Any) -> Any:
