@@ -119,7 +119,7 @@ def test_inputs_of_a_list_may_be_given_by_their_names():
     "given, message",
     [
         ({"a": ones(1, 1)}, r"Missing: \['b'\]"),
-        ({"a": ones(1, 1), "b": ones(1, 1), "z": ones(1, 1)}, r"Not known: \['z'\]"),
+        ({"a": ones(1, 1), "z": ones(1, 1)}, r"Missing: \['b'\]. Not known: \['z'\]"),
         ([ones(1, 1), ones(1, 1)], "Expected: {'a': 'a', 'b': 'b'}. Received: .*shape"),
     ],
 )
@@ -449,3 +449,16 @@ def test_a_tuple_of_outputs_stays_one_in_a_configuration():
     x = Input((3,))
     model = tf.keras.Model(x, (Dense(2)(x), Dense(1)(x)))
     assert isinstance(tf.keras.Model.from_config(model.get_config())(np.ones((1, 3))), tuple)
+
+
+@pytest.mark.parametrize("inputs", [dict, list])
+def test_a_dict_may_hold_more_than_the_inputs_which_is_told(inputs):
+    a, b = Input((2,), name="a"), Input((2,), name="b")
+    model = Model({"b": b, "a": a} if inputs is dict else [a, b], layers.Subtract()([a, b]))
+    data = {"b": ones(4, 2), "c": ones(4, 7), "a": 3 * ones(4, 2)}
+    with pytest.warns(UserWarning, match=r"\['c'\] are no inputs of the model, so they are left out. It has \['a', 'b'\]"):
+        found = model(data)
+    assert np.array_equal(found, 2 * ones(4, 2))
+    model.compile("sgd", "mse")
+    with pytest.warns(UserWarning, match="left out"):
+        assert model.predict(data, verbose=0).shape == (4, 2)

@@ -78,6 +78,22 @@ def test_pictures_may_come_without_the_axis_of_their_one_channel():
     assert model(np.ones((5, 4, 4))).shape == (5, 8)
 
 
+def test_a_layer_may_occur_twice_in_a_chain_and_shares_its_weights(tmp_path):
+    dense = Dense(3, activation="tanh")
+    model = Sequential([tf.keras.Input((3,)), dense, layers.Dropout(0.1), dense])
+    x = np.ones((2, 3), "float32")
+    assert len(model.layers) == 3 and len(model.weights) == 2 and model.count_params() == 12
+    assert np.array_equal(model(x), dense(dense(x)))
+    model.compile("adam", "mse")
+    model.fit(x, x, epochs=2, verbose=0)
+    model.save(tmp_path / "twice.keras")
+    for same in (tf.keras.models.load_model(tmp_path / "twice.keras"), tf.keras.models.clone_model(model)):
+        assert same.layers[0] is same.layers[2] and len(same.weights) == 2
+        same.set_weights(model.get_weights())
+        assert np.array_equal(same(x), model(x))
+    model.summary(print_fn=lambda line: None)
+
+
 def test_build_by_hand_takes_a_shape_with_the_batch_axis():
     model = Sequential([layers.Flatten(), Dense(3)])
     model.build((None, 2, 4))

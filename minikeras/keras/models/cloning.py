@@ -65,7 +65,8 @@ def _cloned_chain(model: Sequential, input_tensors: Any, cloned: Callable[[Any],
     given = nest.flatten(input_tensors) if input_tensors is not None else []
     if len(given) > 1 or not all(isinstance(one, KerasTensor) for one in given):
         raise ValueError(f"clone_model: a Sequential has one input; found input_tensors={input_tensors!r:.200}.")
-    layers = [cloned(layer) for layer in model.layers]
+    copies = {layer: cloned(layer) for layer in model.layers}
+    layers = [copies[layer] for layer in model.layers]
     if given and not isinstance(given[0].node.operation, InputLayer):
         x = given[0]
         for layer in layers:

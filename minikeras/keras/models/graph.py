@@ -7,8 +7,9 @@ more. Next: `functional.py`, the model around it, and `graph_config.py`, its for
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ... import nest
@@ -177,14 +178,28 @@ class Graph:
             return list(given)
         named = not isinstance(wanted, Mapping) and all(isinstance(one, KerasTensor) for one in _elements(wanted))
         if isinstance(given, Mapping) and named:
-            names = {one.name: None for one in _elements(wanted)}
-            return nest.flatten_up_to(names, given) if names.keys() == given.keys() else self._refuse(given)
+            names = [one.name for one in _elements(wanted)]
+            return [given[name] for name in names] if self._holds(given, names) else self._refuse(given)
         if not self._only and len(self._expected) == 1 and isinstance(given, Tensor):
             return [given]
+        if isinstance(given, Mapping) and isinstance(wanted, Mapping) and self._holds(given, wanted):
+            given = {name: given[name] for name in wanted}
         try:
             return nest.flatten_up_to(wanted, given)
         except ValueError:
             return self._refuse(given)
+
+    def _holds(self, given: Mapping[str, Any], wanted: Collection[str]) -> bool:
+        """Whether a dict holds all inputs; a warning if it holds others, which are left out."""
+        if not given.keys() >= set(wanted):
+            return False
+        if extra := sorted(given.keys() - set(wanted), key=str):
+            warnings.warn(
+                f"The structure of `inputs` doesn't match the expected structure: {extra} are no inputs of the model, so they "
+                f"are left out. It has {sorted(wanted)}.",
+                stacklevel=6,
+            )
+        return True
 
     def _refuse(self, given: Any) -> list[Any]:
         names = nest.map_structure(lambda one: one.name, self.inputs)

@@ -32,7 +32,7 @@ class Sequential(Model):
 
     Raises:
         TypeError: for anything that is no layer.
-        ValueError: if two layers have one name.
+        ValueError: if two layers have one name; one layer may occur twice, and shares its weights with itself.
 
     >>> import minikeras as tf
     >>> model = tf.keras.Sequential([
@@ -86,7 +86,7 @@ class Sequential(Model):
             )
         if entered and self._chain:
             raise ValueError(f"Sequential '{self.name}': Input must be the first element.")
-        if layer.name in {other.name for other in self._chain}:
+        if any(layer.name == other.name and layer is not other for other in self._chain):
             raise ValueError(
                 f"All layers added to a Sequential model should have unique names. Name '{layer.name}' is already the name of "
                 "a layer in this model. Update the `name` argument to pass a unique name."
@@ -206,7 +206,13 @@ class Sequential(Model):
         described = config["layers"]
         if shape:  # then they are built here, under the name of this model
             described = [_unbuilt(layer) for layer in described]
-        made = cls([deserialize_keras_object(layer, custom_objects) for layer in described], name=config.get("name"))
+        chain: list[Any] = []
+        places: dict[str, int] = {}
+        for number, layer in enumerate(described):
+            place = places.setdefault(_name_of(layer) or f"/{number}", number)
+            twice = place < number and described[place] == layer  # then it is one layer, which shares its weights with itself
+            chain.append(chain[place] if twice else deserialize_keras_object(layer, custom_objects))
+        made = cls(chain, name=config.get("name"))
         made._set_trainable_alone(config.get("trainable") is not False)  # each layer has its own in its configuration
         if isinstance(shape, (list, tuple)) and not made.built:
             made.build(shape)
@@ -220,6 +226,12 @@ def _only_input(layer: Any) -> KerasTensor | None:
     except AttributeError:  # a subclass that was not called on KerasTensors
         return None
     return found[0] if len(found) == 1 else None
+
+
+def _name_of(layer: Any) -> str:
+    """The name in the configuration of a layer; empty if there is none."""
+    inner = layer.get("config") if isinstance(layer, Mapping) else None
+    return str(inner.get("name", "")) if isinstance(inner, Mapping) else ""
 
 
 def _unbuilt(layer: Any) -> Any:
