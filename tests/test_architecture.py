@@ -33,7 +33,15 @@ LAYERS = [
     ["checkpoint", "train"],
     ["keras.saving.registry", "keras.saving.objects"],
     [
-        *("keras.calls", "keras.catalogue", "keras.config", "keras.logs", "keras.mixed_precision", "keras.names"),
+        *(
+            "keras.arguments",
+            "keras.calls",
+            "keras.catalogue",
+            "keras.config",
+            "keras.logs",
+            "keras.mixed_precision",
+            "keras.names",
+        ),
         *("keras.seeds", "keras.weight", "keras.datasets"),
     ],
     [

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..module import snake_case
+from .arguments import made_with_numpy
 from .saving.objects import deserialize_keras_object, serialize_keras_object
 from .saving.registry import get_registered_object
 
@@ -30,6 +31,8 @@ class Catalogue:
         """A decorator that enters a class or function under its own name, in snake case, and under further names."""
 
         def enter(entry: Any) -> Any:
+            if isinstance(entry, type):
+                made_with_numpy(entry)
             for name in (entry.__name__, snake_case(entry.__name__), *names):
                 self._entries[name] = entry
             return entry

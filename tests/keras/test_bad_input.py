@@ -224,7 +224,7 @@ def test_what_belongs_into_batches_cannot_be_given_beside_them(unharmed):
         unharmed.fit(X, Y, class_weight={0: 1.0}, sample_weight=np.ones(8), verbose=0)
     with pytest.raises(ValueError, match="class_weight needs labels: give y"):
         unharmed.fit(X, class_weight={0: 1.0}, verbose=0)
-    with pytest.raises(ValueError, match="batch_size must be an int of at least 1, found 0"):
+    with pytest.raises(ValueError, match="batch_size must be at least 1, found 0"):
         unharmed.fit(X, Y, batch_size=0, verbose=0)
     with pytest.raises(ValueError, match="A batch should be .*found a tuple of 4"):
         unharmed.fit(iter([(X, Y, None, None)]), verbose=0)

@@ -306,7 +306,7 @@ def test_hooks_of_batches_are_called_once_for_so_many_steps():
     calls.clear()
     grouped.fit(X[:10], Y[:10], batch_size=2, callbacks=[hooks], verbose=0)
     assert calls[-2:] == [("begin", 4), ("end", 4)], "a group that is cut short is reported too"
-    with pytest.raises(ValueError, match="steps_per_execution must be an int of at least 1, found 0"):
+    with pytest.raises(ValueError, match="steps_per_execution must be at least 1, found 0"):
         made(steps_per_execution=0)
 
 

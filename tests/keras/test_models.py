@@ -31,7 +31,11 @@ def test_a_chain_that_begins_with_a_model_is_built_for_its_input():
     chain = Sequential([tf.keras.Input((3,)), Dense(2)])
     x = tf.keras.Input((3,), dtype="int32")
     graph = tf.keras.Model([x], layers.Embedding(5, 2)(x))
-    for first, shape, count in ((chain, (None, 1), 11), (graph, (None, 3, 1), 13), (Sequential([chain, Dense(2)]), (None, 1), 17)):
+    for first, shape, count in (
+        (chain, (None, 1), 11),
+        (graph, (None, 3, 1), 13),
+        (Sequential([chain, Dense(2)]), (None, 1), 17),
+    ):
         model = Sequential([first, Dense(1)])
         assert model.built and model.output_shape == shape and model.input_shape == (None, 3)
         assert model.count_params() == count
@@ -92,6 +96,27 @@ def test_a_layer_may_occur_twice_in_a_chain_and_shares_its_weights(tmp_path):
         same.set_weights(model.get_weights())
         assert np.array_equal(same(x), model(x))
     model.summary(print_fn=lambda line: None)
+
+
+def test_the_shape_of_an_output_is_asked_without_building_anything():
+    class Halves(layers.Layer):
+        def build(self, input_shape):
+            self.scale = self.add_weight((input_shape[-1] // 2,))
+
+        def call(self, x):
+            left, right = tf.split(x, 2, axis=-1)
+            return {"left": left * self.scale, "both": [left, right]}
+
+    chain, own = Sequential([Dense(4), layers.Dropout(0.5), Dense(8)]), Halves()
+    assert chain.compute_output_shape((1, 2)) == (1, 8) and chain.compute_output_shape((None, 5)) == (None, 8)
+    found = own.compute_output_shape((None, 6))
+    assert found == {"left": (None, 3), "both": [(None, 3), (None, 3)]}
+    assert not chain.built and not own.built and chain.weights == own.weights == []
+    chain.build((None, 2))
+    assert chain.compute_output_shape((7, 2)) == (7, 8) and chain.input_shape == (None, 2)
+    a, b = tf.keras.Input((2,)), tf.keras.Input((3,))
+    two = tf.keras.Model([a, b], [layers.Concatenate()([a, b]), Dense(4)(a)])
+    assert two.compute_output_shape([(5, 2), (5, 3)]) == [(5, 5), (5, 4)]
 
 
 def test_build_by_hand_takes_a_shape_with_the_batch_axis():

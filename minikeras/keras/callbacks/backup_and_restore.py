@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...errors import LoadError
 from ...files import durable, strict_json, tensors
+from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import Callback
 
@@ -19,6 +20,7 @@ FILE = "training_state.safetensors"
 _VALUES = "training_state"
 
 
+@made_with_numpy
 class BackupAndRestore(Callback):
     """Saves the whole state of training regularly; the next `fit` with the same model, data and folder goes on from there.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import tell
 from .monitor import Monitor
 
 
+@made_with_numpy
 class EarlyStopping(Monitor):
     """Stops training when a value has not become better for some epochs.
 

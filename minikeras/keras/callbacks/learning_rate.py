@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import Callback, tell
 from .monitor import Monitor
@@ -25,6 +26,7 @@ def _log(logs: Any, optimizer: Any) -> None:
         logs.update({name: float(one.learning_rate) for name, one in learning_rates(optimizer).items()})
 
 
+@made_with_numpy
 class LearningRateScheduler(Callback):
     """Sets the learning rate at the beginning of each epoch, and logs it.
 
@@ -74,6 +76,7 @@ def _takes_two(schedule: Callable[..., Any]) -> bool:
     return True
 
 
+@made_with_numpy
 class ReduceLROnPlateau(Monitor):
     """Makes the learning rate smaller when a value has not become better for some epochs, and logs it.
 

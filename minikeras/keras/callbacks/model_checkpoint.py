@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import tell
 from .monitor import Monitor
 
 
+@made_with_numpy
 class ModelCheckpoint(Monitor):
     """Saves the model, or its weights, after every epoch or every so many batches.
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from ...arrays import to_numpy
 from ...errors import MissingExtraError
+from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import Remembering
 from .learning_rate import learning_rates
 
 
+@made_with_numpy
 class TensorBoard(Remembering):
     """Writes the logs where `tensorboard --logdir log_dir` finds them: training in `train`, validation in `validation`.
 

@@ -6,6 +6,7 @@ Read `layer.py` first.
 from typing import NoReturn as _NoReturn
 
 from ...absent import error as _error
+from ..arguments import made_with_numpy as _made_with_numpy
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
 from .convolution import Conv1D, Conv2D
@@ -43,6 +44,8 @@ GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2
 GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D
 Convolution1D, Convolution2D = Conv1D, Conv2D
 
+for _kind in [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Layer)]:
+    _made_with_numpy(_kind)
 
 __all__ = [
     "ELU",

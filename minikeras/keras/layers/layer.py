@@ -156,6 +156,22 @@ class Layer(Builder):
             if isinstance(variable, Weight) and variable.regularizer is not None and variable._trainable
         ]
 
+    # Shapes --------------------------------------------------------------------------------------------------------------
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the output for an input of a shape, None for axes of any size; nests of shapes for several.
+
+        Found by a trial on zeros, of which nothing stays: a layer that is not built is not built by it. Layers that know a
+        rule override it.
+
+        >>> import minikeras as tf
+        >>> tf.keras.Sequential([tf.keras.layers.Dense(4), tf.keras.layers.Dense(8)]).compute_output_shape((None, 2))
+        (None, 8)
+        """
+        from .symbolic import output_shapes
+
+        return output_shapes(self, input_shape)
+
     # Calling -------------------------------------------------------------------------------------------------------------
 
     supports_masking = False

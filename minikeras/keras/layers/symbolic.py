@@ -8,7 +8,7 @@ random streams, losses and metrics are put back afterwards; only what building m
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...core.dispatch import BOTTOM, Frame, current, switch
 from ...core.variable import assigned
 from ...errors import ShapeError
 from ...functions.creation import zeros
+from ...types import DType, as_dtype
 from ..calls import context
 from .keras_tensor import KerasTensor, Node, Spec
 
@@ -31,6 +32,30 @@ def call_symbolically(operation: Any, args: tuple[Any, ...], kwargs: dict[str, A
     """The KerasTensors that a layer, model or Operation gives for KerasTensors."""
     specs, structure = _tried(operation, args, kwargs)
     return Node(operation, args, kwargs, specs, structure).outputs
+
+
+def output_shapes(layer: Any, input_shape: Any) -> Any:
+    """The shapes of the outputs of a layer for inputs of given shapes; nothing of the trial stays."""
+    trial, random_state = Trial(layer), streams.states()
+    specs, structure = _tried(layer, (_placeholders(input_shape, as_dtype(layer.compute_dtype)),), {})
+    trial.undo()
+    streams.set_states(random_state)
+    return nest.map_structure(lambda position: specs[position].shape, structure)
+
+
+def _placeholders(shapes: Any, dtype: DType) -> Any:
+    """A KerasTensor for each shape of a nest of shapes."""
+    if isinstance(shapes, Mapping):
+        return {key: _placeholders(one, dtype) for key, one in shapes.items()}
+    if all(size is None or isinstance(size, int) for size in shapes):
+        return KerasTensor(Node(Placeholder(), (), {}, [Spec(tuple(shapes), dtype)], 0))
+    return [_placeholders(one, dtype) for one in shapes]
+
+
+class Placeholder:
+    """Where a KerasTensor comes from that stands for a shape alone."""
+
+    name = "placeholder"
 
 
 def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Spec], Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import nest
 from ..layers import inputs as masks
-from ..layers.input_layer import InputLayer, entrance
+from ..layers.input_layer import InputLayer
 from ..layers.keras_tensor import Side
 from ..layers.layer import Layer
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
@@ -174,19 +174,6 @@ class Model(Stored, Trainer, Layer):
         """The shape of the output, or the shapes of several, None for axes of any size."""
         return nest.map_structure(lambda one: one.shape, only_one(self._need_graph("output_shape").outputs))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shapes of the outputs for inputs of given shapes, found by a call on KerasTensors.
-
-        Raises:
-            ValueError: if the model is not built yet.
-        """
-        if not self.built:
-            raise ValueError(
-                f"compute_output_shape: model '{self.name}' is not built; call it on data or build(input_shape) first."
-            )
-        given = _map_shapes(lambda shape: entrance(InputLayer(batch_shape=shape, dtype=self.compute_dtype)), input_shape)
-        return nest.map_structure(lambda one: one.shape, self(given))
-
     def summary(
         self,
         line_length: int | None = None,
@@ -309,15 +296,6 @@ def _marked(inputs: Any, mask: Any) -> Any:
     marked = nest.map_structure(lambda x: None if x is None else identity(x), inputs)
     masks.attach(nest.flatten(mask), marked)
     return marked
-
-
-def _map_shapes(function: Callable[[tuple[Any, ...]], Any], shapes: Any) -> Any:
-    """Apply a function to each shape of a nest of shapes."""
-    if isinstance(shapes, Mapping):
-        return {key: _map_shapes(function, one) for key, one in shapes.items()}
-    if all(size is None or isinstance(size, int) for size in shapes):
-        return function(tuple(shapes))
-    return [_map_shapes(function, one) for one in shapes]
 
 
 def _called(model: Model, name: str) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ... import nest
+from ..layers.layer import Layer
 
 _SMALLEST = 4
 _NARROWEST_LAYOUT = 40
@@ -108,10 +109,10 @@ def calls_in(holder: Any, layer: Any) -> list[Any]:
 def shapes_in(holder: Any, layer: Any) -> list[str]:
     """The shapes of the outputs, each once; '?' if they are not known."""
     shapes = [spec.shape for node in calls_in(holder, layer) for spec in node.specs]
-    compute = getattr(layer, "compute_output_shape", None)
+    has_rule = isinstance(layer, Layer) and type(layer).compute_output_shape is not Layer.compute_output_shape
     built_for = getattr(layer, "_build_shape", None)
-    if not shapes and compute is not None and layer.built and isinstance(built_for, tuple) and not hasattr(layer, "layers"):
-        shapes = [(None, *compute(built_for)[1:])]
+    if not shapes and has_rule and layer.built and isinstance(built_for, tuple):
+        shapes = [(None, *layer.compute_output_shape(built_for)[1:])]
     texts = list(dict.fromkeys(str(tuple(shape)) for shape in shapes))
     return [f"{text}, " for text in texts[:-1]] + texts[-1:] if texts else ["?"]
 

@@ -17,6 +17,7 @@ from ...core import GradientTape, Tensor, Variable
 from ...errors import ShapeError
 from ...functions.publish import tensor
 from .. import batches, metrics, optimizers
+from ..arguments import takes_numpy, whole
 from .compiled import CompiledSteps
 from .targets import Compiled, Targets, track
 
@@ -49,6 +50,7 @@ class Steps:
 
     # Configuration -------------------------------------------------------------------------------------------------------
 
+    @takes_numpy
     def compile(
         self,
         optimizer: Any = "rmsprop",
@@ -80,7 +82,7 @@ class Steps:
             auto_scale_loss: under the policy 'mixed_float16', wrap the optimizer in a `LossScaleOptimizer`.
 
         Raises:
-            ValueError: for an unknown name, or steps_per_execution below 1.
+            TypeError, ValueError: for an unknown name, or steps_per_execution that is no whole number from 1 on.
 
         >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
@@ -88,8 +90,7 @@ class Steps:
         """
         if jit_compile not in ("auto", True, False, None):
             raise ValueError(f"compile: jit_compile must be 'auto', True or False, found {jit_compile!r}.")
-        if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
-            raise ValueError(f"compile: steps_per_execution must be an int of at least 1, found {steps_per_execution!r}.")
+        whole("compile: steps_per_execution", steps_per_execution, 1)
         arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         compiled = Compiled.of(loss, loss_weights, metrics, weighted_metrics)
         chosen = optimizers.get(optimizer)

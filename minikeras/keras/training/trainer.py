@@ -11,6 +11,7 @@ import numpy as np
 from ... import nest
 from ...arrays import to_numpy
 from .. import batches
+from ..arguments import takes_numpy, whole
 from ..batches import Feed
 from ..callbacks import CallbackList, History
 from ..logs import numbers
@@ -57,6 +58,7 @@ class Trainer(Steps):
 
     # Whole data sets -----------------------------------------------------------------------------------------------------
 
+    @takes_numpy
     def fit(
         self,
         x: Any = None,
@@ -101,6 +103,7 @@ class Trainer(Steps):
 
         Raises:
             ValueError: if the model is not compiled or the data does not fit together.
+            TypeError: if a number of epochs, rows or steps is no whole number.
 
         >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
@@ -110,6 +113,9 @@ class Trainer(Steps):
         (['loss'], [0, 1, 2])
         """
         self._need_compile("fit")
+        _check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
+        _check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
+        _check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
         due = _due(validation_freq)
         if validation_split:
             if batches.is_iterable_of_batches(x):
@@ -208,6 +214,7 @@ class Trainer(Steps):
         hooks.call("on_test_end", logs)
         return logs
 
+    @takes_numpy
     def evaluate(
         self,
         x: Any = None,
@@ -231,11 +238,13 @@ class Trainer(Steps):
         4.0
         """
         self._need_compile("evaluate")
+        _check_counts("evaluate", 1, batch_size=batch_size, steps=steps)
         feed = Feed(batches.source("evaluate", x, y, sample_weight, batch_size, False), steps)
         with self._hooks(callbacks, False, verbose, 1, feed.steps) as hooks:
             logs = self._tested(hooks, feed)
         return dict(sorted(logs.items())) if return_dict else _listed(logs)
 
+    @takes_numpy
     def predict(
         self,
         x: Any,
@@ -251,6 +260,7 @@ class Trainer(Steps):
         >>> model.predict([[1.0], [2.0]], verbose=0).ravel().tolist()
         [1.0, 2.0]
         """
+        _check_counts("predict", 1, batch_size=batch_size, steps=steps)
         feed = Feed(batches.source("predict", x, None, None, batch_size, False), steps)
         collected: list[list[Any]] = []
         structure: Any = None
@@ -321,6 +331,12 @@ class Trainer(Steps):
         position = states.put_back(self, state)
         if position is not None:
             self.stop_training = run.go_to(position)
+
+
+def _check_counts(name: str, least: int = 0, **counts: int | None) -> None:
+    """Refuse counts that are no whole numbers; None says nothing."""
+    for argument, count in counts.items():
+        whole(f"{name}: {argument}", count, least, optional=True)
 
 
 def _as_numpy(output: Any) -> Any:
