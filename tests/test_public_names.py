@@ -28,6 +28,7 @@ INTERNAL = {
         "ops",
         "program",
         "types",
+        "keras.arguments",
         "keras.batches",
         "keras.calls",
         "keras.catalogue",
