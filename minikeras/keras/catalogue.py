@@ -46,7 +46,7 @@ class Catalogue:
             ValueError: if there is no entry of that name, with the nearest ones.
         """
         if isinstance(identifier, str):
-            entry = self._find(identifier)
+            entry = self.entry(identifier)
             return entry() if isinstance(entry, type) else entry
         if isinstance(identifier, Mapping):
             return self.deserialize(identifier)
@@ -81,7 +81,12 @@ class Catalogue:
             )
         return self.get(found)
 
-    def _find(self, name: str) -> Any:
+    def entry(self, name: str) -> Any:
+        """The class or function of that name, registered ones first.
+
+        Raises:
+            ValueError: if there is none, with the nearest names.
+        """
         custom = get_registered_object(name)
         if custom is not None:
             return custom

@@ -28,9 +28,7 @@ def get(identifier: Any) -> Any:
     0.9
     """
     if isinstance(identifier, Mapping) and "class_name" not in identifier:
-        from .per_layer import PerLayer
-
-        return PerLayer(identifier)
+        return catalogue.entry("PerLayer")(identifier)
     found = catalogue.get(identifier.lower() if isinstance(identifier, str) else identifier)
     if found is not None and not isinstance(found, Optimizer):
         raise ValueError(f"Could not interpret optimizer identifier: {identifier!r}. Give a name or an optimizer.")
