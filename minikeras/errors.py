@@ -123,3 +123,9 @@ class UnknownObjectError(LoadError, TypeError):
 
 class DatasetUnavailableError(LoadError, OSError):
     """A dataset is nowhere to be found. The message lists every place that was searched."""
+
+
+def kind_of(thing: Any) -> str:
+    """The class of a thing as messages name it, with its article: 'an int', 'a Tensor'."""
+    name = type(thing).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

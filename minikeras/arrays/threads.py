@@ -17,6 +17,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..errors import kind_of
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -222,7 +224,7 @@ def _number(name: str, num_threads: int) -> int:
     try:
         number = operator.index(num_threads)
     except TypeError:
-        raise TypeError(f"{name}: num_threads is {num_threads!r}, a {type(num_threads).__name__}; give an integer.") from None
+        raise TypeError(f"{name}: num_threads is {num_threads!r}, {kind_of(num_threads)}; give an integer.") from None
     if number < 0:
         raise ValueError(f"{name}: num_threads is {number}; give 0, which is automatic, or a number from 1.")
     return number

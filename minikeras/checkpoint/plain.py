@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..arrays import is_array, to_numpy
 from ..core.operand import Operand
+from ..errors import kind_of
 from ..files.reading import refused
 
 
@@ -42,7 +43,7 @@ def split(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: split(part, f"{name}/{key}", arrays) for key, part in value.items()}
         return {"$items": [split([key, part], f"{name}/{number}", arrays) for number, (key, part) in enumerate(value.items())]}
-    raise TypeError(f"The state to save holds a {type(value).__name__} at {name}; numbers, text and arrays can be kept.")
+    raise TypeError(f"The state to save holds {kind_of(value)} at {name}; numbers, text and arrays can be kept.")
 
 
 def _stored(array: NDArray[Any], name: str, arrays: dict[str, NDArray[Any]]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import nest
-from ..errors import ShapeError
+from ..errors import ShapeError, kind_of
 from .convert import convert_to_tensor
 from .dispatch import BOTTOM, Frame, Primitive, arrays_of, current, switch
 from .notices import warn
@@ -58,7 +58,7 @@ class ForwardAccumulator:
         self._tangents: dict[int, Any] = {}
         for point, direction in zip(points, directions, strict=True):
             if not isinstance(point, (Tensor, Variable)):
-                raise ValueError(f"ForwardAccumulator: a primal is a {type(point).__name__}, not a Tensor or Variable.")
+                raise ValueError(f"ForwardAccumulator: a primal is {kind_of(point)}, not a Tensor or Variable.")
             if not point.dtype.is_differentiable:
                 warn(5, "The dtype of the watched primal must be floating (e.g. tf.float32), got %r", point.dtype)
                 continue

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import nest
 from ..arrays import namespace
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, kind_of
 from .complaints import describe
 from .convert import convert_to_tensor
 from .dispatch import arrays_of
@@ -69,11 +69,11 @@ def one_target(name: str, target: Any, sources: Any, single: bool = False) -> li
     """The leaves of the sources, after checking that the target is one Tensor or Variable."""
     if not isinstance(target, (Tensor, Variable)):
         raise TypeError(
-            f"{name}: the target is a {type(target).__name__}; give one Tensor at a time: stack or concat them, or call it for "
+            f"{name}: the target is {kind_of(target)}; give one Tensor at a time: stack or concat them, or call it for "
             "each target on a persistent tape."
         )
     if single and not isinstance(sources, (Tensor, Variable)):
-        raise TypeError(f"{name}: the source is a {type(sources).__name__}, expected one Tensor or Variable.")
+        raise TypeError(f"{name}: the source is {kind_of(sources)}, expected one Tensor or Variable.")
     return differentiable_leaves("source", sources)
 
 
@@ -122,7 +122,7 @@ def differentiable_leaves(role: str, structure: Any) -> list[Any]:
     for position, leaf in enumerate(leaves):
         if not isinstance(leaf, (Tensor, Variable)):
             raise TypeError(
-                f"gradient: {role} {position} is a {type(leaf).__name__}, not a Tensor or Variable. "
+                f"gradient: {role} {position} is {kind_of(leaf)}, not a Tensor or Variable. "
                 "Convert it with tf.constant and watch it."
             )
     return leaves

@@ -167,9 +167,13 @@ def negative_axis(axis: Any, rank: int, name: str) -> int:
     """One axis counted from the last, checked.
 
     Raises:
+        TypeError: if it is not one int.
         ShapeError: if the tensor has no such axis.
     """
-    position = int(axis)
+    try:
+        position = int(axis)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: axis must be one int, found {axis!r}. Give a number such as -1 for the last axis.") from None
     if not -rank <= position < rank:
         raise ShapeError(f"{name}: axis {position} is out of range for a tensor with {rank} axes ([{-rank}, {rank - 1}]).")
     return position if position < 0 else position - rank

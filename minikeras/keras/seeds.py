@@ -15,8 +15,9 @@ import numpy as np
 
 from ..arrays import device
 from ..arrays import random as streams
-from ..core import Tensor, Variable
+from ..core import Tensor
 from ..core.dispatch import decide
+from .weight import KerasVariable
 
 
 def default_seed() -> int:
@@ -67,7 +68,7 @@ def set_random_seed(seed: int) -> None:
     streams.set_global_seed(seed)
 
 
-class SeedState(Variable):
+class SeedState(KerasVariable):
     """The Variable of a SeedGenerator: state of a layer, but none of its weights."""
 
     __slots__ = ()

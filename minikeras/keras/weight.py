@@ -1,4 +1,4 @@
-"""Weight: a Variable that belongs to a layer, with Keras's name and path.
+"""Variables with Keras's names; Weight: one that belongs to a layer, with its path.
 
 Key idea: a layer whose policy computes in another dtype than it keeps its weights in has Weights that are cast as they are read
 within its calls. Elsewhere, for an optimizer or a penalty, they are what they are.
@@ -13,7 +13,18 @@ from ..ops.arithmetic import cast
 from .calls import context
 
 
-class Weight(Variable):
+class KerasVariable(Variable):
+    """A Variable whose name is what it was given, without TensorFlow's ':0': state of layers, metrics and optimizers."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name that it was given."""
+        return self._name
+
+
+class Weight(KerasVariable):
     """A Variable made by `Layer.add_weight`.
 
     Attributes:
@@ -29,11 +40,6 @@ class Weight(Variable):
         self.path = path
         self.regularizer = regularizer
         self.learns = bool(trainable)
-
-    @property
-    def name(self) -> str:
-        """The name within its layer."""
-        return self._name
 
     def freeze(self, frozen: bool) -> None:
         """Stop or resume training it, if it is trainable by its nature."""

@@ -179,7 +179,7 @@ def test_a_state_that_is_no_plain_data_is_refused_before_anything_is_written(fol
 
         def set_state(self, state): ...
 
-    with pytest.raises(TypeError, match=r"holds a object at \$w/a; numbers, text and arrays"):
+    with pytest.raises(TypeError, match=r"holds an object at \$w/a; numbers, text and arrays"):
         tf.train.Checkpoint(w=Wrong()).write(folder + "/here")
     assert not os.path.exists(folder)
 

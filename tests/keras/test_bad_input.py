@@ -67,7 +67,7 @@ def test_normalization_of_another_width_names_the_weight():
     ):
         layer(np.ones((2, 4)), training=True)
     assert all(np.array_equal(a, b) for a, b in zip(before, layer.get_weights(), strict=True))
-    with pytest.raises(ShapeError, match="axis 3 of input shape"):
+    with pytest.raises(ShapeError, match="axis 3 is out of range for inputs of shape"):
         tf.keras.layers.BatchNormalization(axis=3)(np.ones((2, 3)))
 
 

@@ -59,7 +59,7 @@ def angles(y, p, axis):
 
 def tversky(y, p, alpha, beta, axis):
     common = (y * p).sum(axis)
-    return 1 - common / (common + alpha * (y * (1 - p)).sum(axis) + beta * ((1 - y) * p).sum(axis) + EPSILON)
+    return 1 - common / (common + alpha * ((1 - y) * p).sum(axis) + beta * (y * (1 - p)).sum(axis) + EPSILON)
 
 
 def circle(y, x, gamma, margin):

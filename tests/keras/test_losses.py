@@ -288,3 +288,62 @@ def test_a_loss_and_its_gradient_stay_on_the_device(name, device):
         loss = losses.LossFunctionWrapper(getattr(losses, name), **options)
         value = loss(y_true, y_pred, tf.constant([1.0, 0.5]))
     assert tape.gradient(value, y_pred).device == value.device == y_pred.device
+
+
+# Dtypes ------------------------------------------------------------------------------------------------------------------
+
+CLASSES = sorted(
+    name
+    for name in losses.__all__
+    if isinstance(getattr(losses, name), type) and name not in ("Loss", "LossFunctionWrapper", "CTC")
+)
+
+
+def certain_rows(name):
+    """Labels, and predictions that are certain: right in some rows, wrong in others."""
+    one_hot = np.eye(4, dtype="float32")
+    labels = np.array([0, 1, 2, 2])
+    sparse = name.startswith("Sparse") or name in ("Circle", "CategoricalGeneralizedCrossEntropy")
+    return labels if sparse else one_hot[labels], one_hot[[0, 1, 3, 2]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_loss_in_half_precision_is_that_of_single_precision_rounded_once(name, dtype):
+    batch = certain_rows(name)
+    found, exact = (getattr(losses, name)(dtype=kind)(*batch) for kind in (dtype, "float32"))
+    assert found.dtype == dtype
+    assert tf.cast(found, "float32").numpy() == tf.cast(tf.cast(exact, dtype), "float32").numpy()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["binary_crossentropy", "binary_focal_crossentropy", "categorical_focal_crossentropy"])
+def test_a_loss_function_of_certain_predictions_in_half_precision_is_finite(name, dtype):
+    labels, predictions = certain_rows(name)
+    with tf.GradientTape() as tape:
+        p = tf.Variable(tf.cast(predictions, dtype))
+        value = getattr(losses, name)(labels, p)
+    assert value.dtype == dtype
+    assert np.isfinite(tf.cast(value, "float32").numpy()).all()
+    assert np.isfinite(tf.cast(tape.gradient(value, p), "float32").numpy()).all()
+
+
+def test_a_loss_of_float64_computes_in_float64_unless_told_otherwise():
+    y, p = np.array([[1.0]]), np.array([[1.0 + 1e-9]])
+    assert losses.MeanSquaredError()(y, p).numpy() == pytest.approx(1e-18, rel=1e-6, abs=0.0)
+    assert losses.MeanSquaredError(dtype="float32")(y, p).dtype == "float32"
+
+
+def test_alpha_weighs_what_is_too_much_and_beta_what_is_missing():
+    too_much = ([[1.0, 0.0]], [[1.0, 1.0]])
+    missing = ([[1.0, 1.0]], [[1.0, 0.0]])
+    for option, counted, free in (("alpha", too_much, missing), ("beta", missing, too_much)):
+        loss = losses.Tversky(**{"alpha": 0.0, "beta": 0.0, option: 1.0})
+        assert float(loss(*counted)) == pytest.approx(0.5, abs=1e-6)
+        assert float(loss(*free)) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_one_row_of_weights_weighs_the_columns_of_all_rows():
+    y, p = np.zeros((2, 3, 1)), np.ones((2, 3, 1))
+    values = losses.MeanSquaredError(reduction="none")(y, p, sample_weight=[[1.0, 2.0, 3.0]])
+    assert values.numpy().tolist() == [[1.0, 2.0, 3.0]] * 2

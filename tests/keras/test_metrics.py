@@ -159,7 +159,7 @@ def test_a_weighted_mean_is_the_sum_of_weighted_values_by_that_of_weights(shape,
     np.testing.assert_allclose(total(values, weight).numpy(), (values * each).sum(), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("shape", "weights"), [((), (4,)), ((4,), (3,)), ((4, 1), (4, 3)), ((4, 3), (3,)), ((3, 4), (1, 4))])
+@pytest.mark.parametrize(("shape", "weights"), [((), (4,)), ((4,), (3,)), ((4, 1), (4, 3)), ((4, 3), (3,))])
 def test_weights_of_a_mean_that_are_not_one_for_each_row_or_value_are_refused(shape, weights):
     for metric in (metrics.Mean(), metrics.Sum()):
         with pytest.raises(ShapeError, match="sample_weight has shape"):
@@ -208,7 +208,7 @@ class Largest(metrics.Metric):
 
 def test_state_of_a_metric_of_one_s_own_is_found_and_reset_with_what_it_holds():
     metric = Largest()
-    assert [variable.name for variable in metric.variables] == ["value:0", "Variable:0", "total:0", "count:0"]
+    assert [variable.name for variable in metric.variables] == ["value", "Variable:0", "total", "count"]
     metric.update_state([0.0, 0.0], tf.constant([1.0, 4.0]))
     assert {name: float(value) for name, value in metric.result().items()} == {"largest": 4.0, "mean": 2.5}
     metric.reset_state()
@@ -417,7 +417,7 @@ def test_whole_weights_count_in_integers_and_others_want_a_float_matrix():
 def test_an_adjusted_score_without_degrees_of_freedom_says_so():
     metric = metrics.R2Score(num_regressors=3)
     metric.update_state([[1.0], [2.0], [4.0]], [[1.0], [2.0], [3.0]])
-    with pytest.warns(UserWarning, match="3 regressors and 3 values leave no degree of freedom"):
+    with pytest.warns(UserWarning, match="3 regressors and 3 rows leave no degree of freedom"):
         plain = metric.result()
     assert float(plain) == float(metrics.R2Score()([[1.0], [2.0], [4.0]], [[1.0], [2.0], [3.0]]))
 
@@ -458,3 +458,126 @@ def test_scores_of_outputs_need_two_axes_and_the_same_outputs(name):
     metric.update_state(np.eye(3), np.eye(3))
     with pytest.raises(ShapeError, match=r"\(batch_size, 3\)"):
         metric.update_state(np.eye(2), np.eye(2))
+
+
+# As in Keras -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", [one for one in NAMES if not one.endswith("IoU") and "Percentage" not in one])
+def test_a_metric_in_half_precision_has_its_dtype_and_nearly_the_value_of_single_precision(name, dtype):
+    found, exact = make(name, dtype=dtype), make(name, dtype="float32")
+    for metric in (found, exact):
+        metric.update_state(*batch(name, 16))
+    assert found.result().dtype == dtype
+    np.testing.assert_allclose(tf.cast(found.result(), "float32"), exact.result(), rtol=0.1, atol=0.1)
+
+
+class Holding(metrics.Metric):
+    """State in a list, a dict and a tuple, and more of it added later."""
+
+    def __init__(self):
+        super().__init__()
+        self.listed = [self.add_variable((), name="one"), tf.Variable(0.0, trainable=False, name="two")]
+        self.named = {"mean": metrics.Mean(), "nested": {"sum": (metrics.Sum(),)}}
+        self.later = []
+        self.later.append(metrics.Sum(name="late"))
+        self.later.append(tf.Variable(0.0, trainable=False))
+
+    def update_state(self, values):
+        for variable in (*self.listed, self.later[1]):
+            variable.assign_add(1.0)
+        for metric in (self.named["mean"], self.named["nested"]["sum"][0], self.later[0]):
+            metric.update_state(values)
+
+    def result(self):
+        return self.listed[0].value()
+
+
+def test_variables_and_metrics_in_lists_tuples_and_dicts_are_state_and_reset():
+    metric = Holding()
+    assert len(metric.variables) == 7
+    for _ in range(2):
+        metric.update_state([3.0])
+    assert [float(variable) for variable in metric.variables] == [2.0, 2.0, 2.0, 6.0, 2.0, 6.0, 6.0]
+    metric.reset_state()
+    assert [float(variable) for variable in metric.variables] == [0.0] * 7
+
+
+def test_state_in_containers_is_reset_by_evaluate_and_rolled_back_by_a_failed_step():
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+
+    class Rows(Holding):
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            super().update_state(y_pred)
+
+    model.compile("sgd", "mse", metrics=[Rows()])
+    for _ in range(2):
+        assert model.evaluate(np.ones((4, 1)), np.ones((4, 1)), batch_size=2, verbose=0, return_dict=True)["rows"] == 2.0
+
+
+@pytest.mark.parametrize("first", [tf.constant([1.0, 2.0]), np.array([1.0, 2.0]), np.array([1, 2])])
+def test_state_may_be_given_its_first_value(first):
+    metric = metrics.Metric()
+    state = metric.add_variable(shape=(2,), initializer=first)
+    assert state.dtype == "float32"
+    state.assign([5.0, 5.0])
+    metric.reset_state()
+    assert state.numpy().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_state_have_no_suffix(name):
+    metric = make(name)
+    assert all(":" not in variable.name for variable in metric.variables)
+
+
+def test_one_row_of_weights_weighs_the_columns_of_all_rows():
+    values, weights = np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([[1.0, 0.5]])
+    every = np.broadcast_to(weights, values.shape)
+    for make_metric in (metrics.Mean, metrics.Sum):
+        assert float(make_metric()(values, weights)) == float(make_metric()(values, every))
+    for name in ("Accuracy", "BinaryAccuracy", "MeanSquaredError", "TrueNegatives", "R2Score", "F1Score"):
+        labels, predictions = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.9, 0.1], [0.7, 0.2]])
+        shaped = (labels[..., None], predictions[..., None]) if name == "MeanSquaredError" else (labels, predictions)
+        single, spread = (getattr(metrics, name)()(*shaped, sample_weight=given) for given in (weights, every))
+        np.testing.assert_allclose(single, spread)
+
+
+def test_the_adjusted_score_counts_rows_and_leaves_out_those_of_weight_zero():
+    generator = np.random.default_rng(0)
+    labels = generator.normal(size=(8, 2))
+    predictions = labels + generator.normal(size=(8, 2))
+    plain = float(metrics.R2Score()(labels, predictions))
+    adjusted = float(metrics.R2Score(num_regressors=2)(labels, predictions))
+    assert adjusted == pytest.approx(1 - (1 - plain) * 7 / 5, rel=1e-5)
+    padded = [np.concatenate([part, np.ones((3, 2))]) for part in (labels, predictions)]
+    weights = np.array([1.0] * 8 + [0.0] * 3)
+    assert float(metrics.R2Score(num_regressors=2)(*padded, weights)) == pytest.approx(adjusted, rel=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [[None], ["0.5"], "a", {"a": 1}, [[0.5]]])
+@pytest.mark.parametrize("name", ["FalsePositives", "TruePositives", "Precision", "Recall"])
+def test_thresholds_that_are_no_numbers_are_refused_with_what_was_given(name, wrong):
+    if isinstance(wrong, list) and wrong == ["0.5"]:
+        wrong = ["high"]
+    with pytest.raises(ValueError, match="`thresholds` must be a number in .0, 1. or a list of them. Received: thresholds="):
+        getattr(metrics, name)(thresholds=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["0.5", [0.5], True, 1j])
+def test_a_threshold_of_an_f_score_that_is_no_number_is_refused(wrong):
+    with pytest.raises(ValueError, match="Invalid `threshold` argument value. It should be None or a number"):
+        metrics.F1Score(threshold=wrong)
+
+
+def test_thresholds_may_be_arrays_and_numpy_numbers():
+    found = metrics.Recall(thresholds=np.array([0.25, 0.75]))([1, 1], [0.5, 0.9])
+    assert found.numpy().tolist() == [1.0, 0.5]
+    assert metrics.F1Score(threshold=np.float32(0.5)).get_config()["threshold"] == 0.5
+
+
+def test_an_ignored_class_counts_neither_in_the_loss_nor_in_the_metric_of_its_name():
+    labels, predictions = [0, 1, 1], [[0.5, 0.5], [0.2, 0.8], [0.6, 0.4]]
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(ignore_class=0)(labels, predictions)
+    assert float(metrics.SparseCategoricalCrossentropy(ignore_class=0)(labels, predictions)) == pytest.approx(float(loss))

@@ -314,5 +314,5 @@ def test_what_cannot_be_kept_is_named_by_its_place():
         def on_epoch_end(self, epoch, logs=None):
             self.model.get_training_state()
 
-    with pytest.raises(TypeError, match="holds a object at values/position/callbacks/1/state/thing/0; numbers, text and"):
+    with pytest.raises(TypeError, match="holds an object at values/position/callbacks/1/state/thing/0; numbers, text and"):
         model_of().fit(X, Y, callbacks=[Odd()], verbose=0)

@@ -2,30 +2,63 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 from ...core import Tensor
 from ...errors import ShapeError
 from ...functions import nn
 from ...functions.creation import range
 from ...functions.elementwise import cast, sigmoid
 from ...functions.ordering import sort
-from ...functions.publish import beside, inexact, negative_axis, rounded_once, tensor
+from ...functions.publish import beside, inexact, negative_axes, negative_axis, rounded_once, tensor
 from ...functions.reductions import cumsum, reduce_max
-from ...functions.shaping import reshape, split
+from ...functions.shaping import reshape, split, transpose
 from ...types import TensorLike
-from .table import catalogue, named
-
-log_softmax = named(nn.log_softmax)
+from .table import catalogue
 
 
 @catalogue.add()
-def softmax(x: TensorLike, axis: int = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis.
+def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis, or along several as if they were one.
 
     >>> import minikeras as tf
     >>> print(tf.keras.activations.softmax([[0.0, 0.0]]).numpy())
     [[0.5 0.5]]
+    >>> print(tf.keras.activations.softmax([[0.0, 0.0], [0.0, 0.0]], axis=(0, 1)).numpy())
+    [[0.25 0.25]
+     [0.25 0.25]]
     """
-    return nn.softmax(x, axis)
+    return _along(nn.softmax, x, axis)
+
+
+@catalogue.add()
+def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
+    """The logarithm of softmax, exact where softmax underflows; along an axis, or along several as if they were one.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.activations.log_softmax([1000.0, 0.0]).numpy())
+    [    0. -1000.]
+    """
+    return _along(nn.log_softmax, x, axis)
+
+
+def _along(function: Callable[..., Tensor], x: TensorLike, axis: Any) -> Tensor:
+    """A function along one axis of `x`; several are moved to the end and laid out as one."""
+    if not isinstance(axis, (tuple, list)):
+        return function(x, axis)
+    x = tensor(x)
+    if not axis:
+        raise ValueError(f"{function.__name__}: no axis was given, found axis={axis!r}. Give one or several, such as -1.")
+    axes = negative_axes(axis, x.ndim, function.__name__)
+    order = sorted(np.arange(-x.ndim, 0).tolist(), key=lambda place: (place in axes, place))
+    moved = transpose(x, [place + x.ndim for place in order])
+    shape = tuple(moved.shape)
+    joined = reshape(moved, (*shape[: -len(axes)], math.prod(shape[-len(axes) :])))
+    return transpose(reshape(function(joined, -1), shape), np.argsort(order).tolist())
 
 
 @catalogue.add()

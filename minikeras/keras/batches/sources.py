@@ -18,6 +18,7 @@ from ...core import convert_to_tensor
 from ...data import INFINITE_CARDINALITY, Dataset
 from ...data.dataset import order_stream
 from ...data.threads import in_order
+from ...errors import kind_of
 from .columns import as_columns, class_weights, count_rows, is_iterable_of_batches, unpack_x_y_sample_weight
 from .py_dataset import PyDataset
 
@@ -177,10 +178,10 @@ def source(
         rows = count_rows(name, x, y, weights)
         return of_arrays(x, y, weights, rows, rows if whole else batch_size, shuffle)
     if whole:
-        raise TypeError(f"{name}: one batch of arrays is needed, found a {type(x).__name__}.")
+        raise TypeError(f"{name}: one batch of arrays is needed, found {kind_of(x)}.")
     for label, value in (("y", y), ("sample_weight", sample_weight), ("batch_size", batch_size)):
         if value is not None:
-            raise ValueError(f"{name}: `{label}` must be None when x is a {type(x).__name__}; its elements hold it.")
+            raise ValueError(f"{name}: `{label}` must be None when x is {kind_of(x)}; its elements hold it.")
     found = _iterated(x, bool(shuffle))
     return found if class_weight is None else _Weighted(found, class_weight)
 

@@ -1,8 +1,8 @@
 """First values of weights. May import keras's catalogue, settings and seeds. Read `initializer.py` first."""
 
-from .constants import STFT, Constant, Identity, Ones, Zeros
+from .constants import STFT, Constant, Identity, Ones, Zeros, get
 from .draws import Orthogonal, RandomInitializer, RandomNormal, RandomUniform, TruncatedNormal
-from .initializer import Initializer, deserialize, get, serialize
+from .initializer import Initializer, deserialize, serialize
 from .scaling import (
     GlorotNormal,
     GlorotUniform,

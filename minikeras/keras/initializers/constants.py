@@ -93,6 +93,18 @@ class Identity(Initializer):
         return {"gain": self.gain}
 
 
+def get(identifier: Any) -> Any:
+    """The initializer for a name, a configuration, a class, an object or a function; an array or Tensor is the values.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.initializers.get(tf.constant([1.0, 2.0]))([2]).numpy())
+    [1. 2.]
+    """
+    if hasattr(identifier, "shape") and hasattr(identifier, "dtype"):
+        return Constant(identifier)
+    return catalogue.get(identifier)
+
+
 _WINDOWS: dict[str, Callable[[int], Any]] = {
     "boxcar": np.ones,
     "bartlett": np.bartlett,

@@ -13,7 +13,7 @@ from ..catalogue import Catalogue
 from ..config import floatx
 
 catalogue = Catalogue("initializer")
-get, serialize, deserialize = catalogue.get, catalogue.serialize, catalogue.deserialize
+serialize, deserialize = catalogue.serialize, catalogue.deserialize
 
 
 class Initializer:

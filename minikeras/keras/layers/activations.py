@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
-from ...errors import ShapeError
-from ...functions.elementwise import cast, exp, where
-from ...functions.reductions import reduce_logsumexp
+from ...errors import ShapeError, kind_of
+from ...functions.elementwise import cast, where
 from ...functions.shaping import broadcast_to, reshape
 from ...types import as_dtype
 from .. import activations, constraints, initializers, regularizers
@@ -181,11 +180,7 @@ class Softmax(SameShape):
         if mask is not None:
             mask = self._fitting(mask, inputs)
             inputs = where(mask, inputs, float(as_dtype(inputs.dtype).min) / 2)
-        axes = self.axis if isinstance(self.axis, tuple) else (self.axis,)
-        if len(axes) == 1:
-            outputs = activations.softmax(inputs, axis=axes[0])
-        else:
-            outputs = exp(inputs - reduce_logsumexp(inputs, axes, keepdims=True))
+        outputs = activations.softmax(inputs, axis=self.axis)
         return outputs if mask is None else where(mask, outputs, 0.0)
 
     def _fitting(self, mask: Any, inputs: Tensor) -> Tensor:
@@ -209,4 +204,4 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 def _at_least_zero(layer: Any, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise ValueError(f"{name} of a {type(layer).__name__} layer cannot be None or negative. Received: {name}={value!r}.")
+        raise ValueError(f"{name} of {kind_of(layer)} layer cannot be None or negative. Received: {name}={value!r}.")

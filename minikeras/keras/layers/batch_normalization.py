@@ -16,7 +16,7 @@ from ...ops.nn import masked_fill
 from ...ops.transcendental import rsqrt
 from .. import initializers
 from .inputs import InputSpec
-from .scaling import ScalingLayer, read, wide
+from .scaling import ScalingLayer, known_axes, read, wide
 
 
 class BatchNormalization(ScalingLayer):
@@ -84,7 +84,7 @@ class BatchNormalization(ScalingLayer):
         self.moving_variance: Any = None
 
     def build(self, input_shape: Any) -> None:
-        (place,) = self.known_axes((self.axis,), input_shape)
+        (place,) = known_axes(self, (self.axis,), input_shape)
         shape = (input_shape[place],)
         self.add_gamma_and_beta(shape)
 
@@ -136,12 +136,13 @@ class BatchNormalization(ScalingLayer):
             mean = reduce_mean(x, axes, keepdims=True)
             centred = x - mean
             return reshape(mean, (-1,)), reduce_mean(centred * centred, axes)
-        if tuple(mask.shape) != tuple(x.shape[:-1]):
+        steps, given = tuple(x.shape[:-1]), tuple(mask.shape)
+        if len(given) != len(steps) or any(size not in (1, whole) for size, whole in zip(given, steps, strict=True)):
             raise ShapeError(
                 f"Layer '{self.name}' (BatchNormalization): the mask must have the input's shape without its last axis, "
-                f"{tuple(x.shape[:-1])}; found {tuple(mask.shape)}."
+                f"{steps}, or sizes of 1 in it; found {given}."
             )
-        weights = broadcast_to(reshape(cast(mask, x.dtype), (*mask.shape, 1)), x.shape)
+        weights = broadcast_to(reshape(cast(mask, x.dtype), (*given, 1)), x.shape)
         count = reduce_sum(weights, axes, keepdims=True) + 1e-7
         mean = reduce_sum(masked_fill(weights != 0.0, x), axes, keepdims=True) / count
         centred = x - mean

@@ -10,7 +10,9 @@ from typing import Any, NoReturn
 
 from ...core import Tensor
 from ...errors import ShapeError
+from ...functions.creation import ones_like
 from ...functions.elementwise import not_equal
+from ...functions.publish import tensor
 from ...functions.reductions import reduce_any
 from ...ops.arithmetic import cast
 from ...ops.contractions import affine, matrix_product
@@ -108,14 +110,23 @@ class Masking(SameShape):
         self.mask_value = mask_value
 
     def call(self, inputs: Tensor) -> Tensor:
-        counts = not_equal(inputs, self.mask_value)
+        counts = self._counts(inputs)
         outputs = masked_fill(reduce_any(counts, -1, keepdims=True), inputs)
         attach(reduce_any(counts, -1), outputs)
         return outputs
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """True where some feature is not the value."""
-        return reduce_any(not_equal(inputs, self.mask_value), -1)
+        return reduce_any(self._counts(inputs), -1)
+
+    def _counts(self, inputs: Any) -> Tensor:
+        """Which features are not the value; integers and bools never equal a value that is not whole."""
+        x = tensor(inputs)
+        if x.dtype.is_floating:
+            return not_equal(x, self.mask_value)
+        x = cast(x, dtype="uint8") if x.dtype.is_bool else x
+        whole = int(self.mask_value)
+        return not_equal(x, whole) if whole == self.mask_value else ones_like(x, dtype="bool")
 
 
 class Lambda:

@@ -77,7 +77,7 @@ class Embedding(Layer):
         indices = inputs if inputs.dtype.is_integer else cast(inputs, "int32")
         return cast(gather(self.embeddings, indices), self.compute_dtype)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """True where the input is not 0, if 0 stands for no entry."""
         return not_equal(inputs, 0) if self.mask_zero else None
 

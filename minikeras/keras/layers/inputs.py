@@ -13,7 +13,7 @@ import numpy as np
 from ... import nest
 from ...core import Tensor
 from ...core.operand import Operand
-from ...errors import DTypeError, ShapeError
+from ...errors import DTypeError, ShapeError, kind_of
 from ...functions.shaping import expand_dims, squeeze
 from ...types import as_dtype
 
@@ -139,7 +139,7 @@ def check(layer: Any, specs: Any, inputs: Any) -> None:
 
 def _introduced(layer: Any, spec: InputSpec) -> str:
     """The layer with its path, and the weight that made it expect what it does."""
-    text = f"Layer '{layer.name}' ({layer.path}), a {type(layer).__name__},"
+    text = f"Layer '{layer.name}' ({layer.path}), {kind_of(layer)},"
     weight = spec.fixed_by
     if weight is None:
         return text

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
-from ...errors import ShapeError
+from ...errors import ShapeError, kind_of
 from ...functions.contractions import matmul
 from ...functions.elementwise import add, cast, logical_or, maximum, minimum, multiply, where
 from ...functions.nn import l2_normalize
@@ -37,9 +37,9 @@ class Merge(Layer):
         rank = max(x.ndim for x in inputs)
         return self.combine([_with_rank(x, rank) for x in inputs])
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """True where any input counts; None if one of them carries no mask."""
-        masks = _listed_masks(self, inputs, previous_mask)
+        masks = _listed_masks(self, inputs, mask)
         if any(mask is None for mask in masks):
             return None
         rank = max(mask.ndim for mask in masks)
@@ -66,7 +66,7 @@ class Merge(Layer):
         return [tuple(shape) for shape in shapes]
 
     def _called(self) -> str:
-        return f"Layer '{self.name}', a {type(self).__name__},"
+        return f"Layer '{self.name}', {kind_of(self)},"
 
 
 def _with_rank(x: Tensor, rank: int) -> Tensor:
@@ -84,6 +84,8 @@ def _broadcast(layer: Merge, sizes: tuple[Any, ...], shapes: Any) -> Any:
 
 def _listed_masks(layer: Merge, inputs: Any, masks: Any) -> list[Any]:
     """One mask, or None, for each input."""
+    if not isinstance(inputs, (list, tuple)):
+        raise ValueError(f"{layer._called()} needs a list of inputs, found {inputs!r:.80}.")
     if masks is None:
         return [None] * len(inputs)
     if not isinstance(masks, (list, tuple)) or len(masks) != len(inputs):
@@ -221,9 +223,9 @@ class Concatenate(Merge):
     def call(self, inputs: Any) -> Tensor:
         return concat(list(inputs), self.axis)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The masks side by side; inputs without one count as a whole."""
-        masks = _listed_masks(self, inputs, previous_mask)
+        masks = _listed_masks(self, inputs, mask)
         if all(mask is None for mask in masks):
             return None
         whole = [_counting(mask, x) for mask, x in zip(masks, inputs, strict=True)]
@@ -271,7 +273,7 @@ class Dot(Merge):
         self.axes = axes if isinstance(axes, int) else tuple(axes)
         self.normalize = bool(normalize)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the masked axis is summed over."""
         return None
 

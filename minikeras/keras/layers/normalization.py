@@ -18,9 +18,10 @@ from ...functions.elementwise import cast, maximum, sqrt
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
 from ...ops.transcendental import rsqrt
+from ...types import as_dtype
 from .inputs import InputSpec, is_data
 from .layer import SameShape
-from .scaling import ScalingLayer, checked_axes, listed, shaped, wide
+from .scaling import ScalingLayer, checked_axes, known_axes, listed, positions, shaped, wide
 
 
 class LayerNormalization(ScalingLayer):
@@ -58,14 +59,15 @@ class LayerNormalization(ScalingLayer):
             self.center, self.scale = False, True
 
     def build(self, input_shape: Any) -> None:
-        self._axes = self.known_axes(listed(self.axis), input_shape)
-        self.add_gamma_and_beta(tuple(input_shape[axis] for axis in self._axes))
-        sizes = {axis: input_shape[axis] for axis in self._axes}
+        places = known_axes(self, listed(self.axis), input_shape)
+        self.add_gamma_and_beta(tuple(input_shape[axis] for axis in places))
+        sizes = {axis: input_shape[axis] for axis in listed(self.axis)}
         weight = self.gamma if self.scale else self.beta
-        self.input_spec = InputSpec(ndim=len(input_shape), axes={} if weight is None else sizes, fixed_by=weight)
+        self.input_spec = InputSpec(axes={} if weight is None else sizes, fixed_by=weight)
 
     def call(self, inputs: Tensor) -> Tensor:
-        x, axes = wide(self, inputs), self._axes
+        x = wide(self, inputs)
+        axes = positions(listed(self.axis), x.ndim)
         mean = reduce_mean(x, axes, keepdims=True)
         centred = x - mean
         variance = reduce_mean(centred * centred, axes, keepdims=True)
@@ -93,19 +95,19 @@ class RMSNormalization(SameShape):
     """
 
     def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(**{"autocast": False, **options})
         self.axis, self.epsilon = checked_axes(self, axis), float(epsilon)
 
     def build(self, input_shape: Any) -> None:
-        self._axes = ScalingLayer.known_axes(self, listed(self.axis), input_shape)  # type: ignore[arg-type]
-        sizes = {axis: input_shape[axis] for axis in self._axes}
-        self.scale = self.add_weight(tuple(sizes.values()), "ones", autocast=False, name="scale")
-        self.input_spec = InputSpec(ndim=len(input_shape), axes=sizes, fixed_by=self.scale)
+        places = known_axes(self, listed(self.axis), input_shape)
+        self.scale = self.add_weight(tuple(input_shape[axis] for axis in places), "ones", autocast=False, name="scale")
+        self.input_spec = InputSpec(axes={axis: input_shape[axis] for axis in listed(self.axis)}, fixed_by=self.scale)
 
     def call(self, inputs: Tensor) -> Tensor:
         x = wide(self, inputs)
-        squares = reduce_mean(x * x, self._axes, keepdims=True)
-        return cast(x * rsqrt(squares + self.epsilon) * shaped(self.scale, x, self._axes), self.compute_dtype)
+        axes = positions(listed(self.axis), x.ndim)
+        squares = reduce_mean(x * x, axes, keepdims=True)
+        return cast(x * rsqrt(squares + self.epsilon) * shaped(self.scale, x, axes), self.compute_dtype)
 
 
 class GroupNormalization(ScalingLayer):
@@ -136,7 +138,7 @@ class GroupNormalization(ScalingLayer):
         self.groups, self.axis, self.epsilon = groups, axis, float(epsilon)
 
     def build(self, input_shape: Any) -> None:
-        (self._place,) = self.known_axes((self.axis,), input_shape)
+        (self._place,) = known_axes(self, (self.axis,), input_shape)
         features = input_shape[self._place]
         self._count = features if self.groups == -1 else self.groups
         if features % self._count:
@@ -175,7 +177,7 @@ class UnitNormalization(SameShape):
     """
 
     def __init__(self, axis: Any = -1, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(**{"autocast": False, **options})
         self.axis = checked_axes(self, axis)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -225,7 +227,7 @@ class Normalization(SameShape):
     """
 
     def __init__(self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(**{"autocast": False, **options})
         self.axis = () if axis is None or axis in ((), []) else listed(checked_axes(self, axis))
         if (mean is None) != (variance is None):
             raise ValueError(
@@ -243,15 +245,16 @@ class Normalization(SameShape):
         self.variance: Any = None
 
     def build(self, input_shape: Any) -> None:
-        self._axes = ScalingLayer.known_axes(self, self.axis, input_shape)  # type: ignore[arg-type]
+        self._axes = known_axes(self, self.axis, input_shape)
         sizes = tuple(input_shape[axis] for axis in self._axes)
+        dtype = "float32" if as_dtype(self.variable_dtype).size < 4 else self.variable_dtype
         if self.input_mean is None:
-            self.mean = self.add_weight(sizes, "zeros", trainable=False, autocast=False, name="mean")
-            self.variance = self.add_weight(sizes, "ones", trainable=False, autocast=False, name="variance")
+            self.mean = self.add_weight(sizes, "zeros", dtype, trainable=False, autocast=False, name="mean")
+            self.variance = self.add_weight(sizes, "ones", dtype, trainable=False, autocast=False, name="variance")
             self.count = self.add_weight((), "zeros", dtype="int32", trainable=False, name="count")
         else:
             self.mean, self.variance = (
-                broadcast_to(constant(value, self.variable_dtype), sizes) for value in (self.input_mean, self.input_variance)
+                broadcast_to(constant(value, dtype), sizes) for value in (self.input_mean, self.input_variance)
             )
         axes = dict(zip(self._axes, sizes, strict=True))
         self.input_spec = InputSpec(

@@ -171,7 +171,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         total = reduce_sum(masked_fill(weights != 0.0, x), self._axes(), keepdims=self.keepdims)
         return cast(total / reduce_sum(weights, self._axes(), keepdims=self.keepdims), self.compute_dtype)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the steps are gone."""
         return None
 

@@ -11,6 +11,7 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...functions.shaping import reshape
+from ...types import as_dtype
 from .. import constraints, initializers, regularizers
 from .layer import SameShape
 
@@ -37,7 +38,7 @@ class ScalingLayer(SameShape):
         gamma_constraint: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(**{"autocast": False, **options})
         self.center, self.scale = bool(center), bool(scale)
         self.beta_initializer = initializers.get(beta_initializer)
         self.gamma_initializer = initializers.get(gamma_initializer)
@@ -69,14 +70,34 @@ class ScalingLayer(SameShape):
                 name="beta",
             )
 
-    def known_axes(self, axes: Any, input_shape: Any) -> tuple[int, ...]:
-        """Axes as sorted positions of a shape, with sizes that are known."""
-        rank = len(input_shape)
-        if any(not -rank <= axis < rank or input_shape[axis] is None for axis in axes):
+
+def known_axes(layer: Any, axes: tuple[int, ...], input_shape: Any) -> tuple[int, ...]:
+    """Axes as sorted positions of a shape, in which each must exist, have a known size and be named once.
+
+    Raises:
+        ShapeError: if one does not.
+    """
+    rank, which = len(input_shape), f"Layer '{layer.name}' ({type(layer).__name__}): axis"
+    for axis in axes:
+        if not -rank <= axis < rank:
             raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}): axis {self.axis} of input shape {tuple(input_shape)} is unknown."
+                f"{which} {axis} is out of range for inputs of shape {tuple(input_shape)}, which have the axes {-rank} to "
+                f"{rank - 1}. Give another `axis`, or inputs with more axes."
             )
-        return tuple(sorted({axis % rank for axis in axes}))
+        if input_shape[axis] is None:
+            raise ShapeError(
+                f"{which} {axis} of inputs of shape {tuple(input_shape)} has no known size, which the weights need. Give "
+                "the size in keras.Input or in `build`."
+            )
+    places = positions(axes, rank)
+    if len(places) < len(axes):
+        raise ShapeError(f"{which} {axes} names an axis of inputs of shape {tuple(input_shape)} twice. Leave one out.")
+    return places
+
+
+def positions(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Axes as sorted positions, counted from the first."""
+    return tuple(sorted({axis % rank for axis in axes}))
 
 
 def checked_axes(layer: Any, axis: Any) -> Any:
@@ -94,9 +115,12 @@ def listed(axis: Any) -> tuple[int, ...]:
 
 
 def wide(layer: Any, inputs: Tensor) -> Tensor:
-    """Inputs of half precision in single precision, since sums of squares would overflow; integers as floats."""
-    x = inputs if inputs.dtype.is_floating else cast(inputs, layer.compute_dtype)
-    return cast(x, "float32") if x.dtype.size < 4 else x
+    """Inputs as floats of at least single precision, since sums of squares would overflow in half precision.
+
+    Layers that use it have `autocast=False`, or larger inputs than float16 can hold would arrive as infinity.
+    """
+    dtype = inputs.dtype if inputs.dtype.is_floating else as_dtype(layer.compute_dtype)
+    return cast(inputs, "float32" if dtype.size < 4 else dtype)
 
 
 def read(weight: Any, like: Tensor) -> Tensor:

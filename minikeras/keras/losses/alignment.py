@@ -38,7 +38,7 @@ def as_floats(value: TensorLike, dtype: Any) -> Tensor:
 def as_predictions(value: TensorLike) -> Tensor:
     """Predictions as a Tensor of a float dtype: their own if it is one, else the default."""
     predictions = tensor(value)
-    return predictions if predictions._array.dtype.kind == "f" else as_floats(predictions, floatx())
+    return predictions if predictions.dtype.is_floating else as_floats(predictions, floatx())
 
 
 def aligned(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
@@ -158,10 +158,10 @@ def both(weights: Any, others: Any, values: Tensor) -> Any:
 
 
 def spread_weights(sample_weight: TensorLike, values: Tensor, what: str = "sample_weight") -> Tensor:
-    """A number, or weights (n,), (n, 1) or like the values, ready to multiply the values with.
+    """A number, or weights (n,), (n, 1), like the values, or (1, columns), ready to multiply the values with.
 
     Raises:
-        ShapeError: if there is not one weight for each row.
+        ShapeError: if the weights of rows are not as many as the rows.
     """
     weights = as_floats(sample_weight, values.dtype)
     given, wanted = weights._array.shape, values._array.shape
@@ -170,7 +170,7 @@ def spread_weights(sample_weight: TensorLike, values: Tensor, what: str = "sampl
     shape = given[:-1] if len(given) == len(wanted) + 1 and given[-1] == 1 else given
     shape = (*shape, *[1] * (len(wanted) - len(shape)))
     fits = len(shape) == len(wanted) and all(size in (1, whole) for size, whole in zip(shape, wanted, strict=True))
-    if not fits or shape[:1] != wanted[:1]:
+    if not fits or (shape[:1] != wanted[:1] and not 1 < len(given) == len(wanted)):
         advice = (
             f"Give one weight for each row, shape ({wanted[0]},), or one for each value."
             if wanted

@@ -115,9 +115,14 @@ def _sparse(labels: Tensor, predictions: Tensor, from_logits: bool) -> Tensor:
 # Parts -----------------------------------------------------------------------------------------------------------------
 
 
+_LEAST = {"bfloat16": (0.0, 2.0**-8), "float16": (2.0**-14, 2.0**-11)}
+"""How far probabilities stay from 0 and 1 at least: 1 / p must be finite, and 1 - p another number than 1."""
+
+
 def inside(p: Tensor) -> Tensor:
-    """Probabilities kept epsilon away from 0 and 1."""
-    return clip_by_value(p, epsilon(), 1.0 - epsilon())
+    """Probabilities kept epsilon away from 0 and 1; further in half precision, which cannot tell epsilon from them."""
+    low, high = _LEAST.get(p.dtype.name, (0.0, 0.0))
+    return clip_by_value(p, max(epsilon(), low), 1.0 - max(epsilon(), high))
 
 
 def shares(p: Tensor, axis: int) -> Tensor:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
+from ...functions.elementwise import cast
 from ...module import snake_case
 from ...types import TensorLike, as_dtype
 from ..catalogue import Catalogue
@@ -31,8 +32,8 @@ class Loss:
         name: shown in logs.
         reduction: 'sum_over_batch_size' or 'mean' (sum / number of values), 'sum', 'mean_with_sample_weight' (sum / sum of
             weights), or 'none' or None (the values as they are).
-        dtype: in which to compute. None: that of the predictions; half precision and integers are raised to the default float
-            dtype.
+        dtype: of the result, and of the computation unless that is half precision, which is computed in float32. None: that of
+            the predictions; half precision and integers are raised to the default float dtype.
 
     Raises:
         ValueError: if there is no such reduction.
@@ -72,14 +73,17 @@ class Loss:
         Raises:
             ShapeError: if shapes do not fit; nothing is broadcast.
         """
-        kind = self.dtype or floatx()
+        kind = as_dtype(self.dtype or floatx())
+        wide = kind if kind.size >= 4 else as_dtype("float32")
         if type(y_pred) is Tensor:
             predictions = y_pred
         else:
-            predictions = convert_to_tensor(y_pred, dtype_hint=None if hasattr(y_pred, "dtype") else kind)
+            predictions = convert_to_tensor(y_pred, dtype_hint=None if hasattr(y_pred, "dtype") else wide)
         held = predictions._array.dtype
         if self.dtype is not None or held.itemsize < 4 or held.kind != "f":
-            predictions = as_floats(predictions, kind)
+            predictions = as_floats(predictions, wide)
+        else:
+            kind = predictions.dtype
         if self._float_labels:
             labels = same_rank(as_floats(y_true, predictions.dtype), predictions)
         else:
@@ -88,7 +92,8 @@ class Loss:
         attached, counting = mask_of(y_pred), self._rows_that_count(labels, values)
         if attached is not None or counting is not None:
             mask = both(both(mask, attached, values), counting, values)
-        return reduced(values, sample_weight, self.reduction, mask)
+        result = reduced(values, sample_weight, self.reduction, mask)
+        return cast(result, kind) if kind.size < 4 else result
 
     def _rows_that_count(self, labels: Tensor, values: Tensor) -> Tensor | None:
         """A mask of the values, or None for all: what a loss leaves out of its mean."""

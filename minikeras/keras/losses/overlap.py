@@ -34,12 +34,12 @@ def dice(y_true: TensorLike, y_pred: TensorLike, axis: Any = None) -> Tensor:
 
 
 def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Tensor:
-    """1 - s / (s + alpha sum(y_true (1 - y_pred)) + beta sum((1 - y_true) y_pred)), for s = sum(y_true y_pred).
+    """1 - s / (s + alpha sum((1 - y_true) y_pred) + beta sum(y_true (1 - y_pred))), for s = sum(y_true y_pred).
 
     Args:
         y_true, y_pred: memberships in [0, 1], of one shape.
-        alpha: weight of what is missing. (Salehi et al. call it beta; the order here is Keras's.)
-        beta: weight of what is too much.
+        alpha: weight of what is too much, the false positives.
+        beta: weight of what is missing, the false negatives.
         axis: over which to add; None for all.
 
     Source: Salehi, Erdogmus and Gholipour (2017), Tversky Loss Function, equation (3).
@@ -50,9 +50,9 @@ def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: fl
     """
     labels, predictions = aligned("tversky", y_true, y_pred)
     common = reduce_sum(labels * predictions, axis)
-    missing = reduce_sum(labels * (1.0 - predictions), axis)
     surplus = reduce_sum((1.0 - labels) * predictions, axis)
-    return 1.0 - common / (common + alpha * missing + beta * surplus + epsilon())
+    missing = reduce_sum(labels * (1.0 - predictions), axis)
+    return 1.0 - common / (common + alpha * surplus + beta * missing + epsilon())
 
 
 @catalogue.add()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...arrays import namespace, to_device
 from ...core import Tensor, Variable, convert_to_tensor
 from ...errors import ShapeError
@@ -157,11 +159,19 @@ def listed(thresholds: Thresholds, top_k: int | None = None) -> list[float]:
     """Thresholds as a list, checked. None stands for 0.5, or for any of the `top_k` largest.
 
     Raises:
-        ValueError: for a threshold outside [0, 1].
+        ValueError: for a threshold that is no number in [0, 1].
     """
     if thresholds is None:
         return [0.5 if top_k is None else -float("inf")]
-    given = [float(one) for one in thresholds] if isinstance(thresholds, Sequence) else [float(thresholds)]
+    given: Any = (
+        thresholds if isinstance(thresholds, Sequence | np.ndarray) and not isinstance(thresholds, str) else [thresholds]
+    )
+    try:
+        given = [float(one) for one in given]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`thresholds` must be a number in [0, 1] or a list of them. Received: thresholds={thresholds!r}."
+        ) from None
     wrong = [one for one in given if not 0 <= one <= 1]
     if wrong or not given:
         raise ValueError(f"Threshold values must be in [0, 1]. Received: {wrong if wrong else 'none'}")
@@ -178,7 +188,7 @@ class _OneCount(ThresholdMetric):
 
     def __init__(self, thresholds: Thresholds = None, name: str | None = None, dtype: Any = None) -> None:
         super().__init__(listed(thresholds), [self._field], name, dtype)
-        self._given = thresholds
+        self._given = thresholds.tolist() if isinstance(thresholds, np.ndarray | np.generic) else thresholds
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
     def _state(self, field: str) -> Variable:
@@ -262,7 +272,7 @@ class _Share(ThresholdMetric):
         dtype: Any = None,
     ) -> None:
         super().__init__(listed(thresholds, top_k), ["true_positives", self._other], name, dtype, top_k, class_id)
-        self._given = thresholds
+        self._given = thresholds.tolist() if isinstance(thresholds, np.ndarray | np.generic) else thresholds
         self._make_state()
 
     def result(self) -> Tensor:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core import Tensor, Variable
 from ...errors import ShapeError
 from ...functions.elementwise import abs, cast, logical_and
@@ -18,6 +20,10 @@ from .metric import Metric, catalogue
 
 _STATE = ("true_positives", "false_positives", "false_negatives", "intermediate_weights")
 _AVERAGES = (None, "micro", "macro", "weighted")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 @catalogue.add()
@@ -56,11 +62,15 @@ class FBetaScore(Metric):
         super().__init__(dtype, name)
         if average not in _AVERAGES:
             raise ValueError(f"Invalid `average` argument value. Expected one of: {_AVERAGES}. Received: average={average!r}")
-        if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not beta > 0:
+        if not (_is_number(beta) and beta > 0):
             raise ValueError(f"Invalid `beta` argument value. It should be a number > 0. Received: beta={beta!r}")
-        if threshold is not None and not 0 < threshold <= 1:
-            raise ValueError(f"Invalid `threshold` argument value. It should verify 0 < threshold <= 1. Received: {threshold}")
-        self.average, self.beta, self.threshold = average, float(beta), threshold
+        if threshold is not None and not (_is_number(threshold) and 0 < threshold <= 1):
+            raise ValueError(
+                "Invalid `threshold` argument value. It should be None or a number with 0 < threshold <= 1. Received: "
+                f"threshold={threshold!r}"
+            )
+        self.average, self.beta = average, float(beta)
+        self.threshold = None if threshold is None else float(threshold)
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let a batch enter.

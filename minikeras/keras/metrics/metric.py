@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core import Tensor, Variable
+from ...functions.elementwise import cast
 from ...module import snake_case
 from ...types import as_dtype
 from .. import initializers
 from ..catalogue import Catalogue
 from ..config import floatx
 from ..names import auto_name
+from ..weight import KerasVariable
 
 catalogue = Catalogue("metric")
 serialize = catalogue.serialize
@@ -29,7 +31,8 @@ class Metric:
         name: shown in logs; the class name in snake case if None.
 
     Attributes:
-        variables: the state: what `add_variable` made and what else was assigned to an attribute, also that of metrics within.
+        variables: the state: what `add_variable` made, other Variables in an attribute or in a list, tuple or dict there, and
+            the state of metrics in such places.
 
     >>> import minikeras as tf
     >>> class Count(tf.keras.metrics.Metric):
@@ -49,21 +52,34 @@ class Metric:
 
     _initial: tuple[tuple[Variable, Tensor], ...]
     _inner: tuple[Metric, ...]
+    _containers: tuple[list[Any] | dict[Any, Any], ...]
+    """Lists and dicts of state, to which more may be added."""
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
-        self._initial, self._inner = (), ()
+        self._initial, self._inner, self._containers = (), (), ()
         self.name = name or auto_name(snake_case(type(self).__name__))
         self.dtype: str = as_dtype(dtype or floatx()).name
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Note Variables and metrics; both are found again as state."""
+        """Note Variables and metrics, also those in a list, tuple or dict; they are found again as state."""
+        if name not in ("_initial", "_inner", "_containers"):
+            self._note_within(value)
+            if isinstance(value, (list, dict)) and (not value or self._note_within(value)):
+                self._containers += (value,)
+        object.__setattr__(self, name, value)
+
+    def _note_within(self, value: Any) -> bool:
+        """Note the Variables and metrics in a value; whether there are any."""
         if isinstance(value, Variable):
             self._note(value, Tensor(value._array))
-        inner = tuple(one for one in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(one, Metric))
-        if inner and name != "_inner":
+        elif isinstance(value, Metric):
             self._need_init()
-            self._inner += inner
-        object.__setattr__(self, name, value)
+            if all(value is not known for known in self._inner):
+                self._inner += (value,)
+        else:
+            inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+            return any([self._note_within(one) for one in inside])
+        return True
 
     def _note(self, variable: Variable, first: Tensor) -> None:
         self._need_init()
@@ -86,7 +102,7 @@ class Metric:
 
         Args:
             shape: () for one number.
-            initializer: by name or object; zeros if None.
+            initializer: by name or object, or the first value itself; zeros if None.
             dtype: that of the metric if None.
             aggregation: accepted for compatibility, ignored.
             name: of the Variable, as saved.
@@ -94,8 +110,9 @@ class Metric:
         if isinstance(shape, str):
             raise TypeError(f"add_variable: the first argument is the shape, found {shape!r}. Write name={shape!r}.")
         self._need_init()
-        first = initializers.get(initializer or "zeros")(shape, dtype or self.dtype)
-        variable = Variable(first, trainable=False, name=name)
+        make = initializers.get("zeros" if initializer is None else initializer)
+        first = cast(make(shape, dtype or self.dtype), dtype or self.dtype)
+        variable = KerasVariable(first, trainable=False, name=name)
         self._note(variable, first)
         return variable
 
@@ -104,9 +121,16 @@ class Metric:
     @property
     def variables(self) -> list[Variable]:
         """The state."""
-        self._need_init()
+        inner = self._metrics()
         own = [variable for variable, _ in self._initial]
-        return own + [variable for metric in self._inner for variable in metric.variables] if self._inner else own
+        return own + [variable for metric in inner for variable in metric.variables] if inner else own
+
+    def _metrics(self) -> tuple[Metric, ...]:
+        """The metrics within, also those that were added to a list or dict since it was assigned."""
+        self._need_init()
+        for container in self._containers:
+            self._note_within(container)
+        return self._inner
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         """The state by name, in checkpoints."""
@@ -116,9 +140,10 @@ class Metric:
 
     def reset_state(self) -> None:
         """Forget all batches."""
+        inner = self._metrics()
         for variable, first in self._initial:
             variable.assign(first)
-        for metric in self._inner:
+        for metric in inner:
             metric.reset_state()
 
     def reset_states(self) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...core import Tensor
 from ...errors import ShapeError
-from ...functions.elementwise import is_inf, square, where
-from ...functions.reductions import reduce_mean, reduce_sum
+from ...functions.elementwise import cast, is_inf, square, where
+from ...functions.reductions import reduce_any, reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to
 from ...types import TensorLike
 from ..losses.alignment import aligned, as_floats, spread_weights
@@ -26,7 +26,8 @@ class R2Score(Metric):
 
     Args:
         class_aggregation: 'uniform_average' of the outputs, 'variance_weighted_average', or None for one score for each.
-        num_regressors: p > 0 gives the adjusted score 1 - (1 - R2)(n - 1)/(n - p - 1), n the number of values.
+        num_regressors: p > 0 gives the adjusted score 1 - (1 - R2)(n - 1)/(n - p - 1), n the number of rows
+            whose weight is not 0.
         name, dtype: as in `Metric`.
 
     Raises:
@@ -83,7 +84,7 @@ class R2Score(Metric):
         self.squared_sum.assign_add(reduce_sum(labels * weighted, 0))
         self.total_mse.assign_add(reduce_sum(square(labels - predictions) * weights, 0))
         self.count.assign_add(reduce_sum(weights, 0))
-        self.num_samples.assign_add(float(labels.shape.num_elements()))
+        self.num_samples.assign_add(reduce_sum(cast(reduce_any(weights != 0.0, -1), self.dtype)))
 
     @property
     def _built(self) -> bool:
@@ -110,17 +111,17 @@ class R2Score(Metric):
         return self._adjusted(scores) if self.num_regressors else scores
 
     def _adjusted(self, score: Tensor) -> Tensor:
-        values, regressors = float(self.num_samples.numpy()), self.num_regressors
-        if not values:
+        rows, regressors = float(self.num_samples.numpy()), self.num_regressors
+        if not rows:
             return score
-        if regressors >= values - 1:
+        if regressors >= rows - 1:
             warnings.warn(
-                f"R2Score: {regressors} regressors and {values:.0f} values leave no degree of freedom; falling back to the "
+                f"R2Score: {regressors} regressors and {rows:.0f} rows leave no degree of freedom; falling back to the "
                 "score that is not adjusted.",
                 stacklevel=3,
             )
             return score
-        return 1.0 - (1.0 - score) * ((values - 1.0) / (values - regressors - 1.0))
+        return 1.0 - (1.0 - score) * ((rows - 1.0) / (rows - regressors - 1.0))
 
     def get_config(self) -> dict[str, Any]:
         own = {"class_aggregation": self.class_aggregation, "num_regressors": self.num_regressors}

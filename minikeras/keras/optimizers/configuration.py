@@ -19,6 +19,7 @@ from ...module import snake_case
 from ...program.recorder import PLAIN
 from ..config import floatx
 from ..names import auto_name
+from ..weight import KerasVariable
 from . import schedules
 
 
@@ -141,7 +142,7 @@ class Configuration:
 def host_variable(value: Any, name: str, dtype: Any = None) -> Variable:
     """A number that is kept in host memory and trained by nobody."""
     with device("CPU"):
-        return Variable(value, trainable=False, name=name, dtype=dtype)
+        return KerasVariable(value, trainable=False, name=name, dtype=dtype)
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:

@@ -15,6 +15,7 @@ from ...core import Tensor, Variable
 from ...core.dispatch import decide
 from ...errors import ShapeError
 from ...types import Array
+from ..weight import KerasVariable
 from .blocks import Change
 from .configuration import Configuration
 
@@ -85,7 +86,9 @@ class SlotKeeper(Configuration):
             first["gradient_accumulator"] = namespace(value).zeros_like(value)
         names = self.slot_names(variable)
         first |= {name: self.initial_slot(name, value) for name in names}
-        slots = {name: Variable(Tensor(array), trainable=False, name=f"{path}_{name}") for name, array in first.items()}
+        slots: dict[str, Variable] = {
+            name: KerasVariable(Tensor(array), trainable=False, name=f"{path}_{name}") for name, array in first.items()
+        }
         excluded = any(variable is other for other in self._undecayed)
         excluded = excluded or any(pattern.search(variable.name) for pattern in self._undecayed_names)
         return Kept(variable, slots, [variable, *(slots[name] for name in names)], not excluded)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core import Variable
-from ...errors import LoadError
+from ...errors import LoadError, kind_of
 from ...files import hdf5, limits, strict_json
 from ...files.reading import budget, excerpt, refused
 from .assignments import Assignments
@@ -66,7 +66,7 @@ def made_from(config: Any, file: Path, place: str) -> Any:
         reason = f"a layer could not be made ({type(error).__name__}: {excerpt(error, 160)})"
         raise refused(file, place, reason) from error
     if not hasattr(model, "layers") or not hasattr(model, "compile_from_config"):
-        raise refused(file, place, f"describes a {type(model).__name__}, no model")
+        raise refused(file, place, f"describes {kind_of(model)}, no model")
     return model
 
 

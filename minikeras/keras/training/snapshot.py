@@ -101,7 +101,7 @@ def _with_inner(metrics: Iterable[Metric]) -> Iterator[Metric]:
     """Metrics, and those within them."""
     for metric in metrics:
         yield metric
-        yield from _with_inner(metric._inner)
+        yield from _with_inner(metric._metrics())
 
 
 def _held_optimizers(owner: Any) -> list[Optimizer]:

@@ -124,6 +124,9 @@ def test_an_input_of_another_rank_or_width_is_refused_with_the_layer_s_name(row)
     if layer.input_spec is None:
         return
     spec = layer.input_spec
-    wrong = tf.ones([2] * (x.ndim + 1 if spec.ndim is not None else spec.min_ndim - 1))
-    with pytest.raises(tf.errors.ShapeError, match=r"Layer 'known' \(known\), a .* expected .* found inputs of shape"):
+    if spec.ndim is not None or spec.min_ndim is not None:
+        wrong = tf.ones([2] * (x.ndim + 1 if spec.ndim is not None else spec.min_ndim - 1))
+    else:
+        wrong = tf.ones([2 if size is None else size + 1 for size in map(spec.axes.get, range(-x.ndim, 0))])
+    with pytest.raises(tf.errors.ShapeError, match=r"Layer 'known' \(known\), an? .* expected .* found inputs of shape"):
         layer(wrong)

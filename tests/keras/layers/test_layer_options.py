@@ -84,8 +84,12 @@ def test_options_out_of_range_are_refused(make, error, message):
     [
         (L.Reshape((4,)), (2, 3), r"rows of shape \(3,\) have 3 elements, target_shape \(4,\) does not"),
         (L.PReLU(shared_axes=3), (2, 3), r"shared_axes \(3,\) must be axes 1 to 1"),
-        (L.BatchNormalization(axis=2), (2, 3), r"axis 2 of input shape \(2, 3\) is unknown"),
-        (L.LayerNormalization(axis=[1, 2]), (2, 3), r"axis \(1, 2\) of input shape \(2, 3\) is unknown"),
+        (
+            L.BatchNormalization(axis=2),
+            (2, 3),
+            "axis 2 is out of range .* which have the axes -2 to 1",
+        ),
+        (L.LayerNormalization(axis=[1, 2]), (2, 3), r"axis 2 is out of range for inputs of shape \(2, 3\)"),
         (L.GroupNormalization(2), (2, 3), "3 features cannot be divided into 2 groups"),
         (
             L.Dropout(0.5, noise_shape=(None, 2)),
@@ -122,7 +126,7 @@ def test_inputs_that_do_not_fit_the_options_are_refused(layer, shape, message):
 )
 def test_inputs_that_cannot_be_merged_are_refused_with_their_shapes(layer, shapes, message):
     inputs = [tf.ones(shape) for shape in shapes] if isinstance(shapes, list) else tf.ones(shapes)
-    with pytest.raises(ValueError, match=f"Layer 'm', a .*{message}"):
+    with pytest.raises(ValueError, match=f"Layer 'm', an? .*{message}"):
         layer(name="m")(inputs)
 
 
@@ -221,3 +225,72 @@ def test_adapting_again_forgets_and_needs_data_of_the_same_width():
     assert all(np.array_equal(a, b) for a, b in zip(before, layer.get_weights(), strict=True))
     with pytest.raises(ValueError, match="its mean and variance were given to the constructor"):
         L.Normalization(mean=0.0, variance=1.0).adapt(DATA)
+
+
+WIDE = [
+    lambda: L.GroupNormalization(2, dtype="mixed_float16"),
+    lambda: L.LayerNormalization(dtype="mixed_float16"),
+    lambda: L.RMSNormalization(dtype="float16"),
+    lambda: L.UnitNormalization(dtype="float16"),
+    lambda: L.Normalization(axis=None, mean=60000.0, variance=1e8, dtype="float16"),
+    lambda: L.BatchNormalization(moving_variance_initializer=lambda shape, dtype: tf.fill(shape, 1e10), dtype="mixed_float16"),
+]
+
+
+@pytest.mark.parametrize("make", WIDE)
+@pytest.mark.parametrize("kind", ["float32", "float64", "int32", "bfloat16"])
+def test_normalization_to_half_precision_takes_inputs_that_half_precision_cannot_hold(make, kind):
+    rows = np.array([[70000, 80000, 90000, 100000], [80000, 70000, 100000, 90000]])
+    outputs = make()(tf.cast(rows, kind))
+    assert outputs.dtype == "float16"
+    assert np.isfinite(outputs.numpy()).all()
+    assert outputs.numpy().any()
+
+
+@pytest.mark.parametrize("make", [L.LayerNormalization, L.RMSNormalization])
+def test_normalization_of_features_takes_inputs_of_any_rank_after_it_was_built(make):
+    layer, x = make(), np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
+    layer(np.ones((2, 3)))
+    np.testing.assert_allclose(layer(x), np.stack([layer(x[:, step]) for step in range(5)], 1), rtol=1e-6)
+    assert layer(x[0]).shape == (5, 3)
+    with pytest.raises(ShapeError, match=r"was built for 3 features along axis -1"):
+        layer(np.ones((2, 5, 4)))
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "message"),
+    [
+        (lambda: L.LayerNormalization(axis=[1, -1]), (2, 3), r"axis \(1, -1\) names an axis of inputs of shape \(2, 3\) twice"),
+        (lambda: L.RMSNormalization(axis=(2, -1)), (2, 3, 4), "names an axis of inputs of shape"),
+        (lambda: L.Normalization(axis=(1, -1)), (2, 3), "names an axis of inputs of shape"),
+        (lambda: L.GroupNormalization(1, axis=4), (2, 3), "axis 4 is out of range for inputs of shape"),
+    ],
+)
+def test_axes_that_do_not_exist_or_are_named_twice_are_refused(make, shape, message):
+    with pytest.raises(ShapeError, match=message):
+        make()(tf.ones(shape))
+
+
+def test_an_axis_without_a_known_size_says_where_to_give_it():
+    with pytest.raises(ShapeError, match=r"axis -1 of inputs of shape \(None, None\) has no known size.*keras.Input"):
+        L.LayerNormalization().build((None, None))
+
+
+def test_softmax_over_several_axes_is_that_over_all_of_them_at_once():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    e = np.exp(x)
+    for axes in ((1, 2), [0, -1], (2, 0), (1,), (0, 1, 2)):
+        expected = e / e.sum(tuple(axes), keepdims=True)
+        np.testing.assert_allclose(tf.keras.activations.softmax(x, axis=axes), expected, rtol=1e-5)
+        np.testing.assert_allclose(tf.keras.activations.log_softmax(x, axis=axes), np.log(expected), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(L.Softmax(axis=axes)(x), expected, rtol=1e-5)
+    with pytest.raises(ShapeError, match="names one axis twice"):
+        tf.keras.activations.softmax(x, axis=(2, -1))
+    with pytest.raises(ValueError, match="no axis was given"):
+        tf.keras.activations.log_softmax(x, axis=())
+
+
+@pytest.mark.parametrize("call", [tf.nn.softmax, tf.nn.log_softmax, lambda x, axis: tf.split(x, 1, axis), tf.cumsum])
+def test_several_axes_where_one_is_needed_are_refused_in_words(call):
+    with pytest.raises(TypeError, match=r"axis must be one int, found \(0, 1\)"):
+        call(np.ones((2, 3)), axis=(0, 1))

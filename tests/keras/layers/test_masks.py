@@ -179,5 +179,46 @@ def test_normalization_leaves_masked_rows_out_of_the_statistics_whatever_they_ho
     layer = L.BatchNormalization(momentum=0.0)
     layer(x, mask=np.array([True, True, False]), training=True)
     np.testing.assert_allclose([layer.moving_mean.numpy(), layer.moving_variance.numpy()], [[2.0], [1.0]], rtol=1e-6)
-    with pytest.raises(ShapeError, match=r"the mask must have the input's shape without its last axis, \(3,\); found \(2,\)"):
+    with pytest.raises(
+        ShapeError,
+        match=r"the mask must have .* without its last axis, \(3,\), or sizes of 1 in it; found \(2,\)",
+    ):
         layer(x, mask=np.array([True, True]), training=True)
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint8", "bool", "float64"])
+def test_masking_takes_numbers_of_any_dtype(kind):
+    x = np.array([[[1, 0], [0, 0]]]).astype(kind)
+    y = L.Masking()(x)
+    assert mask_of(y).tolist() == [[True, False]]
+    assert np.array_equal(y.numpy(), x)
+
+
+def test_integers_never_equal_a_mask_value_that_is_not_whole():
+    x = np.array([[[1], [0]]])
+    assert mask_of(L.Masking(0.5)(x)).tolist() == [[True, True]]
+    assert mask_of(L.Masking(1.0)(x)).tolist() == [[False, True]]
+
+
+def test_layers_that_make_masks_can_be_asked_for_them():
+    assert L.Masking().compute_mask(np.array([[[1.0], [0.0]]])).numpy().tolist() == [[True, False]]
+    assert L.Embedding(3, 2, mask_zero=True).compute_mask(IDS).numpy().tolist() == MASK.tolist()
+    assert L.Embedding(3, 2).compute_mask(IDS) is None
+    assert L.Add().compute_mask([IDS, IDS]) is None
+    assert L.Add().compute_mask([IDS, IDS], mask=[tf.constant(MASK), tf.constant(~MASK)]).numpy().all()
+
+
+def test_asking_a_merging_layer_for_the_mask_of_one_input_says_that_a_list_is_needed():
+    for one in (tf.keras.Input((2,)), tf.ones([2, 2])):
+        with pytest.raises(ValueError, match="Layer 'sum', an Add, needs a list of inputs, found"):
+            L.Add(name="sum").compute_mask(one)
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 1), (1, 1, 3), (1, 1, 1)])
+def test_a_mask_of_batch_normalization_may_have_sizes_of_one(shape):
+    x = np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype("float32")
+    mask = np.arange(np.prod(shape)).reshape(shape) % 2 == 0
+    small, whole = L.BatchNormalization(momentum=0.0), L.BatchNormalization(momentum=0.0)
+    y = small(x, training=True, mask=mask)
+    np.testing.assert_allclose(y, whole(x, training=True, mask=np.broadcast_to(mask, x.shape[:-1])), rtol=1e-6)
+    np.testing.assert_allclose(small.moving_variance, whole.moving_variance, rtol=1e-6)
