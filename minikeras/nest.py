@@ -1,7 +1,8 @@
 """Nested structures: flatten tuples, lists, dicts and named tuples into a list, and pack a list back.
 
-Key idea: a structure is a recipe for visiting leaves in one fixed order. Dicts keep the order of their keys, None is a
-leaf. Next: `core/tape.py`, which differentiates with respect to any nest of sources.
+Key idea: a structure is a recipe for visiting leaves in one fixed order. Dicts are visited by their sorted keys, so it does not
+matter in which order they were filled; what is packed keeps the order of its dict. Two structures are paired leaf by leaf, and
+dicts by key. None is a leaf.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["flatten", "flatten_up_to", "is_nested", "map_structure", "pack"]
+__all__ = ["assert_same_structure", "flatten", "flatten_up_to", "is_nested", "map_structure", "pack"]
 
 
 def is_nested(structure: Any) -> bool:
@@ -29,20 +30,51 @@ def _is_container(kind: type) -> bool:
     return issubclass(kind, (list, tuple, Mapping)) and not hasattr(kind, "as_list")
 
 
-def flatten(structure: Any) -> list[Any]:
-    """The leaves of `structure`, depth first, dict values in the order of their keys.
+def keys(structure: Any) -> list[Any]:
+    """What the elements of a container are found by, in the order in which they are visited.
 
-    >>> flatten({"a": [1, 2], "b": (3, None)})
+    Raises:
+        TypeError: if the keys of a dict have no order.
+    """
+    if not isinstance(structure, Mapping):
+        return list(range(len(structure)))
+    try:
+        return sorted(structure)
+    except TypeError:
+        pass
+    try:
+        return sorted(structure, key=lambda key: (type(key).__name__, key))
+    except TypeError:
+        raise TypeError(
+            f"nest: the keys {list(structure)!r:.200} of a dict cannot be sorted, so its leaves have no order. Use strings."
+        ) from None
+
+
+def holds_mapping(structure: Any) -> bool:
+    """True if a dict is among the containers of a nest."""
+    if isinstance(structure, Mapping):
+        return True
+    return is_nested(structure) and any(map(holds_mapping, structure))
+
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves of `structure`, depth first, dict values by their sorted keys.
+
+    >>> flatten({"b": (3, None), "a": [1, 2]})
     [1, 2, 3, None]
+
+    Raises:
+        TypeError: if the keys of a dict have no order.
     """
     if not is_nested(structure):
         return [structure]
-    elements = structure.values() if isinstance(structure, Mapping) else structure
-    return [leaf for element in elements for leaf in flatten(element)]
+    if isinstance(structure, Mapping):
+        structure = [structure[key] for key in keys(structure)]
+    return [leaf for element in structure for leaf in flatten(element)]
 
 
 def flatten_up_to(structure: Any, other: Any) -> list[Any]:
-    """What stands in `other` where `structure` has a leaf, in flattening order.
+    """What stands in `other` where `structure` has a leaf, in flattening order; lists and tuples may stand for one another.
 
     >>> flatten_up_to({"a": 0, "b": [0]}, {"a": [1, 2], "b": [(3, 4)]})
     [[1, 2], (3, 4)]
@@ -56,15 +88,14 @@ def flatten_up_to(structure: Any, other: Any) -> list[Any]:
     fits = is_nested(other) and mappings[0] == mappings[1] and len(structure) == len(other)
     if not fits or (mappings[0] and structure.keys() != other.keys()):
         raise ValueError(f"flatten_up_to: {other!r:.80} is not nested like {structure!r:.80}.")
-    keys = structure.keys() if mappings[0] else range(len(structure))
-    return [leaf for key in keys for leaf in flatten_up_to(structure[key], other[key])]
+    return [leaf for key in keys(structure) for leaf in flatten_up_to(structure[key], other[key])]
 
 
 def pack(structure: Any, leaves: list[Any]) -> Any:
     """A nest shaped like `structure` that holds `leaves` in flattening order.
 
-    >>> pack({"a": [0, 0], "b": 0}, [1, 2, 3])
-    {'a': [1, 2], 'b': 3}
+    >>> pack({"b": 0, "a": [0, 0]}, [1, 2, 3])
+    {'b': 3, 'a': [1, 2]}
 
     Raises:
         ValueError: if the number of leaves differs from that of the structure.
@@ -79,7 +110,8 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if not is_nested(structure):
         return next(leaves)
     if isinstance(structure, Mapping):
-        pairs = [(key, _pack(value, leaves)) for key, value in structure.items()]
+        packed = {key: _pack(structure[key], leaves) for key in keys(structure)}
+        pairs = [(key, packed[key]) for key in structure]
         if isinstance(structure, defaultdict):
             return type(structure)(structure.default_factory, pairs)
         return type(structure)(pairs)  # type: ignore[call-arg]
@@ -89,13 +121,79 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     return type(structure)(elements)
 
 
-def map_structure(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
-    """Apply `function` to corresponding leaves of one or more nests of the same shape.
+def pair(structure: Any, *others: Any, check_types: bool = True) -> list[tuple[Any, ...]]:
+    """The leaves that stand in the same place of several nests, in flattening order; dicts are paired by key.
 
-    >>> map_structure(lambda a, b: a + b, {"x": 1, "y": [2]}, {"x": 10, "y": [20]})
-    {'x': 11, 'y': [22]}
+    >>> pair({"a": 1, "b": 2}, {"b": 20, "a": 10})
+    [(1, 10), (2, 20)]
+
+    Args:
+        structure: a nest.
+        others: nests with the same containers.
+        check_types: whether a list and a tuple, or two kinds of named tuples, count as different.
+
+    Raises:
+        ValueError: if a container has another size or other keys, or stands beside a leaf.
+        TypeError: if containers are of different types.
     """
-    columns = [flatten(nest) for nest in (structure, *others)]
-    if len({len(column) for column in columns}) > 1:
-        raise ValueError(f"map_structure: the nests have {[len(column) for column in columns]} leaves.")
-    return pack(structure, [function(*leaves) for leaves in zip(*columns, strict=True)])
+    for other in others:
+        _assert_alike(structure, other, check_types, "")
+    return list(zip(flatten(structure), *(flatten_up_to(structure, other) for other in others), strict=True))
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+    """Nothing, if two nests have the same containers; dicts may be filled in any order.
+
+    >>> assert_same_structure({"a": 1, "b": [2]}, {"b": [3], "a": 4})
+
+    Raises:
+        ValueError: if a container has another size or other keys, or stands beside a leaf.
+        TypeError: if containers are of different types and `check_types` holds.
+    """
+    _assert_alike(nest1, nest2, check_types, "")
+
+
+def _assert_alike(first: Any, second: Any, check_types: bool, path: str) -> None:
+    place = f" at {path}" if path else ""
+
+    def different(kind: type[Exception], found: str) -> Exception:
+        return kind(
+            f"The two structures don't have the same nested structure{place}: {found}.\n"
+            f"First structure: {first!r:.200}\nSecond structure: {second!r:.200}\nGive both the same containers and keys."
+        )
+
+    if is_nested(first) != is_nested(second):
+        raise different(ValueError, "one is a container, the other is a leaf")
+    if not is_nested(first):
+        return
+    if _kind(first) != _kind(second) and (check_types or Mapping in (_kind(first), _kind(second))):
+        raise different(TypeError, f"the first is a {type(first).__name__}, the second a {type(second).__name__}")
+    if isinstance(first, Mapping) and first.keys() != second.keys():
+        raise different(ValueError, f"the first has the keys {list(first)}, the second {list(second)}")
+    if len(first) != len(second):
+        raise different(ValueError, f"the first has {len(first)} elements, the second {len(second)}")
+    for key in first if isinstance(first, Mapping) else range(len(first)):
+        _assert_alike(first[key], second[key], check_types, f"{path}[{key!r}]")
+
+
+def _kind(structure: Any) -> Any:
+    """What must be the same of two containers: any two mappings are alike, named tuples by name and fields."""
+    if isinstance(structure, Mapping):
+        return Mapping
+    if hasattr(structure, "_fields"):
+        return type(structure).__name__, structure._fields
+    return list if isinstance(structure, list) else type(structure)
+
+
+def map_structure(function: Callable[..., Any], structure: Any, *others: Any, check_types: bool = True) -> Any:
+    """Apply `function` to corresponding leaves of one or more nests of the same structure; dicts are paired by key.
+
+    >>> map_structure(lambda a, b: a + b, {"x": 1, "y": [2]}, {"y": [20], "x": 10})
+    {'x': 11, 'y': [22]}
+
+    Raises:
+        ValueError, TypeError: if the structures differ, as `assert_same_structure` says.
+    """
+    if not others:
+        return pack(structure, [function(leaf) for leaf in flatten(structure)])
+    return pack(structure, [function(*leaves) for leaves in pair(structure, *others, check_types=check_types)])

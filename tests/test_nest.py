@@ -48,9 +48,70 @@ def test_mapping_numbers_the_leaves_in_order(structure):
     assert nest.flatten(doubled) == [2 * n for n in nest.flatten(numbered)]
 
 
-def test_dicts_keep_the_order_of_their_keys():
-    assert nest.flatten({"z": 1, "a": 2}) == [1, 2]
-    assert list(nest.pack({"z": 0, "a": 0}, [1, 2])) == ["z", "a"]
+def test_dicts_are_visited_by_their_sorted_keys_and_keep_their_own_order():
+    assert nest.flatten({"z": 1, "a": 2}) == [2, 1]
+    assert nest.flatten(collections.OrderedDict(z=1, a={"c": 3, "b": 2})) == [2, 3, 1]
+    assert nest.flatten_up_to({"z": 0, "a": 0}, {"z": [1], "a": 2}) == [2, [1]]
+    packed = nest.pack({"z": 0, "a": 0}, [1, 2])
+    assert packed == {"z": 2, "a": 1} and list(packed) == ["z", "a"]
+
+
+def test_keys_of_several_types_are_sorted_by_type_and_others_are_refused():
+    assert nest.flatten({"b": 1, 2: 2, "a": 3, 1: 4}) == [4, 2, 3, 1]
+    with pytest.raises(TypeError, match="cannot be sorted"):
+        nest.flatten({object(): 1, object(): 2})
+
+
+@given(structures, draw.randoms())
+def test_pairing_does_not_depend_on_the_order_in_which_dicts_were_filled(structure, random):
+    other = shuffled(structure, random)
+    assert all(one is other for one, other in nest.pair(structure, other))
+    mapped = nest.map_structure(lambda one, other: one, structure, other)
+    assert repr(mapped) == repr(structure)
+
+
+def shuffled(structure, random):
+    """The same structure whose dicts were filled in another order."""
+    if isinstance(structure, dict):
+        pairs = [(key, shuffled(value, random)) for key, value in structure.items()]
+        random.shuffle(pairs)
+        return dict(pairs)
+    if isinstance(structure, Pair):
+        return Pair(*(shuffled(one, random) for one in structure))
+    if isinstance(structure, (list, tuple)) and nest.is_nested(structure):
+        return type(structure)(shuffled(one, random) for one in structure)
+    return structure
+
+
+Other = collections.namedtuple("Other", ["first", "second"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "error", "found"),
+    [
+        ([1, 2], [1, 2, 3], ValueError, "the first has 2 elements, the second 3"),
+        ([1, 2], (1, 2), TypeError, "the first is a list, the second a tuple"),
+        (Pair(1, 2), (1, 2), TypeError, "the first is a Pair, the second a tuple"),
+        (Pair(1, 2), Other(1, 2), TypeError, "the first is a Pair, the second a Other"),
+        ({"a": 1}, [1], TypeError, "the first is a dict, the second a list"),
+        ({"a": 1}, {"b": 1}, ValueError, r"keys \['a'\], the second \['b'\]"),
+        ({"a": 1}, {"a": 1, "b": 2}, ValueError, r"keys \['a'\], the second \['a', 'b'\]"),
+        ({"a": [1]}, {"a": 1}, ValueError, r"at \['a'\]: one is a container, the other is a leaf"),
+        ([[1], 2], [1, [2]], ValueError, r"at \[0\]: one is a container"),
+        (1, [1], ValueError, "one is a container, the other is a leaf"),
+    ],
+)
+def test_nests_that_differ_are_refused_with_the_place(first, second, error, found):
+    for refused in (nest.map_structure, lambda function, *nests: nest.assert_same_structure(*nests)):
+        with pytest.raises(error, match=f"same nested structure.*{found}.*") as raised:
+            refused(max, first, second)
+        assert "Give both" in str(raised.value)
+
+
+def test_types_of_lists_are_not_compared_if_so_asked():
+    assert nest.map_structure(max, [1, 5], (4, 2), check_types=False) == [4, 5]
+    assert nest.map_structure(max, {"a": 1}, collections.OrderedDict(a=2)) == {"a": 2}
+    nest.assert_same_structure(Pair(1, [2]), Other(3, (4,)), check_types=False)
 
 
 def test_the_factory_of_a_default_dict_is_kept():
@@ -70,7 +131,7 @@ def test_packing_needs_as_many_leaves_as_the_structure_has(count):
 
 
 def test_mapping_needs_structures_of_one_size():
-    with pytest.raises(ValueError, match=r"the nests have \[2, 1\] leaves"):
+    with pytest.raises(ValueError, match="the first has 2 elements, the second 1"):
         nest.map_structure(max, [1, 2], [1])
 
 

@@ -153,13 +153,22 @@ def seeds_of(
 
 
 def _parallel(structure: Any, targets: Sequence[Any], given: Any) -> list[Any]:
-    """The output_gradients, one for each target; a list of numbers may stand for a tensor."""
+    """The output_gradients, one for each target: by key, else in order; a list of numbers may stand for a tensor."""
     values = nest.flatten(given)
-    if len(values) == len(targets):
+    keyed = nest.holds_mapping(structure) or nest.holds_mapping(given)
+    if len(values) == len(targets) and not keyed:
         return values
     with contextlib.suppress(ValueError):
         return nest.flatten_up_to(structure, given)
-    raise ValueError(f"gradient: {len(values)} output_gradients for {len(targets)} targets; give one for each.")
+    asked = f"{len(values)} output_gradients for {len(targets)} targets; give one for each"
+    if keyed:
+        asked += f", nested alike. The target is {_outline(structure)}, output_gradients is {_outline(given)}"
+    raise ValueError(f"gradient: {asked}.")
+
+
+def _outline(structure: Any) -> str:
+    """A nest without its values."""
+    return repr(nest.map_structure(lambda leaf: ..., structure)).replace("Ellipsis", "...")
 
 
 def _given_seed(value: Any, target: Any) -> Tensor:

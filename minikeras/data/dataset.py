@@ -183,7 +183,9 @@ class Dataset:
         """The state that is left when `reduce_func(state, element)` has seen all elements."""
         state = nest.map_structure(convert_to_tensor, initial_state)
         for element in self:
-            state = reduce_func(state, element)
+            following = reduce_func(state, element)
+            nest.assert_same_structure(state, following)
+            state = following
         return state
 
     # Order and groups ----------------------------------------------------------------------------------------------------

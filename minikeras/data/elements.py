@@ -29,7 +29,7 @@ def stacked(group: list[Any]) -> Any:
     """One nest whose leaves are the stacked leaves of many."""
     from ..functions.shaping import stack
 
-    columns = zip(*(nest.flatten(element) for element in group), strict=True)
+    columns = nest.pair(*group)
     return nest.pack(group[0], [None if column[0] is None else stack(list(column)) for column in columns])
 
 

@@ -262,7 +262,7 @@ def _before(blocks: Sequence[Any], shapes: Sequence[Shape]) -> Shape:
 
 def _joined(blocks: Any) -> tuple[Any, list[int]]:
     """One matrix of a list of lists of blocks, and the sizes of the parts."""
-    rows = [nest.flatten(row) for row in (blocks.values() if isinstance(blocks, Mapping) else blocks)]
+    rows = [nest.flatten(blocks[key]) for key in nest.keys(blocks)]
     arrays = [[numbers(block, "hessian") for block in row] for row in rows]
     sizes = [math.isqrt(row[i].size) for i, row in enumerate(arrays) if i < len(row)]
     fits = all(

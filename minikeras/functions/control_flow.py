@@ -5,12 +5,17 @@ Key idea: only the branch or the iterations that happen are recorded, so gradien
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import nest
-from ..core import Tensor
+from ..core import Tensor, convert_to_tensor
+from ..core.batch import Batch, Stack, all_values
+from ..errors import InvalidArgumentError, ShapeError
 from ..types import TensorLike
+from .creation import zeros
+from .elementwise import logical_or, where
 from .publish import tensor
 from .shaping import stack
 
@@ -23,13 +28,27 @@ def cond(
 ) -> Any:
     """The result of `true_fn()` if the scalar predicate holds, else of `false_fn()`.
 
+    Inside `vectorized_map` both run if the predicate differs between slices, and each slice gets what its predicate says.
+
     >>> import minikeras as tf
     >>> tf.cond(tf.constant(True), lambda: 1, lambda: 2)
     1
     """
     if not callable(true_fn) or not callable(false_fn):
         raise TypeError("cond: true_fn and false_fn must be functions without arguments.")
-    return true_fn() if bool(tensor(pred)) else false_fn()
+    predicate = tensor(pred)
+    if isinstance(predicate, Stack):
+        return _chosen(predicate, true_fn(), false_fn())
+    return true_fn() if bool(predicate) else false_fn()
+
+
+def _chosen(predicate: Tensor, first: Any, second: Any) -> Any:
+    """For many slices at once: a nest of elements of `first` where the predicate of the slice holds, else of `second`."""
+    try:
+        return nest.map_structure(lambda one, other: where(predicate, one, other), first, second)
+    except (ValueError, TypeError) as error:
+        error.add_note("Inside vectorized_map slices may take either branch, so both must give the same nest and dtypes.")
+        raise
 
 
 def case(
@@ -45,12 +64,25 @@ def case(
     >>> tf.case([(tf.constant(False), lambda: 1), (tf.constant(True), lambda: 2)])
     2
     """
-    for predicate, function in pred_fn_pairs:
-        if bool(tensor(predicate)):
+    pairs = [(tensor(predicate), function) for predicate, function in pred_fn_pairs]
+    if any(isinstance(holds, Stack) for holds, _ in pairs):
+        return _case_of_each(pairs, default)
+    for holds, function in pairs:
+        if bool(holds):
             return function()
     if default is None:
         raise ValueError("case: no predicate holds and there is no default.")
     return default()
+
+
+def _case_of_each(pairs: list[tuple[Tensor, Callable[[], Any]]], default: Callable[[], Any] | None) -> Any:
+    """For many slices at once: what the first predicate that holds for a slice stands for."""
+    if default is None and not all_values(functools.reduce(logical_or, [holds for holds, _ in pairs])).all():
+        raise ValueError("case: for some slices no predicate holds and there is no default.")
+    result = pairs[-1][1]() if default is None else default()
+    for holds, function in reversed(pairs):
+        result = _chosen(holds, function(), result)
+    return result
 
 
 def switch_case(
@@ -68,77 +100,194 @@ def switch_case(
         else dict(enumerate(branch_fns))
     )
     fallback: Callable[[], Any] = branches[max(branches)] if default is None else default
-    return branches.get(int(tensor(branch_index)), fallback)()
+    index = tensor(branch_index)
+    if isinstance(index, Stack):
+        result = fallback()
+        for number, function in branches.items():
+            result = _chosen(index == number, function(), result)
+        return result
+    return branches.get(int(index), fallback)()
 
 
 def while_loop(
-    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, maximum_iterations: int | None = None, **options: Any
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: int | None = None,
+    name: str | None = None,
 ) -> Any:
     """Apply `body` to the loop variables as long as `cond` of them holds.
+
+    Args:
+        cond: a function of the loop variables that gives a scalar bool.
+        body: a function of the loop variables that gives a nest like them; a single one may come alone.
+        loop_vars: list or tuple of tensors or nests of them.
+        maximum_iterations: an upper bound on the number of steps.
+        shape_invariants, parallel_iterations, back_prop, swap_memory, name: accepted for compatibility, ignored.
+
+    Returns:
+        What `body` gave last, in a container like `loop_vars`. Each slice of a `vectorized_map` has its own last step.
+
+    Raises:
+        ValueError, TypeError: if `body` gives another structure than the loop variables have.
 
     >>> import minikeras as tf
     >>> [int(v) for v in tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)])]
     [3]
     """
-    values, steps = loop_vars, 0
-    while (maximum_iterations is None or steps < maximum_iterations) and bool(tensor(cond(*values))):
+    values, steps = list(loop_vars), 0
+    while maximum_iterations is None or steps < int(maximum_iterations):
+        going = tensor(cond(*values))
+        batched = isinstance(going, Stack)
+        if not (all_values(going).any() if batched else bool(going)):
+            break
         result = body(*values)
-        values = result if isinstance(result, (list, tuple)) else [result]
+        after = list(result) if isinstance(result, (list, tuple)) else [result]
+        nest.assert_same_structure(values, after)
+        values = _chosen(going, after, values) if batched else after
         steps += 1
-    return values
+    return type(loop_vars)(*values) if hasattr(loop_vars, "_fields") else type(loop_vars)(values)
 
 
-def _unstacked(elems: Any) -> list[Any]:
-    """The nests of first slices, second slices, and so on."""
+def _unstacked(name: str, elems: Any) -> list[Any]:
+    """The nests of first slices, second slices, and so on.
+
+    Raises:
+        ValueError: if a tensor has no first axis, or the first axes differ.
+    """
     leaves = [tensor(leaf) for leaf in nest.flatten(elems)]
+    sizes = {leaf.shape[0] if leaf.ndim else None for leaf in leaves}
+    if len(sizes) != 1 or None in sizes:
+        raise ShapeError(
+            f"{name}: elems must be 1+ dimensional Tensors, not scalars, with one size of the first axis; found shapes "
+            f"{[list(leaf.shape) for leaf in leaves]}. A list is a nest of tensors: tf.constant([1, 2]) in place of [1, 2]."
+        )
     return [nest.pack(elems, [leaf[i] for leaf in leaves]) for i in range(leaves[0].shape[0])]
 
 
 def _stacked(results: Sequence[Any]) -> Any:
     """One nest whose leaves are stacks of the leaves of many."""
-    columns = zip(*(nest.flatten(result) for result in results), strict=True)
-    return nest.pack(results[0], [stack(list(column)) for column in columns])
+    return nest.pack(results[0], [stack(list(column)) for column in nest.pair(*results)])
 
 
-def map_fn(fn: Callable[[Any], Any], elems: Any, **options: Any) -> Any:
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
     """`fn` of each slice along the first axis, stacked.
+
+    Args:
+        fn: a function of one slice, a nest like `elems`, that gives the same nest of tensors for each.
+        elems: tensor or nest of tensors with one size of the first axis.
+        dtype, fn_output_signature: the dtypes of the results, a nest like them; numbers are converted. As found if None.
+        parallel_iterations, back_prop, swap_memory, infer_shape, name: accepted for compatibility, ignored.
+
+    Raises:
+        ValueError, TypeError: if the results are nested differently, or are not of the dtypes asked for.
 
     >>> import minikeras as tf
     >>> print(tf.map_fn(lambda x: x * x, tf.constant([1.0, 2.0])).numpy())
     [1. 4.]
     """
-    return _stacked([fn(element) for element in _unstacked(elems)])
+    kinds = dtype if fn_output_signature is None else fn_output_signature
+    slices = _unstacked("map_fn", elems)
+    if not slices:
+        return _of_no_slices(fn, elems, kinds)
+    results = [fn(element) for element in slices]
+    return _stacked(results if kinds is None else [_of_dtypes(result, kinds) for result in results])
 
 
-def scan(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, reverse: bool = False, **options: Any) -> Any:
+def _of_dtypes(result: Any, kinds: Any) -> Any:
+    """A nest of results as tensors of the dtypes of a nest like it."""
+    return nest.map_structure(lambda kind, one: convert_to_tensor(one, getattr(kind, "dtype", kind)), kinds, result)
+
+
+def _of_no_slices(fn: Callable[[Any], Any], elems: Any, kinds: Any) -> Any:
+    """What stacking no results gives: `fn` of a stack without slices says the shapes, unless it needs values."""
+    try:
+        result = vectorized_map(fn, elems)
+    except InvalidArgumentError:
+        like = nest.map_structure(lambda leaf: tensor(leaf).dtype, elems) if kinds is None else kinds
+        return nest.map_structure(lambda kind: zeros([0], getattr(kind, "dtype", kind)), like)
+    return result if kinds is None else _of_dtypes(result, kinds)
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
     """All intermediate results of folding `fn(accumulated, element)` over the slices, stacked.
+
+    Args:
+        fn: gives the next accumulated nest, nested like the one before.
+        elems: tensor or nest of tensors with one size of the first axis.
+        initializer: what is accumulated at first; the first slice if None.
+        reverse: begin with the last slice.
+        parallel_iterations, back_prop, swap_memory, infer_shape, name: accepted for compatibility, ignored.
+
+    Raises:
+        InvalidArgumentError: if there are neither slices nor an initializer.
+        ValueError, TypeError: if `fn` gives another structure than is accumulated.
 
     >>> import minikeras as tf
     >>> print(tf.scan(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
     [1. 3. 6.]
     """
-    steps = _unstacked(elems)[:: -1 if reverse else 1]
-    results = []
-    if initializer is None:
-        accumulated, steps = steps[0], steps[1:]
-        results.append(accumulated)
-    else:
-        accumulated = nest.map_structure(tensor, initializer)
+    steps = _unstacked("scan", elems)[:: -1 if reverse else 1]
+    accumulated, steps, results = _begun("scan", steps, initializer)
     for element in steps:
-        accumulated = fn(accumulated, element)
+        following = fn(accumulated, element)
+        nest.assert_same_structure(accumulated, following)
+        accumulated = following
         results.append(accumulated)
+    if not results:
+        return nest.map_structure(lambda one: zeros([0, *one.shape], one.dtype), accumulated)
     return _stacked(results[:: -1 if reverse else 1])
 
 
-def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, **options: Any) -> Any:
-    """The last result of folding `fn(accumulated, element)` over the slices.
+def _begun(name: str, steps: list[Any], initializer: Any) -> tuple[Any, list[Any], list[Any]]:
+    """What is accumulated at first, the slices that are left, and the results so far."""
+    if initializer is not None:
+        return nest.map_structure(tensor, initializer), steps, []
+    if not steps:
+        raise InvalidArgumentError(f"{name}: there are no slices to begin with. Give an initializer.")
+    return steps[0], steps[1:], [steps[0]]
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The last result of folding `fn(accumulated, element)` over the slices; arguments and errors as for `scan`.
 
     >>> import minikeras as tf
     >>> print(tf.foldl(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
     6.0
     """
-    steps = _unstacked(elems)
-    accumulated = steps.pop(0) if initializer is None else nest.map_structure(tensor, initializer)
+    accumulated, steps, _ = _begun("foldl", _unstacked("foldl", elems), initializer)
     for element in steps:
         accumulated = fn(accumulated, element)
     return accumulated
@@ -171,7 +320,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
     Args:
         fn: a function of one slice (a nest like `elems`) that returns a nest of tensors.
-        elems: tensor or nest of tensors with one size of the first axis.
+        elems: tensor or nest of tensors with one size of the first axis; a size of 1 stands beside each slice of the others.
         fallback_to_while_loop, warn: accepted for compatibility, ignored.
 
     Raises:
@@ -183,17 +332,17 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     >>> print(tf.vectorized_map(lambda row: tf.reduce_sum(row * row), rows).numpy())
     [ 5. 25.]
     """
-    from ..core.batch import Batch, Stack
-    from ..errors import ShapeError
-
     leaves = [tensor(leaf) for leaf in nest.flatten(elems)]
-    sizes = {leaf.shape[0] if leaf.ndim else None for leaf in leaves}
-    if len(sizes) != 1 or None in sizes:
+    sizes = {leaf.shape[0] if leaf.ndim else -1 for leaf in leaves}
+    if len(sizes - {1}) > 1 or -1 in sizes or not sizes:
         raise ShapeError(
-            f"vectorized_map: all first axes must have one size, found shapes {[list(leaf.shape) for leaf in leaves]}."
+            "vectorized_map: all first axes must have one size, or 1 to stand beside each slice of the others; found shapes "
+            f"{[list(leaf.shape) for leaf in leaves]}."
         )
-    batch = Batch(leaves[0].shape[0])
+    size = next((size for size in sizes if size != 1), 1)
+    batch = Batch(size)
     with batch.on_top():
-        result = fn(nest.pack(elems, [Stack(leaf, batch) for leaf in leaves]))
+        slices = [Stack(leaf, batch) if leaf.shape[0] == size else leaf[0] for leaf in leaves]
+        result = fn(nest.pack(elems, slices))
         whole = [tensor(leaf) for leaf in nest.flatten(result)]
     return nest.pack(result, [batch.stack_of(leaf) for leaf in whole])

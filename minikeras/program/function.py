@@ -235,8 +235,9 @@ def _packing(structure: Any) -> Callable[[list[Any]], Any]:
     if structure is None:
         return operator.itemgetter(0)
     if type(structure) is dict and not any(map(nest.is_nested, structure.values())):
-        names = tuple(structure)
-        return lambda leaves: dict(zip(names, leaves, strict=True))
+        order = nest.keys(structure)
+        places = [(name, order.index(name)) for name in structure]
+        return lambda leaves: {name: leaves[place] for name, place in places}
     return functools.partial(nest.pack, structure)
 
 

@@ -50,7 +50,7 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
         return kind, value.hex()  # tells -0.0 from 0.0, and a NaN is itself
     if nest.is_nested(value):
         if isinstance(value, Mapping):
-            return kind, tuple(value), tuple([_described(one, tensors) for one in value.values()])
+            return kind, tuple(value), tuple([_described(value[name], tensors) for name in nest.keys(value)])
         return kind, tuple([_described(one, tensors) for one in value])
     if is_array(value) and (value.dtype.kind in "biufc" or value.dtype.kind == "V"):
         return _described(convert_to_tensor(value), tensors)

@@ -197,3 +197,22 @@ def test_a_metric_without_labels_says_so():
     model.compile("sgd", metrics=["mae"])
     with pytest.raises(ValueError, match="The metric 'mae' compares predictions with labels, but the data holds no y"):
         model.fit(X, verbose=0)
+
+
+def test_dicts_of_inputs_and_outputs_are_told_apart_by_their_keys_in_any_order():
+    b, a = tf.keras.Input((2,), name="z_input"), tf.keras.Input((2,), name="a_input")
+    by_key = tf.keras.Model({"b": b, "a": a}, {"y": b * 10.0, "x": a * 1.0})
+    by_name = tf.keras.Model([b, a], {"y": b * 10.0, "x": a * 1.0})
+    ones, twos = tf.ones([4, 2]), 2.0 * tf.ones([4, 2])
+    for model, given in (
+        (by_key, {"b": ones, "a": twos}),
+        (by_key, {"a": twos, "b": ones}),
+        (by_name, [ones, twos]),
+        (by_name, {"a_input": twos, "z_input": ones}),
+    ):
+        for result in (model(given), model.predict(given, verbose=0)):
+            assert float(result["y"][0, 0]) == 10.0 and float(result["x"][0, 0]) == 2.0 and list(result) == ["y", "x"]
+    by_key.compile("sgd", {"x": "mae", "y": "mse"}, metrics={"y": ["mae"]})
+    for labels in ({"x": ones, "y": ones}, {"y": ones, "x": ones}):
+        logs = by_key.evaluate({"a": twos, "b": ones}, labels, verbose=0, return_dict=True)
+        assert (logs["x_loss"], logs["y_loss"], logs["y_mae"]) == (1.0, 81.0, 9.0)

@@ -289,7 +289,7 @@ def _names(structure: Any, given: Sequence[str] | None) -> list[str | None]:
     """The names of the outputs: keys of a dict, else what the model calls them, else paths; None for lists and a single one."""
     count = len(nest.flatten(structure))
     if isinstance(structure, Mapping) and len(structure) == count:
-        return [str(key) for key in structure]
+        return [str(key) for key in nest.keys(structure)]
     if given is not None and len(given) == count:
         return list(given)
     if not nest.is_nested(structure) or len(structure) == count:
@@ -300,8 +300,8 @@ def _names(structure: Any, given: Sequence[str] | None) -> list[str | None]:
 def _paths(structure: Any, path: str) -> list[str | None]:
     if not nest.is_nested(structure):
         return [path]
-    pairs = structure.items() if isinstance(structure, Mapping) else enumerate(structure)
-    return [found for key, one in pairs for found in _paths(one, f"{path}/{key}" if path else str(key))]
+    keys = nest.keys(structure)
+    return [found for key in keys for found in _paths(structure[key], f"{path}/{key}" if path else str(key))]
 
 
 def _kind(y_true: Any, y_pred: Any) -> str:
