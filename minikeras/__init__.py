@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import errors, nest
+from .absent import explain_imports as _explain_imports
 from .arrays import device
 from .core import (
     GradientTape,
@@ -182,6 +183,7 @@ _LATE = dict.fromkeys(
     )
 )
 
+_explain_imports()
 newaxis = None
 __version__ = "0.1.0"
 

@@ -1,14 +1,15 @@
 """What a module answers for a name that it does not hold: it loads what is loaded late, and explains what is not there.
 
 Key idea: an import loads what every program needs; the rest comes when its name is first used. A name that somebody knows from
-TensorFlow or Keras deserves more than "no attribute": the error says what to do instead.
+TensorFlow or Keras deserves more than "no attribute": the error says what to do instead. `from minikeras.keras import ops` and
+`import minikeras.keras.ops` do not show the text of an AttributeError, so a finder of modules explains those.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -40,6 +41,9 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "strings io lookup audio feature_column",
             "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset.",
         ),
+        ("layers losses metrics optimizers initializers", "They are in tf.keras."),
+        ("python contrib", "It is TensorFlow's own; use the public names of tf and tf.keras."),
+        ("app flags logging gfile", "Use Python's own argparse, logging and pathlib."),
         (
             "raw_ops signal quantization xla",
             "It is not there; operations of your own are made with tf.custom_gradient or tf.autodiff.",
@@ -66,6 +70,8 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "quantizers Quantizer distillation",
             "There is no quantization; keras.mixed_precision computes in float16 or bfloat16.",
         ),
+        ("engine experimental", "It is Keras's own; use the public names of tf.keras."),
+        ("estimator", "Use keras.Sequential or keras.Model and fit, or keras.wrappers with scikit-learn."),
         ("StatelessScope SymbolicScope remat RematScope", "Models keep their own state; tf.recompute_grad saves memory."),
     ],
     "keras.layers": [
@@ -99,6 +105,10 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("ReversibleEmbedding", f"Use tf.matmul(x, embedding.embeddings, transpose_b=True) {_OWN_LAYER}."),
         ("*Layer TorchModuleWrapper", "Code of other frameworks cannot run in a model here; exchange arrays with from_dlpack."),
         ("serialize deserialize", "They are in keras.saving: serialize_keras_object and deserialize_keras_object."),
+        ("experimental", "Layers are in keras.layers itself."),
+    ],
+    "keras.optimizers": [
+        ("legacy experimental", "Use the optimizers of keras.optimizers itself."),
     ],
     "keras.utils": [
         ("Sequence", "It is called PyDataset, as in Keras 3."),
@@ -107,6 +117,17 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Write a PyDataset, or use tf.data.Dataset.from_tensor_slices and map.",
         ),
         ("pad_sequences", "Fill a NumPy array of zeros: a[i, : len(row)] = row."),
+        ("np_utils generic_utils", "to_categorical is in keras.utils itself."),
+    ],
+    "keras.wrappers": [
+        ("scikit_learn KerasClassifier KerasRegressor", "Use keras.wrappers.SKLearnClassifier or SKLearnRegressor."),
+    ],
+    "data": [
+        ("experimental", "What is there of it is in tf.data itself, such as tf.data.AUTOTUNE."),
+        (
+            "TFRecordDataset TextLineDataset FixedLengthRecordDataset",
+            "Read files with Python, NumPy or pandas, and use tf.data.Dataset.from_tensor_slices or from_generator.",
+        ),
     ],
 }
 """For each module rows of names, or patterns of them, and what to do."""
@@ -142,6 +163,32 @@ def error(module: str, name: str) -> AttributeError:
     >>> print(error("minikeras.keras", "tree"))
     module 'minikeras.keras' has no attribute 'tree'. Use tf.nest.
     """
-    rows = ABSENT.get(module.partition(".")[2], [])
-    advice = next((f" {advice}" for names, advice in rows if any(fnmatchcase(name, one) for one in names.split())), "")
-    return AttributeError(f"module {module!r} has no attribute {name!r}.{advice}")
+    said = f"module {module!r} has no attribute {name!r}. {advice(module, name)}".rstrip()
+    return AttributeError(said, name=name, obj=sys.modules.get(module))  # with both, Python suggests names like it
+
+
+def advice(module: str, name: str) -> str:
+    """What to do instead of using a name that a module does not have; "" where there is nothing to say."""
+    package, _, inside = module.partition(".")
+    rows = ABSENT.get(inside, []) if package == __package__ else []
+    return next((advice for names, advice in rows if any(fnmatchcase(name, one) for one in names.split())), "")
+
+
+class Explaining:
+    """Python's last finder of modules: it finds none, but explains those that somebody expects to be here."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
+        """Raise ModuleNotFoundError with advice, if there is any.
+
+        The error has no `name`: for `from package import module` Python would replace it by one without the advice.
+        """
+        module, _, last = name.rpartition(".")
+        if advised := advice(module, last):
+            raise ModuleNotFoundError(f"cannot import {last!r} from {module!r}. {advised}")
+
+
+def explain_imports() -> None:
+    """Have imports of what is not here explained from now on."""
+    if Explaining not in sys.meta_path:
+        sys.meta_path.append(Explaining)

@@ -42,6 +42,7 @@ __all__ = [
     "set_random_seed",
     "to_categorical",
 ]
+__path__: list[str] = []  # a package without modules: Python then asks finders for names that it lacks, and one explains them
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:

@@ -1,6 +1,9 @@
 """Optimizers and learning rate schedules. May import keras's tables and weights. Read `optimizer.py` first, then `adam.py` for
 one whole example."""
 
+from typing import NoReturn as _NoReturn
+
+from ...absent import error as _error
 from ...program.expand import EXPANSIONS as _EXPANSIONS
 from . import schedules
 from .adadelta import Adadelta
@@ -65,3 +68,8 @@ __all__ = [
     "schedules",
     "serialize",
 ]
+
+
+def __getattr__(name: str) -> _NoReturn:
+    """What Keras has and this package has not is explained."""
+    raise _error(__name__, name)
