@@ -423,3 +423,14 @@ def test_a_cache_that_was_broken_off_is_not_taken_for_whole():
     assert numbers(cached) == numbers(cached) == list(range(5))
     with pytest.raises(NotImplementedError, match="cache: files are not available"):
         cached.cache("file")
+
+
+@pytest.mark.parametrize(
+    "columns", [({"a": np.arange(4.0)}, np.arange(4)), ((np.arange(4),), np.arange(4)), (np.arange(4), {"b": np.arange(4)})]
+)
+def test_a_nest_of_one_array_within_a_tuple_stays_a_nest(columns):
+    shown = lambda element: tf.nest.map_structure(lambda leaf: leaf.numpy().tolist(), element)
+    for position, element in enumerate(tf.data.Dataset.from_tensor_slices(columns)):
+        assert shown(element) == tf.nest.map_structure(lambda leaf, at=position: leaf[at].item(), columns)
+    (whole,) = tf.data.Dataset.from_tensor_slices(columns).batch(4)
+    assert shown(whole) == tf.nest.map_structure(lambda leaf: leaf.tolist(), columns)

@@ -52,7 +52,7 @@ def gpu_namespace(index: int) -> Any:
     if not outcome.works:
         raise DeviceUnavailableError(
             f"device 'GPU:{index}' was asked for, but no GPU can be used: {outcome.reason}. "
-            "Use mk.device('CPU:0'), or see mk.config.device_report()."
+            "Use tf.device('CPU:0'), or see tf.config.device_report()."
         )
     import cupy
 
@@ -76,6 +76,8 @@ _current = _Current()
 
 def _parse(name: str) -> tuple[str, int]:
     """('GPU', 0) from 'gpu', 'GPU:0', '/GPU:0' or '/device:GPU:0'."""
+    if not isinstance(name, str):
+        raise TypeError(f"device: expected a name such as 'CPU:0' or 'GPU:0', found {name!r}.")
     kind, _, index = name.upper().removeprefix("/").removeprefix("DEVICE:").partition(":")
     if kind not in _BACKENDS or not (index or "0").isdigit():
         raise ValueError(f"device: {name!r} names no device; write one of {', '.join(_BACKENDS)}, or with an index 'GPU:0'.")
@@ -92,6 +94,7 @@ def device(name: str) -> Iterator[None]:
     Raises:
         DeviceUnavailableError: if a GPU is named and none works, with the reason.
         ValueError: if the name is no device.
+        TypeError: if it is no string.
 
     >>> import minikeras as tf
     >>> with tf.device("CPU:0"):

@@ -121,11 +121,18 @@ def differentiable_leaves(role: str, structure: Any) -> list[Any]:
     leaves = nest.flatten(structure)
     for position, leaf in enumerate(leaves):
         if not isinstance(leaf, (Tensor, Variable)):
-            raise TypeError(
-                f"gradient: {role} {position} is {kind_of(leaf)}, not a Tensor or Variable. "
-                "Convert it with tf.constant and watch it."
-            )
+            raise TypeError(f"gradient: {role} {position} is {kind_of(leaf)}, not a Tensor or Variable. {_remedy(role, leaf)}")
     return leaves
+
+
+def _remedy(role: str, leaf: Any) -> str:
+    """What to do about what is no Tensor."""
+    if role == "target" and isinstance(leaf, (int, float, np.ndarray, np.generic)):
+        return (
+            "NumPy's functions, float() and .numpy() leave the tape: compute with those of tf instead, such as tf.reduce_sum "
+            "for np.sum and tf.math.log for np.log."
+        )
+    return "Convert it with tf.constant and watch it."
 
 
 def seeds_of(

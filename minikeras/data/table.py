@@ -29,7 +29,7 @@ class Table:
             shapes = [tuple(one.shape) for one in present]
             raise ShapeError(f"from_tensor_slices: all arrays need the same number of rows, found shapes {shapes}.")
         self.length = lengths.pop()
-        self._is_flat_tuple = type(structure) is tuple and len(structure) == len(self.columns)
+        self._is_flat_tuple = type(structure) is tuple and not any(map(nest.is_nested, structure))
 
     def take(self, rows: Any) -> Any:
         """The nest of Tensors for row numbers: one, an array, or a range of consecutive ones."""

@@ -105,7 +105,8 @@ def test_numbers_and_arrays_are_refused_by_position_and_type(value):
     tape, (x,), y = recorded(lambda x: x * x, 3.0)
     kind = type(value).__name__
     with pytest.raises(
-        TypeError, match=f"target 1 is a {kind}, not a Tensor or Variable. Convert it with tf.constant and watch it"
+        TypeError,
+        match=f"target 1 is a {kind}, not a Tensor or Variable. NumPy's functions, float.. and .numpy.. leave the tape",
     ):
         tape.gradient([y, value], x)
     with pytest.raises(

@@ -3,7 +3,16 @@
 May import data and all below it. Read `sources.py` first, then `feed.py`, which knows where in the data training stands.
 """
 
-from .columns import as_columns, check_rows, class_weights, count_rows, is_iterable_of_batches, split, unpack_x_y_sample_weight
+from .columns import (
+    as_columns,
+    batching_hint,
+    check_rows,
+    class_weights,
+    count_rows,
+    is_iterable_of_batches,
+    split,
+    unpack_x_y_sample_weight,
+)
 from .feed import Feed
 from .py_dataset import PyDataset
 from .sources import Source, source
@@ -13,6 +22,7 @@ __all__ = [
     "PyDataset",
     "Source",
     "as_columns",
+    "batching_hint",
     "check_rows",
     "class_weights",
     "count_rows",

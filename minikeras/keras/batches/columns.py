@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -99,6 +100,8 @@ def count_rows(name: str, *columns: Any) -> int:
         ValueError: if the numbers differ or there are none.
     """
     leaves = [leaf for column in columns for leaf in nest.flatten(column) if leaf is not None]
+    if not leaves:
+        raise ValueError(f"{name}: there is no data, x is None. Give arrays, a Dataset or another source of batches.")
     sizes = {int(leaf.shape[0]) if len(leaf.shape) else -1 for leaf in leaves}
     if len(sizes) != 1 or min(sizes) <= 0:
         shapes = [tuple(leaf.shape) for leaf in leaves]
@@ -118,6 +121,12 @@ def check_rows(name: str, number: int, batch: Any) -> None:
     if not leaves or any(leaf.shape[:1] == (0,) for leaf in leaves):
         shapes = [tuple(leaf.shape) for leaf in leaves]
         raise ShapeError(f"{name}: batch {number} has no rows (shapes {shapes}). Leave empty batches out of the data.")
+
+
+def batching_hint(batch: Any) -> str:
+    """What to try after an element of a Dataset or generator, which is taken for a batch, did not fit."""
+    shapes = [tuple(leaf.shape) for leaf in nest.flatten(batch) if leaf is not None]
+    return f" The data gave a batch of shapes {shapes}; if that is a single row, use dataset.batch(32)."
 
 
 def split(columns: tuple[Any, Any, Any], share: float) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -141,12 +150,30 @@ def split(columns: tuple[Any, Any, Any], share: float) -> tuple[tuple[Any, ...],
     return parts[0], parts[1]
 
 
+def _class_table(weights: Any) -> dict[int, float]:
+    """The weights by class; anything but a dict of integers and numbers is refused."""
+    try:
+        return {operator.index(key): float(value) for key, value in weights.items()}
+    except (AttributeError, TypeError, ValueError):
+        if isinstance(weights, str):
+            advice = "For weights that balance the classes: dict(enumerate(len(y) / (classes * np.bincount(y))))."
+        elif isinstance(weights, Mapping):
+            advice = "Its keys are the integers by which y names the classes."
+        else:
+            advice = "For a list of weights: dict(enumerate(weights))."
+        raise TypeError(
+            f"class_weight: expected a dict from classes to weights, such as {{0: 1.0, 1: 2.5}}, found {weights!r}. {advice}"
+        ) from None
+
+
 def class_weights(y: Any, weights: Mapping[int, float]) -> Any:
     """A weight for each row from its class; one-hot labels count by their largest element, missing classes 1.0.
 
     Raises:
         ValueError: without labels, or for a model with several outputs.
+        TypeError: if the weights are no dict of integers and numbers.
     """
+    table = _class_table(weights)
     leaves = [leaf for leaf in nest.flatten(y) if leaf is not None]
     if not leaves:
         raise ValueError("class_weight needs labels: give y, or weight the rows with sample_weight.")
@@ -156,6 +183,5 @@ def class_weights(y: Any, weights: Mapping[int, float]) -> Any:
     if labels.ndim > 1 and labels.shape[-1] > 1:
         labels = labels.argmax(axis=-1)
     labels = labels.reshape(len(labels), -1)[:, 0].astype(int)
-    table = {int(key): float(value) for key, value in weights.items()}
     classes, places = np.unique(labels, return_inverse=True)
     return np.array([table.get(int(one), 1.0) for one in classes], dtype=floatx())[places]

@@ -194,7 +194,10 @@ class Builder(Holder):
         if build is Builder.build:
             self._become_built(inputs.shapes(args, kwargs))
         elif len(names) < 2:
-            self.build(inputs.shapes(args, kwargs))
+            told = inputs.shapes(args, kwargs)
+            if told is None and args:
+                raise ValueError(inputs.called_on_none(self))
+            self.build(told)
         else:
             given = dict(zip(self._call_names, args, strict=False)) | kwargs
             told = {name: given.get(name.removesuffix("_shape")) for name in names}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import warnings
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
@@ -106,6 +107,16 @@ class Holder(Module):
                 _visit(value, found, loose)
         found += self._added
         return found, loose
+
+    def _notice_unheld(self, layer: Holder) -> None:
+        """Warn of weights that a layer has just made in the `call` of this one, if nothing here holds them."""
+        if layer._collect().variables and not any(one is layer for one in self._collect().sublayers):
+            warnings.warn(
+                f"Layer '{layer.name}' ({type(layer).__name__}) made its weights in the `call` of '{self.name}' "
+                f"({type(self).__name__}), which does not hold it: they are not trained, not saved, and new whenever the "
+                "layer is made anew. Make it in `__init__` or `build`, and keep it as an attribute.",
+                stacklevel=3,
+            )
 
     def _collect(self) -> Contents:
         """All that is held by this layer and by those within it, in the order of the attributes.

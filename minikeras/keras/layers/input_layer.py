@@ -11,6 +11,7 @@ from ...core import Tensor
 from ...functions.elementwise import cast
 from ...types import as_dtype
 from ..config import floatx
+from .inputs import called_on_none
 from .keras_tensor import KerasTensor, Node, Spec, nodes_of
 from .layer import Layer
 
@@ -69,8 +70,10 @@ class InputLayer(Layer):
         """The dtype of the data."""
         return self.input_dtype.name
 
-    def call(self, inputs: Tensor) -> Tensor:
-        return inputs if inputs._array.dtype == self.input_dtype.numpy else cast(inputs, self.input_dtype)
+    def call(self, inputs: Tensor | None) -> Tensor | None:
+        if inputs is None and not self.optional:
+            raise ValueError(called_on_none(self))
+        return inputs if inputs is None or inputs._array.dtype == self.input_dtype.numpy else cast(inputs, self.input_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """The shape that was given."""

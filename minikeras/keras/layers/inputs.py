@@ -122,6 +122,8 @@ def check(layer: Any, specs: Any, inputs: Any) -> None:
             raise ValueError(f"Missing data for input '{missing[0]}' of layer '{layer.name}': expected {names}.")
         inputs = [inputs[name] for name in names]
     given = nest.flatten(inputs)
+    if inputs is None and not any(spec is None or spec.optional for spec in flat):
+        raise ValueError(called_on_none(layer))
     if len(given) != len(flat):
         raise ValueError(f"Layer '{layer.name}' expects {len(flat)} input(s), but it received {len(given)} input tensors.")
     for position, (x, spec) in enumerate(zip(given, flat, strict=True)):
@@ -152,6 +154,19 @@ def _hint(spec: InputSpec, shape: tuple[Any, ...]) -> str:
     if spec.complaint((None, *shape)) is None:
         return f" A single row needs the batch axis: shape {(1, *shape)}."
     return ""
+
+
+def returned_none(layer: Any) -> str:
+    """What to say where a layer or model should have given a tensor."""
+    return f"'{layer.name}' ({type(layer).__name__}) returned None, a tensor is needed. Does its `call` end without `return`?"
+
+
+def called_on_none(layer: Any) -> str:
+    """What to say where a layer that needs a tensor is called without one."""
+    return (
+        f"'{layer.name}' ({type(layer).__name__}) was called on None, a tensor is needed. Does a `call` or function before it "
+        "end without `return`?"
+    )
 
 
 def is_data(value: Any) -> bool:

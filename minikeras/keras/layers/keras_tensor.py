@@ -94,7 +94,6 @@ class KerasTensor:
     """
 
     __slots__ = ("__weakref__", "_name", "node", "position")
-    __array_ufunc__ = None  # NumPy leaves `array * x` to this class
 
     def __init__(self, node: Node, position: int = 0, name: str | None = None) -> None:
         self.node, self.position, self._name = node, position, name
@@ -143,6 +142,13 @@ class KerasTensor:
 
     def __len__(self) -> int:
         raise TypeError(f"A KerasTensor has no len(): its first axis may have any size. Its shape is {self.shape}.")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        """`array * x`, which asks NumPy first, becomes part of the model; other functions of NumPy need values."""
+        operator = _OF_NUMPY.get(ufunc.__name__)
+        if operator is None or method != "__call__" or options:
+            self._refuse()
+        return _operate(operator, *operands)
 
     # Operators --------------------------------------------------------------------------------------------------------
 
@@ -251,6 +257,16 @@ class KerasTensor:
 
     def __invert__(self) -> KerasTensor:
         return _operate("LogicalNot", self)
+
+
+_OF_NUMPY = {
+    **{"add": "Add", "subtract": "Subtract", "multiply": "Multiply", "divide": "TrueDivide", "floor_divide": "FloorDivide"},
+    **{"remainder": "Mod", "power": "Power", "matmul": "Matmul", "negative": "Negative", "absolute": "Absolute"},
+    **{"bitwise_and": "LogicalAnd", "bitwise_or": "LogicalOr", "bitwise_xor": "LogicalXor", "invert": "LogicalNot"},
+    **{"less": "Less", "less_equal": "LessEqual", "greater": "Greater", "greater_equal": "GreaterEqual"},
+    **{"equal": "Equal", "not_equal": "NotEqual"},
+}
+"""Functions of NumPy that are operators, and the Operations of them."""
 
 
 def _operate(name: str, *operands: Any) -> Any:

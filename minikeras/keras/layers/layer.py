@@ -208,6 +208,8 @@ class Layer(Builder):
             args, masks = self._prepared(args, kwargs)
         if not self._built:
             self._build_on_call(args, kwargs)
+            if _context.caller is not None:
+                _context.caller._notice_unheld(self)
         if masks is not None or self._named_masks:
             self._give_masks(args, kwargs, masks)
         context = _context
@@ -235,7 +237,7 @@ class Layer(Builder):
 
     def _accept(self, x: Any) -> None:
         """Hold the inputs against what is expected; the same shape need not be asked for again."""
-        if self._input_spec is not None and x is not None:
+        if self._input_spec is not None:
             inputs.check(self, self._input_spec, x)
         if isinstance(x, Tensor) and getattr(self._input_spec, "dtype", None) is None:
             self.__dict__["_accepted"] = x._array.shape

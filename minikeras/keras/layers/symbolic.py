@@ -22,6 +22,7 @@ from ...errors import ShapeError
 from ...functions.creation import zeros
 from ...types import DType, as_dtype
 from ..calls import context
+from .inputs import returned_none
 from .keras_tensor import KerasTensor, Node, Spec
 
 _SIZES = ((2, 64), (4, 128))
@@ -71,6 +72,8 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         raise
     leaves = [nest.flatten(outputs) for outputs in found]
     for leaf in leaves[0]:
+        if leaf is None:
+            raise ValueError(returned_none(operation))
         if not isinstance(leaf, Tensor):
             raise ValueError(
                 f"All outputs of '{operation.name}' must be tensors to be part of a model; it returned {leaf!r:.80}."

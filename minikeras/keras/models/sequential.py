@@ -12,7 +12,7 @@ from typing import Any
 from ... import nest
 from ...core import Tensor
 from ..layers.input_layer import InputLayer, entrance
-from ..layers.inputs import of_rank, shapes
+from ..layers.inputs import of_rank, returned_none, shapes
 from ..layers.keras_tensor import KerasTensor, holds_symbol
 from ..layers.layer import Layer
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
@@ -176,6 +176,8 @@ class Sequential(Model):
             outputs = of_rank(outputs, self._trail[0].shape)
         for layer in self._chain:
             outputs = layer(outputs)
+            if outputs is None:
+                raise ValueError(returned_none(layer))
         return outputs
 
     # Configuration ----------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class Optimizer(SlotKeeper):
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Any:
         """Update Variables by pairs of gradient and Variable; otherwise as `apply`."""
-        grads, variables = tuple(zip(*grads_and_vars, strict=True)) or ((), ())
+        grads, variables = _unzipped(grads_and_vars)
         return self.apply(grads, variables)
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any:
@@ -151,6 +151,8 @@ class Optimizer(SlotKeeper):
         arrays: list[Array] = []
         present: list[Variable] = []
         for gradient, variable in zip(grads, variables, strict=True):
+            if not isinstance(variable, Variable):
+                raise TypeError(_no_variable(gradient, variable))
             if gradient is None:
                 continue
             array = gradient._array if type(gradient) is Tensor else tensor(gradient)._array
@@ -276,6 +278,30 @@ def _decaying(formula: Formula, factor: float) -> Formula:
     step of its own before the optimizer's.
     """
     return lambda gradient, value, *slots: formula(gradient, value - value * factor, *slots)
+
+
+def _unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The gradients, and the Variables, of pairs of them."""
+    try:
+        grads, variables = zip(*pairs, strict=True)
+    except (TypeError, ValueError):
+        pairs = list(pairs) if isinstance(pairs, Iterable) else pairs
+        if pairs == []:
+            return (), ()
+        raise TypeError(
+            "apply_gradients: expected pairs of gradient and variable, such as zip(gradients, model.trainable_variables), "
+            f"found {pairs!r:.200}."
+        ) from None
+    return grads, variables
+
+
+def _no_variable(gradient: Any, variable: Any) -> str:
+    """What to say where a Variable should be."""
+    turned = " They are the other way round." if isinstance(gradient, Variable) else ""
+    return (
+        "apply: expected a gradient and its Variable, such as a pair of zip(gradients, model.trainable_variables), found "
+        f"{type(gradient).__name__} and {type(variable).__name__}.{turned}"
+    )
 
 
 def _report_missing(grads: Sequence[Any], variables: Sequence[Variable]) -> None:

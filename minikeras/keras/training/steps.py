@@ -18,6 +18,7 @@ from ...errors import ShapeError
 from ...functions.publish import tensor
 from .. import batches, metrics, optimizers
 from ..arguments import takes_numpy, whole
+from ..layers.inputs import returned_none
 from .compiled import CompiledSteps
 from .targets import Compiled, Targets, track
 
@@ -153,6 +154,8 @@ class Steps:
         if self._targets is None:
             if self._compiled is None:
                 self._need_compile("fit")
+            if y_pred is None:
+                raise ValueError(returned_none(self))
             names = None if getattr(self, "_graph", None) is None else self.output_names  # type: ignore[attr-defined]
             self._targets = Targets(self._compiled, y, y_pred, names)  # type: ignore[arg-type]
         return self._targets
@@ -247,7 +250,8 @@ class Steps:
         if not variables:
             warnings.warn(
                 f"The model does not have any trainable weights: '{self.name}' is only measured. "  # type: ignore[attr-defined]
-                "Set `trainable = True` for the layers that are to learn, as of a discriminator each time before its own step.",
+                "Set `trainable = True` for the layers that are to learn, as of a discriminator each time before its own step; "
+                "make layers in `__init__` or `build`, not in `call`.",
                 stacklevel=2,
             )
         return variables
@@ -261,7 +265,10 @@ class Steps:
 
     def predict_step(self, data: Any) -> Any:
         """One batch of prediction."""
-        return self(batches.unpack_x_y_sample_weight(data)[0], training=False)  # type: ignore[operator]
+        y_pred = self(batches.unpack_x_y_sample_weight(data)[0], training=False)  # type: ignore[operator]
+        if y_pred is None:
+            raise ValueError(returned_none(self))
+        return y_pred
 
     def _own_loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Tensor:
         """`compute_loss`, which need not take `training` if it is overridden."""

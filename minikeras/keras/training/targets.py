@@ -213,9 +213,19 @@ class Targets:
         found = None if self._single else self._alike(y)
         if found is None:
             raise ValueError(
-                f"y_true and y_pred have different structures: y_true is {_shown(y)}, the outputs are {self._described()}."
+                f"y_true and y_pred have different structures: y_true is {_shown(y)}, the outputs are {self._described()}. "
+                + self._remedy(y)
             )
         return found
+
+    def _remedy(self, y: Any) -> str:
+        """What to do about labels that do not fit the outputs."""
+        needed = [self.names[number] for number in self._with_loss]
+        if isinstance(y, Mapping) and None not in needed:
+            missing, unknown = [name for name in needed if name not in y], [key for key in y if key not in self.names]
+            said = [f"labels of {missing} are missing"] * bool(missing) + [f"{unknown} are no outputs"] * bool(unknown)
+            return f"{' and '.join(said).capitalize()}. An output without labels needs loss=None."
+        return f"Give {len(needed)} arrays of labels, in a list or in a dict by the names of the outputs."
 
     def weights(self, sample_weight: Any) -> list[Any]:
         """The sample weights of each output: one for all, or a list or dict as for the labels."""

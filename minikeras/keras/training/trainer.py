@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import nest
 from ...arrays import to_numpy
+from ...errors import ShapeError
 from .. import batches
 from ..arguments import takes_numpy, whole
 from ..batches import Feed
@@ -177,7 +178,12 @@ class Trainer(Steps):
                     batches.check_rows("fit" if phase == "train" else "evaluate", run.batch, batch)
                 if heard:
                     hooks.batch_begin(phase, run.batch)
-                run.logs = attempt(step, batch)
+                try:
+                    run.logs = attempt(step, batch)
+                except ShapeError as error:
+                    if checked:
+                        raise
+                    raise ShapeError(f"{error}{batches.batching_hint(batch)}") from error
                 run.batch += 1
                 if heard:
                     hooks.batch_end(phase, run.batch - 1, run.logs)
@@ -269,7 +275,12 @@ class Trainer(Steps):
             hooks.call("on_predict_begin", {})
             for count, batch in enumerate(feed.epoch()):
                 hooks.call("on_predict_batch_begin", count, {})
-                structure = self.predict_step(batch)
+                try:
+                    structure = self.predict_step(batch)
+                except ShapeError as error:
+                    if feed.source.checked:
+                        raise
+                    raise ShapeError(f"{error}{batches.batching_hint(batch)}") from error
                 collected.append([_as_numpy(output) for output in nest.flatten(structure)])
                 hooks.call("on_predict_batch_end", count, {"outputs": structure})
                 if self.stop_predicting:

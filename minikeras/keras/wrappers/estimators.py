@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import MissingExtraError
+from .. import losses
 from ..models import Model, clone_model
 from ..saving.archives import load_model, save_model
 
@@ -191,6 +192,12 @@ class SKLearnClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             raise ValueError(
                 f"SKLearnClassifier: the model has {width} outputs, the data {y.shape[1]} classes. Targets are one-hot: give "
                 "the model an output for each class, also for two, and a loss such as 'categorical_crossentropy'."
+            )
+        loss = losses.get(model.loss) if model.compiled else None
+        if loss is losses.sparse_categorical_crossentropy or isinstance(loss, losses.SparseCategoricalCrossentropy):
+            raise ValueError(
+                "SKLearnClassifier: the model's loss takes integers, but its targets are one-hot. Compile it with "
+                "'categorical_crossentropy', or CategoricalCrossentropy(from_logits=True), instead."
             )
         return model
 

@@ -37,7 +37,7 @@ class NewtonCG(SecondOrder):
     Logs:
         radius, iterations (products of the last step), negative_curvature (steps that met it so far), step_size (0 if refused).
 
-    Source: Steihaug (1983); Nocedal and Wright (2006), algorithms 7.2 and 4.1; the diagonal as in `mk.autodiff.hessian_diag`.
+    Source: Steihaug (1983); Nocedal and Wright (2006), algorithms 7.2 and 4.1; the diagonal as in `tf.autodiff.hessian_diag`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable([-1.2, 1.0], dtype=tf.float64)
