@@ -12,6 +12,7 @@ import weakref
 from typing import Any, NamedTuple, NoReturn
 
 from ... import nest
+from ...core.registry import operations
 from ...types import DType
 from ..names import auto_name
 from .inputs import is_data, is_numbers
@@ -271,9 +272,7 @@ _OF_NUMPY = {
 
 def _operate(name: str, *operands: Any) -> Any:
     """What an operator gives: the output of an Operation of that name."""
-    from .operations import CLASSES
-
-    return CLASSES[name]()(*operands)
+    return operations.symbolic_operator(name, operands)
 
 
 def holds_symbol(value: Any) -> bool:

@@ -10,9 +10,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from ...core.registry import enter
 from ...module import snake_case
 from ..names import auto_name
 from .keras_tensor import holds_symbol
+from .symbolic import call_symbolically
 
 
 class Operation:
@@ -31,8 +33,6 @@ class Operation:
     def __call__(self, *operands: Any) -> Any:
         if not holds_symbol(operands):
             return self.function(*operands)
-        from .symbolic import call_symbolically
-
         return call_symbolically(self, operands, {})
 
     def get_config(self) -> dict[str, Any]:
@@ -84,3 +84,5 @@ CLASSES: dict[str, type[Operation]] = {
 }
 """By the names that Keras gives them in its module `keras.src.ops.numpy`."""
 globals().update(CLASSES)  # where pickle looks for a class
+
+enter("symbolic_operator", lambda name, operands: CLASSES[name]()(*operands))

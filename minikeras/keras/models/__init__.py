@@ -5,8 +5,7 @@ What copies, reads and writes models is loaded when it is first used.
 
 from typing import TYPE_CHECKING, Any
 
-from .functional import Functional
-from .model import Model
+from .model import Functional, Model
 from .sequential import Sequential
 
 if TYPE_CHECKING:

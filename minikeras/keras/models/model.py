@@ -1,7 +1,7 @@
 """Model: a layer that can be trained, made from a `call` of one's own or from inputs and outputs.
 
 Key idea: there is one class. A model that is given KerasTensors holds their `Graph` and calls that; everything else, from
-weights to `fit`, is the same. Next: `functional.py` and `sequential.py`, and `training/` for what models add to layers.
+weights to `fit`, is the same. Next: `graph.py` and `sequential.py`, and `training/` for what models add to layers.
 """
 
 from __future__ import annotations
@@ -57,8 +57,6 @@ class Model(Stored, Trainer, Layer):
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         if cls is Model and _is_functional(arguments, options):
-            from .functional import Functional
-
             return Functional.__new__(Functional)
         made = super().__new__(cls)
         object.__setattr__(made, "_given", (arguments, options))
@@ -262,6 +260,16 @@ class Model(Stored, Trainer, Layer):
         import json
 
         return json.dumps(serialize_keras_object(self), **options)
+
+
+class Functional(Model):
+    """The class of `keras.Model(inputs, outputs)`, which files and error messages name.
+
+    >>> import minikeras as tf
+    >>> x = tf.keras.Input((2,))
+    >>> tf.keras.Model(x, tf.keras.layers.Dense(1)(x))
+    <Functional name=functional, built=True>
+    """
 
 
 def _functional(inputs: Any, outputs: Any, name: str | None = None, trainable: bool | None = None) -> None:
