@@ -13,7 +13,7 @@ from ..core import Tensor
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import arithmetic, contractions, shaping
 from ..types import TensorLike
-from .publish import negative_axis, tensors
+from .publish import integer, negative_axis, static_shape, tensors
 from .shaping import expand_dims, reshape, squeeze, transpose
 
 
@@ -88,13 +88,18 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
     """
     left, right = tensors(a, b)
     if hasattr(axes, "numpy"):
-        axes = axes.numpy().tolist()
-    if isinstance(axes, int):
-        if not 0 <= axes <= min(left.ndim, right.ndim):
-            raise ShapeError(f"tensordot: axes={axes} for shapes {left.shape} and {right.shape}.")
-        summed_left, summed_right = list(range(left.ndim - axes, left.ndim)), list(range(axes))
+        axes = axes.numpy()
+    if hasattr(axes, "tolist"):
+        axes = axes.tolist()
+    if not isinstance(axes, (list, tuple)):
+        count = integer(axes)
+        if not 0 <= count <= min(left.ndim, right.ndim):
+            raise ShapeError(f"tensordot: axes={count} for shapes {left.shape} and {right.shape}.")
+        summed_left, summed_right = list(range(left.ndim - count, left.ndim)), list(range(count))
     else:
-        pairs = [[one] if isinstance(one, int) else list(one) for one in axes]
+        pairs = [static_shape(one) for one in axes]
+        if len(pairs) != 2 or len(pairs[0]) != len(pairs[1]):
+            raise ShapeError(f"tensordot: axes must be an integer or two lists of equally many axes, found {axes}.")
         summed_left = [negative_axis(axis, left.ndim, "tensordot") + left.ndim for axis in pairs[0]]
         summed_right = [negative_axis(axis, right.ndim, "tensordot") + right.ndim for axis in pairs[1]]
     sizes = [left.shape[axis] for axis in summed_left], [right.shape[axis] for axis in summed_right]

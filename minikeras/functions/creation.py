@@ -15,7 +15,7 @@ from ..core import Tensor, convert_to_tensor
 from ..errors import DTypeError, InvalidArgumentError
 from ..ops import arithmetic
 from ..types import DType, TensorLike, TensorShape, as_dtype
-from .publish import beside, rounded_once, static_shape, tensor, tensors
+from .publish import beside, integer, negative_axis, rounded_once, static_shape, tensor, tensors
 from .shaping import broadcast_to, expand_dims, reshape, transpose
 
 # Making ----------------------------------------------------------------------------------------------------------
@@ -107,9 +107,10 @@ def eye(
     >>> print(tf.eye(2).numpy().tolist())
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    columns = num_rows if num_columns is None else num_columns
-    matrix = Tensor(creation_namespace().eye(int(num_rows), int(columns), dtype=as_dtype(dtype).numpy))
-    return matrix if batch_shape is None else broadcast_to(matrix, (*static_shape(batch_shape), num_rows, columns))
+    rows = integer(num_rows)
+    columns = rows if num_columns is None else integer(num_columns)
+    matrix = Tensor(creation_namespace().eye(rows, columns, dtype=as_dtype(dtype).numpy))
+    return matrix if batch_shape is None else broadcast_to(matrix, (*static_shape(batch_shape), rows, columns))
 
 
 def range(start: TensorLike, limit: TensorLike = None, delta: TensorLike = 1, dtype: Any = None, name: str = "range") -> Tensor:
@@ -168,9 +169,9 @@ def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = N
     first, last = tensors(start, stop)
     if not first.dtype.is_differentiable:
         first, last = (arithmetic.cast(value, dtype="float64") for value in (first, last))
-    if int(num) < 0:
+    if (count := integer(num)) < 0:
         raise InvalidArgumentError(f"linspace: num must not be negative, found {num}.")
-    steps = np.linspace(0.0, 1.0, int(num))
+    steps = np.linspace(0.0, 1.0, count)
     position = axis if axis >= 0 else axis + first.ndim + 1
     grid = beside(first, steps.reshape((-1,) + (1,) * (first.ndim - position)))
     weight = arithmetic.cast(grid, dtype=first.dtype.name)
@@ -219,8 +220,8 @@ def one_hot(
 
     wanted = as_dtype(dtype if dtype is not None else getattr(on_value, "dtype", None) or "float32")
     on, off = (default if value is None else np.asarray(value).item() for value, default in ((on_value, 1), (off_value, 0)))
-    rows = nn.one_hot(tensor(indices), depth=int(depth), on=on, off=off, dtype=wanted.name)
-    return rows if axis in (None, -1) else _move_last_axis(rows, int(axis))
+    rows = nn.one_hot(tensor(indices), depth=integer(depth), on=on, off=off, dtype=wanted.name)
+    return rows if axis in (None, -1) else _move_last_axis(rows, negative_axis(axis, rows.ndim, "one_hot"))
 
 
 def _move_last_axis(x: Tensor, axis: int) -> Tensor:

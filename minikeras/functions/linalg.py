@@ -8,14 +8,16 @@ from __future__ import annotations
 import string
 from typing import Any
 
+import numpy as np
+
 from ..core import Tensor
 from ..core.batch import all_values
-from ..errors import InvalidArgumentError, ShapeError
+from ..errors import ShapeError
 from ..ops import arithmetic, contractions, linalg
 from ..ops.reductions import identity_like
 from ..types import TensorLike
 from .elementwise import cast
-from .publish import inexact, tensor, tensors
+from .publish import inexact, integer, tensor, tensors
 from .reductions import reduce_max, reduce_sum
 from .shaping import reshape, transpose
 
@@ -148,14 +150,12 @@ def pinv(a: TensorLike, rcond: float | None = None, name: str | None = None) -> 
     >>> print(tf.linalg.pinv([[2.0, 0.0]]).numpy().tolist())
     [[0.5], [0.0]]
     """
-    import numpy as np
-
     x = _matrices("pinv", a)
     s, u, v = svd(x)
     limit = rcond if rcond is not None else 10.0 * max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
     keep = s > limit * reduce_max(s, -1, True)
     inverse = arithmetic.select(keep, 1.0 / arithmetic.select(keep, s, 1.0), 0.0)
-    return contractions.matrix_product(v * linalg.as_columns(inverse), linalg.adjoint(u))
+    return contractions.matrix_product(v * linalg.as_columns(cast(inverse, x.dtype)), linalg.adjoint(u))
 
 
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -266,11 +266,11 @@ def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | Non
     >>> print(tf.linalg.band_part([[1.0, 2.0], [3.0, 4.0]], 0, -1).numpy().tolist())
     [[1.0, 2.0], [0.0, 4.0]]
     """
-    x = tensor(input)
-    if num_lower >= 0:
-        x = linalg.triangle(x, lower=False, offset=-int(num_lower))
-    if num_upper >= 0:
-        x = linalg.triangle(x, lower=True, offset=int(num_upper))
+    x, below, above = tensor(input), integer(num_lower), integer(num_upper)
+    if below >= 0:
+        x = linalg.triangle(x, lower=False, offset=-below)
+    if above >= 0:
+        x = linalg.triangle(x, lower=True, offset=above)
     return x
 
 
@@ -325,9 +325,8 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
     import math
 
     x = _matrices("expm", input, square=True)
-    size = float(abs(all_values(x)).astype("float64").sum(-1).max()) if x._array.size else 0.0
-    if not math.isfinite(size):
-        raise InvalidArgumentError("expm: the matrix holds NaN or infinity.")
+    sizes = np.abs(all_values(x)).astype("float64").sum(-1)
+    size = float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))  # NaN and infinity become NaN in the products
     halvings = max(0, math.ceil(math.log2(size)) + 1) if size > 0 else 0
     scaled = x * 2.0**-halvings
     identity = cast(identity_like(x, n=x.shape[-1], trailing=0), x.dtype)

@@ -13,13 +13,13 @@ import numpy as np
 from ..core import Primitive, Tensor
 from ..core.batch import Stack, all_values, own_values
 from ..core.dispatch import announce, current
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, ShapeError
 from ..ops import indexing, reductions
 from ..types import TensorLike, as_dtype
 from .creation import ones_like, zeros_like
 from .elementwise import cast, stop_gradient, where
 from .indexing import scatter_nd
-from .publish import beside, negative_axis, tensor, tensors
+from .publish import beside, integer, negative_axis, tensor, tensors
 from .shaping import reshape
 
 
@@ -61,9 +61,10 @@ def top_k(
     [3. 2.] [1 2]
     """
     x = tensor(input)
-    if not x.ndim or int(k) > x.shape[-1]:
-        raise ValueError(f"top_k: k={k} but the last axis of {list(x.shape)} has {x.shape[-1] if x.ndim else 0} elements.")
-    order = argsort(x, -1, "DESCENDING")[..., : int(k)]
+    count = integer(k)
+    if not x.ndim or not 0 <= count <= x.shape[-1]:
+        raise ShapeError(f"top_k: k={count} but the last axis of {list(x.shape)} has {x.shape[-1] if x.ndim else 0} elements.")
+    order = argsort(x, -1, "DESCENDING")[..., :count]
     return indexing.take_along(x, order, axis=-1), cast(order, index_type)
 
 

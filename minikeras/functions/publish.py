@@ -7,6 +7,7 @@ Key idea: an elementwise function is fully described by its formula, its derivat
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -163,17 +164,28 @@ def _each(values: Any, source: Any, target: Any) -> Any:
 # Axes and shapes -------------------------------------------------------------------------------------------------------
 
 
+def integer(value: Any) -> int:
+    """An axis, size or count as an int.
+
+    Raises:
+        DTypeError: for a float, which int() would cut off, and for anything else that is no single integer.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise DTypeError(
+            f"an axis, a size or a count must be one integer, found {value!r:.60}. Write n // 2 for n / 2, or int(n)."
+        ) from None
+
+
 def negative_axis(axis: Any, rank: int, name: str) -> int:
     """One axis counted from the last, checked.
 
     Raises:
-        TypeError: if it is not one int.
+        DTypeError: if it is not one integer.
         ShapeError: if the tensor has no such axis.
     """
-    try:
-        position = int(axis)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: axis must be one int, found {axis!r}. Give a number such as -1 for the last axis.") from None
+    position = integer(axis)
     if not -rank <= position < rank:
         raise ShapeError(f"{name}: axis {position} is out of range for a tensor with {rank} axes ([{-rank}, {rank - 1}]).")
     return position if position < 0 else position - rank
@@ -201,5 +213,5 @@ def static_shape(shape: Any) -> tuple[int, ...]:
     if hasattr(shape, "tolist"):
         shape = shape.tolist()
     if isinstance(shape, (list, tuple, range)):
-        return tuple(int(size) for size in shape)
-    return (int(shape),)
+        return tuple(integer(size) for size in shape)
+    return (integer(shape),)

@@ -14,10 +14,10 @@ import numpy as np
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.convert import holds_tensor
 from ..core.registry import enter
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..ops import arithmetic, indexing, shaping
 from ..types import TensorLike
-from .publish import beside, negative_axes, negative_axis, static_shape, tensor, tensors
+from .publish import beside, integer, negative_axes, negative_axis, static_shape, tensor, tensors
 
 # Moving ----------------------------------------------------------------------------------------------------------------
 
@@ -68,8 +68,10 @@ def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor
     >>> tf.expand_dims([1, 2], 0).shape
     TensorShape([1, 2])
     """
-    x = tensor(input)
-    place = negative_axis(axis, x.ndim + 1, "expand_dims") + x.ndim + 1
+    x, places = tensor(input), static_shape(axis)
+    if len(places) != 1:
+        raise DTypeError(f"expand_dims: axis must be one integer, found {list(places)}; each call adds one axis.")
+    place = negative_axis(places[0], x.ndim + 1, "expand_dims") + x.ndim + 1
     return reshape(x, (*x.shape[:place], 1, *x.shape[place:]))
 
 
@@ -173,10 +175,13 @@ def split(
     place = negative_axis(axis, x.ndim, "split")
     whole = x.shape[place]
     sizes = static_shape(num_or_size_splits)
-    if isinstance(num_or_size_splits, int):
-        if num_or_size_splits < 1 or whole % num_or_size_splits:
-            raise ShapeError(f"split: axis {axis} has size {whole}, which {num_or_size_splits} does not divide evenly.")
-        sizes = (whole // num_or_size_splits,) * num_or_size_splits
+    if not np.ndim(num_or_size_splits):
+        (count,) = sizes
+        if count < 1 or whole % count:
+            raise ShapeError(f"split: axis {axis} has size {whole}, which {count} does not divide evenly.")
+        sizes = (whole // count,) * count
+    elif num not in (None, len(sizes)):
+        raise ShapeError(f"split: num={num}, but {len(sizes)} sizes are given: {list(sizes)}.")
     if sizes.count(-1) == 1:
         rest = whole - sum(length for length in sizes if length != -1)
         sizes = tuple(rest if length == -1 else length for length in sizes)
@@ -201,7 +206,7 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
     [0 1 2]
     """
     x = convert_to_tensor(tensor)
-    pairs = np.asarray(paddings.numpy() if hasattr(paddings, "numpy") else paddings, dtype=int).reshape(-1, 2)
+    pairs = np.asarray([integer(width) for width in np.ravel(paddings)], dtype=int).reshape(-1, 2)
     if len(pairs) != x.ndim or (pairs < 0).any():
         raise ShapeError(
             f"pad: paddings {pairs.tolist()} for a tensor of shape {x.shape}: one pair of sizes >= 0 for each axis."
@@ -244,7 +249,10 @@ def repeat(input: TensorLike, repeats: Any, axis: int | None = None, name: str |
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     place = negative_axis(axis, x.ndim, "repeat")
-    rows = np.repeat(np.arange(x.shape[place]), np.asarray(repeats))
+    counts = [integer(count) for count in np.ravel(repeats)]
+    if len(counts) not in (1, x.shape[place]) or min(counts) < 0:
+        raise ShapeError(f"repeat: {counts} repeats for {x.shape[place]} elements; give one for all or one for each, >= 0.")
+    rows = np.repeat(np.arange(x.shape[place]), counts)
     return indexing.gather_rows(x, beside(x, rows), axis=place)
 
 

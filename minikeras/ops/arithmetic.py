@@ -54,9 +54,8 @@ def _multiply_no_nan(xp: Any, a: Array, b: Array) -> Array:
 def _divide_no_nan(xp: Any, a: Array, b: Array) -> Array:
     if isinstance(a, np.floating) and type(a) is type(b):  # two numbers, as in a metric's result: a tenth of the time
         return a / b if b else type(a)(0)
-    zero = xp.equal(b, 0)
-    quotient = xp.divide(a, xp.where(zero, 1, b))
-    return xp.where(zero, xp.zeros_like(quotient), quotient)
+    quotient = xp.divide(a, b)
+    return xp.where(xp.equal(b, 0), xp.zeros_like(quotient), quotient)
 
 
 multiply_no_nan = elementwise("multiply_no_nan", _multiply_no_nan, lambda a, b, y: b, lambda a, b, y: a, guarded=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core.dispatch import Primitive
 from ..core.families import is_complex, linear, primitive, unbroadcast
 from ..types import Array
@@ -43,6 +45,26 @@ def _checked(function: Any) -> Any:
 
         with cupyx.errstate(linalg="raise"):
             return function(xp, *arrays, **params)
+
+    return kernel
+
+
+def _unless_nan(function: Any, undefined: str = "isnan") -> Any:
+    """Of a matrix that holds NaN the results are NaN: LAPACK returns numbers for some of them, and fails for others.
+
+    Args:
+        function: kernel of a stack of matrices.
+        undefined: the elements that leave nothing to compute, "isnan", or "isfinite" for NaN and infinity.
+    """
+
+    def kernel(xp: Any, a: Array, **params: Any) -> Any:
+        good = (xp.isfinite(a) if undefined == "isfinite" else ~xp.isnan(a)).all((-2, -1))
+        if xp is np and good.all():  # to ask a device would stop it
+            return function(xp, a, **params)
+        result = function(xp, xp.where(good[..., None, None], a, xp.eye(*a.shape[-2:], dtype=a.dtype)), **params)
+        parts = result if isinstance(result, tuple) else (result,)
+        marked = [xp.where(good.reshape(good.shape + (1,) * (x.ndim - good.ndim)), x, x * np.nan) for x in parts]
+        return tuple(marked) if isinstance(result, tuple) else marked[0]
 
     return kernel
 
@@ -96,13 +118,13 @@ triangular_solve: Primitive = primitive(
 
 determinant = primitive(
     "determinant",
-    lambda xp, a: xp.linalg.det(a),
+    _unless_nan(lambda xp, a: xp.linalg.det(a)),
     lambda g, y, a: multiply(as_matrix(multiply(g, conj(y) if is_complex(y) else y)), adjoint(inverse(a))),
     batching="keep",
 )
 log_determinant = primitive(
     "slogdet",
-    lambda xp, a: tuple(xp.linalg.slogdet(a)),
+    _unless_nan(lambda xp, a: tuple(xp.linalg.slogdet(a))),
     lambda g, y, a: multiply(as_matrix(g[1]), adjoint(inverse(a))),
     batching="keep",
 )
@@ -163,7 +185,7 @@ def _like(value: Any, other: Any) -> Any:
     return cast(value, dtype=other.dtype.name) if is_complex(other) else value
 
 
-eigh = primitive("eigh", lambda xp, a: tuple(xp.linalg.eigh(a)), _eigh_vjp, batching="keep")
+eigh = primitive("eigh", _unless_nan(lambda xp, a: tuple(xp.linalg.eigh(a)), "isfinite"), _eigh_vjp, batching="keep")
 
 # QR: J.-G. Liu, the pull-back of QR (2019); for matrices with at least as many rows as columns ------------------------
 
@@ -215,10 +237,10 @@ def _svd_vjp(g: Any, y: Any, a: Any) -> Any:
     return result
 
 
-svd = primitive("svd", _svd, lambda g, y, a, full: _svd_vjp(g, y, a), batching="keep")
+svd = primitive("svd", _unless_nan(_svd, "isfinite"), lambda g, y, a, full: _svd_vjp(g, y, a), batching="keep")
 singular_values = primitive(
     "singular_values",
-    lambda xp, a: xp.linalg.svd(a, compute_uv=False),
+    _unless_nan(lambda xp, a: xp.linalg.svd(a, compute_uv=False), "isfinite"),
     lambda g, y, a: _singular_values_vjp(g, *svd(a, full=False)),
     batching="keep",
 )

@@ -86,7 +86,7 @@ def _where_nonzero(function: Any) -> Any:
     """`function(xp, a, b)`, but 0 wherever `a` is 0, whatever `b` is."""
 
     def kernel(xp: Any, a: Array, b: Array) -> Array:
-        value = function(xp, a, b)
+        value = function(xp, a, b if hasattr(b, "dtype") else xp.asarray(b, dtype=a.dtype))  # log of a number would be float64
         return xp.where(xp.equal(a, 0), xp.zeros_like(value), value)
 
     return kernel

@@ -3,7 +3,7 @@
 import laws
 import numpy as np
 import pytest
-from specimens import SMOOTH
+from specimens import SMOOTH, SPECIMENS
 
 import minikeras as tf
 
@@ -105,3 +105,15 @@ def test_float16_stays_float16(specimen):
     seeds = laws.cotangents(specimen, arrays)
     assert {y.dtype.name for y in laws.values(specimen, arrays) if y.dtype.kind == "f"} == {"float16"}
     assert {g.dtype.name for g in laws.vjp(specimen, arrays, seeds)} == {"float16"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("specimen", [s for s in SPECIMENS if s.elementwise and len(s.inputs) == 2], ids=lambda s: s.name)
+def test_a_number_takes_the_dtype_of_the_tensor_beside_it(specimen, dtype):
+    one = tf.cast([1.0], dtype)
+    try:
+        expected = specimen.call(one, one).dtype
+    except tf.errors.InvalidArgumentError:
+        pytest.skip("not for this dtype")
+    assert specimen.call(one, 1.0).dtype == specimen.call(1.0, one).dtype == expected
+    assert specimen.call(tf.Variable(one), 1.0).dtype == specimen.call(tf.Variable(one[0]), 1).dtype == expected
