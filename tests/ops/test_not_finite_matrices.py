@@ -46,7 +46,7 @@ def test_a_determinant_may_be_infinite():
     assert tf.linalg.det([[np.inf, 0.0], [0.0, 1.0]]).numpy() == np.inf
 
 
-@pytest.mark.parametrize("name", ["eigh", "svd", "singular values", "pinv"])
+@pytest.mark.parametrize("name", ["eigh", "svd", "singular values", "pinv", "expm"])
 def test_of_a_matrix_with_infinity_neither(name):
     for part in tf.nest.flatten(FACTORS[name](tf.constant([[np.inf, 1.0], [1.0, 1.0]]))):
         assert np.isnan(part.numpy()).any()
