@@ -292,5 +292,5 @@ def test_softmax_over_several_axes_is_that_over_all_of_them_at_once():
 
 @pytest.mark.parametrize("call", [tf.nn.softmax, tf.nn.log_softmax, lambda x, axis: tf.split(x, 1, axis), tf.cumsum])
 def test_several_axes_where_one_is_needed_are_refused_in_words(call):
-    with pytest.raises(TypeError, match=r"axis must be one int, found \(0, 1\)"):
+    with pytest.raises(TypeError, match=r"must be one integer, found \(0, 1\)"):
         call(np.ones((2, 3)), axis=(0, 1))
