@@ -21,6 +21,8 @@ INTERNAL = {
         "arrays",
         "checkpoint",
         "core",
+        "derivatives",
+        "diagnostics",
         "figures",
         "files",
         "functions",
