@@ -78,12 +78,21 @@ class DType:
     @property
     def min(self) -> Any:
         """Smallest finite value."""
-        return (np.finfo(self._numpy) if self.is_floating else np.iinfo(self._numpy)).min
+        return self._limits().min
 
     @property
     def max(self) -> Any:
         """Largest finite value."""
-        return (np.finfo(self._numpy) if self.is_floating else np.iinfo(self._numpy)).max
+        return self._limits().max
+
+    def _limits(self) -> Any:
+        if self.is_integer:
+            return np.iinfo(self._numpy)
+        if self.name == "bfloat16":  # NumPy does not know it
+            import ml_dtypes
+
+            return ml_dtypes.finfo(self._numpy)  # type: ignore[no-untyped-call]
+        return np.finfo(self._numpy)
 
     def __eq__(self, other: object) -> bool:
         if other is self:

@@ -84,7 +84,12 @@ def uniform(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any) 
     return to_device(np.asarray(generator.random(shape, dtype=wide)).astype(dtype, copy=False))
 
 
-_global = Stream(int.from_bytes(os.urandom(7), "little"))
+def _from_system() -> int:
+    """A seed that nobody chose."""
+    return int.from_bytes(os.urandom(7), "little")
+
+
+_global = Stream(_from_system())
 
 
 def global_stream() -> Stream:
@@ -107,9 +112,9 @@ def _seed_of(name: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-def set_global_seed(seed: int) -> None:
-    """Start the global stream and all named ones anew."""
-    _global.state = (int(seed), 0)
+def set_global_seed(seed: int | None) -> None:
+    """Start the global stream and all named ones anew; None takes a seed from the system."""
+    _global.state = (_from_system() if seed is None else int(seed), 0)
     for name, stream in _named.items():
         stream.state = (_seed_of(name), 0)
 

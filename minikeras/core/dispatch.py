@@ -235,8 +235,11 @@ def announce(frame: Frame, primitive: Primitive, inputs: Sequence[Any], params: 
     frame.interpreter.observe(primitive, inputs, params, outputs, frame.below)
 
 
-def bind(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Make the inputs ready (Tensors of one dtype, or Python numbers beside one) and perform the operation."""
+def bind(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], reflected: str | None = None) -> Any:
+    """Make the inputs ready (Tensors of one dtype, or Python numbers beside one) and perform the operation.
+
+    `reflected` names the method, such as `__radd__`, with which Python goes on if the last input is no tensor but has it.
+    """
     dtype = None
     number = False
     for x in inputs:
@@ -256,7 +259,13 @@ def bind(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) ->
             return frame.interpreter.process(primitive, inputs, params, frame.below)
     if all(type(x) in BARE or is_array(x) for x in inputs):
         return primitive.on(namespace(*inputs))(*inputs, **params)  # bare arrays of another library, inside a rule
-    return perform(primitive, operations.operands(primitive, inputs), params)
+    try:
+        inputs = operations.operands(primitive, inputs)
+    except ValueError:
+        if reflected and not isinstance(inputs[-1], (list, tuple)) and hasattr(inputs[-1], reflected):
+            return NotImplemented
+        raise
+    return perform(primitive, inputs, params)
 
 
 enter("bind", bind)

@@ -125,49 +125,49 @@ class Operand(Shared):
     # Operators ---------------------------------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Any:
-        return operations.bind(operations.add, (self, other), {})
+        return operations.bind(operations.add, (self, other), {}, "__radd__")
 
     def __radd__(self, other: Any) -> Any:
         return operations.bind(operations.add, (other, self), {})
 
     def __sub__(self, other: Any) -> Any:
-        return operations.bind(operations.subtract, (self, other), {})
+        return operations.bind(operations.subtract, (self, other), {}, "__rsub__")
 
     def __rsub__(self, other: Any) -> Any:
         return operations.bind(operations.subtract, (other, self), {})
 
     def __mul__(self, other: Any) -> Any:
-        return operations.bind(operations.multiply, (self, other), {})
+        return operations.bind(operations.multiply, (self, other), {}, "__rmul__")
 
     def __rmul__(self, other: Any) -> Any:
         return operations.bind(operations.multiply, (other, self), {})
 
     def __truediv__(self, other: Any) -> Any:
-        return operations.bind(operations.divide, (self, other), {})
+        return operations.bind(operations.divide, (self, other), {}, "__rtruediv__")
 
     def __rtruediv__(self, other: Any) -> Any:
         return operations.bind(operations.divide, (other, self), {})
 
     def __floordiv__(self, other: Any) -> Any:
-        return operations.bind(operations.floor_divide, (self, other), {})
+        return operations.bind(operations.floor_divide, (self, other), {}, "__rfloordiv__")
 
     def __rfloordiv__(self, other: Any) -> Any:
         return operations.bind(operations.floor_divide, (other, self), {})
 
     def __mod__(self, other: Any) -> Any:
-        return operations.bind(operations.floor_modulus, (self, other), {})
+        return operations.bind(operations.floor_modulus, (self, other), {}, "__rmod__")
 
     def __rmod__(self, other: Any) -> Any:
         return operations.bind(operations.floor_modulus, (other, self), {})
 
     def __pow__(self, other: Any) -> Any:
-        return operations.bind(operations.power, (self, other), {})
+        return operations.bind(operations.power, (self, other), {}, "__rpow__")
 
     def __rpow__(self, other: Any) -> Any:
         return operations.bind(operations.power, (other, self), {})
 
     def __matmul__(self, other: Any) -> Any:
-        return operations.bind(operations.matrix_product, (self, other), {})
+        return operations.bind(operations.matrix_product, (self, other), {}, "__rmatmul__")
 
     def __rmatmul__(self, other: Any) -> Any:
         return operations.bind(operations.matrix_product, (other, self), {})

@@ -54,12 +54,16 @@ def convolution(
     """
     x, kernel = tensors(input, filters)
     inexact("convolution", x)
-    rank = x.ndim - 2
-    if rank < 1 or kernel.ndim != x.ndim:
+    rank = kernel.ndim - 2
+    if rank < 1 or x.ndim < kernel.ndim:
         raise ShapeError(
-            f"convolution: input {x.shape} and filters {kernel.shape} need equal numbers of axes: (batch, *sizes, channels) "
-            "and (*window, channels, outputs)."
+            f"convolution: input {x.shape} and filters {kernel.shape} do not fit: they must be (batch, *sizes, channels) "
+            "and (*window, channels, outputs), with as many sizes as the window has."
         )
+    if x.ndim > kernel.ndim:  # several batch axes are one
+        lead, inner = x.shape[: -rank - 1], x.shape[-rank - 1 :]
+        y = convolution(reshape(x, (math.prod(lead), *inner)), kernel, strides, padding, data_format, dilations)
+        return reshape(y, (*lead, *y.shape[1:]))
     first = channels_first(data_format)
     x = channels_last(x) if first else x
     inner, outputs = kernel.shape[-2:]

@@ -152,9 +152,12 @@ def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Ten
     255
     """
     x, wanted = tensor(value), as_dtype(dtype)
+    if wanted.is_complex or "bool" in (x.dtype, wanted):
+        return cast(x, wanted)
+    x = arithmetic.real(x) if x.dtype.is_complex else x
     kind = int if x.dtype.is_integer else float
     low, high = (kind(limit) for limit in (wanted.min, wanted.max))
-    if x.dtype.is_integer:
+    if x.dtype.is_integer or (x.dtype.is_floating and wanted.is_floating):
         low, high = max(low, kind(x.dtype.min)), min(high, kind(x.dtype.max))
     elif wanted.is_integer and float(rounded := x.dtype.numpy.type(high)) > wanted.max:
         high = float(np.nextafter(rounded, x.dtype.numpy.type(0)))  # 2**31 - 1 is no float32: take the one below
@@ -162,7 +165,9 @@ def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Ten
 
 
 def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
-    """The same bytes read as another dtype of the same size. No gradient is registered.
+    """The same bytes read as another dtype. No gradient is registered.
+
+    A larger number becomes a last axis of smaller ones; a last axis that holds the bytes of one larger number becomes it.
 
     >>> import minikeras as tf
     >>> print(tf.bitcast(1.0, tf.int32).numpy())
@@ -170,8 +175,13 @@ def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
     """
     x = tensor(input)
     wanted = as_dtype(type)
-    if wanted.size != x.dtype.size:
-        raise DTypeError(f"bitcast: {x.dtype.name} has {x.dtype.size} bytes, {wanted.name} {wanted.size}; they must agree.")
+    if x.dtype == "bool" or wanted == "bool":
+        raise DTypeError(f"bitcast: {x.dtype.name} to {wanted.name}: a truth value has no bits of its own. Use tf.cast.")
+    if wanted.size > x.dtype.size and (not x.ndim or x.shape[-1] * x.dtype.size != wanted.size):
+        raise DTypeError(
+            f"bitcast: {wanted.name} has {wanted.size} bytes, {x.dtype.name} {x.dtype.size}: the last axis of {x.shape} must "
+            f"have size {wanted.size // x.dtype.size}."
+        )
     return arithmetic.bitcast(x, dtype=wanted.name)
 
 
@@ -204,7 +214,11 @@ def clip_by_value(t: TensorLike, clip_value_min: TensorLike, clip_value_max: Ten
     >>> print(tf.clip_by_value([-2.0, 0.5, 2.0], -1.0, 1.0).numpy())
     [-1.   0.5  1. ]
     """
-    return arithmetic.clip(tensor(t), clip_value_min, clip_value_max)
+    x = tensor(t)
+    result = arithmetic.clip(x, clip_value_min, clip_value_max)
+    if result.shape != x.shape:
+        raise ShapeError(f"clip_by_value: the limits make {x.shape} into {result.shape}. Use tf.minimum and tf.maximum.")
+    return result
 
 
 def where(condition: TensorLike, x: TensorLike = None, y: TensorLike = None, name: str | None = None) -> Tensor:

@@ -6,6 +6,7 @@ Key idea: a key of Python's indexing is made canonical once, with every axis nam
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -335,7 +336,7 @@ def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: T
     return indexing.overwrite_nd(x, where, values)
 
 
-def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int = 0, name: str = "boolean_mask") -> Tensor:
+def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
     """The elements where a boolean mask is true, along the axes that the mask covers.
 
     >>> import minikeras as tf
@@ -343,12 +344,13 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int = 0, name: str 
     [1 3]
     """
     x, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
+    axis = negative_axis(axis or 0, max(x.ndim, 1), "boolean_mask") + max(x.ndim, 1)
     covered = tuple(x.shape[axis : axis + chosen.ndim])
     if chosen.dtype != "bool" or not chosen.ndim or covered != tuple(chosen.shape):
         raise ShapeError(
             f"boolean_mask: a bool mask of shape {chosen.shape} ({chosen.dtype.name}) does not cover {covered} of {x.shape}."
         )
-    flat = reshape(x, (*x.shape[:axis], -1, *x.shape[axis + chosen.ndim :]))
+    flat = reshape(x, (*x.shape[:axis], math.prod(covered), *x.shape[axis + chosen.ndim :]))
     (rows,) = own_values(chosen).reshape(-1).nonzero()
     return indexing.gather_rows(flat, beside(x, rows), axis=axis - flat.ndim)
 

@@ -19,7 +19,7 @@ from ..types import TensorLike
 from .elementwise import cast
 from .publish import inexact, integer, tensor, tensors
 from .reductions import reduce_max, reduce_sum
-from .shaping import reshape, transpose
+from .shaping import concat, reshape, transpose
 
 
 def _matrices(name: str, value: TensorLike, square: bool = False) -> Tensor:
@@ -245,18 +245,22 @@ def diag_part(input: TensorLike, name: str = "diag_part") -> Tensor:
 
 
 def set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag") -> Tensor:
-    """Square matrices with their diagonal replaced.
+    """Matrices (..., n, m) with their diagonal, which is min(n, m) long, replaced.
 
     >>> import minikeras as tf
     >>> print(tf.linalg.set_diag([[1.0, 2.0], [3.0, 4.0]], [0.0, 0.0]).numpy().tolist())
     [[0.0, 2.0], [3.0, 0.0]]
     """
     x, values = tensors(input, diagonal)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or values.ndim < 1 or values.shape[-1] != x.shape[-1]:
+    if x.ndim < 2 or values.ndim < 1 or values.shape[-1] != min(x.shape[-2:]):
         raise ShapeError(
-            f"set_diag: needs square matrices (..., n, n) and diagonals (..., n), found {x.shape} and {values.shape}."
+            f"set_diag: needs matrices (..., n, m) and diagonals (..., min(n, m)), found {x.shape} and {values.shape}."
         )
-    return arithmetic.select(_on_diagonal(x), linalg.as_columns(values), x)
+    n = values.shape[-1]
+    corner = arithmetic.select(_on_diagonal(values), linalg.as_columns(values), x[..., :n, :n])
+    if x.shape[-2:] == (n, n):
+        return corner
+    return concat([concat([corner, x[..., :n, n:]], -1), x[..., n:, :]], -2)
 
 
 def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:

@@ -21,7 +21,7 @@ from ..types import Array, TensorLike
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
 from .ordering import top_k
-from .publish import beside, inexact, negative_axis, rounded_once, static_shape, tensor, tensors, unary
+from .publish import beside, inexact, integer, negative_axis, rounded_once, tensor, tensors, unary
 from .reductions import l2_normalize, reduce_mean, reduce_sum, reduce_variance
 
 __all__ = ["l2_normalize", "log_sigmoid", "sigmoid", "softplus", "tanh", "top_k"]
@@ -314,10 +314,19 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
         raise ValueError(f"dropout: rate must lie in [0, 1), found {rate}.")
     shape = tuple(value.shape)
     if noise_shape is not None:
-        shape = tuple(
-            size if wanted in (None, -1) else int(wanted) for wanted, size in zip(static_shape(noise_shape), shape, strict=True)
-        )
+        shape = _noise_sizes(noise_shape, shape)
     return value * dropout_mask(source_of(seed), shape, float(rate), value) if rate else value
+
+
+def _noise_sizes(noise_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of a random mask; None stands for the size of the tensor."""
+    listed = noise_shape.numpy().tolist() if hasattr(noise_shape, "numpy") else list(noise_shape)
+    sizes = tuple(size if wanted in (None, -1) else integer(wanted) for wanted, size in zip(listed, shape, strict=False))
+    if len(listed) != len(shape) or any(size not in (1, whole) for size, whole in zip(sizes, shape, strict=True)):
+        raise ShapeError(
+            f"dropout: noise_shape {listed} does not fit {list(shape)}: give 1 or the size, or None, for each axis."
+        )
+    return sizes
 
 
 def dropout_mask(source: Any, shape: tuple[int, ...], rate: float, like: Tensor) -> Tensor:

@@ -14,12 +14,13 @@ from ..arrays import namespace, to_device, to_numpy
 from ..arrays import random as streams
 from ..core import Tensor
 from ..core.dispatch import draw
+from ..errors import InvalidArgumentError
 from ..types import Array, TensorLike, as_dtype
 from .publish import static_shape, tensor
 
 
-def set_seed(seed: int) -> None:
-    """Start the global stream anew: the same calls then give the same numbers.
+def set_seed(seed: int | None) -> None:
+    """Start the global stream anew: the same calls then give the same numbers. None takes a seed from the system.
 
     >>> import minikeras as tf
     >>> tf.random.set_seed(1)
@@ -59,6 +60,10 @@ def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -
         if maxval is None:
             raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
         low, high = np.asarray(minval), np.asarray(maxval)
+        if np.any(low >= high):
+            raise InvalidArgumentError(
+                f"random.uniform: minval {minval} must lie below maxval {maxval}; no integer lies between."
+            )
         return draw(source, lambda generator: to_device(generator.integers(low, high, sizes, dtype=wanted.numpy)))
     unit = draw(source, lambda generator: streams.uniform(generator, sizes, wanted.numpy))
     return unit * ((1.0 if maxval is None else maxval) - minval) + minval
@@ -126,6 +131,8 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
     from .indexing import gather
 
     x = tensor(value)
+    if not x.ndim:
+        return x
     rows = x.shape[0]
     return gather(x, draw(source_of(seed), lambda generator: to_device(generator.permutation(rows), namespace(x._array))))
 

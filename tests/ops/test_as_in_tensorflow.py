@@ -1,0 +1,190 @@
+"""Uses of functions that programs for TensorFlow rely on; the expected values are TensorFlow 2.21's."""
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.errors import InvalidArgumentError, ShapeError
+
+cube = tf.reshape(tf.range(8), [2, 2, 2])
+
+
+# Operators ------------------------------------------------------------------------------------------------------------
+
+
+class Other:
+    """A number of another library, with operators of its own."""
+
+    def __radd__(self, other):
+        return "radd"
+
+    __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = __radd__
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "%", "**", "@"])
+@pytest.mark.parametrize("operand", [tf.ones([2, 2]), tf.Variable(tf.ones([2, 2]))], ids=["Tensor", "Variable"])
+def test_an_operand_that_is_no_tensor_may_answer_itself(operator, operand):
+    assert eval(f"x {operator} y", {"x": operand, "y": Other()}) == "radd"
+
+
+def test_an_operand_that_cannot_answer_is_named():
+    with pytest.raises(ValueError, match="unsupported type"):
+        tf.ones([1]) + object()
+    with pytest.raises(ValueError, match="unsupported type"):
+        tf.add(tf.ones([1]), Other())
+
+
+def test_the_errors_of_operands_that_are_tensors_stay():
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.ones([1]) + tf.ones([1], "float64")
+    with pytest.raises(ValueError, match="unsupported type"):
+        tf.ones([1]) + None
+
+
+# Casts ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "target", "shape"),
+    [
+        ([1.0, 2.0], "float32", "uint8", (2, 4)),
+        (np.ones((3, 4)), "uint8", "float32", (3,)),
+        (np.ones((3, 2)), "float32", "complex64", (3,)),
+        (np.zeros((0, 4)), "int8", "int32", (0,)),
+        (7, "int64", "int32", (2,)),
+        (np.ones((2, 3)), "float32", "int32", (2, 3)),
+    ],
+)
+def test_a_bitcast_to_another_size_moves_bytes_into_or_out_of_a_last_axis(values, dtype, target, shape):
+    array = np.asarray(values, dtype)
+    result = tf.bitcast(tf.constant(array), target)
+    assert result.shape == shape and result.dtype == target
+    assert result.numpy().tobytes() == array.tobytes()
+    np.testing.assert_array_equal(tf.bitcast(result, dtype).numpy(), array)
+
+
+@pytest.mark.parametrize("x", [tf.zeros([3, 5], "uint8"), tf.zeros([], "uint8"), tf.zeros([4], "bool")])
+def test_a_bitcast_needs_the_bytes_of_whole_numbers(x):
+    with pytest.raises(InvalidArgumentError, match="bitcast"):
+        tf.bitcast(x, "float32")
+
+
+def test_a_saturating_cast_reaches_every_dtype():
+    x = tf.constant([1e10, np.inf, -np.inf, 1.0])
+    assert tf.saturate_cast(x, "bfloat16").numpy().astype("float32").tolist() == pytest.approx(
+        [9.9992207e9, 3.3895314e38, -3.3895314e38, 1.0]
+    )
+    assert tf.saturate_cast(x, "float16").numpy().tolist() == [65504.0, 65504.0, -65504.0, 1.0]
+    assert tf.saturate_cast(tf.constant([1e300], "float64"), "bfloat16").numpy().astype("float32") == pytest.approx(
+        3.3895314e38
+    )
+    assert tf.saturate_cast(tf.constant([3e9, -3e9]), "int32").numpy().tolist() == [2147483520, -(2**31)]
+    assert tf.saturate_cast([1.0, 2.0], "complex64").numpy().tolist() == [1 + 0j, 2 + 0j]
+    assert tf.saturate_cast([1 + 2j, 300 + 1j], "uint8").numpy().tolist() == [1, 255]
+    assert tf.saturate_cast(tf.constant([5.0], "bfloat16"), "int8").numpy().tolist() == [5]
+    assert tf.saturate_cast(tf.constant([True, False]), "float32").numpy().tolist() == [1.0, 0.0]
+
+
+# Picking --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("indices", "batch_dims", "expected"),
+    [
+        ([[1], [0]], 1, [[2, 3], [4, 5]]),
+        ([[[1], [0]], [[0], [0]]], 1, [[[2, 3], [0, 1]], [[4, 5], [4, 5]]]),
+        ([[1, 1], [0, 1]], 1, [3, 5]),
+        ([[[1], [0]], [[0], [1]]], 2, [[1, 2], [4, 7]]),
+    ],
+)
+def test_gather_nd_picks_for_each_element_of_a_batch(indices, batch_dims, expected):
+    assert tf.gather_nd(cube, indices, batch_dims=batch_dims).numpy().tolist() == expected
+
+
+def test_gather_nd_of_a_batch_has_a_gradient_and_checks_its_indices():
+    x = tf.Variable(tf.cast(cube, "float32"))
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.gather_nd(x, [[1], [1]], batch_dims=1) * [[1.0, 2.0], [3.0, 4.0]])
+    gradient = tf.convert_to_tensor(tape.gradient(y, x))
+    assert gradient.numpy().tolist() == [[[0, 0], [1, 2]], [[0, 0], [3, 4]]]
+    with pytest.raises(InvalidArgumentError, match="gather_nd"):
+        tf.gather_nd(cube, [[2], [0]], batch_dims=1)
+    with pytest.raises(InvalidArgumentError, match="batch_dims"):
+        tf.gather_nd(cube, [[0], [0], [0]], batch_dims=1)
+
+
+def test_a_mask_may_choose_from_empty_tensors_and_start_at_no_axis():
+    assert tf.boolean_mask(np.ones((2, 0)), [True, False]).shape == (1, 0)
+    assert tf.boolean_mask(np.ones((2, 0)), np.ones((2, 0), bool)).shape == (0,)
+    assert tf.boolean_mask([1, 2, 3], [True, False, True], axis=None).numpy().tolist() == [1, 3]
+    assert tf.boolean_mask([[1, 2], [3, 4]], [True, False], axis=-1).numpy().tolist() == [[1], [3]]
+
+
+# Matrices and windows -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (4, 2, 3), (2, 2)])
+def test_set_diag_of_matrices_that_are_not_square(shape):
+    x = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+    diagonal = -np.ones((*shape[:-2], min(shape[-2:])), "float32")
+    expected = x.copy()
+    for matrix in expected.reshape(-1, *shape[-2:]):
+        np.fill_diagonal(matrix, -1)
+    one, two = tf.Variable(x), tf.Variable(diagonal)
+    with tf.GradientTape() as tape:
+        y = tf.linalg.set_diag(one, two)
+    assert y.numpy().tolist() == expected.tolist()
+    gradients = tape.gradient(y, [one, two])
+    assert gradients[0].numpy().tolist() == (expected != -1).astype("float32").tolist()
+    assert gradients[1].numpy().tolist() == np.ones_like(diagonal).tolist()
+
+
+def test_a_diagonal_of_another_length_is_refused():
+    with pytest.raises(ShapeError, match="set_diag"):
+        tf.linalg.set_diag(tf.zeros([3, 2]), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes", "window"),
+    [(tf.nn.conv1d, (8,), (2,)), (tf.nn.conv2d, (8, 6), (2, 3)), (tf.nn.convolution, (8,), (3,))],
+)
+def test_a_convolution_takes_several_batch_axes(function, sizes, window):
+    rng = np.random.default_rng(0)
+    x, kernel = rng.normal(size=(2, 3, *sizes, 4)).astype("float32"), rng.normal(size=(*window, 4, 5)).astype("float32")
+    together = function(x, kernel, 1, "VALID")
+    each = np.stack([function(part, kernel, 1, "VALID").numpy() for part in x])
+    np.testing.assert_allclose(together.numpy(), each, rtol=1e-5, atol=1e-5)
+
+
+# Random numbers -------------------------------------------------------------------------------------------------------
+
+
+def test_the_noise_of_dropout_has_the_sizes_of_the_tensor_where_none_are_given():
+    kept = tf.nn.dropout(tf.ones([40, 3]), 0.5, noise_shape=[None, 1]).numpy()
+    assert (kept == kept[:, :1]).all() and set(kept.ravel()) == {0.0, 2.0}
+    with pytest.raises(ShapeError, match="noise_shape"):
+        tf.nn.dropout(tf.ones([4, 3]), 0.5, noise_shape=[4])
+    with pytest.raises(ShapeError, match="noise_shape"):
+        tf.nn.dropout(tf.ones([4, 3]), 0.5, noise_shape=[4, 10])
+
+
+def test_uniform_integers_need_a_range_that_holds_one():
+    with pytest.raises(InvalidArgumentError, match="minval"):
+        tf.random.uniform([2], 1, 1, dtype=tf.int32)
+
+
+def test_no_seed_starts_the_stream_from_the_system():
+    tf.random.set_seed(None)
+    first = tf.random.uniform([4]).numpy()
+    tf.random.set_seed(None)
+    assert (tf.random.uniform([4]).numpy() != first).any()
+
+
+def test_a_scalar_is_shuffled():
+    assert tf.random.shuffle(5).numpy() == 5
+
+
+def test_limits_may_not_change_the_shape_of_what_is_clipped():
+    assert tf.clip_by_value([[1.0, 5.0]], [0.0, 0.0], 3.0).numpy().tolist() == [[1.0, 3.0]]
+    with pytest.raises(ShapeError, match="clip_by_value"):
+        tf.clip_by_value(tf.constant(1.0), [1.0, 1.0], 2.0)
