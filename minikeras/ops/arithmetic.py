@@ -249,9 +249,9 @@ make_complex: Primitive = linear(
 
 def _bitcast(xp: Any, x: Array, dtype: str) -> Array:
     """The bytes of a larger number become a last axis of smaller ones, and the other way round."""
-    size, wanted = x.dtype.itemsize, xp.dtype(dtype).itemsize
+    size, wanted = x.dtype.itemsize, np.dtype(dtype).itemsize
     shape = x.shape if size == wanted else (*x.shape, size // wanted) if size > wanted else x.shape[:-1]
-    return xp.ascontiguousarray(x).reshape(-1).view(dtype).reshape(shape)
+    return x.copy().reshape(-1).view(dtype).reshape(shape)  # a view of other bytes needs them in one piece
 
 
 # No gradient is registered for it in TensorFlow: the bits of a number are no smooth function of it.

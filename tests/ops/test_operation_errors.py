@@ -79,7 +79,7 @@ def test_reshape_names_the_values_there_are_and_the_shape_asked_for():
         (lambda: tf.linalg.inv(matrix), ["inv", "square", "(2, 3)"]),
         (lambda: tf.linalg.det(f32), ["det", "(2,)"]),
         (lambda: tf.linalg.solve(tf.eye(2), tf.ones([3, 1])), ["solve", "(2, 2)", "(3, 1)"]),
-        (lambda: tf.linalg.set_diag(matrix, f32), ["set_diag", "(2, 3)", "(2,)"]),
+        (lambda: tf.linalg.set_diag(matrix, tf.ones([3])), ["set_diag", "(2, 3)", "(3,)"]),
         (lambda: tf.linalg.cross(f32, f32), ["cross", "size 3", "(2,)"]),
         (lambda: tf.nn.softmax_cross_entropy_with_logits(f32, matrix), ["logits and labels", "(2,)", "(2, 3)"]),
         (lambda: tf.nn.sparse_softmax_cross_entropy_with_logits([0], matrix), ["logits (2, 3)", "(1,)"]),
@@ -194,8 +194,8 @@ def test_complex_takes_float_parts():
     holds(message(lambda: tf.complex(i32, i32), DTypeError), "complex", "int32")
 
 
-def test_bitcast_needs_dtypes_of_one_size():
-    holds(message(lambda: tf.bitcast(f32, "float64"), DTypeError), "4 bytes", "8")
+def test_a_bitcast_to_larger_numbers_needs_their_bytes_in_the_last_axis():
+    holds(message(lambda: tf.bitcast(tf.ones([3]), "float64"), DTypeError), "8 bytes", "float32 4", "(3,)", "size 2")
 
 
 # Matrices and values (T124) -------------------------------------------------------------------------------------------
