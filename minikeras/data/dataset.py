@@ -21,7 +21,7 @@ from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError
 from ..types import Array
 from .elements import as_announced, buffered, stacked
-from .table import Table, column, numbered, with_lists_as_tensors
+from .table import Table, numbered, own_column, with_lists_as_tensors
 from .threads import in_order, prefetched
 
 AUTOTUNE = -1
@@ -74,10 +74,13 @@ class Dataset:
     def from_tensor_slices(tensors: Any) -> Dataset:
         """The rows of an array, or of a tuple or dict of arrays with the same number of rows.
 
+        Arrays are copied, unless they are read-only (as those of `np.load(..., mmap_mode="r")`): what is written to them later
+        does not reach the dataset.
+
         Raises:
             ShapeError: if the numbers of rows differ, or something has no rows.
         """
-        return Dataset.from_columns(with_lists_as_tensors(tensors, column))
+        return Dataset.from_columns(with_lists_as_tensors(tensors, own_column))
 
     @staticmethod
     def from_columns(columns: Any) -> Dataset:

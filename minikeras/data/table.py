@@ -55,6 +55,12 @@ def column(leaf: Any) -> Array:
     return array
 
 
+def own_column(leaf: Any) -> Array:
+    """As `column`; an array that the caller may write to is copied."""
+    array = column(leaf)
+    return array.copy() if array is leaf and getattr(array.flags, "writeable", True) else array
+
+
 def _gathered(array: Array, rows: Any) -> Array:
     if isinstance(rows, range):  # a slice needs no list of numbers
         return array[rows.start : rows.stop].copy()

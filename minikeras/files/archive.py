@@ -27,7 +27,8 @@ _DAMAGED = (
     ValueError,
     OverflowError,
 )
-_HEADER = 30
+_HEADER, _END = 30, 22
+MOST_MEMBERS = 10_000
 
 
 def encode(members: Mapping[str, bytes], date: tuple[int, int, int, int, int, int] = (1980, 1, 1, 0, 0, 0)) -> bytes:
@@ -64,7 +65,7 @@ def read(
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             listed = archive.infolist()
-            _check_members(listed, content, file, needed, allowed, most)
+            _check_members(listed, archive.start_dir, content, file, needed, allowed, most)
             return {member.filename: _read(archive, member, file) for member in listed}
     except LoadError:
         raise
@@ -74,28 +75,36 @@ def read(
 
 def _check_members(
     listed: list[zipfile.ZipInfo],
+    start: int,
     content: bytes | bytearray | memoryview,
     file: object,
     needed: Collection[str],
     allowed: Collection[str],
     most: int,
 ) -> None:
+    if len(listed) > MOST_MEMBERS:
+        raise refused(file, "", f"holds {len(listed)} members, at most {MOST_MEMBERS} are allowed")
     names = [member.filename for member in listed]
+    known = set(names)
     folders = tuple(name for name in allowed if name.endswith("/"))
-    if len(set(names)) != len(names):
+    if len(known) != len(names):
         raise refused(file, "", "a member appears twice")
     for name in names:
         plain = not name.startswith("/") and "\\" not in name and ".." not in name.split("/") and "\0" not in name
         if not plain or not (name in needed or name in allowed or name.startswith(folders or ("\0",))):
             raise refused(file, excerpt(name), "a member that does not belong there")
     for name in needed:
-        if name not in names:
+        if name not in known:
             raise refused(file, name, "is missing")
     end = 0
     for member in sorted(listed, key=lambda member: member.header_offset):
         if member.header_offset != end:
             raise refused(file, excerpt(member.filename), f"{member.header_offset - end} bytes before it belong to no member")
         end = _local_end(content, member, file)
+    if start != end:
+        raise refused(file, "", f"{start - end} bytes before the list of members belong to none")
+    if bytes(content[-_END : -_END + 4]) != b"PK\5\6" or any(content[-2:]):
+        raise refused(file, "", "bytes after its end")
     total = sum(member.file_size for member in listed)
     if total > most:
         raise refused(file, "", f"unfolds to {total} bytes, at most {most} are allowed; max_bytes= raises the limit")

@@ -1,7 +1,7 @@
-"""A budget for what is made while a file is loaded.
+"""A budget for what loading a file costs: memory and work, counted while things are made.
 
-Key idea: a configuration of a few bytes can ask for a weight of many gigabytes. Whoever makes weights for a file first says how
-many bytes the file holds for them; `spend` then refuses the weight that is too much before it is allocated.
+A configuration of a few bytes can ask for a weight of many gigabytes, or for a hundred thousand layers. Loading a file opens a
+budget first; what makes weights, state and objects counts here, and is refused before it is carried out.
 """
 
 from __future__ import annotations
@@ -12,32 +12,113 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..errors import LoadError
+from .reading import MEGABYTE
 
-_left: contextvars.ContextVar[list[int] | None] = contextvars.ContextVar("bytes_left", default=None)
+OBJECT, CALL = 100, 400
+"""Work of making an object, and of calling a layer on symbols: about as many microseconds."""
+
+MOST_WORK = 3_000_000
+"""For a file of any size: 30,000 objects, or 6,000 layers; more if the caller allows more bytes than `DEFAULT_BYTES`."""
+
+DEFAULT_BYTES = 128 * MEGABYTE
+
+
+class Budget:
+    """What is left.
+
+    Attributes:
+        weights: bytes for weights, of which the file holds the values.
+        state: bytes for what the file need not hold: state of metrics and optimizers, and arrays that are made for a moment.
+        work: about as many microseconds.
+    """
+
+    def __init__(self, weights: int, state: int) -> None:
+        self.weights, self.state = weights, state
+        self.work = MOST_WORK * max(1, state // DEFAULT_BYTES)
+
+    @classmethod
+    def of_file(cls, weights: int, file_size: int, max_bytes: int | None) -> Budget:
+        """For a file that holds so many bytes of weights; the caller may allow more, or less, state and work."""
+        return cls(weights, max(DEFAULT_BYTES, 8 * file_size) if max_bytes is None else int(max_bytes))
+
+
+_current: contextvars.ContextVar[Budget | None] = contextvars.ContextVar("loading_budget", default=None)
 
 
 @contextlib.contextmanager
-def budget(total: int) -> Iterator[None]:
-    """Within the block weights of at most `total` bytes may be made."""
-    token = _left.set([total])
+def loading(budget: Budget) -> Iterator[None]:
+    """Within the block at most so much may be made."""
+    token = _current.set(budget)
     try:
         yield
     finally:
-        _left.reset(token)
+        _current.reset(token)
 
 
-def spend(shape: Sequence[int], itemsize: int, what: str) -> None:
-    """Account for a weight that is about to be made; outside of a budget nothing happens.
+def is_loading() -> bool:
+    """Whether what is made now is made for a file."""
+    return _current.get() is not None
+
+
+def spend_weights(shape: Sequence[int], itemsize: int, what: str) -> None:
+    """Account for a weight that is about to be made; as the others, this does nothing outside of a budget.
 
     Raises:
         LoadError: if there is not so much left.
     """
-    left = _left.get()
-    if left is None:
+    budget = _current.get()
+    if budget is None:
         return
     wanted = math.prod(shape) * itemsize
-    if wanted > left[0]:
+    if wanted > budget.weights:
         raise LoadError(
-            f"the configuration asks for {what} of shape {tuple(shape)}, {wanted} bytes; the file has weights for {left[0]}"
+            f"the configuration asks for {what} of shape {tuple(shape)}, {wanted} bytes; the file has weights for "
+            f"{budget.weights}"
         )
-    left[0] -= wanted
+    budget.weights -= wanted
+
+
+def spend_state(shape: Sequence[int], itemsize: int, what: str) -> None:
+    """Account for state that is about to be made and stays.
+
+    Raises:
+        LoadError: if there is not so much left.
+    """
+    budget = _current.get()
+    if budget is not None:
+        budget.state -= _allowed(math.prod(shape) * itemsize, budget, what)
+
+
+def check_temporary(size: int, what: str) -> None:
+    """Refuse arrays of `size` bytes that are needed for a moment only, if they are too large.
+
+    Raises:
+        LoadError: if there is not so much left.
+    """
+    budget = _current.get()
+    if budget is not None:
+        _allowed(size, budget, what)
+
+
+def _allowed(wanted: int, budget: Budget, what: str) -> int:
+    if wanted > budget.state:
+        raise LoadError(f"the configuration asks for {what} of {wanted} bytes, {budget.state} are left; max_bytes= allows more")
+    return wanted
+
+
+def spend_work(units: int, what: str) -> None:
+    """Account for work.
+
+    Args:
+        units: see `OBJECT`.
+        what: is being made, for the message.
+
+    Raises:
+        LoadError: if there is not so much left.
+    """
+    budget = _current.get()
+    if budget is None:
+        return
+    budget.work -= units
+    if budget.work < 0:
+        raise LoadError(f"the configuration asks for more work than a file of this size may ({what}); max_bytes= allows more")

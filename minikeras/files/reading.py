@@ -6,8 +6,10 @@ Key idea: what a file declares is compared with the bytes that are there before 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -61,6 +63,30 @@ def opened(path: str | os.PathLike[str], follow: bool = True) -> Iterator[tuple[
         yield stream, status.st_size  # FileIO reads like a BinaryIO
 
 
+@contextlib.contextmanager
+def memory_for(size: int, file: object) -> Iterator[None]:
+    """Allocate `size` bytes for what a file holds within the block. That may be holes, which no disk had to hold.
+
+    Raises:
+        LoadError: if there is not so much memory.
+    """
+    problem = refused(file, "", f"holds {size} bytes, which is more than the memory")
+    if size > _physical_memory():
+        raise problem
+    try:
+        yield
+    except MemoryError:
+        raise problem from None
+
+
+@functools.cache
+def _physical_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not told by this system
+        return sys.maxsize
+
+
 def read_exactly(stream: BinaryIO, target: memoryview, file: object) -> None:
     """Fill `target` from the stream.
 
@@ -84,6 +110,7 @@ def read_file(path: str | os.PathLike[str], most: int | None = None, follow: boo
     with opened(path, follow) as (stream, size):
         if most is not None and size > most:
             raise refused(path, "", f"holds {size} bytes, at most {most} are expected")
-        content = bytearray(size)
+        with memory_for(size, path):
+            content = bytearray(size)
         read_exactly(stream, memoryview(content), path)
         return content

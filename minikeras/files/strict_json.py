@@ -18,7 +18,7 @@ LARGEST = 16 * MEGABYTE
 DEEPEST = 64
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 
 
 def loads(content: bytes | bytearray | memoryview, file: object, place: str = "") -> Any:
@@ -57,10 +57,13 @@ def loads(content: bytes | bytearray | memoryview, file: object, place: str = ""
         return result
 
     try:
-        return json.loads(
+        value = json.loads(
             raw.decode("utf-8"), parse_int=integer, parse_float=number, parse_constant=constant, object_pairs_hook=mapping
         )
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        if b"\\ud" in raw.lower():  # an escape that may be one half of a character without the other
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
+    except (UnicodeError, json.JSONDecodeError, RecursionError) as error:
         raise refused(file, place, f"damaged JSON ({excerpt(error, 80)})") from None
 
 

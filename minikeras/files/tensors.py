@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..errors import MissingExtraError
 from . import strict_json
 from .durable import write_file
-from .reading import excerpt, opened, read_exactly, refused
+from .reading import excerpt, memory_for, opened, read_exactly, refused
 
 MOST_TENSORS = 100_000
 LONGEST_NAME = 1024
@@ -127,10 +127,13 @@ def load(
         digest = hashlib.sha256(text)
         arrays: Arrays = {}
         for name, entry in header.entries.items():
-            array = np.empty(entry.shape, entry.dtype)
-            content = array.reshape(-1).view(np.uint8).data
-            read_exactly(stream, content, path)
-            digest.update(content)
+            with memory_for(entry.stop - entry.start, path):
+                array = np.empty(entry.shape, entry.dtype)
+            raw = array.reshape(-1).view(np.uint8)
+            read_exactly(stream, raw.data, path)
+            digest.update(raw.data)
+            if entry.dtype == np.bool_ and raw.max(initial=0) > 1:
+                raise refused(path, f"data: {name}", "truth values are 0 or 1")
             if names is None or name in names:
                 arrays[name] = array
     expected = sha256 or stated
@@ -177,8 +180,10 @@ def _checked(tree: dict[str, Any], data_start: int, size: int, file: object) -> 
 
 def _entry(name: str, value: Any, file: object) -> Entry:
     place = f"header: {name}"
-    if not name.isprintable() or not name or len(name.encode()) > LONGEST_NAME:
-        raise refused(file, place, f"names must be printable and at most {LONGEST_NAME} bytes long")
+    if not name.isprintable() or not name or len(name) > LONGEST_NAME:
+        raise refused(file, place, f"names must be printable and at most {LONGEST_NAME} characters long")
+    if name.startswith("/") or "\\" in name or ".." in name.split("/"):
+        raise refused(file, place, "a name that would leave its folder, were it that of a file")
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
         raise refused(file, place, "must hold dtype, shape and data_offsets, and nothing else")
     if not isinstance(value["dtype"], str) or value["dtype"] not in _DTYPES:

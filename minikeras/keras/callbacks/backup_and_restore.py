@@ -89,6 +89,8 @@ class BackupAndRestore(Callback):
             if _VALUES not in metadata:
                 raise LoadError(f"{self.path}: holds no state of training. Move the file away, or give another backup_dir.")
             values = strict_json.loads(metadata[_VALUES].encode(), self.path, _VALUES)
+            if not isinstance(values, dict):
+                raise LoadError(f"{self.path}: {_VALUES} must be a JSON object, found {values!r:.40}.")
             self.model.set_training_state({"arrays": arrays, "values": values})
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:

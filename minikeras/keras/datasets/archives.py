@@ -13,12 +13,11 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from minikeras.errors import LoadError
-from minikeras.files.durable import sync_directory
+from minikeras.files.durable import sync_directory, sync_everything
 
 MAX_BYTES = 4 << 30
 MAX_MEMBERS = 100_000
@@ -58,7 +57,7 @@ def extract(archive: Path, target: Path) -> None:
         except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError,
                 RuntimeError, ValueError, IndexError, gzip.BadGzipFile) as error:  # fmt: skip
             raise LoadError(f"{archive.name}: damaged archive ({str(error)[:120]})") from error
-        sync_directory(temporary)
+        sync_everything(temporary)
         os.rename(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -135,6 +134,3 @@ def _write_file(path: Path, source: IO[bytes], size: int) -> None:
             stream.write(chunk)
         if written != size:
             raise LoadError(f"archive member {path.name[:40]!r} does not have the declared {size} bytes")
-        stream.flush()
-        with suppress(OSError):
-            os.fsync(stream.fileno())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -138,7 +139,7 @@ class Builder(Holder):
         kind = as_dtype(dtype or self.variable_dtype)
         if initializer is None:
             initializer = "glorot_uniform" if kind.is_floating else "zeros"
-        limits.spend(static_shape(shape if shape is not None else ()), kind.numpy.itemsize, f"a weight {name or ''!r}")
+        limits.spend_weights(static_shape(shape if shape is not None else ()), kind.numpy.itemsize, f"a weight {name or ''!r}")
         make = initializers.get(initializer)
         if isinstance(make, initializers.RandomInitializer) and make._given_seed is None:
             make = copy.copy(make)
@@ -229,7 +230,9 @@ def _any_batch(shape: Any) -> Any:
 def _zeros(shape: Any, dtype: str) -> Any:
     """Zeros of a shape, or a nest of them; one row where the batch size is open."""
     if isinstance(shape, (list, tuple)) and all(size is None or isinstance(size, int) for size in shape):
-        return zeros([1 if size is None else size for size in shape], dtype)
+        sizes = [1 if size is None else size for size in shape]
+        limits.check_temporary(8 * math.prod(sizes), "an input to build a layer on")
+        return zeros(sizes, dtype)
     return (
         {key: _zeros(one, dtype) for key, one in shape.items()}
         if isinstance(shape, dict)

@@ -50,7 +50,7 @@ class Node:
     def _enter(self) -> None:
         """Get a number, and be known to what was called."""
         self.number = _next_number()
-        _nodes[self.operation] = [*map(weakref.ref, nodes_of(self.operation)), weakref.ref(self)]
+        _nodes.setdefault(self.operation, weakref.WeakValueDictionary())[self.number] = self
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         """Be a copy: a call of its own."""
@@ -69,12 +69,12 @@ class Node:
         return nest.map_structure(lambda position: KerasTensor(self, position), self.structure)
 
 
-_nodes: weakref.WeakKeyDictionary[Any, list[weakref.ref[Node]]] = weakref.WeakKeyDictionary()
+_nodes: weakref.WeakKeyDictionary[Any, weakref.WeakValueDictionary[int, Node]] = weakref.WeakKeyDictionary()
 
 
 def nodes_of(operation: Any) -> list[Node]:
     """The calls of a layer whose results somebody still has, in the order in which they were made."""
-    return [node for reference in _nodes.get(operation, ()) if (node := reference()) is not None]
+    return list(_nodes.get(operation, {}).values())
 
 
 class KerasTensor:

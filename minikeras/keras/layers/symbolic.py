@@ -19,11 +19,13 @@ from ...core import Tensor
 from ...core.dispatch import BOTTOM, Frame, current, switch
 from ...core.variable import assigned
 from ...errors import ShapeError
+from ...files import limits
 from ...functions.creation import zeros
 from ...types import DType, as_dtype
 from ..calls import context
 from .inputs import returned_none
 from .keras_tensor import KerasTensor, Node, Spec
+from .rules import by_rule, check_trial
 
 _SIZES = ((2, 64), (4, 128))
 """For the batch axis and for other axes of unknown size: what a trial uses, twice."""
@@ -64,8 +66,11 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
     trial = Trial(operation)
     try:
         trial.build(args, kwargs)
+        limits.spend_work(limits.CALL, f"calls such as that of '{operation.name}'")
         if (spec := _told(operation, args)) is not None:
             return [spec], 0
+        if limits.is_loading() and (ruled := by_rule(operation, args, kwargs)) is not None:
+            return ruled
         found = _found(trial, operation, args, kwargs)
     except BaseException:
         trial.undo()
@@ -94,11 +99,13 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
     """
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
     if not any(None in symbol.shape for symbol in symbols):
+        check_trial(operation, args, kwargs, _SIZES[0])
         return [trial.run(functools.partial(_call, operation, args, kwargs, _SIZES[0]))]
     known = {size for symbol in symbols for size in symbol.shape[1:] if size is not None}
     alike = [tuple((batch, size) for batch, _ in _SIZES) for size in sorted(known)] if len(symbols) > 1 else []
     failure: Exception | None = None
     for sizes in (_SIZES, *alike):
+        check_trial(operation, args, kwargs, sizes[-1])
         try:
             return [trial.run(functools.partial(_call, operation, args, kwargs, size)) for size in sizes]
         except Exception as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core import Tensor
 from ...errors import ShapeError
+from ...files import limits
 from ...functions.elementwise import clip_by_value, divide_no_nan, log, logical_and, maximum, minimum, sigmoid, where
 from ...functions.publish import beside
 from ...functions.reductions import reduce_mean, reduce_sum
@@ -179,6 +180,7 @@ def _inner_thresholds(number: int, thresholds: Sequence[float] | None) -> list[f
     if thresholds is None:
         if number <= 1:
             raise ValueError(f"Argument `num_thresholds` must be an integer > 1. Received: num_thresholds={number}")
+        limits.spend_state((number,), 100, "thresholds")
         return [i / (number - 1) for i in range(1, number - 1)]
     wrong = [one for one in thresholds if not 0 <= one <= 1]
     if wrong:

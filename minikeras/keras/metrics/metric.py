@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core import Tensor, Variable
+from ...files import limits
 from ...functions.elementwise import cast
+from ...functions.publish import static_shape
 from ...module import snake_case
 from ...types import as_dtype
 from .. import initializers
@@ -110,6 +112,7 @@ class Metric:
         if isinstance(shape, str):
             raise TypeError(f"add_variable: the first argument is the shape, found {shape!r}. Write name={shape!r}.")
         self._need_init()
+        limits.spend_state(static_shape(shape), 8, f"state of a metric {name or ''!r}")
         make = initializers.get("zeros" if initializer is None else initializer)
         first = cast(make(shape, dtype or self.dtype), dtype or self.dtype)
         variable = KerasVariable(first, trainable=False, name=name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
+from ...files import limits
 from ...functions.elementwise import where
 from ...functions.reductions import reduce_max
 from .confusion import Counts, ThresholdMetric
@@ -36,6 +37,7 @@ class _RateAtRate(ThresholdMetric):
             raise ValueError(f"Argument `{self._kept}` must be in the range [0, 1]. Received: {self._kept}={value}")
         if num_thresholds <= 0:
             raise ValueError(f"Argument `num_thresholds` must be an integer > 0. Received: num_thresholds={num_thresholds}")
+        limits.spend_state((num_thresholds,), 100, "thresholds")
         even = [i / (num_thresholds - 1) for i in range(num_thresholds)] if num_thresholds > 1 else [0.5]
         super().__init__(even, Counts._fields, name, dtype, class_id=class_id)
         self.value, self.num_thresholds = value, num_thresholds

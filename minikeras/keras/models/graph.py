@@ -7,6 +7,7 @@ more. Next: `functional.py`, the model around it, and `graph_config.py`, its for
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -42,6 +43,20 @@ class Step(NamedTuple):
     kwargs: dict[str, Any]
     targets: tuple[int, ...]
     spent: tuple[int, ...]
+
+
+class Index(NamedTuple):
+    """What a graph is asked for again and again.
+
+    Attributes:
+        begins: which input each tensor is that the graph begins with.
+        calls: the calls of each operation, by its `id`, in the order in which they were made.
+        numbers: which call of its operation each node is, by the number of the node.
+    """
+
+    begins: dict[tuple[int, int], int]
+    calls: dict[int, list[Node]]
+    numbers: dict[int, int]
 
 
 class Graph:
@@ -80,7 +95,7 @@ class Graph:
 
     def __getstate__(self) -> dict[str, Any]:
         """The calls first, each after those it needs: a copy that began at the outputs would recurse through all of them."""
-        return {"nodes": self.nodes, **vars(self)}
+        return {"nodes": self.nodes, **{name: value for name, value in vars(self).items() if name != "_index"}}
 
     def _positions(self) -> dict[tuple[int, int], int]:
         """Which input each tensor is that the graph begins with."""
@@ -215,18 +230,25 @@ class Graph:
 
     # Looking ----------------------------------------------------------------------------------------------------------
 
+    @functools.cached_property
+    def _index(self) -> Index:
+        """Where everything is; a copy of the graph, whose calls have other numbers, finds it anew."""
+        calls: dict[int, list[Node]] = {}
+        for node in sorted(self.nodes, key=lambda node: node.number):
+            calls.setdefault(id(node.operation), []).append(node)
+        numbers = {node.number: position for nodes in calls.values() for position, node in enumerate(nodes)}
+        return Index(self._positions(), calls, numbers)
+
     def calls_of(self, operation: Any) -> list[Node]:
         """The calls of one layer within this graph, in the order in which they were made; for an entrance, its own."""
-        if isinstance(operation, InputLayer):
-            return nodes_of(operation)
-        return sorted([node for node in self.nodes if node.operation is operation], key=lambda node: node.number)
+        return nodes_of(operation) if isinstance(operation, InputLayer) else self._index.calls[id(operation)]
 
     def place(self, x: KerasTensor) -> tuple[Any, int, int]:
         """Where a KerasTensor of this graph comes from: the layer, which of its calls, which of the results."""
-        position = self._positions().get(x.key)
+        position = self._index.begins.get(x.key)
         if position is not None:
             return self._expected[position][0], 0, 0
-        return x.node.operation, self.calls_of(x.node.operation).index(x.node), x.position
+        return x.node.operation, self._index.numbers[x.node.number], x.position
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
@@ -288,10 +310,10 @@ def _entrance_for(x: KerasTensor) -> KerasTensor:
 
 
 def _no_repetition(inputs: list[KerasTensor]) -> None:
-    keys = [one.key for one in inputs]
+    given = Counter(one.key for one in inputs)
     for one in inputs:
-        if keys.count(one.key) > 1:
-            raise ValueError(f"The input '{one.name}' is given {keys.count(one.key)} times; every input may occur once.")
+        if given[one.key] > 1:
+            raise ValueError(f"The input '{one.name}' is given {given[one.key]} times; every input may occur once.")
 
 
 def only_one(structure: Any) -> Any:

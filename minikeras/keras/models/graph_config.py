@@ -6,7 +6,8 @@ repeats the calls, each as soon as the tensors it needs are there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ... import nest
@@ -57,10 +58,6 @@ def _plain(graph: Graph, value: Any) -> Any:
     return serialize_keras_object(nest.map_structure(described, value))
 
 
-class _NotYet(Exception):
-    """A tensor is asked for whose call has not been repeated yet."""
-
-
 class _Reading:
     """The layers that were made so far, and what their calls gave."""
 
@@ -92,15 +89,20 @@ class _Reading:
         results = self.layers[name](*args, **kwargs)
         self._results[name].append(nest.flatten(results))
 
+    def has(self, name: Any, call: Any) -> bool:
+        """Whether a call has been repeated; True for what is no call at all, which `tensor` refuses."""
+        sound = isinstance(name, str) and type(call) is int and name in self.layers
+        return not sound or call < len(self._results[name])
+
     def tensor(self, name: Any, call: Any, position: Any) -> KerasTensor:
         """A tensor by its place."""
-        if name not in self.layers:
+        if not isinstance(name, str) or name not in self.layers:
             raise LoadError(f"Could not parse config: a call refers to layer {name!r}, which is not there.")
         if not isinstance(call, int) or not isinstance(position, int) or call < 0 or position < 0:
             raise LoadError(f"Could not parse config: {[name, call, position]} is no place of a tensor.")
         results = self._results[name]
         if call >= len(results):
-            raise _NotYet
+            raise LoadError(f"Could not parse config: there is no call {call} of '{name}'.")
         if position >= len(results[call]):
             raise LoadError(
                 f"Could not parse config: call {call} of '{name}' has {len(results[call])} results, not {position + 1}."
@@ -123,10 +125,7 @@ class _Reading:
             return {key: self.ends(element) for key, element in structure.items()}
         if isinstance(structure, (list, tuple)) and len(structure) == 3 and isinstance(structure[0], str):
             name, call, position = structure
-            try:
-                return self.tensor(name, call - _offset(self.layers.get(name)), position)
-            except _NotYet:
-                raise LoadError(f"Could not parse config: there is no call {call} of '{name}'.") from None
+            return self.tensor(name, call - _offset(self.layers.get(name)), position)
         if isinstance(structure, (list, tuple)):
             return type(structure)(self.ends(element) for element in structure)
         raise LoadError(f"Could not parse config: {structure!r:.80} is no place of a tensor.")
@@ -143,25 +142,57 @@ def read(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = N
         try:
             for described in config["layers"]:
                 reading.add(described)
-            waiting = [(described["name"], list(described["inbound_nodes"])) for described in config["layers"]]
-            while waiting:
-                left = [(name, remaining) for name, calls in waiting if (remaining := _called(reading, name, calls))]
-                if left and sum(len(calls) for _, calls in left) == sum(len(calls) for _, calls in waiting):
-                    raise LoadError(
-                        "Invalid Functional model configuration. The graph has loops or disconnected nodes: the calls of "
-                        f"{[name for name, _ in left]} wait for one another."
-                    )
-                waiting = left
+            _repeat_calls(reading, {described["name"]: list(described["inbound_nodes"]) for described in config["layers"]})
             return reading.ends(config["input_layers"]), reading.ends(config["output_layers"])
         except (KeyError, IndexError) as error:
             raise LoadError(f"Could not parse config: the description of a functional model lacks {error}.") from error
 
 
-def _called(reading: _Reading, name: str, calls: list[Any]) -> list[Any]:
-    """The calls that cannot be repeated yet, after repeating those that can."""
-    for position, call in enumerate(calls):
-        try:
-            reading.call(name, call)
-        except _NotYet:
-            return calls[position:]
-    return []
+def _repeat_calls(reading: _Reading, calls: Mapping[str, list[Any]]) -> None:
+    """Repeat all calls, each layer's in order, and each after those that make what it is called with."""
+    done = dict.fromkeys(calls, 0)
+    waiting: dict[tuple[str, int], list[str]] = {}
+    missing: Counter[str] = Counter()
+    ready = list(calls)[::-1]
+    while ready:
+        name = ready.pop()
+        if done[name] == len(calls[name]):
+            continue
+        described = calls[name][done[name]]
+        needed = [place for place in dict.fromkeys(_mentioned(described)) if not reading.has(*place)]
+        if needed:
+            missing[name] = len(needed)
+            for place in needed:
+                waiting.setdefault(place, []).append(name)
+            continue
+        reading.call(name, described)
+        ready.append(name)
+        done[name] += 1
+        for other in waiting.pop((name, done[name] - 1), ()):
+            missing[other] -= 1
+            if not missing[other]:
+                ready.append(other)
+    left = [name for name in calls if done[name] < len(calls[name])]
+    if left:
+        raise LoadError(
+            "Invalid Functional model configuration. The graph has loops or disconnected nodes: the calls of "
+            f"{left[:8]} wait for one another, or for calls that are not there."
+        )
+
+
+def _mentioned(described: Any) -> Iterator[tuple[Any, Any]]:
+    """Layer and number of each call that the description of a call refers to."""
+    if not isinstance(described, Mapping):  # the layout of the older HDF5 files
+        yield from ((entry[0], entry[1]) for entry in described)
+        described = [entry[3] for entry in described[:1] if len(entry) > 3]
+    waiting = [described]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            if value.get("class_name") == "__keras_tensor__":
+                name, call, _ = value["config"]["keras_history"]
+                yield name, call
+            else:
+                waiting.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(value)

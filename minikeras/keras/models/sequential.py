@@ -44,13 +44,14 @@ class Sequential(Model):
     (67, <KerasTensor shape=(None, 8), dtype=float32, name=keras_tensor>)
     """
 
-    _not_walked = (*Model._not_walked, "_trail")
+    _not_walked = (*Model._not_walked, "_trail", "_named")
     _checkpoint_names = {"_chain": "layers"}
 
     def __init__(self, layers: Sequence[Any] | None = None, trainable: bool = True, name: str | None = None) -> None:
         super().__init__(name=name)
         self.autocast = False  # each layer casts for itself
         self._chain: tuple[Layer, ...] = ()
+        self._named: dict[str, Layer] = {}
         self._trail: tuple[KerasTensor, ...] = ()
         for layer in layers or ():
             self._append(layer)
@@ -71,6 +72,7 @@ class Sequential(Model):
             raise TypeError("pop: there are no layers in the model.")
         last = self._chain[-1]
         self._hold(self._chain[:-1])
+        self._named = {layer.name: layer for layer in self._chain}
         return last
 
     def _append(self, layer: Any) -> None:
@@ -86,11 +88,12 @@ class Sequential(Model):
             )
         if entered and self._chain:
             raise ValueError(f"Sequential '{self.name}': Input must be the first element.")
-        if any(layer.name == other.name and layer is not other for other in self._chain):
+        if self._named.get(layer.name, layer) is not layer:
             raise ValueError(
                 f"All layers added to a Sequential model should have unique names. Name '{layer.name}' is already the name of "
                 "a layer in this model. Update the `name` argument to pass a unique name."
             )
+        self._named[layer.name] = layer
         self._hold((*self._chain, layer))
         self._trail = entered or self._trail
 
@@ -98,7 +101,8 @@ class Sequential(Model):
         """Be the chain of these layers; unlike other state they may change after the model is built."""
         self._built, self._graph = False, None
         self._chain = layers
-        self._trail = self._trail[: 1 + len(self.layers)]
+        entered = bool(layers) and isinstance(layers[0], InputLayer)
+        self._trail = self._trail[: 1 + len(layers) - entered]
 
     def _build_if_shape_known(self) -> None:
         """Build the layers that are not built yet, if the first one says what comes in."""

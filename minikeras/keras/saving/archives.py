@@ -16,7 +16,7 @@ from typing import Any
 from ...errors import LoadError, ShapeError
 from ...files import archive, durable, hdf5, limits, strict_json
 from ...files.reading import budget, read_file, refused
-from .legacy import SLACK, check_shapes, compile_as, load_legacy_model, made_from
+from .legacy import allowance, compile_as, load_legacy_model, made_from
 from .objects import ObjectSharingScope, serialize_keras_object
 from .registry import CustomObjectScope
 from .weights import MEMBERS, encode, load_tree, may_write
@@ -80,7 +80,8 @@ def load_model(
         custom_objects: classes and functions by name, beside those that were registered.
         compile: whether to compile the model as it was, with the state of its optimizer.
         safe_mode: accepted for compatibility; there is no other mode.
-        max_bytes: how many bytes the file may unfold to; 64 MiB or 8 times its size by default.
+        max_bytes: how many bytes the file may unfold to, 64 MiB or 8 times its size by default; and what state of metrics and
+            optimizers, and arrays on the way, may need, 128 MiB or 8 times its size. More also allows more layers.
 
     Raises:
         NotFoundError: if there is no such file.
@@ -93,20 +94,25 @@ def load_model(
         raise ValueError("load_model: safe_mode=False is not available: nothing in a file is ever run. Register its classes.")
     content = read_file(path)
     if content.startswith(hdf5.SIGNATURE):
-        return load_legacy_model(hdf5.read(content, path), path, custom_objects, compile)
+        root = hdf5.read(content, path)
+        return load_legacy_model(root, path, custom_objects, compile, allowance(root, len(content), max_bytes))
     members = archive.read(content, path, MEMBERS, ("assets/",), budget(len(content), max_bytes))
     root = hdf5.read(members["model.weights.h5"], f"{path.name}/model.weights.h5")
     config = strict_json.loads(members["config.json"], path, "config.json")
     if not isinstance(config, dict) or "class_name" not in config:
         raise refused(path, "config.json", "must describe a model")
-    bytes_of_weights = sum(one.array.nbytes for one in root.datasets())
-    check_shapes(config, max(budget(len(content), max_bytes), 4 * bytes_of_weights), path, "config.json")
     compile_config = config.pop("compile_config", None)
-    with CustomObjectScope(custom_objects):
-        with limits.budget(bytes_of_weights + SLACK), ObjectSharingScope():
+    with limits.loading(allowance(root, len(content), max_bytes)), CustomObjectScope(custom_objects):
+        with ObjectSharingScope():
             model = made_from(config, path, "config.json")
         if compile and compile_config:
             compile_as(model, compile_config, path, "config.json: compile_config")
+        _load_values(model, root, path)
+    return model
+
+
+def _load_values(model: Any, root: hdf5.Group, path: Path) -> None:
+    """Weights and the state of optimizers."""
     if model.built:
         try:
             load_tree(model, root, path)
@@ -116,6 +122,5 @@ def load_model(
         warnings.warn(
             f"load_model: '{path}' holds weights, but the model cannot be built from its configuration; they were left out. "
             "Give its class a `build`, or begin it with an Input, then call load_weights.",
-            stacklevel=2,
+            stacklevel=3,
         )
-    return model

@@ -81,9 +81,10 @@ class Assignments:
             return
         before = optimizer._slots
         problem = _misfit(optimizer, arrays)
-        if not problem and not optimizer.built and arrays["0"] != 0:
+        untrained = not problem and not arrays["0"].any()  # and that is how the file has it: no slots are made
+        if not problem and not optimizer.built and not untrained:
             problem = "it has not been built, whereas the saved optimizer has taken steps without slots"
-        for variables in [] if optimizer.built else candidates:
+        for variables in [] if optimizer.built or untrained else candidates:
             try:
                 optimizer.build(variables)
             except ValueError:  # PerLayer: its rules are about other Variables

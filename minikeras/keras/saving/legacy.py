@@ -13,7 +13,7 @@ from typing import Any
 from ...core import Variable
 from ...errors import LoadError, kind_of
 from ...files import hdf5, limits, strict_json
-from ...files.reading import budget, excerpt, refused
+from ...files.reading import excerpt, refused
 from .assignments import Assignments
 from .objects import deserialize_keras_object
 from .registry import CustomObjectScope
@@ -37,22 +37,21 @@ def names(group: hdf5.Group, attribute: str, file: object) -> list[str]:
     return found
 
 
-def load_legacy_model(root: hdf5.Group, file: Path, custom_objects: Mapping[str, Any] | None, compile: bool) -> Any:
+def load_legacy_model(
+    root: hdf5.Group, file: Path, custom_objects: Mapping[str, Any] | None, compile: bool, allowed: limits.Budget
+) -> Any:
     """A model with its weights, and compiled if the file says how."""
     config = _json(root, "model_config", file)
     if config is None:
         raise refused(file, "", "holds weights only; make the model and call load_weights")
-    bytes_of_weights = sum(one.array.nbytes for one in root.datasets())
-    check_shapes(config, budget(bytes_of_weights, None), file, "model_config")
-    with limits.budget(bytes_of_weights + SLACK), CustomObjectScope(custom_objects):
-        model = made_from(_modern(config), file, "model_config")
-    load_legacy_weights(model, root, file, False, False, False)
     training = _json(root, "training_config", file) if compile else None
-    if training is not None:
-        arguments = {key: value for key, value in training.items() if key not in ("optimizer_config", "sample_weight_mode")}
-        with CustomObjectScope(custom_objects):
+    with limits.loading(allowed), CustomObjectScope(custom_objects):
+        model = made_from(_modern(config), file, "model_config")
+        load_legacy_weights(model, root, file, False, False, False)
+        if training is not None:
+            arguments = {key: value for key, value in training.items() if key not in ("optimizer_config", "sample_weight_mode")}
             compile_as(model, {**arguments, "optimizer": training.get("optimizer_config")}, file, "training_config")
-        _load_optimizer(model, root, file)
+            _load_optimizer(model, root, file)
     return model
 
 
@@ -78,20 +77,9 @@ def compile_as(model: Any, config: Mapping[str, Any], file: Path, place: str) ->
         raise refused(file, place, f"{excerpt(error, 160)}; compile=False loads the model without it") from error
 
 
-def check_shapes(config: Any, most: int, file: Path, place: str) -> None:
-    """Refuse shapes so large that a single sample of that shape would be more than the file can account for."""
-    waiting = [config]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            size = 4
-            for entry in value:
-                size *= entry if type(entry) is int and entry > 0 else 1
-            if size > most:
-                raise refused(file, place, f"the shape {excerpt(value, 60)} is too large for the file")
-            waiting.extend(value)
+def allowance(root: hdf5.Group, file_size: int, max_bytes: int | None) -> limits.Budget:
+    """What may be made for a file with these weights."""
+    return limits.Budget.of_file(sum(one.array.nbytes for one in root.datasets()) + SLACK, file_size, max_bytes)
 
 
 def _json(root: hdf5.Group, name: str, file: object) -> Any:

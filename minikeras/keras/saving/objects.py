@@ -16,6 +16,7 @@ import numpy as np
 
 from ...arrays import to_numpy
 from ...errors import LoadError, UnknownObjectError
+from ...files import limits
 from ...types import DType, TensorShape, as_dtype
 from . import registry
 
@@ -215,6 +216,8 @@ def _read(config: Any, nearby: Mapping[str, Any]) -> Any:
     name, inner = config["class_name"], config["config"]
     if not isinstance(name, str):
         raise LoadError(f"Could not parse config: class_name must be a string, found {name!r:.80}.")
+    if len(name) > registry.LONGEST_NAME:
+        raise LoadError(f"Could not parse config: the name of a class has {len(name)} characters: {name:.80}...")
     if name in _SPECIAL:
         return _special_read(name, inner)
     module, registered_name = config.get("module"), config.get("registered_name")
@@ -243,6 +246,7 @@ def _instance(config: Mapping[str, Any], kind: Any, inner: dict[str, Any]) -> An
         return kind
     if not hasattr(kind, "from_config"):
         raise UnknownObjectError(f"'{kind.__name__}' has no from_config() method, so no object of it can be made.")
+    limits.spend_work(limits.OBJECT, f"objects such as {kind.__name__}")
     if registry.place_of(kind) is not None:
         inner = {key: value for key, value in inner.items() if key not in FOREIGN or value != FOREIGN[key]}
     try:

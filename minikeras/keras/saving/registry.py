@@ -33,6 +33,8 @@ from ...errors import UnknownObjectError
 _registered: dict[str, Any] = {}
 _scoped: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("custom_objects", default={})  # noqa: B039
 _sources: list[tuple[str, Any, tuple[str, ...] | None]] = []
+LONGEST_NAME = 200
+"""Names in configurations that are longer are refused, before any are compared with them."""
 _NO_ENTRIES = {"Input", "deserialize", "get", "serialize"}
 
 
@@ -189,6 +191,11 @@ def find(name: str, module: str | None = None, registered_name: str | None = Non
     Raises:
         UnknownObjectError: if it is in none of the tables.
     """
+    for text in (name, module, registered_name):
+        if text is not None and (not isinstance(text, str) or len(text) > LONGEST_NAME):
+            raise UnknownObjectError(
+                f"Could not locate {kind} {text!r:.80}: a name of at most {LONGEST_NAME} characters is needed."
+            )
     for key in (registered_name, name):
         thing = get_registered_object(key) if key else None
         if thing is not None:

@@ -23,6 +23,7 @@ from ...arrays import random as streams
 from ...arrays import to_numpy
 from ...checkpoint.plain import join, split
 from ...core import Variable
+from ...errors import LoadError
 from ..batches import Feed
 from ..callbacks import CallbackList
 from ..logs import numbers
@@ -61,10 +62,13 @@ class Run:
 
     def go_to(self, position: Mapping[str, Any]) -> bool:
         """Stand where another run stood; whether that one was told to stop."""
-        self.hooks.set_state(position["callbacks"])
-        self.feed.resume(position["data"])
-        self.epoch, self.batch, self.logs = int(position["epoch"]), int(position["batch"]), dict(position["logs"])
-        return bool(position["stopped"])
+        try:
+            self.hooks.set_state(position["callbacks"])
+            self.feed.resume(position["data"])
+            self.epoch, self.batch, self.logs = int(position["epoch"]), int(position["batch"]), dict(position["logs"])
+            return bool(position["stopped"])
+        except (LookupError, TypeError, AttributeError) as error:
+            raise LoadError(f"The position in training is damaged: {type(error).__name__}: {error}.") from error
 
 
 # Variables ---------------------------------------------------------------------------------------------------------------
@@ -106,6 +110,8 @@ def differences(model: Any, state: State) -> list[str]:
 def put_back(model: Any, state: State) -> Any:
     """Have Variables and random streams as they were, all or nothing; gives the position, None outside `fit`."""
     values = join(state["values"], state["arrays"], "the state of training", "values")
+    if not isinstance(values, dict):
+        raise LoadError(f"The state of training is damaged: a dict was saved, found {values!r:.40}.")
     if values.get("format") != FORMAT:
         raise ValueError(f"The state of training has format {values.get('format')!r}, this version reads {FORMAT}.")
     problems = differences(model, state)
@@ -114,8 +120,14 @@ def put_back(model: Any, state: State) -> Any:
         raise ValueError(f"The state of training belongs to another model or optimizer: {shown}.")
     own, arrays = named_variables(model), state["arrays"]
     new = {name: variable._convert(arrays[name]) for name, variable in own.items() if name in arrays}
+    before = streams.states()
+    try:
+        position = values["position"]
+        streams.set_states(values["streams"])
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        streams.set_states(before)
+        raise LoadError(f"The state of training is damaged: {type(error).__name__}: {error}.") from error
     model.reset_metrics()
     for name, array in new.items():
         own[name]._array, own[name]._spare = array, None
-    streams.set_states(values["streams"])
-    return values["position"]
+    return position

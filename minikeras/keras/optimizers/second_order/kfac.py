@@ -9,6 +9,7 @@ from ....arrays import namespace, to_device
 from ....arrays import random as streams
 from ....core import GradientTape, Tensor, Variable
 from ....derivatives.flat import unflatten
+from ....files import limits
 from ....types import Array
 from ..optimizer import Change
 from .base import SecondOrder
@@ -83,6 +84,7 @@ class KFAC(SecondOrder):
         """The running mean of a kernel's factor; empty for other variables."""
         shape = value.shape
         size = 0 if len(shape) != 2 else shape[0] + 1 if name == "inputs" else shape[1]
+        limits.spend_state((size, size), value.dtype.itemsize, "a factor of the curvature")
         return namespace(value).zeros((size, size), dtype=value.dtype)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import namespace
+from ....files import limits
 from ....types import Array
 from ..optimizer import Change
 from .base import SecondOrder
@@ -57,6 +58,7 @@ class LBFGS(SecondOrder):
 
     def initial_slot(self, name: str, value: Array) -> Array:
         """Room for `memory` vectors like the variable, the newest last."""
+        limits.spend_state((self.memory, *value.shape), value.dtype.itemsize, "steps to remember")
         return namespace(value).zeros((self.memory, *value.shape), dtype=value.dtype)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
