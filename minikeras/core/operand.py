@@ -19,7 +19,7 @@ from .registry import operations
 class Reference:
     """A hashable stand-in for a Tensor or Variable, equal only to references to the same object."""
 
-    __slots__ = ("_referent",)
+    __slots__ = ("__weakref__", "_referent")
 
     def __init__(self, referent: Any) -> None:
         self._referent = referent

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import operator
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from .operand import Operand
 from .precision import is_short
 from .registry import operations
 from .tensor import Tensor, next_key, values_text
+from .update_lock import UpdateLock, acquired
 
 read_variable = Primitive(
     "read_variable",
@@ -34,10 +35,6 @@ read_variable = Primitive(
 
 assigned = Primitive("assign", lambda xp: lambda value: value, differentiable=False, uniform=False, registered=False)
 """Stands on the stack for an assignment, of which the derivatives see nothing."""
-
-
-# Reading the old value and binding the new one is one step for other threads that update the same Variable.
-_update_lock = threading.Lock()
 
 
 class Variable(Operand):
@@ -60,7 +57,7 @@ class Variable(Operand):
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__weakref__", "_array", "_name", "_spare", "_trainable", "constraint", "key")
+    __slots__ = ("__weakref__", "_array", "_name", "_spare", "_trainable", "_update_lock", "constraint", "key")
 
     def __init__(
         self,
@@ -85,6 +82,7 @@ class Variable(Operand):
         self._trainable = bool(trainable)
         self._name = name or "Variable"
         self.constraint = constraint
+        self._update_lock: UpdateLock | None = None
         self.key = next_key()
         self._note(initial_value, array, "an initial value")
 
@@ -169,8 +167,11 @@ class Variable(Operand):
         return self if read_value else None
 
     def _combine(self, change: Array, combine: Callable[[Array, Array], Array]) -> None:
-        with _update_lock:
+        lock = acquired(self)  # other threads see the old value or the new one, and lose no update
+        try:
             self._array = combine(self._array, change)
+        finally:
+            lock.release()
 
     def _stacked(self, value: Any) -> Any:
         """A list that holds Tensors as one Tensor of this Variable's dtype; anything else as it is."""
@@ -242,10 +243,13 @@ class Variable(Operand):
 
     def _rewrite(self, write: Callable[[np.ndarray[Any, Any]], None]) -> Variable:
         """Hold a copy of the value that `write` has changed in some places."""
-        with _update_lock:
+        lock = acquired(self)
+        try:
             values = np.array(to_numpy(self._array))
             write(values)
             self._array = self._convert(values)
+        finally:
+            lock.release()
         return self
 
     # In-place operators of Python would re-bind the name and lose the Variable ------------------------------------
@@ -268,6 +272,10 @@ class Variable(Operand):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.numpy(), self.trainable, self._name)
 
+    def __copy__(self) -> Variable:
+        """The Variable itself: a shallow copy shares the state."""
+        return self
+
     def __deepcopy__(self, memo: Any) -> Variable:
         """A Variable of its own with the same value."""
         copy = Variable.__new__(type(self))
@@ -276,6 +284,7 @@ class Variable(Operand):
                 if slot != "__weakref__":
                     setattr(copy, slot, getattr(self, slot))
         copy.key, copy._spare = next_key(), None
+        copy._update_lock = deepcopy(self._update_lock, memo)
         memo[id(self)] = copy
         return copy
 

@@ -19,6 +19,7 @@ import numpy as np
 from ..arrays import namespace
 from ..core import Record, Tensor, Variable
 from ..core.registry import operations
+from ..core.update_lock import UpdateLock, in_order
 from ..core.variable import assigned, read_variable
 from ..errors import MinikerasError
 from ..types import Array
@@ -84,6 +85,8 @@ class Replay:
         self._computes = any(map(_computes, self._lowered))
         self._results = [(self._places[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._idle: list[RunMemory] = []
+        self._locks = _locks_of(program)
+        """A step reads weights, and assigns what follows from them, before another thread takes one."""
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: Tensors of their own, and what is no Tensor as it is.
@@ -91,6 +94,14 @@ class Replay:
         Raises:
             MinikerasError: if a kernel or a check refuses values, as in an eager run.
         """
+        held = [lock.acquire() for lock in self._locks]
+        try:
+            return self._run(arguments)
+        finally:
+            for lock in held:
+                lock.release()
+
+    def _run(self, arguments: Sequence[Array]) -> list[Any]:
         try:
             memory = self._idle.pop()
         except IndexError:
@@ -226,6 +237,14 @@ class Replay:
 
 
 _NOTHING = contextlib.nullcontext()
+
+
+def _locks_of(program: Program) -> list[UpdateLock]:
+    """The locks of the optimizers whose steps a program takes, the oldest first."""
+    steps = [record.params["step"] for record in program.records if "step" in record.params]
+    owners = [record.params["optimizer"] for record in program.records if "optimizer" in record.params]
+    owners += [step.optimizer for step in steps if hasattr(step, "optimizer")]
+    return in_order(owner._update_lock for owner in owners)
 
 
 def _computes(call: Call | View | Record) -> bool:

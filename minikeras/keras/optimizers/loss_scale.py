@@ -16,6 +16,7 @@ import numpy as np
 from ...arrays import namespace, to_numpy
 from ...core import Primitive, Variable
 from ...core.dispatch import perform
+from ...core.update_lock import UpdateLock
 from ...functions.publish import tensor
 from ...types import Array
 from .configuration import Configuration, host_variable
@@ -101,6 +102,10 @@ class LossScaleOptimizer(Optimizer):
     @_slots.setter
     def _slots(self, slots: dict[int, Kept]) -> None:
         self.inner_optimizer._slots = slots
+
+    @property
+    def _update_lock(self) -> UpdateLock:  # type: ignore[override]
+        return self.inner_optimizer._update_lock
 
     @property
     def variables(self) -> list[Variable]:

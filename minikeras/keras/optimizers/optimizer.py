@@ -108,6 +108,8 @@ class Optimizer(SlotKeeper):
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any:
         """Update Variables by their gradients. If anything fails, nothing has changed.
 
+        Steps that several threads take follow one another.
+
         Args:
             grads: one for each Variable; None leaves it out, with a warning.
             trainable_variables: any of those that the optimizer was built with; the first call builds it. None for all.
@@ -120,6 +122,9 @@ class Optimizer(SlotKeeper):
             ShapeError: if a gradient has another shape than its Variable.
         """
         before = self._slots
+        if not before:
+            self._update_lock.join(trainable_variables or ())
+        lock = self._update_lock.acquire()
         try:
             arrays, rows = self.paired(grads, trainable_variables)
             if current() is BOTTOM:
@@ -129,6 +134,8 @@ class Optimizer(SlotKeeper):
         except BaseException:
             self._slots = before
             raise
+        finally:
+            lock.release()
         return self.iterations
 
     def _announced(self, grads: Sequence[Any], present: list[Variable], given: Sequence[Variable] | None) -> None:

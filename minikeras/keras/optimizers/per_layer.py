@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...core import GradientTape, Tensor, Variable
 from ...core.repeat import Repeatable
+from ...core.update_lock import UpdateLock, held
 from ...functions.publish import tensor
 from ...types import Array
 from .configuration import Configuration
@@ -107,6 +108,7 @@ class PerLayer(Optimizer):
 
     def __init__(self, rules: Mapping[Pattern, Any] | Sequence[tuple[Pattern, Any]], name: str | None = None) -> None:
         Configuration.__init__(self, 0.0, name=name)  # slots and learning rates are the members'
+        self._update_lock = UpdateLock()
         pairs = list(rules.items() if isinstance(rules, Mapping) else rules)
         if not pairs:
             raise ValueError("PerLayer: no rules are given; write for example {'head': SGD(0.1), '*': Adam()}.")
@@ -155,6 +157,7 @@ class PerLayer(Optimizer):
         if problems:
             raise ValueError(f"PerLayer: {len(problems)} things do not fit:\n  " + "\n  ".join(problems))
         self._owner = owner
+        self._update_lock.join(new)
         for member in self.members:
             if member.optimizer is not None:
                 member.optimizer.build([variable for variable in new if owner[variable.key] is member])
@@ -282,13 +285,15 @@ class PerLayer(Optimizer):
             The loss before the step.
         """
         chosen = list(variables)
-        before, owner = self._slots, self._owner
-        try:
-            self.build(chosen)
-            return stepped(self, loss_fn, chosen)
-        except BaseException:
-            self._slots, self._owner = before, owner
-            raise
+        self._update_lock.join(chosen)
+        with held(self._update_lock):
+            before, owner = self._slots, self._owner
+            try:
+                self.build(chosen)
+                return stepped(self, loss_fn, chosen)
+            except BaseException:
+                self._slots, self._owner = before, owner
+                raise
 
     @property
     def sweeps(self) -> Sequence[str] | None:

@@ -13,6 +13,7 @@ from typing import Any
 from ...arrays import namespace
 from ...core import Tensor, Variable
 from ...core.dispatch import decide
+from ...core.update_lock import UpdateLock
 from ...errors import ShapeError
 from ...types import Array
 from ..weight import KerasVariable
@@ -46,6 +47,7 @@ class SlotKeeper(Configuration):
     def __init__(self, learning_rate: Any = 0.01, **options: Any) -> None:
         super().__init__(learning_rate, **options)
         self._slots: dict[int, Kept] = {}
+        self._update_lock = UpdateLock()
         self._undecayed: list[Variable] = []
         self._undecayed_names: list[re.Pattern[str]] = []
 
@@ -69,6 +71,7 @@ class SlotKeeper(Configuration):
         new = [variable for variable in variables if variable.key not in self._slots]
         if new:
             self._slots = self._slots | {variable.key: self._kept(variable) for variable in new}
+            self._update_lock.join([*new, self._iterations])
 
     def slot_names(self, variable: Variable) -> Sequence[str]:
         """Names of the slots that the formula needs for a Variable, in its order."""
@@ -178,6 +181,7 @@ class SlotKeeper(Configuration):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._slots = {kept.variable.key: kept for kept in self._slots.values()}
+        self._update_lock.join(kept.variable for kept in self._slots.values())
 
 
 def name_of(variable: Variable) -> str:

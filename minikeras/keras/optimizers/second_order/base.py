@@ -16,6 +16,7 @@ from ....arrays import namespace, to_device, to_numpy
 from ....core import Tensor, Variable
 from ....core.dispatch import BOTTOM, current
 from ....core.repeat import Repeatable
+from ....core.update_lock import held
 from ....derivatives.flat import unflatten
 from ....functions.elementwise import cast
 from ....types import Array
@@ -111,15 +112,17 @@ class SecondOrder(Optimizer):
             ShapeError: if the loss is no scalar.
             FloatingPointError: if the curvature is not finite where the loss and its gradient are.
         """
-        before = self._slots
-        try:
-            chosen = list({variable.key: variable for variable in variables}.values())
-            self._check_size(chosen)
-            self.build(chosen)
-            return stepped(self, loss_fn, chosen)
-        except BaseException:
-            self._slots = before
-            raise
+        chosen = list({variable.key: variable for variable in variables}.values())
+        self._check_size(chosen)
+        self._update_lock.join(chosen)
+        with held(self._update_lock):
+            before = self._slots
+            try:
+                self.build(chosen)
+                return stepped(self, loss_fn, chosen)
+            except BaseException:
+                self._slots = before
+                raise
 
     def plan(
         self,

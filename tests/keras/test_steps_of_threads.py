@@ -1,0 +1,182 @@
+"""Optimizers and assignments from several threads: each update reads what the one before has left."""
+
+import copy
+import pickle
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.core.update_lock import UpdateLock, held, in_order
+
+THREADS, STEPS = 4, 50
+
+
+@pytest.fixture(autouse=True)
+def quick_switches():
+    """Threads take turns after every few instructions, so that what is not one step is torn apart."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(*functions):
+    """Run each function STEPS times in a thread of its own; all begin together."""
+    begin, errors = threading.Barrier(len(functions)), []
+
+    def run(function):
+        try:
+            begin.wait(timeout=30)
+            for _ in range(STEPS):
+                function()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors
+
+
+def values(*variables):
+    return [np.unique(variable.numpy()).tolist() for variable in variables]
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_no_step_of_one_optimizer_is_lost(built):
+    v, w = tf.Variable(tf.zeros([300])), tf.Variable(tf.zeros([7]))
+    optimizer = tf.keras.optimizers.SGD(1.0)
+    if built:
+        optimizer.build([v, w])
+    ones = [tf.ones([300]), tf.ones([7])]
+    in_threads(*[lambda: optimizer.apply_gradients(zip(ones, [v, w], strict=True))] * THREADS)
+    assert values(v, w) == [[-THREADS * STEPS]] * 2 and int(optimizer.iterations) == THREADS * STEPS
+
+
+def test_no_step_of_adam_is_lost():
+    def trained(threads):
+        v, optimizer = tf.Variable(tf.zeros([40])), tf.keras.optimizers.Adam(0.1)
+        if threads:
+            in_threads(*[lambda: optimizer.apply([tf.ones([40])], [v])] * THREADS)
+        else:
+            for _ in range(THREADS * STEPS):
+                optimizer.apply([tf.ones([40])], [v])
+        return v.numpy()
+
+    np.testing.assert_array_equal(trained(True), trained(False))
+
+
+def test_optimizers_that_share_variables_lose_no_step():
+    a, b, c = (tf.Variable(tf.zeros([100])) for _ in range(3))
+    one = tf.ones([100])
+
+    def stepping(*variables):
+        optimizer = tf.keras.optimizers.SGD(1.0)
+        return lambda: optimizer.apply([one] * len(variables), variables)
+
+    in_threads(stepping(a, b), stepping(b, c), stepping(c, a), stepping(a, b, c))
+    assert values(a, b, c) == [[-3 * STEPS]] * 3
+
+
+def test_assignments_between_steps_are_not_lost():
+    v = tf.Variable(tf.zeros([100]))
+    optimizer, one = tf.keras.optimizers.SGD(1.0), tf.ones([100])
+    in_threads(
+        lambda: optimizer.apply([one], [v]),
+        lambda: v.assign_add(3.0 * one),
+        lambda: v.assign_sub(one),
+        lambda: v.scatter_add(tf.IndexedSlices(tf.ones([100]), tf.range(100))),
+    )
+    assert values(v) == [[2 * STEPS]]
+
+
+@pytest.mark.parametrize("jit", [False, None])
+def test_no_compiled_step_is_lost(jit):
+    v, w = tf.Variable(tf.zeros([64])), tf.Variable(tf.zeros([3]))
+    optimizer = tf.keras.optimizers.SGD(1.0)
+    optimizer.build([v, w])
+
+    @tf.function(jit_compile=jit)
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(v * x) + tf.reduce_sum(w)
+        optimizer.apply(tape.gradient(loss, [v, w]), [v, w])
+        return loss
+
+    x = tf.ones([64])
+    step(x), step(x)
+    in_threads(*[lambda: step(x)] * 3, lambda: v.assign_add(2.0 * x))
+    assert values(v, w) == [[-2 - STEPS], [-2 - 3 * STEPS]]
+    assert step.replays > 3 * STEPS / 2
+
+
+def test_steps_with_the_loss_as_a_function_are_not_lost():
+    v = tf.Variable([8.0])
+    optimizer = tf.keras.optimizers.Newton(0.5)
+    in_threads(*[lambda: optimizer.minimize(lambda: tf.reduce_sum(v * v), [v])] * 2)
+    assert int(optimizer.iterations) == 2 * STEPS
+
+
+def test_a_failed_step_lets_the_next_one_go_on():
+    v, optimizer = tf.Variable([1.0]), tf.keras.optimizers.SGD(1.0)
+    with pytest.raises(ValueError, match="shape"):
+        optimizer.apply([tf.ones([2])], [v])
+    in_threads(lambda: optimizer.apply([tf.ones([1])], [v]))
+    assert values(v) == [[1.0 - STEPS]]
+
+
+def test_copies_of_optimizers_and_models_have_locks_of_their_own():
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert copied.optimizer._update_lock._found() is not model.optimizer._update_lock._found()
+        lock = copied.optimizer._update_lock._found()
+        assert all(v._update_lock._found() is lock for v in copied.trainable_variables)
+
+
+def test_locks_become_one_and_are_taken_in_one_order():
+    a, b, c = UpdateLock(), UpdateLock(), UpdateLock()
+    assert in_order([c, a, b, a]) == [a, b, c]
+    c._unite(b)
+    a._unite(c)
+    assert in_order([c, b, a]) == [a] and b.acquire() is a._lock
+    a._lock.release()
+    with held(a, b, c):
+        assert not free_for_another_thread(a._lock)
+    assert free_for_another_thread(a._lock)
+    with pytest.raises(RuntimeError, match="un-acquired"):
+        a._lock.release()
+
+
+def free_for_another_thread(lock):
+    """Whether another thread could take a lock right now."""
+    found = []
+
+    def ask():
+        found.append(lock.acquire(blocking=False))
+        if found[0]:
+            lock.release()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_a_shallow_copy_of_a_variable_is_the_variable_and_references_are_weak_keys():
+    v = tf.Variable([1.0])
+    copied = copy.copy(v)
+    copied.assign([2.0])
+    assert v.numpy().tolist() == [2.0]
+    reference = v.ref()
+    table = weakref.WeakKeyDictionary({reference: "kept"})
+    assert table[v.ref()] == "kept"
+    del reference
+    assert not table
