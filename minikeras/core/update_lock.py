@@ -28,12 +28,14 @@ class UpdateLock:
 
     def acquire(self) -> Any:
         """Wait until no other thread holds it; what is to be released comes back."""
+        whole = self
         while True:
-            whole = self._found()
-            whole._lock.acquire()
+            lock = whole._lock
+            lock.acquire()
             if whole._whole is None:
-                return whole._lock
-            whole._lock.release()  # it has become part of another one while this thread was waiting
+                return lock
+            lock.release()  # it is part of another one, perhaps since this thread was waiting
+            whole = whole._whole
 
     def _found(self) -> UpdateLock:
         whole = self
