@@ -30,7 +30,7 @@ def test_what_names_no_device_is_refused(name):
 
 @pytest.mark.parametrize("name", ["GPU", "gpu:0", "/GPU:1"])
 def test_a_gpu_that_does_not_work_is_an_error_with_the_reason(without_gpu, name):
-    with pytest.raises(DeviceUnavailableError, match=r"no GPU can be used: the reason. Use mk.device"), tf.device(name):
+    with pytest.raises(DeviceUnavailableError, match=r"no GPU can be used: the reason. Use tf.device"), tf.device(name):
         pass
     assert tf.zeros([1]).device == "CPU:0", "the failed request changed nothing"
 
