@@ -434,3 +434,15 @@ def test_a_nest_of_one_array_within_a_tuple_stays_a_nest(columns):
         assert shown(element) == tf.nest.map_structure(lambda leaf, at=position: leaf[at].item(), columns)
     (whole,) = tf.data.Dataset.from_tensor_slices(columns).batch(4)
     assert shown(whole) == tf.nest.map_structure(lambda leaf: leaf.tolist(), columns)
+
+
+@pytest.mark.parametrize("words", [["x", "yy"], ("x", "yy"), np.array(["x", "yy"]), np.array(["x", "yy"], object)])
+def test_strings_are_elements_like_any_other(words):
+    column = list(words) if isinstance(words, tuple) else words
+    single = tf.data.Dataset.from_tensor_slices(column)
+    assert [str(word.numpy()) for word in single] == ["x", "yy"]
+    assert [str(row["a"].numpy()) for row in tf.data.Dataset.from_tensor_slices({"a": column})] == ["x", "yy"]
+    pairs = tf.data.Dataset.from_tensor_slices((column, [1, 2])).map(lambda word, number: (word, number + 1))
+    assert [(str(word.numpy()), int(number)) for word, number in pairs] == [("x", 2), ("yy", 3)]
+    assert [batch.shape for batch in single.batch(2)] == [(2,)]
+    assert sorted(str(word.numpy()) for word in single.shuffle(2)) == ["x", "yy"]

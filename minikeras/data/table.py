@@ -64,7 +64,9 @@ def own_column(leaf: Any) -> Array:
 def _gathered(array: Array, rows: Any) -> Array:
     if isinstance(rows, range):  # a slice needs no list of numbers
         return array[rows.start : rows.stop].copy()
-    return array[rows].copy() if isinstance(rows, int) else array.take(rows, axis=0)
+    if isinstance(rows, (int, np.integer)):  # a row of an array of strings is an array too
+        return array[rows : rows + 1].reshape(array.shape[1:]).copy()
+    return array.take(rows, axis=0)
 
 
 def numbered(rows: range | Array) -> Array:

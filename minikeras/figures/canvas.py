@@ -54,6 +54,27 @@ def pyplot() -> Any:
     return matplotlib.pyplot
 
 
+def make_room(figure: Any) -> None:
+    """Let a figure be laid out so that no name is cut off, unless its owner chose another way."""
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
+
+
+def shown_once(figure: Any) -> Any:
+    """A figure that a notebook shows once: pyplot shows it at the end of its cell, and it may be the cell's result as well."""
+
+    def display() -> None:
+        from IPython.display import display as show  # type: ignore[import-not-found]
+
+        pyplot().close(figure)
+        del figure._ipython_display_
+        show(figure)
+
+    if "inline" in pyplot().get_backend():
+        figure._ipython_display_ = display
+    return figure
+
+
 def numbers(given: Any, name: str) -> Any:
     """A Tensor, Variable, array or list as a NumPy array of float32 or float64; from a GPU it is copied."""
     fetch = getattr(given, "numpy", None) or getattr(given, "get", None)
@@ -73,6 +94,7 @@ def draw(matrix: Any, rows: Side, columns: Side, unit: str, style: Style) -> Any
         raise ValueError(f"limit: expected a positive number, found {style.limit!r}.")
     plt = pyplot()
     ax = plt.subplots(layout="constrained")[1] if style.ax is None else style.ax
+    make_room(ax.figure.figure)
     largest = float(np.abs(matrix[np.isfinite(matrix)]).max(initial=0.0))
     limit = style.limit or largest or 1.0
     colours = plt.get_cmap(style.cmap).with_extremes(bad=NOT_A_NUMBER)
@@ -83,7 +105,7 @@ def draw(matrix: Any, rows: Side, columns: Side, unit: str, style: Style) -> Any
     ax.figure.colorbar(image, cax=bar, label=unit, extend="both" if beyond else "neither")
     _mark(ax.yaxis, rows, ax.axhline)
     _mark(ax.xaxis, columns, ax.axvline)
-    ax.set_title(style.title or "")
+    ax.set_title(style.title or "", wrap=True)
     return ax
 
 

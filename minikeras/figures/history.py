@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from .canvas import numbers, pyplot
+from .canvas import make_room, numbers, pyplot, shown_once
 
 PANEL = (4.2, 3.2)
 MOST_COLUMNS = 3
@@ -60,11 +60,12 @@ def plot_history(history: Any, names: Sequence[str] | None = None, *, title: str
         for name in chosen
     ]
     figure, panels = _room(len(chosen), axes)
+    make_room(figure.figure)
     for ax, name, lines in zip(panels, chosen, curves, strict=True):
         _panel(ax, name, lines)
     if title is not None:
-        figure.suptitle(title)
-    return figure
+        figure.suptitle(title, wrap=True)
+    return shown_once(figure) if axes is None else figure
 
 
 def _panels(series: Any) -> list[str]:

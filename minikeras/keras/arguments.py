@@ -7,6 +7,7 @@ and a configuration can be written as text.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -51,6 +52,32 @@ def made_with_numpy(kind: K) -> K:
 
 
 _made_with_numpy: set[type] = set()
+
+
+def with_options(thing: Any) -> str:
+    """An object as text: its class, and those of its options that are not the default ones.
+
+    >>> from minikeras import keras
+    >>> keras.optimizers.SGD(0.5, momentum=0.9), keras.regularizers.L2(0.1)
+    (<SGD learning_rate=0.5 momentum=0.9>, <L2 l2=0.1>)
+    """
+    try:
+        config = thing.get_config()
+    except (NotImplementedError, AttributeError):  # a subclass that cannot be written down, or is half made
+        config = {}
+    defaults: dict[str, Any] = {}
+    for owner in reversed(type(thing).__mro__[:-1]):
+        defaults |= {name: one.default for name, one in inspect.signature(owner).parameters.items()}
+    told = {name: value for name, value in config.items() if value is not None and name != "name"}
+    other = [f" {name}={_shown(value)}" for name, value in told.items() if value != defaults.get(name)]
+    return f"<{type(thing).__name__}{''.join(other)}>"
+
+
+def _shown(value: Any) -> str:
+    """An option as short text: numbers without the noise of float32, objects and functions by their names."""
+    if isinstance(value, dict) and "class_name" in value:
+        return str(value["class_name"])
+    return f"{value:.7g}" if isinstance(value, float) else getattr(value, "__name__", None) or repr(value)
 
 
 def whole(name: str, value: Any, least: int, optional: bool = False) -> None:

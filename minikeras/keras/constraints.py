@@ -9,6 +9,7 @@ from ..functions.elementwise import clip_by_value, maximum
 from ..functions.publish import tensor
 from ..functions.reductions import reduce_euclidean_norm
 from ..types import TensorLike
+from .arguments import with_options
 from .catalogue import Catalogue
 from .config import epsilon
 
@@ -46,6 +47,8 @@ class Constraint:
     def from_config(cls, config: dict[str, Any]) -> Constraint:
         """A constraint from `get_config`."""
         return cls(**config)
+
+    __repr__ = with_options
 
 
 @catalogue.add("nonneg")

@@ -13,6 +13,7 @@ from ..functions.publish import tensor
 from ..functions.reductions import l2_normalize, reduce_sum
 from ..functions.shaping import transpose
 from ..types import TensorLike
+from .arguments import with_options
 from .catalogue import Catalogue
 from .config import epsilon
 
@@ -50,6 +51,8 @@ class Regularizer:
     def from_config(cls, config: dict[str, Any]) -> Regularizer:
         """A regularizer from `get_config`."""
         return cls(**config)
+
+    __repr__ = with_options
 
 
 @catalogue.add("l1_l2", "l1l2")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..absent import error as _error
 from ..figures import plot_history
-from .batches import PyDataset
+from .batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
 from .models.drawing import model_drawing, model_to_dot, plot_model
 from .names import clear_session
 from .saving import (
@@ -35,12 +35,14 @@ __all__ = [
     "get_registered_object",
     "model_drawing",
     "model_to_dot",
+    "pack_x_y_sample_weight",
     "plot_history",
     "plot_model",
     "register_keras_serializable",
     "serialize_keras_object",
     "set_random_seed",
     "to_categorical",
+    "unpack_x_y_sample_weight",
 ]
 __path__: list[str] = []  # a package without modules: Python then asks finders for names that it lacks, and one explains them
 

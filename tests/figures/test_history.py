@@ -1,5 +1,6 @@
 """The picture of a training run: a panel for each quantity, two lines in it, every epoch at its place."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -154,3 +155,23 @@ def test_the_learning_rate_is_drawn_if_it_was_logged(model):
     rate = history.plot().axes[-1]
     assert rate.get_title() == "learning_rate" and curves(rate)["training"][1] == pytest.approx([0.1, 0.05, 0.1 / 3])
     assert rate.get_yscale() == "linear"
+
+
+def test_a_notebook_shows_a_figure_once(monkeypatch):
+    """As the last value of its cell, in place of pyplot's own showing; kept under a name, by pyplot at the end of the cell."""
+    seen = []
+    monkeypatch.setattr(plt, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    for name in ("IPython", "IPython.display"):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(display=seen.append))
+    figure = plot_history(LOGS)
+    assert plt.fignum_exists(figure.number)
+    figure._ipython_display_()
+    assert seen == [figure] and not plt.fignum_exists(figure.number)
+    assert not hasattr(figure, "_ipython_display_"), "in a later cell it is shown as any figure is"
+    _, axes = plt.subplots(1, 3)
+    assert not hasattr(plot_history(LOGS, axes=axes), "_ipython_display_")
+
+
+def test_a_script_s_figure_is_pyplot_s():
+    figure = plot_history(LOGS)
+    assert plt.fignum_exists(figure.number) and not hasattr(figure, "_ipython_display_")

@@ -323,3 +323,45 @@ def test_many_patches_are_not_all_numbered():
 def test_what_is_no_jacobian_of_a_batch_is_refused(shape):
     with pytest.raises(tf.errors.ShapeError, match=r"expected \(batch, \*outputs, batch, \*inputs\)"):
         ad.plot_batch_jacobian(np.ones(shape))
+
+
+def cut_off(figure):
+    """The texts that reach beyond the picture."""
+    figure.canvas.draw()
+    width, height = figure.canvas.get_width_height()
+    texts = [text for ax in figure.axes for text in (ax.title, ax.xaxis.label, ax.yaxis.label)]
+    texts += [child.yaxis.label for ax in figure.axes for child in ax.child_axes]
+    texts += [label for ax in figure.axes for label in ax.get_xticklabels() + ax.get_yticklabels() if inside(ax, label)]
+    boxes = {text.get_text(): text.get_window_extent() for text in texts if text.get_text()}
+    return [text for text, box in boxes.items() if min(box.x0, box.y0) < -1 or box.x1 > width + 1 or box.y1 > height + 1]
+
+
+def inside(ax, label):
+    """Whether a label belongs to a place within the axes; others are not drawn."""
+    low, high = sorted(ax.get_xlim() if label in ax.get_xticklabels() else ax.get_ylim())
+    return low <= label.get_position()[0 if label in ax.get_xticklabels() else 1] <= high
+
+
+@pytest.mark.parametrize("place", ["a new figure", "given axes", "two axes", "small axes"])
+def test_no_label_is_cut_off(place):
+    model = tf.keras.Sequential([tf.keras.Input((4,)), *(tf.keras.layers.Dense(units) for units in (8, 8, 3))])
+    x = tf.constant(RANDOM.normal(size=(2, 4)).astype("float32"))
+    with tf.GradientTape() as tape:
+        y = model(x)
+    jacobian = tape.jacobian(y, model.trainable_variables)
+    title = "a title that is longer than the picture below it is wide, as titles that tell everything are wont to be"
+    if place == "a new figure":
+        figure = ad.plot_jacobian(jacobian, model, title=title).figure
+    else:
+        size = (4, 4) if place == "small axes" else (6.4, 4.8)
+        figure, axes = plt.subplots(1, 2 if place == "two axes" else 1, figsize=size, squeeze=False)
+        for ax in axes[0]:
+            ad.plot_jacobian(jacobian, model, ax=ax)
+    assert cut_off(figure) == []
+
+
+def test_a_figure_with_a_layout_of_its_own_keeps_it():
+    figure, ax = plt.subplots(layout="tight")
+    engine = figure.get_layout_engine()
+    ad.plot_jacobian(np.eye(3), ax=ax)
+    assert figure.get_layout_engine() is engine

@@ -213,7 +213,7 @@ def test_a_validation_split_lies_between_0_and_1(unharmed, split):
 
 def test_what_belongs_into_batches_cannot_be_given_beside_them(unharmed):
     data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
-    for options in ({"y": Y}, {"sample_weight": np.ones(8)}, {"batch_size": 2}):
+    for options in ({"y": Y}, {"sample_weight": np.ones(8)}):
         with pytest.raises(
             ValueError, match=f"fit: `{next(iter(options))}` must be None when x is a Dataset; its elements hold it"
         ):

@@ -154,7 +154,6 @@ def test_a_value_that_is_not_in_the_logs_is_warned_about(tmp_path):
         (lambda: keras_callbacks.ModelCheckpoint("m.h5", save_weights_only=True), ValueError, "must end in .weights.h5"),
         (lambda: keras_callbacks.ModelCheckpoint("m.keras", save_freq="batch"), ValueError, "'epoch' or a number of batches"),
         (lambda: keras_callbacks.BackupAndRestore("d", save_freq=0), ValueError, "'epoch' or a number of batches, found 0"),
-        (lambda: keras_callbacks.TensorBoard(write_graph=True), NotImplementedError, "write_graph is not available"),
         (lambda: keras_callbacks.TensorBoard(update_freq="step"), ValueError, "update_freq must be 'epoch', 'batch'"),
     ],
 )

@@ -201,3 +201,9 @@ def test_the_best_value_is_kept_over_a_restart(tmp_path):
     assert len(saved) == 2
     losses = fit(fails=False)
     assert min(losses) == losses[1] and len(saved) == 2
+
+
+def test_what_tensorboard_cannot_write_is_left_out_and_said():
+    with pytest.warns(UserWarning, match="TensorBoard: write_graph, profile_batch is not available and left out"):
+        board = tf.keras.callbacks.TensorBoard("logs", histogram_freq=1, write_graph=True, profile_batch=(2, 5))
+    assert board.histogram_freq == 1

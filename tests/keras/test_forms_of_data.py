@@ -314,3 +314,136 @@ def test_hooks_of_batches_are_called_once_for_so_many_steps():
 def test_a_frequency_of_validation_is_an_int_or_a_list(frequency):
     with pytest.raises(ValueError, match="Expected `validation_freq` to be a list or an int above 0"):
         made().fit(X, Y, validation_data=(X, Y), validation_freq=frequency, verbose=0)
+
+
+class Seen(tf.keras.Model):
+    """A model that notes how the data of its steps is nested."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(1)
+        self.seen = []
+
+    def call(self, x):
+        return self.dense(x)
+
+    def train_step(self, data):
+        self.seen.append(tf.nest.map_structure(lambda leaf: None if leaf is None else tuple(leaf.shape), data))
+        return {"loss": tf.constant(0.0)}
+
+    test_step = train_step
+
+    def predict_step(self, data):
+        self.train_step(data)
+        return self.dense(tf.nest.flatten(data)[0])
+
+
+X8, COLUMN, WEIGHT = np.ones((8, 3), "float32"), np.ones((8, 1), "float32"), np.ones(8, "float32")
+NESTINGS = [
+    ((X8,), (8, 3)),
+    ((X8, COLUMN), ((8, 3), (8, 1))),
+    ((X8, COLUMN, WEIGHT), ((8, 3), (8, 1), (8,))),
+    (({"a": X8},), {"a": (8, 3)}),
+    (({"a": X8}, COLUMN), ({"a": (8, 3)}, (8, 1))),
+    (([X8, COLUMN],), ([(8, 3), (8, 1)],)),
+    (([X8, COLUMN], COLUMN), ([(8, 3), (8, 1)], (8, 1))),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), NESTINGS)
+@pytest.mark.parametrize("form", ["arrays", "generator", "sequence"])
+def test_a_step_gets_x_alone_or_a_tuple_of_what_was_given(given, expected, form):
+    class Batches(tf.keras.utils.PyDataset):
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            return given
+
+    model = Seen()
+    model.compile("sgd", run_eagerly=True)
+    x, y, weight = (*given, None, None)[:3]
+    if form == "arrays":
+        model.fit(x, y, sample_weight=weight, verbose=0)
+        model.evaluate(x, y, sample_weight=weight, verbose=0)
+    else:
+        for run in (model.fit, model.evaluate):
+            run((one for one in [given]) if form == "generator" else Batches(), verbose=0)
+    assert model.seen == [expected] * 2
+    if y is None and form == "arrays":
+        model.predict(x, verbose=0)
+        assert model.seen[-1] == expected
+
+
+def test_an_autoencoder_trains_on_x_alone():
+    class Autoencoder(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.outer = tf.keras.layers.Dense(2), tf.keras.layers.Dense(3)
+
+        def call(self, x):
+            return self.outer(self.inner(x))
+
+        def train_step(self, data):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((data - self(data)) ** 2)
+            gradients = tape.gradient(loss, self.trainable_weights)
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_weights, strict=True))
+            return {"loss": loss}
+
+    model = Autoencoder()
+    model.compile("adam")
+    losses = model.fit(X8, epochs=20, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+
+
+def finite(count):
+    return ((X8, COLUMN) for _ in range(count))
+
+
+def test_a_generator_that_is_used_up_ends_the_training_with_a_warning():
+    model = Seen()
+    model.compile("sgd", run_eagerly=True)
+    with pytest.warns(UserWarning, match="Your input ran out of data after 1 epochs; training ends here"):
+        history = model.fit(finite(3), epochs=5, verbose=0)
+    assert history.epoch == [0] and len(model.seen) == 3
+    with pytest.warns(UserWarning, match="1 batches instead of the 2|ran out of data after 2 epochs"):
+        history = model.fit(finite(3), epochs=5, steps_per_epoch=2, verbose=0)
+    assert history.epoch == [0, 1] and len(model.seen) == 6
+
+
+def test_a_batch_size_beside_batches_is_left_out_with_a_warning():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+
+    class Batches(tf.keras.utils.PyDataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            return X8, COLUMN
+
+    for data in (Batches(), tf.data.Dataset.from_tensor_slices((X8, COLUMN)).batch(4), finite(2)):
+        with pytest.warns(UserWarning, match="fit: batch_size=5 is left out: a .* gives batches already"):
+            model.fit(data, batch_size=5, verbose=0)
+    with pytest.warns(UserWarning, match="evaluate: batch_size=5 is left out"):
+        model.evaluate(Batches(), batch_size=5, verbose=0)
+
+
+def test_shuffled_batches_leave_a_short_one_at_the_end():
+    sizes, orders = [], set()
+
+    class Order(tf.keras.Model):
+        def train_step(self, data):
+            x, _ = data
+            sizes.append(len(x))
+            orders.add(tuple(x.numpy().ravel().tolist()))
+            return {"loss": tf.constant(0.0)}
+
+    model = Order()
+    model.compile("sgd", run_eagerly=True)
+    rows = np.arange(11.0, dtype="float32")[:, None]
+    model.fit(rows, rows, batch_size=2, epochs=4, shuffle="batch", verbose=0)
+    assert sizes == [2, 2, 2, 2, 2, 1] * 4
+    assert orders == {(2.0 * i, 2.0 * i + 1) for i in range(5)} | {(10.0,)}
+    assert model.fit(rows[:1], rows[:1], batch_size=2, shuffle="batch", verbose=0).epoch == [0]

@@ -265,3 +265,48 @@ def test_the_seed_of_everything_makes_training_repeat():
         return model.get_weights()
 
     assert all(np.array_equal(a, b) for a, b in zip(trained(), trained(), strict=True))
+
+
+def test_an_input_layer_knows_the_older_names_of_its_shape():
+    assert layers.InputLayer(input_shape=(3,)).batch_shape == (None, 3)
+    assert layers.InputLayer(batch_input_shape=(2, 3)).batch_shape == (2, 3)
+    assert Sequential([layers.InputLayer(input_shape=[4]), Dense(2)]).count_params() == 10
+
+
+@pytest.mark.parametrize("first", ["input", "option", "none"])
+def test_one_pair_of_statistics_serves_inputs_of_any_shape(first):
+    column = np.arange(8.0, dtype="float32")
+    options = {"input_shape": [1]} if first == "option" else {}
+    normalizer = layers.Normalization(axis=None, **options)
+    normalizer.adapt(column)
+    expected = (column - 3.5) / np.sqrt(5.25)
+    np.testing.assert_allclose(normalizer(column), expected, rtol=1e-6)
+    np.testing.assert_allclose(normalizer(column.reshape(2, 2, 2)), expected.reshape(2, 2, 2), rtol=1e-6)
+    if first != "none":
+        model = Sequential([*([tf.keras.Input((1,))] if first == "input" else []), normalizer, Dense(1)])
+        model.compile("adam", "mae")
+        model.fit(column, column, epochs=2, verbose=0)
+        assert model.predict(column, verbose=0).shape == (8, 1)
+
+
+def test_layers_without_anything_to_make_are_built_at_once():
+    for layer in (layers.Activation("relu"), layers.Dropout(0.5), layers.Reshape((3,)), layers.MaxPooling2D(), layers.ReLU()):
+        assert layer.built and layer.count_params() == 0
+    for layer in (layers.Dense(2), layers.PReLU(), layers.BatchNormalization(), layers.Layer()):
+        assert not layer.built
+
+    class More(layers.Dropout):
+        def __init__(self):
+            super().__init__(0.5)
+            self.dense = Dense(2)
+
+        def call(self, x, training=False):
+            return super().call(self.dense(x), training)
+
+    more = More()
+    assert not more.built and len(more.weights) == 0
+    more(np.ones((1, 3)))
+    assert more.built and len(more.weights) == 2
+    pool = layers.MaxPooling2D()
+    pool(tf.keras.Input((None, None, 3)))
+    assert pool.get_build_config() == {"input_shape": (None, None, None, 3)}

@@ -322,3 +322,50 @@ def test_lamb_steps_as_long_as_the_weight_unless_either_is_zero(w, g):
     optimizers.Lamb(0.5).apply([tf.constant(g)], [variable])
     length = np.linalg.norm(w) if w.any() and g.any() else 1.0
     np.testing.assert_allclose(variable.numpy(), w - 0.5 * length * g, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s: s.ExponentialDecay(0.1, 10, 0.5, staircase=True),
+        lambda s: s.InverseTimeDecay(0.1, 10, 0.5),
+        lambda s: s.PiecewiseConstantDecay([3, 6], [0.1, 0.01, 0.001]),
+        lambda s: s.PolynomialDecay(0.1, 10, cycle=True),
+        lambda s: s.CosineDecay(0.0, 10, warmup_target=0.1, warmup_steps=3),
+        lambda s: s.CosineDecayRestarts(0.1, 3),
+    ],
+)
+def test_a_schedule_of_many_steps_is_that_of_each(make):
+    schedule = make(tf.keras.optimizers.schedules)
+    each = [float(schedule(step)) for step in range(24)]
+    for steps in (np.arange(24), tf.range(24), list(range(24)), tf.range(24.0)):
+        rates = schedule(steps)
+        assert rates.dtype == tf.float32 and rates.numpy().tolist() == each
+    assert schedule(np.arange(24).reshape(2, 3, 4)).shape == (2, 3, 4)
+    assert schedule(np.array(5)).shape == () and schedule([]).shape == (0,)
+
+
+def test_objects_with_options_print_them():
+    keras = tf.keras
+    rate = keras.optimizers.schedules.CosineDecay(0.1, 10)
+    printed = {
+        "<Adam learning_rate=0.01 clipnorm=1>": keras.optimizers.Adam(0.01, clipnorm=1.0),
+        "<SGD learning_rate=CosineDecay momentum=0.9>": keras.optimizers.SGD(rate, momentum=0.9),
+        "<CosineDecay initial_learning_rate=0.1 decay_steps=10>": rate,
+        "<Huber delta=2>": keras.losses.Huber(2.0),
+        "<LossFunctionWrapper fn=mean_squared_error>": keras.losses.LossFunctionWrapper(keras.losses.mse),
+        "<L2 l2=0.1>": keras.regularizers.L2(0.1),
+        "<MaxNorm max_value=1>": keras.constraints.MaxNorm(1),
+        "<RandomNormal stddev=0.1>": keras.initializers.RandomNormal(stddev=0.1),
+        "<Zeros>": keras.initializers.Zeros(),
+    }
+    assert [repr(thing) for thing in printed.values()] == list(printed)
+
+    class Plain(keras.losses.Loss):
+        def __init__(self, secret):
+            super().__init__()
+
+        def get_config(self):
+            raise NotImplementedError
+
+    assert repr(Plain(3)) == "<Plain>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -131,3 +132,16 @@ def test_numbers_are_short_and_the_loss_comes_first():
     logs = {"accuracy": 0.5, "val_accuracy": 1.0, "val_loss": 12345.678, "loss": 0.0000123}
     assert readable(logs) == "loss 1.230e-05, accuracy 0.5000, val_loss 1.235e+04, val_accuracy 1.0000"
     assert readable({"loss": float("nan")}) == "loss nan" and readable(None) == ""
+
+
+def test_a_notebook_gets_a_live_bar_like_a_terminal(monkeypatch):
+    class OutStream(io.StringIO):
+        """What a notebook has in the place of stderr."""
+
+    OutStream.__module__ = "ipykernel.iostream"
+    notebook, pipe = OutStream(), io.StringIO()
+    for stream, bars in ((notebook, True), (pipe, False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        made().fit(X, Y, batch_size=4)
+        assert ("|" in stream.getvalue()) is bars
+        assert shown(stream.getvalue())[-1].startswith("Epoch 1/1: 3 steps in ")

@@ -10,6 +10,7 @@ from .columns import (
     class_weights,
     count_rows,
     is_iterable_of_batches,
+    pack_x_y_sample_weight,
     split,
     unpack_x_y_sample_weight,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "class_weights",
     "count_rows",
     "is_iterable_of_batches",
+    "pack_x_y_sample_weight",
     "source",
     "split",
     "unpack_x_y_sample_weight",

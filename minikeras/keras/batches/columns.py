@@ -33,6 +33,19 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     return x, y, weight
 
 
+def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """A batch as steps get it: x alone, (x, y) or (x, y, sample_weight); a tuple or list of inputs alone is (x,).
+
+    >>> pack_x_y_sample_weight(1), pack_x_y_sample_weight(1, 2), pack_x_y_sample_weight([1, 2])
+    (1, (1, 2), ([1, 2],))
+    """
+    if sample_weight is not None:
+        return x, y, sample_weight
+    if y is not None:
+        return x, y
+    return (x,) if isinstance(x, (list, tuple)) else x
+
+
 def is_iterable_of_batches(x: Any) -> bool:
     """True for Datasets, generators and sequences that make batches, not for arrays, lists and dicts of arrays."""
     if isinstance(x, Dataset):

@@ -7,6 +7,7 @@ draws its order from `order_stream()` alone. Next: `feed.py`.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,7 +20,14 @@ from ...data import INFINITE_CARDINALITY, Dataset
 from ...data.dataset import order_stream
 from ...data.threads import in_order
 from ...errors import kind_of
-from .columns import as_columns, class_weights, count_rows, is_iterable_of_batches, unpack_x_y_sample_weight
+from .columns import (
+    as_columns,
+    class_weights,
+    count_rows,
+    is_iterable_of_batches,
+    pack_x_y_sample_weight,
+    unpack_x_y_sample_weight,
+)
 from .py_dataset import PyDataset
 
 
@@ -144,14 +152,14 @@ class _Weighted(Source):
 
 
 def of_arrays(x: Any, y: Any, sample_weight: Any, rows: int, batch_size: int | None, shuffle: bool | str) -> Source:
-    """Batches of columns; the last one may be smaller. `shuffle='batch'` shuffles batches and not rows."""
-    columns = (x,) if y is None and sample_weight is None else (x, y) if sample_weight is None else (x, y, sample_weight)
-    dataset = Dataset.from_columns(columns)
+    """Batches of columns; the last one may be smaller. `shuffle='batch'` shuffles whole batches and not rows."""
+    dataset = Dataset.from_columns(pack_x_y_sample_weight(x, y, sample_weight))
     if shuffle and shuffle != "batch":
         dataset = dataset.shuffle(rows)
-    dataset = dataset.batch(32 if batch_size is None else batch_size)
-    if shuffle == "batch":
-        dataset = dataset.shuffle(len(dataset))
+    size = 32 if batch_size is None else batch_size
+    dataset = dataset.batch(size)
+    if shuffle == "batch" and (full := rows // size):  # a short last batch stays the last
+        dataset = dataset.take(full).shuffle(full).concatenate(dataset.skip(full))
     return _DatasetSource(dataset, checked=True)
 
 
@@ -168,7 +176,7 @@ def source(
     """Batches from whatever was handed over; arrays as one batch if `whole`.
 
     Raises:
-        ValueError: for y, sample_weight or batch_size beside an iterable of batches, weights of both kinds, or no rows.
+        ValueError: for y or sample_weight beside an iterable of batches, weights of both kinds, or no rows.
     """
     if class_weight is not None and sample_weight is not None:
         raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
@@ -179,7 +187,9 @@ def source(
         return of_arrays(x, y, weights, rows, rows if whole else batch_size, shuffle)
     if whole:
         raise TypeError(f"{name}: one batch of arrays is needed, found {kind_of(x)}.")
-    for label, value in (("y", y), ("sample_weight", sample_weight), ("batch_size", batch_size)):
+    if batch_size is not None:
+        warnings.warn(f"{name}: batch_size={batch_size} is left out: {kind_of(x)} gives batches already.", stacklevel=5)
+    for label, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise ValueError(f"{name}: `{label}` must be None when x is {kind_of(x)}; its elements hold it.")
     found = _iterated(x, bool(shuffle))
@@ -202,5 +212,5 @@ def _has_own(sequence: Any, name: str) -> bool:
 
 def _converted(batch: Any) -> Any:
     """A batch made of Tensors; floats of the default dtype."""
-    columns = tuple(as_columns(part) for part in unpack_x_y_sample_weight(batch))
+    columns = pack_x_y_sample_weight(*(as_columns(part) for part in unpack_x_y_sample_weight(batch)))
     return nest.map_structure(lambda leaf: None if leaf is None else convert_to_tensor(leaf), columns)

@@ -52,6 +52,9 @@ class History(Remembering):
             self.logged_at.setdefault(name, []).append(epoch)
         self.model.history = self
 
+    def __repr__(self) -> str:
+        return f"<History epochs={len(self.epoch)}, names={list(self.history)}>"
+
     def plot(self, names: Sequence[str] | None = None, **options: Any) -> Any:
         """Loss and metrics over the epochs as a matplotlib Figure; arguments as in `keras.utils.plot_history`."""
         from ...figures import plot_history

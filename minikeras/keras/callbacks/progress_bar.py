@@ -11,14 +11,15 @@ from .callback import Callback
 
 
 class ProgressBar(Callback):
-    """A line when an epoch, an evaluation or a prediction is done; on a terminal a bar, drawn by tqdm, until then.
+    """A line when an epoch, an evaluation or a prediction is done; on a terminal and in a notebook a bar, drawn by tqdm,
+    until then.
 
     Args:
-        verbose: 1 for a bar on a terminal, 2 for the lines alone.
+        verbose: 1 for a bar where one can be drawn, 2 for the lines alone.
     """
 
     def __init__(self, verbose: int = 1) -> None:
-        self._live = verbose == 1 and sys.stderr.isatty()
+        self._live = verbose == 1 and _can_go_back(sys.stderr)
         self._bar: Any = None
         self._label = ""
         self._seen = 0
@@ -102,6 +103,11 @@ class ProgressBar(Callback):
     def on_predict_end(self, logs: Logs | None = None) -> None:
         """Done."""
         self._finish(None)
+
+
+def _can_go_back(stream: Any) -> bool:
+    """Whether what was written to a stream can be overwritten: by a terminal, and by the output of a notebook's cell."""
+    return stream.isatty() or type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 def readable(logs: Logs | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,13 @@ class TensorBoard(Remembering):
     Args:
         log_dir: the folder.
         histogram_freq: write histograms of all weights every so many epochs; 0 for never.
-        write_graph: not available: there is no graph.
-        write_images: not available.
+        write_graph, write_images: not available, and left out with a warning: there is no graph.
         write_steps_per_second: also write 'epoch_steps_per_second'.
         update_freq: 'epoch', 'batch', or a number of batches after which to write their logs.
-        profile_batch, embeddings_freq, embeddings_metadata: not available.
+        profile_batch, embeddings_freq, embeddings_metadata: likewise.
 
     Raises:
         MissingExtraError: without the package `tensorboard`.
-        NotImplementedError: for what is not available.
 
     >>> import minikeras as tf
     >>> tf.keras.callbacks.TensorBoard("logs", update_freq="batch").update_freq
@@ -64,7 +63,10 @@ class TensorBoard(Remembering):
         }
         asked = [name for name, value in refused.items() if value]
         if asked:
-            raise NotImplementedError(f"TensorBoard: {', '.join(asked)} is not available; scalars and histograms are.")
+            warnings.warn(
+                f"TensorBoard: {', '.join(asked)} is not available and left out; scalars and histograms are written.",
+                stacklevel=3,
+            )
         if update_freq not in ("epoch", "batch") and (not isinstance(update_freq, int) or update_freq < 1):
             raise ValueError(
                 f"TensorBoard: update_freq must be 'epoch', 'batch' or a number of batches, found {update_freq!r}."

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core import Tensor
 from ...types import as_dtype
+from ..arguments import with_options
 from ..catalogue import Catalogue
 from ..config import floatx
 
@@ -39,6 +40,8 @@ class Initializer:
     def from_config(cls, config: dict[str, Any]) -> Initializer:
         """An initializer from `get_config`."""
         return cls(**config)
+
+    __repr__ = with_options
 
     def clone(self) -> Initializer:
         """Another one of the same configuration; without a seed it draws other values."""

@@ -46,6 +46,13 @@ Convolution1D, Convolution2D = Conv1D, Conv2D
 
 for _kind in [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Layer)]:
     _made_with_numpy(_kind)
+for _kind in (
+    *(Activation, ActivityRegularization, AveragePooling1D, AveragePooling2D, Dropout, ELU, Flatten, GaussianDropout),
+    *(GaussianNoise, GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalMaxPooling1D, GlobalMaxPooling2D, Identity),
+    *(LeakyReLU, Masking, MaxPooling1D, MaxPooling2D, Permute, ReLU, RepeatVector, Rescaling, Reshape, Softmax),
+    *(SpatialDropout1D, UnitNormalization),
+):
+    _kind._makes_nothing = True
 
 __all__ = [
     "ELU",

@@ -75,16 +75,19 @@ class Builder(Holder):
     _labels: dict[str, int]
     _build_shape: Any
     _call_names: tuple[str, ...] = ()
+    _makes_nothing = False
+    """Whether it has neither weights nor sublayers, so that there is nothing to build. A subclass may have some."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        cls._makes_nothing = False
         if "build" in cls.__dict__:
             cls.build = _within_scope(cls.build)  # type: ignore[method-assign]
 
     @property
     def built(self) -> bool:
-        """Whether the weights exist."""
-        return self._built
+        """Whether the weights exist: at once if there are none to make."""
+        return self._built or self._makes_nothing
 
     @built.setter
     def built(self, value: bool) -> None:

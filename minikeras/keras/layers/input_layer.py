@@ -26,7 +26,7 @@ class InputLayer(Layer):
         batch_shape: the shape with the batch axis, instead of the two above.
         optional: whether None may be given instead of data.
         sparse, ragged: not available; False or None.
-        options: `name`, as in `Layer`.
+        options: `name`, as in `Layer`; `input_shape` and `batch_input_shape`, older names of `shape` and `batch_shape`.
 
     Raises:
         ValueError: if both or neither of `shape` and `batch_shape` are given.
@@ -49,6 +49,8 @@ class InputLayer(Layer):
         ragged: bool | None = None,
         **options: Any,
     ) -> None:
+        shape = options.pop("input_shape", shape)
+        batch_shape = options.pop("batch_input_shape", batch_shape)
         super().__init__(**options)
         if sparse or ragged:
             raise NotImplementedError("Input: sparse and ragged tensors are not available; give dense ones, padded if need be.")

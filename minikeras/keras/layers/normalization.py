@@ -257,9 +257,9 @@ class Normalization(SameShape):
                 broadcast_to(constant(value, dtype), sizes) for value in (self.input_mean, self.input_variance)
             )
         axes = dict(zip(self._axes, sizes, strict=True))
-        self.input_spec = InputSpec(
-            ndim=len(input_shape), axes=axes, fixed_by=None if self.input_mean is not None else self.mean
-        )
+        if axes:  # one pair of numbers serves inputs of any shape
+            fixed_by = None if self.input_mean is not None else self.mean
+            self.input_spec = InputSpec(ndim=len(input_shape), axes=axes, fixed_by=fixed_by)
 
     def adapt(self, data: Any) -> None:
         """Take mean and population variance from data, anew.

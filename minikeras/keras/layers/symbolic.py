@@ -167,7 +167,7 @@ class Trial:
 
     def build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Make the weights of a layer for the shapes of the KerasTensors, None for axes of any size."""
-        if not self._operation.built:
+        if not (self._operation.built and getattr(self._operation, "_built", True)):
             training, context.training = context.training, False
             try:
                 self._operation._build_on_call(args, kwargs)

@@ -12,6 +12,7 @@ from ...core import Tensor, convert_to_tensor
 from ...functions.elementwise import cast
 from ...module import snake_case
 from ...types import TensorLike, as_dtype
+from ..arguments import with_options
 from ..catalogue import Catalogue
 from ..config import floatx
 from ..saving.objects import deserialize_keras_object
@@ -107,6 +108,8 @@ class Loss:
     def from_config(cls, config: dict[str, Any]) -> Loss:
         """A loss from `get_config`."""
         return cls(**config)
+
+    __repr__ = with_options
 
 
 class LossFunctionWrapper(Loss):

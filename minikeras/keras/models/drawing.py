@@ -59,7 +59,7 @@ def plot_model(
         show_trainable: whether it is written what is trained.
 
     Returns:
-        The pydot graph if graphviz is there, else the text that was printed or written.
+        The pydot graph; the text if that was written to a file; None if it was printed, for want of graphviz.
 
     Raises:
         ValueError: if the model is not built, or for another `rankdir`.
@@ -85,9 +85,9 @@ def plot_model(
         text = "\n".join(_rails(boxes))
         if as_text:
             pathlib.Path(to_file).write_text(text + "\n", encoding="utf-8")
-        else:
-            print(text, "(For an image install graphviz and `pip install pydot`.)", sep="\n\n")
-        return text
+            return text
+        print(text, "(For an image install graphviz and `pip install pydot`.)", sep="\n\n")
+        return None
     graph = _dot(model.name, boxes, rankdir, dpi)
     if to_file is not None:
         ending = pathlib.Path(to_file).suffix.lstrip(".") or "png"

@@ -17,6 +17,7 @@ from ...core import Variable
 from ...functions.publish import tensor
 from ...module import snake_case
 from ...program.recorder import PLAIN
+from ..arguments import with_options
 from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
@@ -137,6 +138,8 @@ class Configuration:
         """An optimizer from `get_config`."""
         rate = config.get("learning_rate")
         return cls(**(config | {"learning_rate": schedules.deserialize(rate)} if isinstance(rate, dict) else config))
+
+    __repr__ = with_options
 
 
 def host_variable(value: Any, name: str, dtype: Any = None) -> Variable:

@@ -11,9 +11,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core import Tensor
 from ...functions.publish import tensor
 from ...types import as_dtype
+from ..arguments import with_options
 from ..catalogue import Catalogue
 from ..config import floatx
 
@@ -36,8 +39,12 @@ class LearningRateSchedule:
     """Names of the constructor's arguments, which are attributes too."""
 
     def __call__(self, step: Any) -> Tensor:
-        """The learning rate at a step, a scalar of the default float dtype."""
-        return tensor(as_dtype(floatx()).numpy.type(self.rate(float(step))))
+        """The learning rate at a step, a scalar of the default float dtype; at an array of steps, an array of its shape."""
+        kind = as_dtype(floatx()).numpy
+        if np.ndim(step):
+            steps = np.asarray(step)
+            return tensor(np.array([self.rate(float(one)) for one in steps.ravel()], kind).reshape(steps.shape))
+        return tensor(kind.type(self.rate(float(step))))
 
     def rate(self, step: float) -> float:
         """The learning rate at a step."""
@@ -51,6 +58,8 @@ class LearningRateSchedule:
     def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
         """A schedule from `get_config`."""
         return cls(**config)
+
+    __repr__ = with_options
 
 
 @_catalogue.add()

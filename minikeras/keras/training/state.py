@@ -48,6 +48,12 @@ class Run:
         self.epoch, self.batch, self.feed, self.hooks = epoch, 0, feed, hooks
         self.logs: Mapping[str, Any] = {}
         self.testing = False
+        self._first = epoch
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether an epoch came before the one under way."""
+        return self.epoch > self._first
 
     def position(self, stopped: bool) -> dict[str, Any]:
         """All that is to be known to go on from here, apart from Variables."""

@@ -138,7 +138,7 @@ class Trainer(Steps):
                 hooks.call("on_train_begin", {})
                 self._go_on(run)
                 while run.epoch < epochs and not self.stop_training:
-                    logs = self._fit_epoch(run, validation if validation and due(run.epoch) else None)
+                    logs = self._fit_epoch(run, validation if validation and due(run.epoch) else None) or logs
                 if self.optimizer is not None and run.epoch > initial_epoch:
                     self.optimizer.finalize_variable_values(self.trainable_variables)  # type: ignore[attr-defined]
                 hooks.call("on_train_end", logs)
@@ -152,13 +152,16 @@ class Trainer(Steps):
         return CallbackList(callbacks, history, level > 0, self, self.steps_per_execution, **params)
 
     def _fit_epoch(self, run: Run, validation: Feed | None) -> Logs:
-        """One epoch, or the rest of it, with its validation; the logs of both."""
+        """One epoch, or the rest of it, with its validation; the logs of both, empty if the data had come to its end."""
         if run.batch:
             run.hooks.go_on(run.epoch, run.batch)
         else:
             self.reset_metrics()
             run.hooks.call("on_epoch_begin", run.epoch, {})
         found = self._pass(run.hooks, "train", run.feed, run)
+        if not run.batch:
+            self.stop_training = True
+            return found
         if validation is not None:
             run.testing = True
             found |= {f"val_{name}": value for name, value in self._validate(run.hooks, validation).items()}
@@ -190,6 +193,13 @@ class Trainer(Steps):
                 if self.stop_training if phase == "train" else self.stop_evaluating:
                     break
             hooks.report(phase)
+        if not run.batch and run.goes_on:
+            warnings.warn(
+                f"Your input ran out of data after {run.epoch} epochs; training ends here. A generator can be used up only "
+                "once: for several epochs give a Dataset, a PyDataset, or a generator without end with `steps_per_epoch`.",
+                stacklevel=5,
+            )
+            return {}
         if not run.batch:
             raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
         stopped = self.stop_training if phase == "train" else self.stop_evaluating
