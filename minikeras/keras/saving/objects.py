@@ -195,7 +195,7 @@ def deserialize_keras_object(
     >>> import minikeras as tf
     >>> config = {"module": "keras.layers", "class_name": "Flatten", "config": {"name": "flat"}}
     >>> tf.keras.saving.deserialize_keras_object(config)
-    <Flatten name=flat, built=False>
+    <Flatten name=flat, built=True>
     """
     if not safe_mode:
         raise ValueError("safe_mode=False is not available: nothing in a configuration is ever run. Register classes instead.")
