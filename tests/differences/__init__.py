@@ -88,6 +88,8 @@ def outcome(code: str, library: Any) -> str:
         return shown(eval(last, space))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
+    finally:
+        space.clear()  # a function of the code holds these names, and they hold it
 
 
 def agrees(found: str, expected: str) -> bool:

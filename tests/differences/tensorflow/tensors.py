@@ -1,0 +1,133 @@
+"""Tensors, Variables and dtypes."""
+
+from .. import Row
+
+TITLE = "Tensors, Variables and dtypes"
+ROWS = [
+    Row(
+        what="what `assign` returns",
+        code="""
+v = tf.Variable(1.0)
+v.assign(2.0) is v
+""",
+        ours="True",
+        theirs="False",
+        why="the Variable itself; gradients reach it all the same",
+    ),
+    Row(
+        what="an array of floats beside an integer tensor",
+        code="tf.constant([1, 2]) * np.array([1.5, 2.5])",
+        ours="DTypeError",
+        theirs="[1, 4]",
+        why="a fraction is cut off only by `tf.cast`",
+    ),
+    Row(
+        what="a number that does not fit its dtype",
+        code="tf.constant(300, tf.uint8)",
+        ours="DTypeError",
+        theirs="44",
+        why="a wrapped number is a wrong number",
+    ),
+    Row(
+        what="errors of shapes",
+        code="tf.ones([2, 3]) + tf.ones([3, 2])",
+        ours="ShapeError: Incompatible shapes",
+        theirs="InvalidArgumentError",
+        why="`ShapeError` is an InvalidArgumentError and a ValueError, with both shapes and the axis",
+    ),
+    Row(
+        what="errors of dtypes",
+        code="tf.ones([1]) + tf.ones([1], tf.float64)",
+        ours="DTypeError: tf.cast",
+        theirs="InvalidArgumentError",
+        why="`DTypeError` is an InvalidArgumentError and a TypeError, with both dtypes and the cast",
+    ),
+    Row(
+        what="a float where an axis or size belongs",
+        code="tf.reshape([1.0, 2.0], [2.0])",
+        ours="DTypeError: must be one integer",
+        theirs="InvalidArgumentError",
+        why="the class says what is wrong; TensorFlow names an attribute of its kernel",
+    ),
+    Row(
+        what="linear algebra in float16",
+        code="tf.linalg.inv(tf.eye(2, dtype=tf.float16))",
+        ours="InvalidArgumentError",
+        theirs="[[1, 0], [0, 1]]",
+        why="there is none in NumPy; cast to float32",
+    ),
+    Row(
+        what="attributes of a tensor",
+        code="""
+x = tf.constant(1.0)
+x.note = 'mine'
+x.note
+""",
+        ours="AttributeError",
+        theirs="mine",
+        why="a tensor holds one array and nothing else, so that it is small and quick to make",
+    ),
+    Row(
+        what="`memoryview` of a tensor",
+        code="memoryview(tf.constant([1.0])).nbytes",
+        ours="TypeError",
+        theirs="4",
+        why="classes written in Python offer memory only from 3.12 on; use `np.asarray(tensor).data`",
+    ),
+    Row(
+        what="an integer mask",
+        code="tf.boolean_mask([1, 2, 3], [1, 0, 1])",
+        ours="ShapeError",
+        theirs="[1, 3]",
+        why="2 and -1 would be true as well; compare with `mask != 0`",
+    ),
+    Row(
+        what="the matrix product of bools",
+        code="tf.matmul(tf.constant([[True]]), tf.constant([[True]]))",
+        ours="[[True]]",
+        theirs="InvalidArgumentError",
+        why="as in NumPy",
+    ),
+    Row(
+        what="labels that only broadcast to the logits",
+        code="tf.nn.softmax_cross_entropy_with_logits(labels=[[0.0, 1.0]], logits=tf.ones([2, 2]))",
+        ours="ShapeError",
+        theirs="[0.6931, 0.6931]",
+        why="a forgotten axis is the commonest cause of a loss that will not fall",
+    ),
+    Row(
+        what="`reduce_euclidean_norm` of integers",
+        code="tf.math.reduce_euclidean_norm(tf.constant([1, 1]))",
+        ours="DTypeError",
+        theirs="1",
+        why="the root would be cut off",
+    ),
+    Row(
+        what="`conv2d_transpose` of integers",
+        code="tf.nn.conv2d_transpose(tf.ones([1, 1, 1, 1], tf.int32), tf.ones([1, 1, 1, 1], tf.int32), [1, 1, 1, 1], 1)",
+        ours="DTypeError",
+        theirs="[[[[1]]]]",
+        why="layers compute in floats; cast first",
+    ),
+    Row(
+        what="`triangular_solve` of a singular matrix",
+        code="tf.linalg.triangular_solve([[1.0, 0.0], [1.0, 0.0]], [[1.0], [2.0]])",
+        ours="InvalidArgumentError",
+        theirs="[[1], [inf]]",
+        why="as `solve` of one",
+    ),
+    Row(
+        what="eigenvalues of a matrix with NaN",
+        code="tf.linalg.eigvalsh([[np.nan, 0.0], [0.0, 1.0]])",
+        ours="[nan, nan]",
+        theirs="InvalidArgumentError",
+        why="what comes out is NaN, as for `det`, `svd` and `expm`",
+    ),
+    Row(
+        what="denormal numbers",
+        code="tf.constant(1e-40) + 0.0 > 0.0",
+        ours="True",
+        theirs="False",
+        why="they are kept, as in NumPy",
+    ),
+]
