@@ -33,11 +33,19 @@ __all__ = [
 
 
 class Constraint:
-    """Base: a function from a weight to its projection."""
+    """Base: a function from a weight to its projection.
+
+    >>> import minikeras as tf
+    >>> class Whole(tf.keras.constraints.Constraint):
+    ...     def __call__(self, w):
+    ...         return tf.round(w)
+    >>> print(Whole()(tf.constant([0.7])).numpy())
+    [1.]
+    """
 
     def __call__(self, w: TensorLike) -> Tensor:
-        """The projection."""
-        raise NotImplementedError(f"{type(self).__name__} must implement __call__(w).")
+        """The projection; here the weight as it is. Override it."""
+        return tensor(w)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -20,10 +20,11 @@ class DTypePolicy:
 
     Args:
         name: a dtype for both, such as 'float32' or 'bfloat16'; or 'mixed_float16', 'mixed_bfloat16': computation in half
-            precision over weights in float32.
+            precision over weights in float32. None: that of `global_policy`.
 
     Raises:
-        ValueError: if there is no such policy.
+        ValueError: if there is no policy of that name.
+        TypeError: if it is neither a name nor a dtype.
 
     Source: Micikevicius et al., Mixed Precision Training (2018), section 3.
 
@@ -33,11 +34,12 @@ class DTypePolicy:
     ('float16', 'float32')
     """
 
-    def __init__(self, name: Any) -> None:
+    def __init__(self, name: Any = None) -> None:
+        name = global_policy().name if name is None else name
         try:
             dtype = as_dtype(name.removeprefix("mixed_") if isinstance(name, str) else name).name
         except (TypeError, ValueError):
-            raise ValueError(_unknown(name)) from None
+            raise (ValueError if isinstance(name, str) else TypeError)(_unknown(name)) from None
         mixed = isinstance(name, str) and name.startswith("mixed_")
         if mixed and dtype not in ("float16", "bfloat16"):
             raise ValueError(_unknown(name))
@@ -75,7 +77,7 @@ class DTypePolicy:
         return hash(self._name)
 
     def __repr__(self) -> str:
-        return f"<DTypePolicy '{self._name}'>"
+        return f'<DTypePolicy "{self._name}">'
 
 
 Policy = DTypePolicy
@@ -94,7 +96,7 @@ def global_policy() -> DTypePolicy:
 
     >>> import minikeras as tf
     >>> tf.keras.mixed_precision.global_policy()
-    <DTypePolicy 'float32'>
+    <DTypePolicy "float32">
     """
     return _chosen.get("policy") or DTypePolicy(floatx())
 

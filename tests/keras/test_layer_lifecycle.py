@@ -527,9 +527,6 @@ def test_children_of_a_subclass_may_share_a_name_but_those_of_a_sequential_model
         lambda layer: layer.built,
         lambda layer: layer.add_weight((1,)),
         lambda layer: layer.build((1, 2)),
-        lambda layer: setattr(layer, "dense", Dense(1)),
-        lambda layer: setattr(layer, "many", [Dense(1)]),
-        lambda layer: setattr(layer, "variable", tf.Variable(0.0)),
         lambda layer: layer.compile("sgd", "mse") if hasattr(type(layer), "compile") else layer.name,
         lambda layer: layer.fit(np.ones((1, 2))) if hasattr(type(layer), "fit") else layer.name,
     ],
@@ -543,6 +540,69 @@ def test_a_forgotten_super_init_is_told_by_whatever_is_done_first(base, use):
     with pytest.raises(RuntimeError, match=r"In layer Bad, you forgot to call `super\(\).__init__\(\)` as the first"):
         use(layer)
     assert repr(layer) == "<Bad, whose __init__ did not call super().__init__()>"
+
+
+@pytest.mark.parametrize("base", [Layer, tf.keras.Model])
+def test_what_is_set_before_super_init_is_held_like_all_else(base):
+    class Early(base):
+        def __init__(self):
+            self.units, self.scale = 3, tf.Variable(2.0)
+            self.dense, self.more = Dense(3), [Dense(1)]
+            super().__init__()
+
+        def call(self, x):
+            return self.more[0](self.dense(x)) * self.scale
+
+    layer = Early()
+    assert layer(np.ones((2, 4))).shape == (2, 1)
+    assert len(layer.weights) == 5
+    layer.trainable = False
+    assert layer.trainable_variables == []
+
+
+# What build is told -----------------------------------------------------------------------------------------------------
+
+
+def test_a_build_of_several_shapes_names_what_call_takes():
+    class Pair(Layer):
+        def build(self, first_shape, bias):
+            self.made = (first_shape, bias)
+
+        def call(self, first, bias):
+            return first + bias
+
+    with pytest.raises(
+        ValueError, match=r"`build` takes \['first_shape', 'bias'\], and \['bias'\] are no shapes of what `call`"
+    ):
+        Pair()(tf.ones([2, 3]), tf.ones([2, 3]))
+
+    class Optional(Layer):
+        def build(self, second_shape, first_shape, units=4):
+            self.made = (first_shape, second_shape, units)
+
+        def call(self, first, second):
+            return tf.reduce_sum(first) + tf.reduce_sum(second)
+
+    layer = Optional()
+    layer(tf.ones([2, 3]), tf.ones([2, 5]))
+    assert layer.made == ((2, 3), (2, 5), 4)
+
+
+def test_a_layer_without_inputs_is_built_for_the_shape_none():
+    class Inner(Layer):
+        def __init__(self):
+            super().__init__()
+            self.variable = self.add_weight(shape=(1,), name="inner")
+
+    class Outer(Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+    layer = Outer()
+    layer.build(None)
+    assert layer.built
+    assert [weight.path for weight in layer.weights] == ["inner/inner"]
 
 
 # Weights as arrays -----------------------------------------------------------------------------------------------------

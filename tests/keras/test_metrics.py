@@ -581,3 +581,21 @@ def test_an_ignored_class_counts_neither_in_the_loss_nor_in_the_metric_of_its_na
     labels, predictions = [0, 1, 1], [[0.5, 0.5], [0.2, 0.8], [0.6, 0.4]]
     loss = tf.keras.losses.SparseCategoricalCrossentropy(ignore_class=0)(labels, predictions)
     assert float(metrics.SparseCategoricalCrossentropy(ignore_class=0)(labels, predictions)) == pytest.approx(float(loss))
+
+
+def test_predictions_that_are_not_whole_are_cut_for_an_iou_and_told():
+    labels, predictions = [0, 1, 1, 0], np.array([0.2, 1.0, 0.9, 0.0])
+    metric = metrics.MeanIoU(num_classes=2)
+    with pytest.warns(UserWarning, match=r"y_pred must hold class numbers.*0.9 counts as class 0. Use BinaryIoU"):
+        metric.update_state(labels, predictions)
+    assert float(metric.result()) == float(metrics.MeanIoU(num_classes=2)(labels, [0, 1, 0, 0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="y_true must hold integer labels"):
+        metric.update_state(predictions, labels)
+
+
+def test_counts_of_an_iou_do_not_overflow():
+    metric = metrics.MeanIoU(num_classes=2)
+    metric.total_cm.assign(np.array([[2**31 - 1, 0], [0, 1]]))
+    metric.update_state([0, 0], [0, 0])
+    assert metric.total_cm.numpy()[0, 0] == 2**31 + 1
+    assert float(metric.result()) == pytest.approx(1.0)

@@ -184,7 +184,7 @@ class Builder(Holder):
     @_within_scope
     def build(self, input_shape: Any) -> None:
         """Make the weights. Override it; the default builds the sublayers, by calling on zeros."""
-        if any(not layer._built for layer in self._collect().sublayers):
+        if input_shape is not None and any(not layer._built for layer in self._collect().sublayers):
             self.call(_zeros(input_shape, self._dtype))
 
     @_within_scope
@@ -203,6 +203,12 @@ class Builder(Holder):
                 raise ValueError(inputs.called_on_none(self))
             self.build(told)
         else:
+            known = [f"{name}_shape" for name in self._call_names]
+            if wrong := [name for name in _needed(build) if name not in known]:
+                raise ValueError(
+                    f"Layer '{self.name}': `build` takes {names}, and {wrong} are no shapes of what `call` takes. With several "
+                    f"arguments each needs the name of one of `call` and '_shape': {known}."
+                )
             given = dict(zip(self._call_names, args, strict=False)) | kwargs
             told = {name: given.get(name.removesuffix("_shape")) for name in names}
             self.build(**{name: inputs.shapes_of(value) for name, value in told.items() if value is not None})
@@ -219,6 +225,13 @@ class Builder(Holder):
         """Build for the shapes of `get_build_config`."""
         if config and not self._built:
             self.build(**config["shapes_dict"]) if "shapes_dict" in config else self.build(config["input_shape"])
+
+
+def _needed(build: Callable[..., Any]) -> list[str]:
+    """The arguments of a `build` that have no default."""
+    parameters = list(inspect.signature(build).parameters.values())[1:]
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in parameters if one.default is inspect.Parameter.empty and one.kind not in optional]
 
 
 def _any_batch(shape: Any) -> Any:

@@ -62,9 +62,7 @@ class Holder(Module):
     """Attributes that come and go without any consequence for what the layer holds and computes."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._not_walked and _holds_state(value):
-            if "_name" not in self.__dict__:
-                raise RuntimeError(_forgotten(self))
+        if "_name" in self.__dict__ and name not in self._not_walked and _holds_state(value):
             if self._built and not self._open and self.__dict__.get(name) is not value:
                 raise ValueError(locked(self, f"attribute '{name}'"))
             if isinstance(value, Variable) and not isinstance(value, Weight) and not self._trainable:

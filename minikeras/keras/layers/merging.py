@@ -14,9 +14,11 @@ from ...errors import ShapeError, kind_of
 from ...functions.contractions import matmul
 from ...functions.elementwise import add, cast, logical_or, maximum, minimum, multiply, where
 from ...functions.nn import l2_normalize
+from ...functions.publish import tensor
 from ...functions.reductions import reduce_any
 from ...functions.shaping import broadcast_to, concat, reshape, transpose
 from ...ops.arithmetic import ones_like
+from ...ops.nn import masked_fill
 from .inputs import mask_of
 from .layer import Layer
 
@@ -90,7 +92,7 @@ def _listed_masks(layer: Merge, inputs: Any, masks: Any) -> list[Any]:
         return [None] * len(inputs)
     if not isinstance(masks, (list, tuple)) or len(masks) != len(inputs):
         raise ValueError(f"{layer._called()} needs a list of {len(inputs)} masks, found {masks!r:.80}.")
-    return list(masks)
+    return [None if mask is None else tensor(mask) for mask in masks]
 
 
 class Add(Merge):
@@ -124,7 +126,7 @@ class Subtract(Merge):
 
 
 class Multiply(Merge):
-    """The product of the inputs; what a mask leaves out of an input does not count as a factor.
+    """The product of the inputs; what a mask leaves out of an input does not count as a factor, and what all leave out is 0.
 
     >>> import minikeras as tf
     >>> print(tf.keras.layers.Multiply()([tf.constant([[1.0, 2.0]]), tf.constant([[10.0, 20.0]])]).numpy())
@@ -132,7 +134,15 @@ class Multiply(Merge):
     """
 
     def call(self, inputs: Any) -> Tensor:
-        return super().call([x if mask_of(x) is None else where(_spread(mask_of(x), x), x, ones_like(x)) for x in inputs])
+        masks = [mask_of(x) for x in inputs]
+        factors = [
+            x if mask is None else where(_spread(mask, x), x, ones_like(x)) for x, mask in zip(inputs, masks, strict=True)
+        ]
+        product = super().call(factors)
+        if any(mask is None for mask in masks):
+            return product
+        valids = [_with_rank(_spread(mask, x), product.ndim) for x, mask in zip(inputs, masks, strict=True)]
+        return masked_fill(functools.reduce(logical_or, valids), product)
 
     def combine(self, inputs: list[Tensor]) -> Tensor:
         return functools.reduce(multiply, inputs)
@@ -147,7 +157,8 @@ class Average(Merge):
     """
 
     def combine(self, inputs: list[Tensor]) -> Tensor:
-        return functools.reduce(add, inputs) * (1.0 / len(inputs))
+        total = functools.reduce(add, inputs)
+        return (total if total.dtype.is_floating else cast(total, self.compute_dtype)) * (1.0 / len(inputs))
 
 
 class Maximum(Merge):

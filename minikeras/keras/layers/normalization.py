@@ -241,25 +241,41 @@ class Normalization(SameShape):
         self.input_mean = None if mean is None else np.asarray(mean, np.float64)
         self.input_variance = None if variance is None else np.asarray(variance, np.float64)
         self.invert = bool(invert)
-        self.mean: Any = None
-        self.variance: Any = None
+        self.adapt_mean: Any = None
+        self.adapt_variance: Any = None
 
     def build(self, input_shape: Any) -> None:
-        self._axes = known_axes(self, self.axis, input_shape)
-        sizes = tuple(input_shape[axis] for axis in self._axes)
+        places = known_axes(self, self.axis, input_shape)
+        sizes = tuple(input_shape[axis] for axis in places)
+        self._shape = tuple(size if axis in places else 1 for axis, size in enumerate(input_shape))
         dtype = "float32" if as_dtype(self.variable_dtype).size < 4 else self.variable_dtype
         if self.input_mean is None:
-            self.mean = self.add_weight(sizes, "zeros", dtype, trainable=False, autocast=False, name="mean")
-            self.variance = self.add_weight(sizes, "ones", dtype, trainable=False, autocast=False, name="variance")
+            self.adapt_mean = self.add_weight(sizes, "zeros", dtype, trainable=False, autocast=False, name="mean")
+            self.adapt_variance = self.add_weight(sizes, "ones", dtype, trainable=False, autocast=False, name="variance")
             self.count = self.add_weight((), "zeros", dtype="int32", trainable=False, name="count")
         else:
-            self.mean, self.variance = (
+            self._given_mean, self._given_variance = (
                 broadcast_to(constant(value, dtype), sizes) for value in (self.input_mean, self.input_variance)
             )
-        axes = dict(zip(self._axes, sizes, strict=True))
-        if axes:  # one pair of numbers serves inputs of any shape
-            fixed_by = None if self.input_mean is not None else self.mean
-            self.input_spec = InputSpec(ndim=len(input_shape), axes=axes, fixed_by=fixed_by)
+        if self.axis:  # one pair of numbers serves inputs of any shape
+            axes = {axis: input_shape[axis] for axis in self.axis}
+            self.input_spec = InputSpec(axes=axes, fixed_by=self.adapt_mean)
+
+    @property
+    def mean(self) -> Any:
+        """The mean, ready to be broadcast to the inputs that the layer was built for; None before that."""
+        return self._statistics(self._shape)[0] if self._built else None
+
+    @property
+    def variance(self) -> Any:
+        """The variance, as `mean`."""
+        return self._statistics(self._shape)[1] if self._built else None
+
+    def _statistics(self, shape: tuple[int, ...]) -> list[Tensor]:
+        """Mean and variance in a shape with their sizes along the axes and 1 along the others."""
+        if self.input_mean is None:
+            return [reshape(weight.read_value(), shape) for weight in (self.adapt_mean, self.adapt_variance)]
+        return [reshape(value, shape) for value in (self._given_mean, self._given_variance)]
 
     def adapt(self, data: Any) -> None:
         """Take mean and population variance from data, anew.
@@ -269,16 +285,22 @@ class Normalization(SameShape):
 
         Raises:
             ValueError: if the statistics were given, or there is no data.
+            TypeError: if a batch is a single number.
         """
         if self.input_mean is not None:
             raise ValueError(f"Cannot `adapt` layer '{self.name}': its mean and variance were given to the constructor.")
         count, mean, squares = 0, np.zeros(()), np.zeros(())
         for batch in _batches(data):
             x = np.asarray(batch, np.float64)
+            if not x.ndim:
+                raise TypeError(
+                    f"Cannot `adapt` layer '{self.name}' to {batch!r}: a batch needs a `.shape` of at least one axis."
+                )
             if not self.built:
                 self.build((None, *x.shape[1:]))
             self._accept(constant(x, self.compute_dtype))
-            rest = tuple(axis for axis in range(x.ndim) if axis not in self._axes)
+            places = positions(self.axis, x.ndim)
+            rest = tuple(axis for axis in range(x.ndim) if axis not in places)
             size = math.prod(x.shape[axis] for axis in rest)
             if not size:
                 continue
@@ -287,33 +309,33 @@ class Normalization(SameShape):
             mean, count = mean + step * (size / (count + size)), count + size
         if not count:
             raise ValueError(f"Cannot `adapt` layer '{self.name}': there is no data.")
-        for weight, value in ((self.mean, mean), (self.variance, squares / count)):
+        for weight, value in ((self.adapt_mean, mean), (self.adapt_variance, squares / count)):
             weight.assign(np.asarray(value).astype(weight.dtype.numpy))
         self.count.assign(min(count, 2**31 - 1))
 
     def call(self, inputs: Tensor) -> Tensor:
         x = wide(self, inputs)
-        mean, deviation = (self._along(value, x) for value in (self.mean, self.variance))
-        deviation = maximum(sqrt(deviation), 1e-7)
+        places = positions(self.axis, x.ndim)
+        shape = tuple(size if axis in places else 1 for axis, size in enumerate(x.shape))
+        mean, variance = (cast(value, x.dtype) for value in self._statistics(shape))
+        deviation = maximum(sqrt(variance), 1e-7)
         return cast(mean + x * deviation if self.invert else (x - mean) / deviation, self.compute_dtype)
-
-    def _along(self, value: Any, x: Tensor) -> Tensor:
-        return shaped(value, x, self._axes) if hasattr(value, "read_value") else _laid(cast(value, x.dtype), x, self._axes)
 
     def get_config(self) -> dict[str, Any]:
         given = {"mean": self.input_mean, "variance": self.input_variance}
         return super().get_config() | {name: None if v is None else v.tolist() for name, v in given.items()}
 
 
-def _laid(value: Tensor, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return reshape(value, tuple(size if axis in axes else 1 for axis, size in enumerate(x.shape)))
-
-
 def _batches(data: Any) -> Any:
     """Arrays, one for each batch."""
-    if is_data(data) or (isinstance(data, (list, tuple)) and data and not any(is_data(one) for one in data)):
+    if is_data(data) or (isinstance(data, (list, tuple)) and data and not any(is_data(_first(one)) for one in data)):
         yield data.numpy() if isinstance(data, Tensor) else data
         return
     for batch in data:
-        x = batch[0] if isinstance(batch, tuple) else batch
+        x = _first(batch)
         yield x.numpy() if isinstance(x, Tensor) else x
+
+
+def _first(batch: Any) -> Any:
+    """The inputs of a batch, which may be a tuple of inputs, labels and weights."""
+    return batch[0] if isinstance(batch, tuple) and batch else batch

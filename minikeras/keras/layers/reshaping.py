@@ -128,8 +128,10 @@ class RepeatVector(Layer):
 
     def __init__(self, n: int, **options: Any) -> None:
         super().__init__(**options)
-        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-            raise TypeError(f"Expected a positive integer for `n`, got {n!r} (of type {type(n)}).")
+        if not isinstance(n, int) or isinstance(n, bool):
+            raise TypeError(f"Expected an integer value for `n`, got {n!r} (of type {type(n)}).")
+        if n < 1:
+            raise ValueError(f"`n` should be a positive integer, got {n}.")
         self.n = n
         self.input_spec = InputSpec(ndim=2)
 

@@ -15,6 +15,7 @@ from ...types import TensorLike, as_dtype
 from ..arguments import with_options
 from ..catalogue import Catalogue
 from ..config import floatx
+from ..mixed_precision import get as policy_of
 from ..saving.objects import deserialize_keras_object
 from .alignment import as_floats, both, mask_of, same_rank
 from .reduction import checked_reduction, reduced
@@ -53,7 +54,7 @@ class Loss:
     def __init__(self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None) -> None:
         self.name = name or snake_case(type(self).__name__)
         self.reduction = checked_reduction(reduction)
-        self.dtype = None if dtype is None else as_dtype(dtype).name
+        self.dtype = None if dtype is None else policy_of(dtype).compute_dtype
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
         """Loss values, one for each row. Override it."""

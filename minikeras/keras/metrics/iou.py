@@ -10,7 +10,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core import Tensor
+from ...core.batch import check_values
 from ...errors import ShapeError
 from ...functions.elementwise import cast, logical_and, where
 from ...functions.linalg import diag_part
@@ -18,7 +21,7 @@ from ...functions.publish import beside, negative_axis, tensor
 from ...functions.reductions import argmax, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, stack
 from ...ops.indexing import scatter_nd
-from ...types import TensorLike
+from ...types import TensorLike, as_dtype
 from ..config import epsilon, floatx
 from ..losses.alignment import as_floats, as_integers, same_shape, spread_weights
 from .metric import Metric, catalogue
@@ -32,7 +35,7 @@ class IoU(Metric):
         num_classes: labels and predictions lie in [0, num_classes); others are not counted.
         target_class_ids: the classes to average.
         name: as in `Metric`.
-        dtype: of the counts, 'int32' if None. With weights that are not whole numbers give 'float32'.
+        dtype: of the counts, integers if None, which are kept as int64. With weights that are not whole numbers give 'float32'.
         ignore_class: a label whose values are not counted.
         sparse_y_true: labels are integers; else one-hot along `axis`.
         sparse_y_pred: predictions are integers; else scores along `axis`, of which the largest counts.
@@ -72,7 +75,8 @@ class IoU(Metric):
         self.ignore_class, self.sparse_y_true, self.sparse_y_pred = ignore_class, sparse_y_true, sparse_y_pred
         self.axis = axis
         shape = (self.num_classes, self.num_classes)
-        self.total_cm = self.add_variable(shape, "zeros", self.dtype, name="total_confusion_matrix")
+        kind = "int64" if as_dtype(self.dtype).is_integer else self.dtype  # a few thousand images have 2**31 pixels
+        self.total_cm = self.add_variable(shape, "zeros", kind, name="total_confusion_matrix")
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let a batch enter.
@@ -83,7 +87,7 @@ class IoU(Metric):
 
         Raises:
             ShapeError: if shapes do not fit; the state stays.
-        InvalidArgumentError: for class numbers that are not whole.
+            InvalidArgumentError: for labels that are not whole. Predictions that are not are cut, with a warning.
         """
         predictions = self._classes("y_pred", tensor(y_pred), self.sparse_y_pred)
         labels = same_shape(type(self).__name__, self._classes("y_true", tensor(y_true), self.sparse_y_true), predictions)
@@ -93,19 +97,34 @@ class IoU(Metric):
             counts = logical_and(counts, labels != self.ignore_class)
         pairs = stack([reshape(where(counts, x, 0), (-1,)) for x in (labels, predictions)], -1)
         weights = reshape(where(counts, weights, 0), (-1,))
-        self.total_cm.assign_add(scatter_nd(weights, pairs, shape=(self.num_classes, self.num_classes)))
+        counted = scatter_nd(weights, pairs, shape=(self.num_classes, self.num_classes))
+        self.total_cm.assign_add(cast(counted, self.total_cm.dtype))
 
     def _classes(self, what: str, values: Tensor, sparse: bool) -> Tensor:
         """Class numbers, or those of the largest along the axis of classes."""
         if sparse:
-            whole = cast(values, "int64") if values.dtype == "bool" else as_integers(type(self).__name__, values, what)
-            return cast(whole, "int64")
+            if what == "y_pred" and values.dtype.is_floating:
+                check_values(values, self._warn_of_cut_predictions)
+            elif values.dtype != "bool":
+                values = as_integers(type(self).__name__, values, what)
+            return cast(values, "int64")
         if values.shape[negative_axis(self.axis, values.ndim, type(self).__name__)] != self.num_classes:
             raise ShapeError(
                 f"{type(self).__name__}: {what} has shape {values.shape}, expected {self.num_classes} classes along axis "
                 f"{self.axis}."
             )
         return argmax(values, self.axis)
+
+    def _warn_of_cut_predictions(self, values: np.ndarray[Any, Any]) -> None:
+        with np.errstate(invalid="ignore"):
+            cut = (values != np.trunc(values)).any()
+        if cut:
+            warnings.warn(
+                f"{type(self).__name__}: y_pred must hold class numbers, found numbers that are not whole, which are cut: 0.9 "
+                "counts as class 0. Use BinaryIoU(threshold=...) for the probability of one class, or sparse_y_pred=False for "
+                "one score for each class.",
+                stacklevel=3,
+            )
 
     def _weights(self, sample_weight: TensorLike, labels: Tensor) -> Tensor:
         """One weight for each label, of the matrix's dtype."""

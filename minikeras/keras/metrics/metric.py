@@ -14,10 +14,10 @@ from ...files import limits
 from ...functions.elementwise import cast
 from ...functions.publish import static_shape
 from ...module import snake_case
-from ...types import as_dtype
 from .. import initializers
 from ..catalogue import Catalogue
 from ..config import floatx
+from ..mixed_precision import get as policy_of
 from ..names import auto_name
 from ..weight import KerasVariable
 
@@ -29,7 +29,7 @@ class Metric:
     """Base class: `update_state` for each batch, `result` at any time, `reset_state` between epochs.
 
     Args:
-        dtype: of the state; the default float dtype if None.
+        dtype: of the state, or a policy, whose compute dtype it is; the default float dtype if None.
         name: shown in logs; the class name in snake case if None.
 
     Attributes:
@@ -60,7 +60,7 @@ class Metric:
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
         self._initial, self._inner, self._containers = (), (), ()
         self.name = name or auto_name(snake_case(type(self).__name__))
-        self.dtype: str = as_dtype(dtype or floatx()).name
+        self.dtype: str = floatx() if dtype is None else policy_of(dtype).compute_dtype
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Note Variables and metrics, also those in a list, tuple or dict; they are found again as state."""

@@ -75,8 +75,9 @@ class LossScaleOptimizer(Optimizer):
             raise ValueError(f"LossScaleOptimizer: `inner_optimizer` must be an optimizer, found {inner_optimizer!r}.")
         self.inner_optimizer = inner_optimizer
         Configuration.__init__(self, 0.0, name=name)  # slots are the inner optimizer's
-        # Configurations that Keras wrote hold the common options at their defaults, which mean nothing.
-        own = {name: getattr(self, name) for name in self._common}
+        # Configurations that Keras wrote hold the common options at their defaults, which mean nothing; `dynamic=True` is of
+        # Keras 2, where the scale could also be fixed.
+        own = {"dynamic": True} | {name: getattr(self, name) for name in self._common}
         if foreign := {key: value for key, value in options.items() if key not in own or value != own[key]}:
             raise ValueError(f"LossScaleOptimizer does not support {foreign}. Set them on the `inner_optimizer`.")
         if inner_optimizer.loss_scale_factor is not None or isinstance(inner_optimizer, LossScaleOptimizer):

@@ -32,13 +32,32 @@ def test_a_policy_says_what_is_computed_in_and_what_is_kept(name, compute, kept)
     policy = mixed.DTypePolicy(name)
     assert (policy.name, policy.compute_dtype, policy.variable_dtype) == (name, compute, kept)
     assert policy == mixed.Policy.from_config(policy.get_config()) and hash(policy) == hash(mixed.Policy(name))
-    assert repr(policy) == f"<DTypePolicy '{name}'>" and policy != name
+    assert repr(policy) == f'<DTypePolicy "{name}">' and policy != name
 
 
-@pytest.mark.parametrize("name", ["mixed_float32", "quarter", 3, "mixed_int8", None])
+@pytest.mark.parametrize("name", ["mixed_float32", "quarter", 3, "mixed_int8", 1.5])
 def test_what_is_no_policy_is_refused(name):
-    with pytest.raises(ValueError, match=f"Cannot convert {name!r} to a DTypePolicy"):
+    with pytest.raises(ValueError if isinstance(name, str) else TypeError, match=f"Cannot convert {name!r} to a DTypePolicy"):
         mixed.DTypePolicy(name)
+
+
+@pytest.mark.parametrize("name", ["float16", "mixed_bfloat16", "float64"])
+def test_a_policy_without_a_name_is_the_global_one(name):
+    mixed.set_global_policy(name)
+    try:
+        assert mixed.DTypePolicy() == mixed.DTypePolicy(None) == mixed.DTypePolicy(name)
+    finally:
+        mixed.set_global_policy(None)
+
+
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_a_policy_may_be_given_to_losses_and_metrics_as_to_layers(half):
+    policy = mixed.DTypePolicy(f"mixed_{half}")
+    assert tf.keras.losses.MeanSquaredError(dtype=policy)([[1.0]], [[0.5]]).dtype == half
+    metric = tf.keras.metrics.Mean(dtype=policy)
+    metric.update_state([1.0, 2.0])
+    assert metric.result().dtype == metric.dtype == half
+    assert type(metric).from_config(metric.get_config()).dtype == half
 
 
 def test_the_global_policy_is_the_default_dtype_until_it_is_set(half):

@@ -124,6 +124,8 @@ def test_an_input_of_another_rank_or_width_is_refused_with_the_layer_s_name(row)
     if layer.input_spec is None:
         return
     spec = layer.input_spec
+    if spec.ndim is None and spec.min_ndim is None and not spec.axes:
+        return
     if spec.ndim is not None or spec.min_ndim is not None:
         wrong = tf.ones([2] * (x.ndim + 1 if spec.ndim is not None else spec.min_ndim - 1))
     else:

@@ -39,7 +39,8 @@ def test_low_rank_adaptation_and_quantization_are_told_to_be_absent(make, option
         (lambda: L.LeakyReLU(-0.1), ValueError, "negative_slope of a LeakyReLU layer"),
         (lambda: L.Reshape((-1, -1)), ValueError, r"may hold one -1 and no other negative size, found \(-1, -1\)"),
         (lambda: L.Permute((0, 1)), ValueError, r"start at 1 and be consecutive. Received dims=\(0, 1\)"),
-        (lambda: L.RepeatVector(0), TypeError, "Expected a positive integer for `n`, got 0"),
+        (lambda: L.RepeatVector(0), ValueError, "`n` should be a positive integer, got 0"),
+        (lambda: L.RepeatVector("3"), TypeError, "Expected an integer value for `n`, got '3'"),
         (lambda: L.Flatten("last"), ValueError, "data_format must be 'channels_last' or 'channels_first', found 'last'"),
         (lambda: L.Dropout(1.5), ValueError, "between 0 and 1. Received: rate=1.5"),
         (lambda: L.Dropout(0.5, noise_shape=(0, 1)), ValueError, "`noise_shape` must hold positive integers or None"),
@@ -216,7 +217,7 @@ def test_adapting_again_forgets_and_needs_data_of_the_same_width():
     layer = L.Normalization()
     layer.adapt(np.full((2, 3), 7.0))
     layer.adapt(np.array([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]))
-    np.testing.assert_allclose(layer.mean.numpy(), [1.0, 1.0, 1.0])
+    np.testing.assert_allclose(layer.mean.numpy(), [[1.0, 1.0, 1.0]])
     before = layer.get_weights()
     with pytest.raises(ShapeError, match=r"was built for 3 features .* found inputs of shape \(2, 4\)"):
         layer.adapt(np.ones((2, 4)))
@@ -294,3 +295,39 @@ def test_softmax_over_several_axes_is_that_over_all_of_them_at_once():
 def test_several_axes_where_one_is_needed_are_refused_in_words(call):
     with pytest.raises(TypeError, match=r"must be one integer, found \(0, 1\)"):
         call(np.ones((2, 3)), axis=(0, 1))
+
+
+def test_statistics_of_normalization_are_ready_to_be_broadcast_to_the_inputs():
+    x = np.random.default_rng(0).normal(size=(4, 5, 3, 2)).astype("float32")
+    for axis in (-1, 2, (1, 2), (1, -1), None):
+        layer = L.Normalization(axis=axis)
+        layer.adapt(x)
+        kept = () if axis is None else [one % 4 for one in np.atleast_1d(axis)]
+        rest = tuple(one for one in range(4) if one not in kept)
+        np.testing.assert_allclose(layer.mean, x.mean(rest, keepdims=True), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(layer.variance, x.var(rest, keepdims=True), rtol=1e-4)
+        given = L.Normalization(axis=axis, mean=x.mean(rest), variance=x.var(rest))
+        assert given.mean is None
+        np.testing.assert_allclose(given(x), layer(x), rtol=1e-4, atol=1e-5)
+        assert given.mean.shape == layer.mean.shape
+
+
+def test_normalization_adapts_to_batches_of_pairs_and_takes_inputs_of_another_rank():
+    x = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
+    batches = [(x[start : start + 8], np.zeros(8)) for start in range(0, 24, 8)]
+    layer = L.Normalization()
+    layer.adapt(batches)
+    np.testing.assert_allclose(layer(x).numpy().mean(0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(layer(x[None, None])[0, 0], layer(x), rtol=1e-6)
+    with pytest.raises(TypeError, match=r"to 42: a batch needs a `.shape` of at least one axis"):
+        L.Normalization().adapt(iter([42]))
+
+
+def test_an_average_of_integers_is_a_float():
+    y = L.Average()([np.array([[1, 2]]), np.array([[2, 4]])])
+    assert y.dtype == "float32"
+    assert y.numpy().tolist() == [[1.5, 3.0]]
+
+
+def test_the_base_of_constraints_leaves_weights_as_they_are():
+    assert tf.keras.constraints.Constraint()([1.0, -2.0]).numpy().tolist() == [1.0, -2.0]

@@ -222,3 +222,17 @@ def test_a_mask_of_batch_normalization_may_have_sizes_of_one(shape):
     y = small(x, training=True, mask=mask)
     np.testing.assert_allclose(y, whole(x, training=True, mask=np.broadcast_to(mask, x.shape[:-1])), rtol=1e-6)
     np.testing.assert_allclose(small.moving_variance, whole.moving_variance, rtol=1e-6)
+
+
+def test_a_product_is_zero_where_no_factor_counts():
+    x = [np.array([[[0, 0], [1, 2], [0, 0], [3, 4]]]), np.array([[[0, 0], [0, 0], [1, 2], [3, 4]]])]
+    product = L.Multiply()([L.Masking()(one) for one in x])
+    assert product.numpy().tolist() == [[[0, 0], [1, 2], [1, 2], [9, 16]]]
+    assert mask_of(product).tolist() == [[False, True, True, True]]
+
+
+def test_masks_of_merged_inputs_may_be_arrays():
+    x = [np.ones((2, 3, 4)), np.ones((2, 3, 2))]
+    masks = [np.array([[True, False, False], [True, True, False]]), None]
+    assert L.Concatenate().compute_mask(x, masks).numpy().tolist() == [[True] * 3] * 2
+    assert L.Add().compute_mask(x, [masks[0], ~masks[0]]).numpy().all()
