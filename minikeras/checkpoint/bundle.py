@@ -14,19 +14,24 @@ import hashlib
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LoadError, NotFoundError
+from ..errors import CheckpointBusyError, LoadError, NotFoundError
 from ..files import durable, strict_json, tensors
 from ..files.reading import excerpt, read_file, refused
+from .writers import Writer
 
 FORMAT = "minikeras checkpoint 1"
 INDEX = ".index"
-_INDEX = {"format": str, "saved": float, "counted": bool, "files": dict, "states": dict, "aliases": dict, "complex128": list}
+_INDEX = {
+    **{"format": str, "saved": float, "counted": bool, "writer": str},
+    **{"files": dict, "states": dict, "aliases": dict, "complex128": list},
+}
 _SEAL = re.compile(rb'\{"sha256":"([0-9a-f]{64})","content":(.*)\}\n', re.DOTALL)
 _DATA_NAME = re.compile(r"([^/]+)\.data-[0-9a-f]{16}\.safetensors", re.DOTALL)
 
@@ -63,7 +68,18 @@ def unsealed(text: bytes | bytearray, file: object) -> Any:
     return strict_json.loads(match[2], file)
 
 
-def write(prefix: Path, bundle: Bundle, counted: bool = False, durable_write: bool = True) -> None:
+class TakenError(CheckpointBusyError):
+    """A numbered checkpoint of this name is there, and is not to be replaced."""
+
+
+def write(
+    prefix: Path,
+    bundle: Bundle,
+    counted: bool = False,
+    durable_write: bool = True,
+    writer: Writer | None = None,
+    done: Callable[[], None] | None = None,
+) -> None:
     """Write a checkpoint; what was there under this name stays complete until the new one is.
 
     Args:
@@ -71,10 +87,13 @@ def write(prefix: Path, bundle: Bundle, counted: bool = False, durable_write: bo
         bundle: its content.
         counted: whether it is one of a numbered sequence, of which `latest_checkpoint` finds the last.
         durable_write: whether to wait for the disk.
+        writer: who saves; a counted checkpoint replaces one of its own only, or one whose writer is gone.
+        done: called when it is complete, while no other program writes in the folder.
 
     Raises:
         OSError: if anything fails; the old checkpoint is untouched.
         CheckpointBusyError: if another process is writing in this folder.
+        TakenError: if the name belongs to another writer, or to a checkpoint that is damaged.
     """
     durable.make_directory(prefix.parent)
     pairs = [name for name, array in bundle.arrays.items() if array.dtype == np.complex128]
@@ -85,13 +104,16 @@ def write(prefix: Path, bundle: Bundle, counted: bool = False, durable_write: bo
         "format": FORMAT,
         "saved": time.time(),
         "counted": counted,
+        "writer": "" if writer is None else writer.mark,
         "files": {data.name: [len(content), digest]},
         "states": bundle.states,
         "aliases": bundle.aliases,
         "complex128": pairs,
     }
     with durable.writer_lock(prefix.parent):
-        durable.remove_stale(prefix.parent, age=0.0)  # nobody else is writing here now
+        durable.remove_stale(prefix.parent, age=0.0)  # no other program is writing here now
+        if counted and writer is not None and is_taken(prefix, writer):
+            raise TakenError(f"{prefix}: a checkpoint of this name belongs to another program, or is damaged.")
         existed = data.exists()
         durable.write_file(data, content, durable_write)
         text, place = sealed(index), str(prefix) + INDEX
@@ -103,7 +125,19 @@ def write(prefix: Path, bundle: Bundle, counted: bool = False, durable_write: bo
                 if not existed and (not os.path.exists(place) or read_file(place) != text):
                     durable.remove(data)
             raise
+        if done is not None:
+            done()
         _remove_unnamed(prefix.parent)
+
+
+def is_taken(prefix: Path, writer: Writer) -> bool:
+    """Whether there is a checkpoint of this name that this writer may not replace."""
+    try:
+        return not writer.may_replace(read_index(prefix)["writer"])
+    except NotFoundError:
+        return False
+    except LoadError:  # what is damaged may be all that is left of a long run
+        return True
 
 
 def _as_pairs(array: NDArray[Any]) -> NDArray[Any]:
@@ -112,10 +146,9 @@ def _as_pairs(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def delete(prefix: Path) -> None:
-    """Remove a checkpoint: its index first, so that what is left is never taken for one."""
+    """Remove the index of a checkpoint, which is then none; `write`, whose `done` calls this, removes its arrays."""
     durable.remove(str(prefix) + INDEX)
     durable.sync_directory(prefix.parent)
-    _remove_unnamed(prefix.parent)
 
 
 def _remove_unnamed(folder: Path) -> None:
@@ -171,6 +204,8 @@ def read_index(prefix: Path) -> dict[str, Any]:
         raise NotFoundError(
             f"checkpoint '{prefix}' not found: there is no {path}. tf.train.latest_checkpoint(folder) names the newest."
         ) from None
+    if isinstance(index, dict):
+        index.setdefault("writer", "")  # of the time before there were several
     if not isinstance(index, dict) or {key: type(value) for key, value in index.items()} != _INDEX:
         raise refused(path, "", "is no index of a checkpoint")
     if index["format"] != FORMAT:

@@ -6,6 +6,7 @@ else, encoding, hashing and waiting for the disk, may happen beside the training
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -21,6 +22,7 @@ from .graph import Graph, children, is_trackable, state_of
 from .plain import split
 from .restoring import Restoration
 from .status import COUNTER, LoadStatus, NothingLoaded
+from .writers import Writer
 
 
 class CheckpointOptions:
@@ -44,6 +46,7 @@ class _Writer:
     """At most one save at a time that goes on beside the program."""
 
     def __init__(self) -> None:
+        self.identity = Writer()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 
@@ -162,13 +165,27 @@ class Checkpoint:
             OSError: if it cannot be written; earlier checkpoints are as they were.
             CheckpointBusyError: if another process is writing into this folder.
         """
+        return self._save_numbered(os.fspath(file_prefix), None, options, lambda path: pointer.note(Path(path)))
+
+    def _save_numbered(
+        self, prefix: str, number: int | None, options: CheckpointOptions | None, done: Callable[[str], None]
+    ) -> str:
+        """Write 'prefix-number', by default with the next number that no other program has; `done` is told the path."""
         self._writer.wait()
+        before = int(self.save_counter.numpy())
         self.save_counter.assign_add(1)
-        path = f"{os.fspath(file_prefix)}-{int(self.save_counter.numpy())}"
         try:
-            return self._write(path, options, lambda: pointer.note(Path(path)))
+            while True:
+                count = int(self.save_counter.numpy())
+                path = f"{prefix}-{count if number is None else number}"
+                try:
+                    return self._write(path, options, functools.partial(done, path))
+                except bundle.TakenError:
+                    if number is not None:
+                        raise
+                    self.save_counter.assign(max(count, pointer.highest(prefix)) + 1)
         except BaseException:
-            self.save_counter.assign_sub(1)
+            self.save_counter.assign(before)
             raise
 
     def write(self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None) -> str:
@@ -183,11 +200,14 @@ class Checkpoint:
         target = Path(path).absolute()
 
         def task() -> None:
-            bundle.write(target, content, done is not None, chosen.durable)
-            if done is not None:
-                done()
+            bundle.write(target, content, done is not None, chosen.durable, self._writer.identity, done)
 
-        self._writer.start(task) if chosen.enable_async else task()
+        if chosen.enable_async:
+            if done is not None and bundle.is_taken(target, self._writer.identity):
+                raise bundle.TakenError(f"{path}: a checkpoint of this name belongs to another program, or is damaged.")
+            self._writer.start(task)
+        else:
+            task()
         return path
 
     def sync(self) -> None:

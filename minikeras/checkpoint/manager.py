@@ -12,6 +12,7 @@ from ..core.notices import logger
 from ..errors import LoadError
 from . import bundle, pointer
 from .checkpoint import Checkpoint, CheckpointOptions
+from .writers import Writer
 
 
 class CheckpointManager:
@@ -21,7 +22,8 @@ class CheckpointManager:
 
     Args:
         checkpoint: what to save.
-        directory: the folder; it is made if it is missing, and belongs to this manager alone.
+        directory: the folder; it is made if it is missing. Several programs may save into one: each numbers its checkpoints
+            past those of the others, and deletes only its own and those of programs that have ended.
         max_to_keep: number of checkpoints to keep, at least 1; None keeps all.
         keep_checkpoint_every_n_hours: of those that would be deleted, keep one for each so many hours, for good.
         checkpoint_name: beginning of the names; a number follows.
@@ -64,12 +66,21 @@ class CheckpointManager:
         self._counter, self._interval, self._init = step_counter, checkpoint_interval, init_fn
         self._last_step: int | None = None
         state = pointer.get_checkpoint_state(directory) or pointer.CheckpointState()
-        self._known = {path: saved for path, saved in pointer.known_checkpoints(directory).items() if self._is_own(path)}
-        self._preserved = list(state.preserved)
+        self._known = {path: saved for path, saved in self._listed().items() if not bundle.is_taken(Path(path), self._writer)}
+        self._preserved = [path for path in state.preserved if self._has_own_name(path)]
         self._last_preserved = state.last_preserved_timestamp
 
-    def _is_own(self, path: str) -> bool:
+    @property
+    def _writer(self) -> Writer:
+        return self._checkpoint._writer.identity
+
+    def _has_own_name(self, path: str) -> bool:
         return os.path.basename(path).removeprefix(f"{self._name}-").isdecimal()
+
+    def _listed(self) -> dict[str, float]:
+        """The checkpoints in the folder with names that this manager gives, whoever wrote them, oldest first."""
+        found = pointer.known_checkpoints(self._directory)
+        return {path: saved for path, saved in found.items() if self._has_own_name(path)}
 
     @property
     def directory(self) -> str:
@@ -115,16 +126,8 @@ class CheckpointManager:
         checked = self._interval is not None and check_interval and self._last_step is not None
         if checked and self._step() - self._last_step < self._interval:  # type: ignore[operator]
             return None
-        counter = self._checkpoint.save_counter
-        self._checkpoint.sync()
-        counter.assign_add(1)
-        number = int(counter.numpy() if checkpoint_number is None else checkpoint_number)
-        path = os.path.join(self._directory, f"{self._name}-{number}")
-        try:
-            self._checkpoint._write(path, options, lambda: self._saved(path))
-        except BaseException:
-            counter.assign_sub(1)
-            raise
+        number = None if checkpoint_number is None else int(checkpoint_number)
+        path = self._checkpoint._save_numbered(os.path.join(self._directory, self._name), number, options, self._saved)
         self._last_step = None if self._counter is None else self._step()
         return path
 
@@ -133,7 +136,7 @@ class CheckpointManager:
         return int(self._counter.numpy())
 
     def _saved(self, path: str) -> None:
-        """Enter a checkpoint that is complete, and let go of the oldest."""
+        """Enter a checkpoint that is complete, and let go of the oldest; of those that others wrote, none is."""
         known = {old: saved for old, saved in self._known.items() if old != path}
         known[path] = float(bundle.read_index(Path(path))["saved"])
         dropped = []
@@ -145,7 +148,7 @@ class CheckpointManager:
                 self._preserved.append(oldest)
             else:
                 dropped.append(oldest)
-        pointer.write(Path(self._directory), known, self._preserved, self._last_preserved)
+        pointer.write_own(Path(self._directory), self._has_own_name, known, dropped, self._preserved, self._last_preserved)
         self._known = known
         for old in dropped:
             try:
@@ -166,11 +169,12 @@ class CheckpointManager:
         Raises:
             LoadError: if there are checkpoints, but none is complete.
         """
-        if self._known:
-            path = pointer.newest_complete(list(self._known))
+        paths = [*pointer.damaged(self._directory, self._has_own_name), *self._listed()]
+        if paths:
+            path = pointer.newest_complete(paths)
             if path is None:
                 raise LoadError(
-                    f"{self._directory}: none of the {len(self._known)} checkpoints is complete (the log says why for each). "
+                    f"{self._directory}: none of the {len(paths)} checkpoints is complete (the log says why for each). "
                     "Move them away to start anew."
                 )
             self._checkpoint.restore(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,6 +71,62 @@ def write(folder: Path, known: Mapping[str, float], preserved: Collection[str] =
     durable.write_file(folder / NAME, bundle.sealed({"all": listed, "preserved": kept, "last_preserved": last_preserved}))
 
 
+def write_own(
+    folder: Path,
+    is_own: Callable[[str], bool],
+    known: Mapping[str, float],
+    dropped: Collection[str],
+    preserved: Collection[str],
+    last_preserved: float,
+) -> None:
+    """Write the file with the checkpoints of one manager, which are the newest, and with those of others as they are.
+
+    Args:
+        folder: of the checkpoints.
+        is_own: whether a path has a name that the manager gives.
+        known: its checkpoints, oldest first, and when they were saved.
+        dropped: those that it is about to delete.
+        preserved, last_preserved: see `CheckpointState`.
+    """
+    state = get_checkpoint_state(folder) or CheckpointState()
+    times = zip(state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps, strict=True)
+    leaving = {*known, *dropped, *preserved}
+    others = {path: saved for path, saved in times if path not in leaving and os.path.exists(path + bundle.INDEX)}
+    write(folder, {**others, **known}, [*(path for path in state.preserved if not is_own(path)), *preserved], last_preserved)
+
+
+def highest(prefix: str) -> int:
+    """The highest number of a checkpoint 'prefix-number', complete or not; 0 if there is none."""
+    folder, name = os.path.split(prefix)
+    start = f"{name}-"
+    found = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+    numbers = [one.removeprefix(start).removesuffix(bundle.INDEX) for one in found if one.startswith(start)]
+    return max([int(number) for number in numbers if number.isdecimal()], default=0)
+
+
+def damaged(folder: str | os.PathLike[str], is_wanted: Callable[[str], bool] = lambda path: True) -> list[str]:
+    """The checkpoints of a folder whose index cannot be read."""
+    found = []
+    for path in _paths(folder):
+        try:
+            bundle.read_index(Path(path))
+        except LoadError:
+            found.append(path)
+        except NotFoundError:  # deleted in between
+            pass
+    return [path for path in found if is_wanted(path)]
+
+
+def _paths(folder: str | os.PathLike[str]) -> list[str]:
+    """All that has an index in a folder."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return [
+        os.path.join(folder, name.removesuffix(bundle.INDEX))
+        for name in names
+        if name.endswith(bundle.INDEX) and not name.startswith(".")
+    ]
+
+
 def note(path: Path) -> None:
     """Add a checkpoint to the file of its folder, as the newest."""
     state = get_checkpoint_state(path.parent) or CheckpointState()
@@ -86,16 +142,14 @@ def known_checkpoints(folder: str | os.PathLike[str], latest_filename: str | Non
     """
     state = get_checkpoint_state(folder, latest_filename) or CheckpointState()
     found: dict[str, float] = {}
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-        if name.endswith(bundle.INDEX) and not name.startswith("."):
-            path = os.path.join(folder, name.removesuffix(bundle.INDEX))
-            try:
-                index = bundle.read_index(Path(path))
-            except (LoadError, NotFoundError) as error:
-                logger.warning("checkpoint '%s' is skipped: %s", path, error)
-                continue
-            if index["counted"] and path not in state.preserved:
-                found[path] = index["saved"]
+    for path in _paths(folder):
+        try:
+            index = bundle.read_index(Path(path))
+        except (LoadError, NotFoundError) as error:
+            logger.warning("checkpoint '%s' is skipped: %s", path, error)
+            continue
+        if index["counted"] and path not in state.preserved:
+            found[path] = index["saved"]
     order = {path: number for number, path in enumerate(state.all_model_checkpoint_paths)}
     first = min(state.all_model_checkpoint_timestamps, default=-math.inf)
 
@@ -110,6 +164,9 @@ def latest_checkpoint(checkpoint_dir: str | os.PathLike[str], latest_filename: s
 
     One that is damaged is reported in the log, and the one before it is taken.
 
+    Raises:
+        LoadError: if there are checkpoints, but none is complete: that is no beginning.
+
     Args:
         checkpoint_dir: the folder.
         latest_filename: the file that lists the checkpoints, 'checkpoint' by default.
@@ -122,7 +179,15 @@ def latest_checkpoint(checkpoint_dir: str | os.PathLike[str], latest_filename: s
     >>> tf.train.latest_checkpoint(folder) == path
     True
     """
-    return newest_complete(list(known_checkpoints(checkpoint_dir, latest_filename)))
+    before: list[str] = []
+    while True:
+        paths = list(known_checkpoints(checkpoint_dir, latest_filename)) or damaged(checkpoint_dir)
+        found = newest_complete(paths)
+        if found is not None or not paths:
+            return found
+        if paths == before:
+            raise LoadError(f"{checkpoint_dir}: none of the {len(paths)} checkpoints is complete; the log says why for each.")
+        before = paths  # another program may have deleted them since, after it saved something newer
 
 
 def newest_complete(paths: Sequence[str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -515,3 +516,77 @@ def test_arrays_that_a_copied_index_names_are_not_removed(folder):
     manager.save()
     checkpoint.read(folder + "/best")
     assert float(checkpoint.v) == 1.0
+
+
+# Several writers, and damage ---------------------------------------------------------------------------------------------
+
+
+def manager_of(folder, value, **options):
+    v = tf.Variable(value)
+    return v, tf.train.CheckpointManager(tf.train.Checkpoint(v=v), folder, **{"max_to_keep": 2, **options})
+
+
+@pytest.mark.parametrize("names", [("ckpt", "ckpt"), ("one", "two")])
+def test_two_managers_of_a_folder_neither_replace_nor_delete_what_the_other_saved(folder, names):
+    (v, first), (w, second) = (manager_of(folder, float(i), checkpoint_name=name) for i, name in enumerate(names))
+    saved = []
+    for _ in range(4):
+        for variable, manager in ((v, first), (w, second)):
+            variable.assign_add(10.0)
+            saved.append((manager.save(), float(variable)))
+    kept = [pair for pair in saved[-4:]]
+    assert len({path for path, _ in saved}) == len(saved)
+    assert [float(tf.train.load_variable(path, "v")) for path, _ in kept] == [value for _, value in kept]
+    assert sorted(first.checkpoints + second.checkpoints) == sorted(path for path, _ in kept)
+    assert len([name for name in os.listdir(folder) if name.endswith(".safetensors")]) == 4
+    assert tf.train.latest_checkpoint(folder) == saved[-1][0]
+
+
+def test_a_manager_keeps_to_its_limit_over_what_a_program_left_that_has_ended(folder):
+    for _ in range(3):
+        v, manager = manager_of(folder, 1.0)
+        manager.restore_or_initialize()
+        manager.save()
+        del manager
+    assert len([name for name in os.listdir(folder) if name.endswith(".index")]) == 2
+
+
+def damage(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    return bytes(content)
+
+
+@pytest.mark.parametrize("ending", [".index", ".safetensors"])
+def test_one_wrong_bit_in_the_only_checkpoint_is_no_fresh_start(folder, ending):
+    manager_of(folder, 1.0)[1].save()
+    (name,) = (one for one in os.listdir(folder) if one.endswith(ending))
+    content = damage(Path(folder, name))
+    started = []
+    v, manager = manager_of(folder, 2.0, init_fn=lambda: started.append(True))
+    with pytest.raises(LoadError, match="none of the 1 checkpoints is complete"):
+        manager.restore_or_initialize()
+    with pytest.raises(LoadError, match="none of the 1 checkpoints is complete"):
+        tf.train.latest_checkpoint(folder)
+    assert not started
+    if ending == ".index":
+        path = manager.save()
+        assert os.path.basename(path) == "ckpt-2" and Path(folder, name).read_bytes() == content
+        assert float(tf.train.load_variable(path, "v")) == 2.0
+        assert tf.train.latest_checkpoint(folder) == path
+
+
+def test_numbered_saves_of_a_checkpoint_pass_over_those_of_another(folder):
+    checkpoints = [tf.train.Checkpoint(v=tf.Variable(float(i))) for i in range(2)]
+    paths = [one.save(os.path.join(folder, "ckpt")) for one in checkpoints]
+    assert [os.path.basename(path) for path in paths] == ["ckpt-1", "ckpt-2"]
+    assert [float(tf.train.load_variable(path, "v")) for path in paths] == [0.0, 1.0]
+
+
+def test_a_number_that_was_asked_for_is_refused_if_another_program_has_it(folder):
+    (_, first), (_, second) = manager_of(folder, 1.0), manager_of(folder, 2.0)
+    first.save(checkpoint_number=7)
+    with pytest.raises(tf.errors.CheckpointBusyError, match="ckpt-7: a checkpoint of this name belongs to another program"):
+        second.save(checkpoint_number=7)
+    assert float(tf.train.load_variable(os.path.join(folder, "ckpt-7"), "v")) == 1.0

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from . import damaging, failing, fuzzing, killing, kinds, restoring, resuming
+from . import damaging, failing, fuzzing, killing, kinds, restoring, resuming, writing
 from .report import HEADER, Row
 
 
@@ -22,6 +22,9 @@ def rows(quick: bool) -> Iterator[Row]:
     kills, flips, resumes, fuzz = (10, 40, 5, 200) if quick else (200, 500, 50, 20_000)
     for kind in kinds.KINDS[1:]:
         yield killing.killed(kind, kills)
+    for writers in (2, 4):
+        for same_name in (True, False):
+            yield writing.written(writers, 40 if quick else 1_000, same_name)
     for kind in kinds.KINDS:
         yield damaging.flipped(kind, flips)
     yield damaging.foreign(flips)

@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-from . import damaging, failing, fuzzing, killing, kinds, restoring, resuming  # noqa: E402
+from . import damaging, failing, fuzzing, killing, kinds, restoring, resuming, writing  # noqa: E402
 
 
 def by_name(tested, plain):
@@ -34,6 +34,13 @@ def fresh_session():
 @by_name(kinds.KINDS[1:], kinds.WHOLE)
 def test_a_killed_save_leaves_the_last_acknowledged_state(kind):
     assert killing.killed(kind, 4, seed=1).bad == 0
+
+
+@pytest.mark.parametrize("same_name", [True, False])
+@pytest.mark.parametrize("writers", [2, 4])
+def test_what_several_writers_of_a_folder_save_stays(writers, same_name):
+    row = writing.written(writers, 48, same_name)
+    assert row.bad == 0, row
 
 
 @by_name(kinds.KINDS, kinds.CHECKPOINT)
