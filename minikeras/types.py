@@ -165,7 +165,10 @@ def as_dtype(value: Any) -> DType:
         return _BY_PYTHON[value]
     if value is None:
         raise TypeError("None is no dtype; write for example 'float32'.")
-    found = _BY_NUMPY.get(np.dtype(value))
+    try:
+        found = _BY_NUMPY.get(np.dtype(value))
+    except (TypeError, ValueError):
+        raise TypeError(f"{value!r} is no dtype; there are {', '.join(_BY_NAME)}.") from None
     if found is None:
         if np.dtype(value).kind in "USO":
             return string

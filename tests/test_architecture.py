@@ -20,7 +20,7 @@ ROOT = pathlib.Path(minikeras.__file__).parent
 LONGEST = 600
 
 LAYERS = [
-    ["absent", "errors", "types", "nest"],
+    ["absent", "boundary", "errors", "types", "nest"],
     ["files"],
     ["arrays"],
     ["core"],

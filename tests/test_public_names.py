@@ -19,6 +19,7 @@ INTERNAL = {
     for name in (
         "absent",
         "arrays",
+        "boundary",
         "checkpoint",
         "core",
         "derivatives",

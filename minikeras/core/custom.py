@@ -58,6 +58,13 @@ def _anew(value: Any) -> Tensor:
     return Stack(tensor.stacked, tensor.batch) if isinstance(tensor, Stack) else Tensor(tensor._array)
 
 
+def _callable(name: str, function: Function) -> Function:
+    """The function, which has to be one."""
+    if not callable(function):
+        raise TypeError(f"{name}: expected a function, found {function!r:.200}.")
+    return function
+
+
 def custom_gradient(f: Function | None = None) -> Any:
     """A decorator for a function that returns its result and a function for its gradient.
 
@@ -86,7 +93,7 @@ def custom_gradient(f: Function | None = None) -> Any:
     """
     if f is None:
         return custom_gradient
-    function = f
+    function = _callable("custom_gradient", f)
 
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -102,7 +109,13 @@ def _called(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     given = [leaf for leaf in nest.flatten(list(args)) if _is_argument(leaf)]
     inputs: list[Any] = [leaf.read_value() if isinstance(leaf, Variable) else convert_to_tensor(leaf) for leaf in given]
     with _hidden(), GradientTape(persistent=True) as private:
-        result, grad_fn = function(*args, **kwargs)
+        pair = function(*args, **kwargs)
+    if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and callable(pair[1])):
+        raise TypeError(
+            "@tf.custom_gradient: the function must return its result and a function of the upstream gradient, as `return y, "
+            f"grad`, found {pair!r:.200}."
+        )
+    result, grad_fn = pair
     arguments = {leaf.key for leaf in given if isinstance(leaf, Variable)}
     variables = [variable for variable in private.watched_variables() if variable.trainable and variable.key not in arguments]
     if variables and not _takes_variables(grad_fn):
@@ -172,6 +185,7 @@ def recompute_grad(f: Function) -> Function:
     >>> print(f"{tape.gradient(y, x):.4f}")
     -0.2794
     """
+    _callable("recompute_grad", f)
 
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:

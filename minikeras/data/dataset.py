@@ -17,6 +17,7 @@ import numpy as np
 from .. import nest
 from ..arrays import random as streams
 from ..arrays import to_numpy
+from ..boundary import explaining_methods
 from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError
 from ..types import Array
@@ -40,6 +41,18 @@ def order_stream() -> streams.Stream:
     return streams.named_stream(ORDER)
 
 
+def _need_function(method: str, given: Any) -> None:
+    if not callable(given):
+        raise TypeError(f"Dataset.{method}: expected a function, found {given!r:.200}.")
+
+
+def _need_datasets(method: str, *given: Any) -> None:
+    for one in given:
+        if not isinstance(one, Dataset):
+            raise TypeError(f"Dataset.{method}: expected Datasets, found {one!r:.200}. Dataset.from_tensor_slices makes one.")
+
+
+@explaining_methods
 class Dataset:
     """A sequence of elements that can be iterated again and again.
 
@@ -114,6 +127,7 @@ class Dataset:
         Raises:
             InvalidArgumentError: while iterating, for an element that is not as announced.
         """
+        _need_function("from_generator", generator)
         if output_signature is not None:
             output_types = nest.map_structure(lambda one: one.dtype, output_signature)
             output_shapes = [getattr(one, "shape", None) for one in nest.flatten(output_signature)]
@@ -143,6 +157,7 @@ class Dataset:
         """
         structure = datasets[0] if len(datasets) == 1 else datasets
         parts = nest.flatten(structure)
+        _need_datasets("zip", *parts)
         finite = [part._cardinality for part in parts if part._cardinality != INFINITE_CARDINALITY]
         length = INFINITE_CARDINALITY if not finite else min(finite)  # an unknown length is less than any other
 
@@ -184,6 +199,7 @@ class Dataset:
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """The state that is left when `reduce_func(state, element)` has seen all elements."""
+        _need_function("reduce", reduce_func)
         state = nest.map_structure(convert_to_tensor, initial_state)
         for element in self:
             following = reduce_func(state, element)
@@ -319,6 +335,7 @@ class Dataset:
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of the other."""
+        _need_datasets("concatenate", dataset)
         lengths = self._cardinality, dataset._cardinality
         unknown = INFINITE_CARDINALITY if INFINITE_CARDINALITY in lengths else UNKNOWN_CARDINALITY
         length = unknown if min(lengths) < 0 else sum(lengths)
@@ -336,6 +353,7 @@ class Dataset:
             num_parallel_calls: number of threads; the order of elements stays. None and AUTOTUNE: in the caller's thread.
             deterministic: accepted for compatibility; the order is kept in any case.
         """
+        _need_function("map", map_func)
 
         def call(element: Any) -> Any:
             return map_func(*element) if isinstance(element, tuple) else map_func(element)
@@ -347,10 +365,12 @@ class Dataset:
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
         """The elements of the datasets that a function makes of each element, one after the other."""
+        _need_function("flat_map", map_func)
         return Dataset(lambda: itertools.chain.from_iterable(self.map(map_func)), UNKNOWN_CARDINALITY, (self,))
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which a predicate holds."""
+        _need_function("filter", predicate)
 
         def rows() -> Iterator[Any]:
             for element in self:
@@ -394,6 +414,7 @@ class Dataset:
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """`transformation_func(self)`, for chains."""
+        _need_function("apply", transformation_func)
         return transformation_func(self)
 
 

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..boundary import explaining
+
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=type)
 
@@ -42,11 +44,11 @@ def takes_numpy(function: F) -> F:
 
 
 def made_with_numpy(kind: K) -> K:
-    """A class whose constructors, those of its bases in this package included, are handed `plain` arguments."""
+    """A class whose constructors, those of its bases in this package included, get `plain` arguments and explain what fails."""
     for owner in kind.__mro__:
         ours = owner.__module__.partition(".")[0] == __name__.partition(".")[0]
         if ours and "__init__" in vars(owner) and owner not in _made_with_numpy:
-            owner.__init__ = takes_numpy(owner.__init__)  # type: ignore[misc]
+            owner.__init__ = explaining(takes_numpy(owner.__init__))  # type: ignore[misc]
             _made_with_numpy.add(owner)
     return kind
 

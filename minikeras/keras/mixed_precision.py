@@ -128,6 +128,6 @@ def get(identifier: Any) -> DTypePolicy:
         return global_policy()
     if isinstance(identifier, DTypePolicy):
         return identifier
-    if isinstance(identifier, dict):
+    if isinstance(identifier, dict) and "config" in identifier:
         return DTypePolicy(**identifier["config"])
     return DTypePolicy(identifier)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..absent import error as _error
+from ..boundary import explaining
 from ..figures import plot_history
 from .batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
 from .models.drawing import model_drawing, model_to_dot, plot_model
@@ -47,6 +48,7 @@ __all__ = [
 __path__: list[str] = []  # a package without modules: Python then asks finders for names that it lacks, and one explains them
 
 
+@explaining
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     """Integer labels as one-hot rows, float32.
 

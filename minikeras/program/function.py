@@ -278,6 +278,10 @@ def function(
         raise TypeError(f"function: unknown options {sorted(unknown)}.")
     if func is None:
         return functools.partial(function, input_signature=input_signature, jit_compile=jit_compile, **options)
+    if not callable(func):
+        raise TypeError(
+            f"function: expected a function, found {func!r:.200}. Options are given by name: tf.function(jit_compile=True)."
+        )
     return Function(func, input_signature, jit_compile=jit_compile)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import Callback
 
 
+@made_with_numpy
 class CSVLogger(Callback):
     """Writes the logs of each epoch into a file that spreadsheets read: 'epoch', then the names in alphabetical order.
 

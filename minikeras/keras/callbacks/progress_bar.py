@@ -6,10 +6,12 @@ import sys
 import time
 from typing import Any
 
+from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import Callback
 
 
+@made_with_numpy
 class ProgressBar(Callback):
     """A line when an epoch, an evaluation or a prediction is done; on a terminal and in a notebook a bar, drawn by tqdm,
     until then.

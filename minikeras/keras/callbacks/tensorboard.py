@@ -65,7 +65,7 @@ class TensorBoard(Remembering):
         if asked:
             warnings.warn(
                 f"TensorBoard: {', '.join(asked)} is not available and left out; scalars and histograms are written.",
-                stacklevel=3,
+                stacklevel=4,
             )
         if update_freq not in ("epoch", "batch") and (not isinstance(update_freq, int) or update_freq < 1):
             raise ValueError(

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
+from ...boundary import explaining
 from ...core import Tensor, Variable
 from ...module import Module, children
 from ..metrics import Metric
@@ -281,6 +282,7 @@ class Holder(Module):
         """The values of the weights as NumPy arrays."""
         return [weight.numpy() for weight in self.weights]
 
+    @explaining
     def set_weights(self, weights: list[Any]) -> None:
         """Assign all weights, in the order of `weights`; nothing changes if a number or shape is wrong."""
         own = self.weights

@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from ... import nest
+from ...boundary import FAILURES, is_failure, shown
 from ...core import Tensor, convert_to_tensor
 from ...functions.elementwise import cast
 from ...module import snake_case
@@ -207,7 +208,12 @@ class Layer(Builder):
         else:
             args, masks = self._prepared(args, kwargs)
         if not self._built:
-            self._build_on_call(args, kwargs)
+            try:
+                self._build_on_call(args, kwargs)
+            except FAILURES as error:
+                if is_failure(error):
+                    raise self._unusable(error, args, kwargs) from error
+                raise
             if _context.caller is not None:
                 _context.caller._notice_unheld(self)
         if masks is not None or self._named_masks:
@@ -225,6 +231,10 @@ class Layer(Builder):
         context.training, context.caller = training, self
         try:
             outputs = self.call(*args, **kwargs)
+        except FAILURES as error:
+            if is_failure(error):
+                raise self._unusable(error, args, kwargs) from error
+            raise
         finally:
             context.training, context.caller = outer, caller
         if masks is not None or self._computes_mask:
@@ -232,8 +242,15 @@ class Layer(Builder):
         if self.activity_regularizer is not None:
             for output in nest.flatten(outputs):
                 wide = cast(output, self.variable_dtype)
-                self.add_loss(self.activity_regularizer(wide) / float(max(output.shape[0], 1)))
+                self.add_loss(self.activity_regularizer(wide) / float(max(output.shape[0] if output.ndim else 1, 1)))
         return outputs
+
+    def _unusable(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+        """What to raise when an operation failed over inputs: an error that names them and the layer."""
+        given = [*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items() if name != "training")]
+        said = f"cannot be called on {', '.join(given) or 'nothing'} ({type(error).__name__}: {error})"
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        return kind(f"Layer '{self.name}' ({type(self).__name__}) {said}. See help({type(self).__name__}) for what it takes.")
 
     def _accept(self, x: Any) -> None:
         """Hold the inputs against what is expected; the same shape need not be asked for again."""

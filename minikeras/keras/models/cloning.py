@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import nest
+from ...boundary import explaining
 from ...errors import LoadError
 from ..layers.input_layer import InputLayer, entrance
 from ..layers.keras_tensor import KerasTensor
@@ -15,6 +16,7 @@ from .model import Model
 from .sequential import Sequential
 
 
+@explaining
 def clone_model(
     model: Any,
     input_tensors: Any = None,

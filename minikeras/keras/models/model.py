@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import nest
+from ...boundary import explaining
 from ..layers import inputs as masks
 from ..layers.input_layer import InputLayer
 from ..layers.keras_tensor import Side
@@ -106,6 +107,7 @@ class Model(Stored, Trainer, Layer):
             return list(self._layers)
         return [thing for thing in self._own()[0] if isinstance(thing, Layer) and not isinstance(thing, InputLayer)]
 
+    @explaining
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """A layer by name or by position.
 
@@ -172,6 +174,7 @@ class Model(Stored, Trainer, Layer):
         """The shape of the output, or the shapes of several, None for axes of any size."""
         return nest.map_structure(lambda one: one.shape, only_one(self._need_graph("output_shape").outputs))
 
+    @explaining
     def summary(
         self,
         line_length: int | None = None,

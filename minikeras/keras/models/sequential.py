@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import nest
+from ...boundary import explaining
 from ...core import Tensor
 from ..layers.input_layer import InputLayer, entrance
 from ..layers.inputs import of_rank, returned_none, shapes
@@ -47,6 +48,7 @@ class Sequential(Model):
     _not_walked = (*Model._not_walked, "_trail", "_named")
     _checkpoint_names = {"_chain": "layers"}
 
+    @explaining
     def __init__(self, layers: Sequence[Any] | None = None, trainable: bool = True, name: str | None = None) -> None:
         super().__init__(name=name)
         self.autocast = False  # each layer casts for itself

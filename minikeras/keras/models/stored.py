@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from ...boundary import explaining
 from ..optimizers import LossScaleOptimizer
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..training import Trainer
@@ -26,12 +27,14 @@ class Stored:
     False
     """
 
+    @explaining
     def save(self, filepath: str | os.PathLike[str], overwrite: bool = True, **kwargs: Any) -> None:
         """Write the whole model to a '.keras' file: see `keras.saving.save_model`."""
         from ..saving.archives import save_model
 
         save_model(self, filepath, overwrite, **kwargs)
 
+    @explaining
     def save_weights(self, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
         """Write weights and the state of the optimizer to a '.weights.h5' or '.safetensors' file.
 
@@ -45,6 +48,7 @@ class Stored:
 
         save_weights(self, filepath, overwrite)
 
+    @explaining
     def load_weights(
         self, filepath: str | os.PathLike[str], skip_mismatch: bool = False, by_name: bool = False, cast: bool = False
     ) -> None:

@@ -68,7 +68,12 @@ class SlotKeeper(Configuration):
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Make the slots of Variables that have none yet."""
-        new = [variable for variable in variables if variable.key not in self._slots]
+        if not isinstance(variables, Iterable):
+            raise TypeError(f"build: expected a list of Variables, found {variables!r:.200}.")
+        new = [variable for variable in variables if getattr(variable, "key", None) not in self._slots]
+        for variable in new:
+            if not isinstance(variable, Variable):
+                raise TypeError(f"build: expected Variables, such as model.trainable_variables, found {variable!r:.200}.")
         if new:
             self._slots = self._slots | {variable.key: self._kept(variable) for variable in new}
             self._update_lock.join([*new, self._iterations])

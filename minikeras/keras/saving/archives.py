@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...boundary import explaining
 from ...errors import LoadError, ShapeError
 from ...files import archive, durable, hdf5, limits, strict_json
 from ...files.reading import budget, read_file, refused
@@ -25,6 +26,7 @@ KERAS_VERSION = "3.15.1"
 """The version of Keras whose layout the files have."""
 
 
+@explaining
 def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
     """Write a model, its weights, how it was compiled and the state of its optimizer to a `.keras` file, which Keras reads too.
 
@@ -66,6 +68,7 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
     durable.write_file(path, archive.encode(members))
 
 
+@explaining
 def load_model(
     filepath: str | os.PathLike[str],
     custom_objects: Mapping[str, Any] | None = None,

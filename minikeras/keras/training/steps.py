@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import nest
+from ...boundary import explaining
 from ...core import GradientTape, Tensor, Variable
 from ...errors import ShapeError
 from ...functions.publish import tensor
@@ -51,6 +52,7 @@ class Steps:
 
     # Configuration -------------------------------------------------------------------------------------------------------
 
+    @explaining
     @takes_numpy
     def compile(
         self,

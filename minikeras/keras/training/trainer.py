@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import nest
 from ...arrays import to_numpy
+from ...boundary import explaining
 from ...errors import ShapeError
 from .. import batches
 from ..arguments import takes_numpy, whole
@@ -59,6 +60,7 @@ class Trainer(Steps):
 
     # Whole data sets -----------------------------------------------------------------------------------------------------
 
+    @explaining
     @takes_numpy
     def fit(
         self,
@@ -197,14 +199,14 @@ class Trainer(Steps):
             warnings.warn(
                 f"Your input ran out of data after {run.epoch} epochs; training ends here. A generator can be used up only "
                 "once: for several epochs give a Dataset, a PyDataset, or a generator without end with `steps_per_epoch`.",
-                stacklevel=5,
+                stacklevel=6,
             )
             return {}
         if not run.batch:
             raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
         stopped = self.stop_training if phase == "train" else self.stop_evaluating
         if feed.wanted is not None and run.batch < feed.wanted and not stopped:
-            warnings.warn(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.", stacklevel=4)
+            warnings.warn(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.", stacklevel=6)
         return numbers(run.logs)
 
     def _validation(self, data: Any, batch_size: int | None, steps: int | None) -> Feed:
@@ -230,6 +232,7 @@ class Trainer(Steps):
         hooks.call("on_test_end", logs)
         return logs
 
+    @explaining
     @takes_numpy
     def evaluate(
         self,
@@ -260,6 +263,7 @@ class Trainer(Steps):
             logs = self._tested(hooks, feed)
         return dict(sorted(logs.items())) if return_dict else _listed(logs)
 
+    @explaining
     @takes_numpy
     def predict(
         self,
