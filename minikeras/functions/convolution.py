@@ -73,7 +73,7 @@ def convolution(
             f"convolution: the input has {x.shape[-1]} channels, filters {kernel.shape} take {inner} in each group and give "
             f"{outputs}; both numbers must be multiples of the number of groups."
         )
-    options = geometry("convolution", tuple(x.shape[1:-1]), tuple(kernel.shape[:rank]), strides, padding, dilations)
+    options = geometry("convolution", tuple(x.shape[1:-1]), tuple(kernel.shape[:rank]), strides, padding, dilations, first)
     del options["window"]
     y = ops.convolve(x, kernel, groups=groups, **options)
     return channels_moved_first(y) if first else y
@@ -168,7 +168,7 @@ def convolution_transpose(
             f"convolution_transpose: input {g.shape}, filters {kernel.shape} and output_shape {wanted} need equal ranks."
         )
     window = tuple(kernel.shape[:rank])
-    options = geometry("convolution_transpose", wanted[1:-1], window, strides, padding, dilations)
+    options = geometry("convolution_transpose", wanted[1:-1], window, strides, padding, dilations, first)
     groups = wanted[-1] // max(kernel.shape[-2], 1)
     fitting = (wanted[0], *ops.places(wanted[1:-1], **options), kernel.shape[-1])
     if tuple(g.shape) != fitting or groups * kernel.shape[-2] != wanted[-1] or kernel.shape[-1] % max(groups, 1):
@@ -262,8 +262,8 @@ def _pooled(name: str, input: TensorLike, ksize: Any, strides: Any, padding: Any
     first = channels_first(data_format)
     x = channels_last(x) if first else x
     sizes = tuple(x.shape[1:-1])
-    window = _one_for_each(name, "ksize", ksize, len(sizes))
-    options = geometry(name, sizes, window, strides, padding, None)
+    window = _one_for_each(name, "ksize", ksize, len(sizes), first)
+    options = geometry(name, sizes, window, strides, padding, None, first)
     if name == "max_pool":
         y = ops.max_pool(x, **options)
     elif any(map(any, options["padding"])):
@@ -324,15 +324,15 @@ def avg_pool2d(
 # Geometry ------------------------------------------------------------------------------------------------------------------
 
 
-def geometry(name: str, sizes: Sizes, window: Sizes, strides: Any, padding: Any, dilations: Any) -> dict[str, Any]:
-    """Window, strides, padding and dilation with a number for each sliding axis, checked."""
+def geometry(name: str, sizes: Sizes, window: Sizes, strides: Any, padding: Any, dilations: Any, first: bool) -> dict[str, Any]:
+    """Window, strides, padding and dilation with a number for each sliding axis, checked; `first` if channels come first."""
     rank = len(sizes)
-    steps = _one_for_each(name, "strides", 1 if strides is None else strides, rank)
-    spread = _one_for_each(name, "dilations", 1 if dilations is None else dilations, rank)
+    steps = _one_for_each(name, "strides", 1 if strides is None else strides, rank, first)
+    spread = _one_for_each(name, "dilations", 1 if dilations is None else dilations, rank, first)
     for what, numbers in (("window", window), ("strides", steps), ("dilations", spread)):
         if any(number < 1 for number in numbers):
             raise ShapeError(f"{name}: {what} must be positive, found {numbers}.")
-    pairs = _pairs(name, sizes, window, steps, padding, spread)
+    pairs = _pairs(name, sizes, window, steps, padding, spread, first)
     found = ops.places(sizes, window, steps, pairs, spread)
     if any(n < 1 and size for n, size in zip(found, sizes, strict=True)):
         raise ShapeError(
@@ -342,7 +342,9 @@ def geometry(name: str, sizes: Sizes, window: Sizes, strides: Any, padding: Any,
     return {"window": window, "strides": steps, "padding": pairs, "dilation": spread}
 
 
-def _pairs(name: str, sizes: Sizes, window: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> tuple[Sizes, ...]:
+def _pairs(
+    name: str, sizes: Sizes, window: Sizes, strides: Sizes, padding: Any, dilation: Sizes, first: bool
+) -> tuple[Sizes, ...]:
     """What is added before and after each axis."""
     rank = len(sizes)
     if isinstance(padding, str):
@@ -354,25 +356,31 @@ def _pairs(name: str, sizes: Sizes, window: Sizes, strides: Sizes, padding: Any,
             return ops.SamePadding((total // 2, total - total // 2) for total in missing)
     elif isinstance(padding, Sequence) and all(len(static_shape(pair)) == 2 for pair in padding):
         pairs = tuple(static_shape(pair) for pair in padding)
-        if len(pairs) == rank + 2:
-            pairs = pairs[1:-1] if not any(pairs[-1]) else pairs[2:]
-        if len(pairs) == rank:
-            return pairs
+        inside, outside = _of_sliding_axes(pairs, rank, first)
+        if len(inside) == rank and not any(map(any, outside)):
+            return inside
     raise ValueError(
         f"{name}: padding must be 'VALID', 'SAME' or a pair of numbers for each of {rank} axes, found {padding!r}."
     )
 
 
-def _one_for_each(name: str, what: str, numbers: Any, rank: int) -> Sizes:
+def _one_for_each(name: str, what: str, numbers: Any, rank: int, first: bool) -> Sizes:
     """A number for each sliding axis, from one for all, or with those of batch and channels, which must be 1."""
     found = static_shape(numbers)
     if len(found) == 1:
         return found * rank
-    if len(found) == rank:
-        return found
-    if len(found) == rank + 2 and found[0] == 1 and 1 in (found[1], found[-1]):
-        return found[1:-1] if found[-1] == 1 else found[2:]
-    raise ShapeError(f"{name}: {what} must be an int or one for each of {rank} axes, found {list(found)}.")
+    inside, outside = _of_sliding_axes(found, rank, first)
+    if len(inside) == rank and all(number == 1 for number in outside):
+        return inside
+    place = "1 for batch and channels" + (", channels first" if first else "")
+    raise ShapeError(f"{name}: {what} must be an int or one for each of {rank} axes ({place}), found {list(found)}.")
+
+
+def _of_sliding_axes(numbers: tuple[Any, ...], rank: int, first: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """What is said of the sliding axes, and what of batch and channels, if anything."""
+    if len(numbers) != rank + 2:
+        return numbers, ()
+    return (numbers[2:], numbers[:2]) if first else (numbers[1:-1], (numbers[0], numbers[-1]))
 
 
 def channels_first(data_format: str | None) -> bool:

@@ -321,6 +321,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
 def _noise_sizes(noise_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The sizes of a random mask; None stands for the size of the tensor."""
     listed = noise_shape.numpy().tolist() if hasattr(noise_shape, "numpy") else list(noise_shape)
+    listed = [1] * (len(shape) - len(listed)) + listed
     sizes = tuple(size if wanted in (None, -1) else integer(wanted) for wanted, size in zip(listed, shape, strict=False))
     if len(listed) != len(shape) or any(size not in (1, whole) for size, whole in zip(sizes, shape, strict=True)):
         raise ShapeError(

@@ -60,7 +60,7 @@ def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -
         if maxval is None:
             raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
         low, high = np.asarray(minval), np.asarray(maxval)
-        if np.any(low >= high):
+        if np.any(low >= high) and 0 not in sizes:
             raise InvalidArgumentError(
                 f"random.uniform: minval {minval} must lie below maxval {maxval}; no integer lies between."
             )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import Primitive, Tensor, convert_to_tensor
+from ..errors import ShapeError
 from ..ops import arithmetic, reductions, transcendental
 from ..types import TensorLike
 from .publish import inexact, negative_axes, negative_axis, rounded_once, tensor
@@ -274,7 +275,10 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: s
     """
     value = tensor(t)
     length = reduce_euclidean_norm(value, axes, True)
-    return value * clip_norm / arithmetic.maximum(length, clip_norm)
+    clipped = value * clip_norm / arithmetic.maximum(length, clip_norm)
+    if clipped.shape != value.shape:
+        raise ShapeError(f"clip_by_norm: the norms make {value.shape} into {clipped.shape}; give one, or one for each row.")
+    return clipped
 
 
 @rounded_once

@@ -156,12 +156,42 @@ def test_a_convolution_takes_several_batch_axes(function, sizes, window):
     np.testing.assert_allclose(together.numpy(), each, rtol=1e-5, atol=1e-5)
 
 
+def test_four_numbers_of_a_window_are_read_as_the_data_format_says():
+    x = np.random.default_rng(0).normal(size=(1, 3, 4, 6)).astype("float32")
+    last, first = tf.constant(x.transpose(0, 2, 3, 1)), tf.constant(x)
+    for window in ([2, 1], [1, 2], [2, 3]):
+        expected = tf.nn.max_pool2d(last, window, window, "VALID").numpy().transpose(0, 3, 1, 2)
+        ksize = [1, 1, *window]
+        np.testing.assert_array_equal(tf.nn.max_pool2d(first, ksize, ksize, "VALID", data_format="NCHW").numpy(), expected)
+        np.testing.assert_array_equal(
+            tf.nn.max_pool2d(last, [1, *window, 1], [1, *window, 1], "VALID").numpy().transpose(0, 3, 1, 2), expected
+        )
+
+
+def test_padding_of_four_axes_is_read_as_the_data_format_says():
+    x, kernel = tf.ones([1, 2, 4, 6]), tf.ones([1, 1, 2, 1])
+    padding = [[0, 0], [0, 0], [1, 2], [0, 0]]
+    assert tf.nn.conv2d(x, kernel, 1, padding, data_format="NCHW").shape == (1, 1, 7, 6)
+    assert tf.nn.conv2d(tf.ones([1, 4, 6, 2]), kernel, 1, padding).shape == (1, 4, 9, 1)
+
+
+@pytest.mark.parametrize("ksize", [[1, 1, 1, 2], [2, 1, 1, 1], [1, 2, 2, 2]])
+def test_no_window_slides_over_batch_or_channels(ksize):
+    for pool in (tf.nn.max_pool2d, tf.nn.avg_pool2d):
+        with pytest.raises(ShapeError, match="1 for batch and channels"):
+            pool(tf.ones([2, 4, 4, 4]), ksize, 1, "SAME")
+    with pytest.raises(ShapeError, match="strides"):
+        tf.nn.conv2d(tf.ones([2, 4, 4, 2]), tf.ones([1, 1, 2, 1]), ksize, "SAME")
+
+
 # Random numbers -------------------------------------------------------------------------------------------------------
 
 
 def test_the_noise_of_dropout_has_the_sizes_of_the_tensor_where_none_are_given():
     kept = tf.nn.dropout(tf.ones([40, 3]), 0.5, noise_shape=[None, 1]).numpy()
     assert (kept == kept[:, :1]).all() and set(kept.ravel()) == {0.0, 2.0}
+    kept = tf.nn.dropout(tf.ones([4, 30]), 0.5, noise_shape=[30]).numpy()
+    assert (kept == kept[:1]).all()
     with pytest.raises(ShapeError, match="noise_shape"):
         tf.nn.dropout(tf.ones([4, 3]), 0.5, noise_shape=[4])
     with pytest.raises(ShapeError, match="noise_shape"):
@@ -171,6 +201,7 @@ def test_the_noise_of_dropout_has_the_sizes_of_the_tensor_where_none_are_given()
 def test_uniform_integers_need_a_range_that_holds_one():
     with pytest.raises(InvalidArgumentError, match="minval"):
         tf.random.uniform([2], 1, 1, dtype=tf.int32)
+    assert tf.random.uniform([0], 0, 0, dtype=tf.int32).shape == (0,)
 
 
 def test_no_seed_starts_the_stream_from_the_system():
@@ -188,3 +219,5 @@ def test_limits_may_not_change_the_shape_of_what_is_clipped():
     assert tf.clip_by_value([[1.0, 5.0]], [0.0, 0.0], 3.0).numpy().tolist() == [[1.0, 3.0]]
     with pytest.raises(ShapeError, match="clip_by_value"):
         tf.clip_by_value(tf.constant(1.0), [1.0, 1.0], 2.0)
+    with pytest.raises(ShapeError, match="clip_by_norm"):
+        tf.clip_by_norm(tf.ones([2, 3, 1]), [1.0, 2.0])
