@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ def _called(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     leaves = nest.flatten(result)
     outputs = [_anew(leaf) for leaf in leaves]
     name = getattr(function, "__name__", "custom")
-    primitive = _rule(name, grad_fn, len(inputs), variables, several=len(outputs) != 1)
+    primitive = _rule(name, grad_fn, args, len(inputs), variables, several=len(outputs) != 1)
     inputs += [variable.read_value() for variable in variables]
     announce(current(), primitive, inputs, {}, tuple(outputs) if len(outputs) != 1 else outputs[0])
     return nest.pack(result, list(outputs))
@@ -137,7 +137,22 @@ def _takes_variables(grad_fn: Function) -> bool:
     return any((p.name == "variables" and p.kind is not p.VAR_POSITIONAL) or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def _rule(name: str, grad_fn: Function, count: int, variables: Sequence[Variable], several: bool) -> Primitive:
+def _in_order(found: Any, structure: tuple[Any, ...]) -> list[Any]:
+    """The gradients that a rule returned, in the order of the arguments' leaves; dicts are paired by key."""
+    if not nest.holds_mapping(found):
+        return nest.flatten(found)
+    try:
+        return nest.flatten_up_to(structure[0] if len(structure) == 1 and isinstance(found, Mapping) else structure, found)
+    except ValueError as error:
+        raise ValueError(
+            f"custom_gradient: the gradients are not nested like the {len(structure)} arguments: {error} Return for each "
+            "argument a nest with its keys."
+        ) from None
+
+
+def _rule(
+    name: str, grad_fn: Function, structure: tuple[Any, ...], count: int, variables: Sequence[Variable], several: bool
+) -> Primitive:
     """The primitive that stands for one call: it has a rule, and is never computed again."""
 
     def gradients(g: Any) -> list[Any]:
@@ -150,7 +165,7 @@ def _rule(name: str, grad_fn: Function, count: int, variables: Sequence[Variable
                 raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
         else:
             found, for_variables = grad_fn(*upstream), []
-        listed = list(nest.flatten(found)) if isinstance(found, (list, tuple)) else [found]
+        listed = _in_order(found, structure)
         if len(listed) != count:
             raise ValueError(
                 f"custom_gradient function expected to return {count} gradients, but returned {len(listed)} instead."
@@ -171,6 +186,12 @@ def _rule(name: str, grad_fn: Function, count: int, variables: Sequence[Variable
 
 def _never(*arrays: Any) -> Any:
     raise AssertionError("a custom gradient's Record is announced, not computed")
+
+
+def _each_once(arguments: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
+    """A gradient for each argument; of one that is given twice it holds all uses, so it counts at its first place only."""
+    keys = [argument.key for argument in arguments]
+    return [gradient if keys.index(key) == i else None for i, (key, gradient) in enumerate(zip(keys, gradients, strict=False))]
 
 
 def recompute_grad(f: Function) -> Function:
@@ -199,7 +220,7 @@ def recompute_grad(f: Function) -> Function:
                     tape.watch([tensor for tensor in tensors if tensor.dtype.is_differentiable])
                     result = f(*again, **kwargs)
                 found = tape.gradient(nest.flatten(result), [*tensors, *variables], list(upstream), "zero")
-                own, rest = found[: len(tensors)], found[len(tensors) :]
+                own, rest = _each_once(tensors, found), found[len(tensors) :]
                 return (own, rest) if variables else own
 
             return f(*arguments, **kwargs), grad_fn

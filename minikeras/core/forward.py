@@ -7,6 +7,7 @@ forward and back over forward follow from the order on the stack.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,25 @@ from .tensor import Tensor
 from .variable import Variable
 
 _SMOOTH = "fcV"  # kinds of dtypes that have tangents; V is bfloat16
+
+
+class _Result(weakref.ref[Tensor]):
+    """A result that has a tangent: when the result goes, so does the tangent, for which nobody can ask any more."""
+
+    __slots__ = ("key", "owner")
+    key: int
+    owner: weakref.ref[ForwardAccumulator]
+
+    def __new__(cls, result: Tensor, owner: ForwardAccumulator) -> _Result:
+        self = super().__new__(cls, result, _forget)
+        self.key, self.owner = result.key, weakref.ref(owner)
+        return self
+
+
+def _forget(gone: Any) -> None:
+    if (owner := gone.owner()) is not None:
+        owner._alive.pop(gone.key, None)
+        owner._tangents.pop(gone.key, None)
 
 
 class ForwardAccumulator:
@@ -43,7 +63,7 @@ class ForwardAccumulator:
     [2. 0.]
     """
 
-    __slots__ = ("__weakref__", "_active", "_tangents")
+    __slots__ = ("__weakref__", "_active", "_alive", "_tangents")
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         points = nest.flatten(primals)
@@ -56,6 +76,7 @@ class ForwardAccumulator:
             ) from None
         self._active = False
         self._tangents: dict[int, Any] = {}
+        self._alive: dict[int, _Result] = {}
         for point, direction in zip(points, directions, strict=True):
             if not isinstance(point, (Tensor, Variable)):
                 raise ValueError(f"ForwardAccumulator: a primal is {kind_of(point)}, not a Tensor or Variable.")
@@ -116,6 +137,7 @@ class ForwardAccumulator:
         for result, tangent in zip(results, moved if type(outputs) is tuple else (moved,), strict=True):
             if tangent is not None and result._array.dtype.kind in _SMOOTH:
                 known[result.key] = Tensor(tangent) if bare else tangent
+                self._alive[result.key] = _Result(result, self)
 
     def jvp(self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE) -> Any:
         """The derivative of results along the direction, as far as they were computed within the block.

@@ -205,7 +205,7 @@ class Variable(Operand):
 
     def __getitem__(self, key: Any) -> Any:
         part = operations.getitem(self, key)
-        return Part(part._array, self, key, part.key) if isinstance(part, Tensor) else part
+        return Part(part, self, key) if isinstance(part, Tensor) else part
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace the elements at `indices`, an integer tensor of shape (..., n), by `updates`."""
@@ -292,10 +292,11 @@ class Variable(Operand):
 class Part(Tensor):
     """What indexing a Variable gives: a Tensor, with `assign` to write that part of the Variable."""
 
-    __slots__ = ("_index", "_variable")
+    __slots__ = ("_index", "_read", "_variable")
 
-    def __init__(self, array: Array, variable: Variable, index: Any, key: int) -> None:
-        self._array, self._variable, self._index, self.key = array, variable, index, key
+    def __init__(self, read: Tensor, variable: Variable, index: Any) -> None:
+        self._array, self.key, self._variable, self._index = read._array, read.key, variable, index
+        self._read = read  # the tangent of a result is kept as long as the result itself
 
     def assign(self, value: Any) -> Variable:
         """Write this part of the Variable; the rest stays."""

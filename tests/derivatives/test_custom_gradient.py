@@ -383,3 +383,68 @@ def test_recomputing_keeps_one_record():
         tape.watch(x)
         tf.recompute_grad(lambda v: tf.sin(tf.sin(tf.sin(v))))(x)
     assert len(tape._records) == 1
+
+
+@pytest.mark.parametrize("make", [tf.Variable, tf.constant], ids=["variable", "tensor"])
+@pytest.mark.parametrize(
+    ("function", "arguments", "derivative"),
+    [
+        (lambda a, b: a * b, lambda x: (x, x), lambda x: 2 * x),
+        (lambda a, b: a * a * b, lambda x: (x, x), lambda x: 3 * x**2),
+        (lambda a, b, c: a * b * c, lambda x: (x, x, x), lambda x: 3 * x**2),
+        (lambda pair: pair[0] * pair[1], lambda x: ([x, x],), lambda x: 2 * x),
+        (lambda d: d["b"] * d["a"] ** 2, lambda x: ({"b": x, "a": x},), lambda x: 3 * x**2),
+        (lambda a, b, c: a * b * b, lambda x: (2.0, x, x), lambda x: 4 * x),
+    ],
+)
+def test_recomputing_with_one_tensor_given_twice_counts_each_use_once(make, function, arguments, derivative):
+    x = make([2.0, 4.0])
+    with tf.GradientTape() as outer, tf.GradientTape() as tape:
+        outer.watch(x), tape.watch(x)
+        y = tf.recompute_grad(function)(*arguments(x))
+        gradient = tape.gradient(y, x)
+    np.testing.assert_allclose(gradient, derivative(x.numpy()))
+    with tf.GradientTape() as check_outer:
+        check_outer.watch(x)
+        with tf.GradientTape() as check:
+            check.watch(x)
+            plain = function(*arguments(x))
+        expected = check.gradient(plain, x)
+    np.testing.assert_allclose(outer.gradient(gradient, x), check_outer.gradient(expected, x))
+
+
+def test_a_rule_of_dicts_returns_gradients_by_key():
+    @tf.custom_gradient
+    def function(d):
+        return {"y": 2.0 * d["b"], "x": 3.0 * d["a"]}, lambda x, y: {"b": 20.0 * y, "a": 30.0 * x}
+
+    given = {"b": tf.Variable(1.0), "a": tf.Variable(1.0)}
+    with tf.GradientTape() as tape:
+        result = function(given)
+        loss = result["y"] + 100.0 * result["x"]
+    gradients = tape.gradient(loss, given)
+    assert {key: float(g) for key, g in gradients.items()} == {"b": 20.0, "a": 3000.0} and list(gradients) == ["b", "a"]
+
+
+def test_a_rule_of_several_arguments_may_return_nests_like_them():
+    @tf.custom_gradient
+    def function(x, d):
+        return x + d["b"] + d["a"], lambda g: (g, {"a": 2.0 * g, "b": 3.0 * g})
+
+    x, d = tf.Variable(1.0), {"b": tf.Variable(1.0), "a": tf.Variable(1.0)}
+    with tf.GradientTape() as tape:
+        y = function(x, d)
+    found = tape.gradient(y, [x, d])
+    assert [float(found[0]), float(found[1]["a"]), float(found[1]["b"])] == [1.0, 2.0, 3.0]
+
+
+def test_a_rule_whose_dict_has_other_keys_is_refused():
+    @tf.custom_gradient
+    def function(d):
+        return d["a"], lambda g: {"b": g}
+
+    d = {"a": tf.Variable(1.0)}
+    with tf.GradientTape() as tape:
+        y = function(d)
+    with pytest.raises(ValueError, match="not nested like the 1 arguments"):
+        tape.gradient(y, d)

@@ -284,3 +284,25 @@ def test_a_model_is_differentiated_along_all_its_variables():
         loss = tf.reduce_sum(layer(x) ** 2)
     expected = sum(float(tf.reduce_sum(g)) for g in tape.gradient(loss, variables))
     np.testing.assert_allclose(accumulator.jvp(loss).numpy(), expected, rtol=1e-5)
+
+
+def test_tangents_go_with_their_results():
+    x = tf.Variable(tf.ones([1000]))
+    with tf.autodiff.ForwardAccumulator(x, tf.ones([1000])) as accumulator:
+        y = x * 1.0
+        for _ in range(50):
+            y = tf.sin(y)
+        assert len(accumulator._tangents) <= 3, "of the Variable, of the last result and of the one before"
+        kept = [tf.cos(y), y[:3]]
+    assert accumulator.jvp(y) is not None and accumulator.jvp(x) is not None
+    assert [one is not None for one in accumulator.jvp(kept)] == [True, True]
+    del y, kept
+    assert len(accumulator._tangents) == 1 and not accumulator._alive
+
+
+def test_the_tangent_of_a_part_of_a_variable_is_kept():
+    x = tf.Variable([1.0, 2.0])
+    with tf.autodiff.ForwardAccumulator(x, tf.constant([3.0, 4.0])) as accumulator:
+        part = x[1]
+        y = part * part
+    assert float(accumulator.jvp(part)) == 4.0 and float(accumulator.jvp(y)) == 16.0
