@@ -33,6 +33,8 @@ def explained(primitive: Any, inputs: Sequence[Any], params: dict[str, Any], err
         return _matrix_sizes(shapes[0], shapes[1])
     if "broadcast" in str(error) and len(shapes) > 1:
         return _broadcasting(name, shapes)
+    if "negative integer powers" in str(error):
+        return InvalidArgumentError(f"{name}({found}): {error} Cast to a float dtype first: tf.cast(x, 'float32').")
     options = "".join(f", {key}={value!r}" for key, value in params.items())
     kind = ShapeError if isinstance(error, ValueError) else InvalidArgumentError
     return kind(f"{name}({found}{options}): {error}")

@@ -205,7 +205,7 @@ class Variable(Operand):
 
     def __getitem__(self, key: Any) -> Any:
         part = operations.getitem(self, key)
-        return Part(part, self, key) if isinstance(part, Tensor) else part
+        return Part(part, self, key) if type(part) is Tensor else part
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace the elements at `indices`, an integer tensor of shape (..., n), by `updates`."""
@@ -231,6 +231,8 @@ class Variable(Operand):
             if position.size and not 0 <= position.min() <= position.max() < size:
                 raise InvalidArgumentError(f"scatter: an index of axis {axis} of variable '{self.name}' is not in [0, {size}).")
         updates = self._stacked(updates)
+        if isinstance(updates, Tensor) and updates.dtype.is_integer and self.dtype.is_floating:
+            updates = operations.cast(updates, dtype=self.dtype.name)  # IndexedSlices made of Python ints
         new = to_numpy(self._convert(updates))
         expected = (*positions[0].shape, *self.shape[len(positions) :])
         if new.shape != expected and (nd or new.ndim):  # rows may be given as one number, as in TensorFlow

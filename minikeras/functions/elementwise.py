@@ -6,7 +6,7 @@ Key idea: a row states name, formula, derivative and one worked value; `publish.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -186,7 +186,7 @@ def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
 
 
 @rounded_once
-def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
+def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype.
 
     >>> import minikeras as tf
@@ -196,7 +196,7 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     Raises:
         ValueError: for an empty list, or shapes that differ.
     """
-    values = tensors(*inputs) if len(inputs) else []
+    values = tensors(*given) if (given := list(inputs)) else []
     if not values:
         raise ValueError("add_n: inputs must be a list of at least one tensor, found an empty list.")
     if len({tuple(value.shape) for value in values}) > 1:

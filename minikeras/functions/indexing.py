@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, convert_to_tensor
-from ..core.batch import check_values, own_values
+from ..core.batch import Stack, check_values, own_values
+from ..core.convert import read
 from ..core.operand import Operand
 from ..core.registry import enter
 from ..errors import InvalidArgumentError, ShapeError
@@ -36,10 +37,26 @@ def getitem(x: TensorLike, key: Any) -> Any:
     parts = tuple(key) if isinstance(key, (tuple, list)) else (key,)
     if not parts:
         return value
-    return indexing.strided_slice(value, key=_canonical(parts, tuple(value.shape)), shape=tuple(value.shape))
+    key = _canonical(parts, tuple(value.shape))
+    if any(isinstance(part, Stack) for part in key):
+        value, key = _picked_for_each(value, key)
+    return indexing.strided_slice(value, key=key, shape=tuple(value.shape))
 
 
 enter("getitem", getitem)
+
+
+def _picked_for_each(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
+    """Indices that differ between many slices are gathered; the axes stay with size 1, and the key picks what is there."""
+    axis, rest = -x.ndim, []
+    for part in key:
+        if isinstance(part, Stack):
+            place = arithmetic.select(part < 0, part + x.shape[axis], part)
+            x = indexing.gather_rows(x, reshape(_checked_indices("index", place, x, axis), (1,)), axis=axis)
+            part = 0
+        rest.append(part)
+        axis += part is not None and part is not Ellipsis
+    return x, tuple(rest)
 
 
 def _is_mask(key: Any) -> bool:
@@ -79,6 +96,8 @@ def _index(part: Any, axis: int, size: int) -> Any:
         if bounds[2] == 0:
             raise InvalidArgumentError("slice step cannot be zero.")
         return slice(*bounds)
+    if isinstance(part, Stack) and not part.ndim and part.dtype.is_integer:
+        return part
     position = _integer(part)
     if not -size <= position < size:
         raise InvalidArgumentError(f"slice index {position} of dimension {axis} out of bounds: the axis has {size} elements.")
@@ -101,7 +120,9 @@ def slice_(input_: TensorLike, begin: Any, size: Any, name: str | None = None) -
     >>> print(tf.slice([1, 2, 3, 4], [1], [2]).numpy())
     [2 3]
     """
-    x = tensor(input_)
+    x, begin = tensor(input_), read(begin)
+    if isinstance(begin, Stack):
+        return _slice_of_each(x, begin, static_shape(size))
     starts, sizes = static_shape(begin), static_shape(size)
     if len(starts) != x.ndim or len(sizes) != x.ndim:
         raise ShapeError(f"slice: begin {list(starts)} and size {list(sizes)} need one entry for each axis of {x.shape}.")
@@ -112,6 +133,19 @@ def slice_(input_: TensorLike, begin: Any, size: Any, name: str | None = None) -
             )
     key = tuple(slice(start, None if length == -1 else start + length) for start, length in zip(starts, sizes, strict=True))
     return indexing.strided_slice(x, key=(Ellipsis, *key), shape=tuple(x.shape))
+
+
+def _slice_of_each(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Blocks of one size that begin elsewhere for each of many slices."""
+    if begin.shape != (x.ndim,) or len(sizes) != x.ndim or min(sizes, default=0) < 0:
+        raise ShapeError(
+            f"slice: begin of shape {begin.shape} and size {list(sizes)} for a tensor of shape {x.shape}: each axis needs an "
+            "entry, and inside vectorized_map, where each slice begins elsewhere, a size >= 0."
+        )
+    for axis, length in enumerate(sizes, -x.ndim):
+        rows = begin[axis] + beside(x, np.arange(length), begin.dtype)
+        x = indexing.gather_rows(x, _checked_indices("slice", rows, x, axis), axis=axis)
+    return x
 
 
 def strided_slice(input_: TensorLike, begin: Any, end: Any, strides: Any = None, name: str | None = None) -> Tensor:

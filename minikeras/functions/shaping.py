@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, Variable, convert_to_tensor
-from ..core.convert import holds_tensor
+from ..core.batch import Stack
+from ..core.convert import holds_tensor, read
 from ..core.registry import enter
 from ..errors import DTypeError, ShapeError
 from ..ops import arithmetic, indexing, shaping
@@ -263,9 +264,22 @@ def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = None) -> T
     >>> print(tf.roll([1, 2, 3], 1, axis=0).numpy())
     [3 1 2]
     """
-    x = tensor(input)
+    x, shift = tensor(input), read(shift)
     axes = tuple(negative_axis(one, x.ndim, "roll") for one in static_shape(axis))
+    if isinstance(shift, Stack):
+        return _roll_of_each(x, reshape(shift, (-1,)), axes)
     return shaping.roll(x, shift=static_shape(shift), axis=axes)
+
+
+def _roll_of_each(x: Tensor, shifts: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Rolled by as much as each of many slices says."""
+    if shifts.shape != (len(axes),):
+        raise ShapeError(f"roll: {shifts.shape.num_elements()} shifts for {len(axes)} axes; give one for each.")
+    for i, axis in enumerate(axes):
+        if size := x.shape[axis]:
+            rows = (beside(x, np.arange(size), shifts.dtype) - shifts[i]) % size
+            x = indexing.gather_rows(x, rows, axis=axis)
+    return x
 
 
 def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:

@@ -168,3 +168,81 @@ def test_slices_whose_branches_differ_in_structure_are_refused():
 def test_a_case_in_which_no_predicate_of_some_slice_holds_is_refused():
     with pytest.raises(ValueError, match="for some slices no predicate holds"):
         tf.vectorized_map(lambda n: tf.case([(n > 0, lambda: n)]), tf.constant([0, 1]))
+
+
+# Positions that differ between slices -------------------------------------------------------------------------------
+
+X = tf.reshape(tf.range(24), (2, 3, 4))
+
+POSITIONS = {
+    "v[i]": lambda i: tf.range(10, 14)[i],
+    "v[-i]": lambda i: tf.range(10, 14)[-1 - i],
+    "v[:, i]": lambda i: X[:, i],
+    "v[..., i]": lambda i: X[..., i],
+    "v[..., i, :]": lambda i: X[..., i, :],
+    "v[0, i, 1:3]": lambda i: X[0, i, 1:3],
+    "v[:, i, None, i]": lambda i: X[:, i, None, i],
+    "v[i] of slices": lambda i: (tf.range(5) * i)[i],
+    "v[i, ...]": lambda i: X[i % 2, ..., i],
+    "slice": lambda i: tf.slice(X, [0, i, 1], [2, 1, 2]),
+    "slice at a tensor": lambda i: tf.slice(X, tf.stack([0, i, i]), [1, 1, 2]),
+    "roll": lambda i: tf.roll(X, i, 1),
+    "roll along two axes": lambda i: tf.roll(X, [i, -i], [2, 0]),
+    "roll of slices": lambda i: tf.roll(X * i, i, [-1]),
+    "bincount": lambda i: tf.math.bincount([i, 1, i], minlength=4, maxlength=4),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_every_slice_may_name_a_position_of_its_own(name):
+    elems = tf.constant([0, 2, 1])
+    found, expected = tf.vectorized_map(POSITIONS[name], elems), tf.map_fn(POSITIONS[name], elems)
+    assert found.dtype == expected.dtype and found.numpy().tolist() == expected.numpy().tolist()
+
+
+def test_gradients_go_back_to_the_positions_that_slices_name():
+    x = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        y = tf.vectorized_map(lambda i: x[i] * x[i], tf.constant([2, 0, 2]))
+    assert tf.convert_to_tensor(tape.gradient(y, x)).numpy().tolist() == [2.0, 0.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda i: X[i], lambda i: X[:, -1 - 2 * i], lambda i: tf.slice(X, [i, 0, 0], [1, 1, 1]), lambda i: X[:, :, 2 * i]],
+)
+def test_a_position_of_some_slice_that_does_not_exist_is_refused(call):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+        tf.vectorized_map(call, tf.constant([0, 1, 2]))
+
+
+def test_sizes_and_shapes_cannot_differ_between_slices():
+    elems = tf.constant([1, 2])
+    with pytest.raises(ValueError, match="a size >= 0"):
+        tf.vectorized_map(lambda i: tf.slice(X, [0, i, 0], [1, -1, 1]), elems)
+    for call in (lambda n: tf.reshape(X, [n, -1]), lambda n: X[:, n:], lambda n: tf.pad(X, [[n, 0]] * 3), tf.range, tf.zeros):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="has no single value to read"):
+            tf.vectorized_map(call, elems)
+
+
+# What was refused though it is fine -----------------------------------------------------------------------------------
+
+
+def test_add_n_takes_any_iterable():
+    assert float(tf.add_n(tf.constant(x) for x in (1.0, 2.0))) == 3.0
+    with pytest.raises(ValueError, match="at least one tensor"):
+        tf.add_n(iter(()))
+
+
+def test_rows_of_python_ints_are_scattered_into_floats():
+    v = tf.Variable([1.0, 2.0, 3.0])
+    v.scatter_add(tf.IndexedSlices(values=[2, 5], indices=[0, 0]))
+    v.scatter_update(tf.IndexedSlices(values=[7], indices=[2]))
+    assert v.numpy().tolist() == [8.0, 2.0, 7.0]
+
+
+@pytest.mark.parametrize("power", [lambda: tf.constant(2) ** -1, lambda: tf.pow([1, 2], [0, -1]), lambda: 2 ** tf.constant(-1)])
+def test_integers_to_negative_powers_are_refused_as_a_wrong_argument(power):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="negative integer powers.*tf.cast") as raised:
+        power()
+    assert not isinstance(raised.value, ValueError)
