@@ -13,7 +13,7 @@ import pytest
 from batched_laws import assert_alike, many, mapped
 from laws import results
 from specimens import SPECIMENS, Specimen
-from specimens.table import frozen
+from specimens.table import between, frozen, integers, normal, positive, row
 
 import minikeras as tf
 from minikeras.core import Primitive
@@ -25,9 +25,23 @@ OPERATORS = ("pow of two", "divide of a number", "subtract from a number", "mult
 SIZED_BY_VALUES = ("boolean_mask", "unique", "where without branches")
 """The shape of the result depends on values, so many slices have none in common: refused, as for the slices themselves."""
 
+WITH_MORE_ARGUMENTS = [
+    row(tf.clip_by_value, (normal(2, 4), between(-1, -0.5, 4), between(0.5, 1, 4)), np.clip, "of bounds"),
+    row(tf.clip_by_norm, (normal(2, 4), positive(1)), lambda x, c: x * c / max(np.linalg.norm(x), c), "of a norm"),
+    row(
+        tf.math.bincount,
+        (integers(0, 4, 6), normal(6)),
+        lambda i, w: np.bincount(i, w, 4),
+        "with weights",
+        call=lambda i, w: tf.math.bincount(i, w, minlength=4, maxlength=4),
+        smooth=False,
+    ),
+]
+"""Arguments that may be tensors and are numbers in the table."""
+
 PUBLIC = [
     specimen
-    for specimen in SPECIMENS
+    for specimen in [*SPECIMENS, *WITH_MORE_ARGUMENTS]
     if not isinstance(specimen.operation, Primitive) and specimen.name not in (*OPERATORS, "is_tensor")
 ]
 CASES = [
