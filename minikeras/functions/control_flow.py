@@ -12,7 +12,7 @@ from typing import Any
 from .. import nest
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import Batch, Stack, all_values
-from ..errors import InvalidArgumentError, ShapeError
+from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..types import TensorLike
 from .creation import zeros
 from .elementwise import logical_or, where
@@ -99,8 +99,12 @@ def switch_case(
         if isinstance(branch_fns, Mapping) or (branch_fns and isinstance(branch_fns[0], tuple))
         else dict(enumerate(branch_fns))
     )
+    if sorted(branches) != list(range(len(branch_fns))) or not branches:
+        raise ValueError(f"switch_case: the indices of branches must be 0, 1, ... without gaps, found {list(branches)}.")
     fallback: Callable[[], Any] = branches[max(branches)] if default is None else default
     index = tensor(branch_index)
+    if not index.dtype.is_integer or index.ndim:
+        raise DTypeError(f"switch_case: branch_index must be one integer, found {index.dtype.name}{list(index.shape)}.")
     if isinstance(index, Stack):
         result = fallback()
         for number, function in branches.items():

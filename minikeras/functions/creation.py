@@ -188,6 +188,8 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -
     >>> x.shape
     TensorShape([3, 2])
     """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', found {indexing!r}.")
     vectors = [reshape(value, (-1,)) for value in args]
     swap = indexing == "xy" and len(vectors) > 1
     order = [1, 0, *builtins.range(2, len(vectors))] if swap else list(builtins.range(len(vectors)))

@@ -20,7 +20,7 @@ from ..core.registry import enter
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import arithmetic, indexing, shaping
 from ..types import TensorLike
-from .publish import beside, negative_axis, static_shape, tensor
+from .publish import beside, integer, negative_axis, static_shape, tensor
 from .shaping import reshape, transpose
 
 _KEY_ERROR = (
@@ -219,7 +219,7 @@ def gather(
 
 def _shared_axes(name: str, x: Tensor, where: Tensor, batch_dims: int) -> int:
     """How many leading axes values and indices have in common; a negative number counts from the rank of the indices."""
-    count = int(batch_dims)
+    count = integer(batch_dims or 0)
     if not -where.ndim <= count <= where.ndim:
         raise ShapeError(f"{name}: batch_dims={count} is out of range for indices with {where.ndim} axes.")
     count = count + where.ndim if count < 0 else count

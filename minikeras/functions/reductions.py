@@ -205,7 +205,7 @@ def _position(primitive: Primitive, name: str, value: TensorLike, axis: Any, dty
 
     x = tensor(value)
     where = negative_axis(0 if axis is None else axis, x.ndim, name)
-    return primitive(x, axis=where, dtype=as_dtype(dtype).name)
+    return primitive(x, axis=where, dtype=as_dtype("int64" if dtype is None else dtype).name)
 
 
 def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:

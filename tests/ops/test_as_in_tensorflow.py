@@ -221,3 +221,45 @@ def test_limits_may_not_change_the_shape_of_what_is_clipped():
         tf.clip_by_value(tf.constant(1.0), [1.0, 1.0], 2.0)
     with pytest.raises(ShapeError, match="clip_by_norm"):
         tf.clip_by_norm(tf.ones([2, 3, 1]), [1.0, 2.0])
+
+
+# Arguments that may be left open, and ones that may not ---------------------------------------------------------------
+
+
+def test_none_stands_for_the_default():
+    assert tf.argmax([1, 2], output_type=None).dtype == "int64"
+    assert tf.gather([[10, 11, 12], [13, 14, 15]], [[0, 1]], axis=1, batch_dims=None).numpy().tolist() == [
+        [[10, 11]],
+        [[13, 14]],
+    ]
+
+
+def test_references_are_keys_of_nests():
+    x, y = tf.Variable(1.0), tf.Variable(2.0)
+    assert tf.nest.map_structure(lambda v: float(v), {x.ref(): x, y.ref(): y}) == {x.ref(): 1.0, y.ref(): 2.0}
+
+
+@pytest.mark.parametrize(
+    ("branches", "index", "error"),
+    [
+        ({0: int, 3: float}, 0, ValueError),
+        ([(0, int), (0, float)], 0, ValueError),
+        ([], 0, ValueError),
+        ([int, float], 1.5, TypeError),
+        ([int, float], [0, 1], TypeError),
+        ([int, float], True, TypeError),
+    ],
+)
+def test_a_switch_needs_an_integer_and_branches_without_gaps(branches, index, error):
+    with pytest.raises(error, match="switch_case"):
+        tf.switch_case(index, branches)
+
+
+def test_a_switch_beyond_its_branches_takes_the_last_one():
+    assert tf.switch_case(tf.constant(7), {1: float, 0: int}) == tf.switch_case(-1, [int, float]) == 0.0
+    assert tf.switch_case(tf.constant(1), [(1, lambda: "b"), (0, lambda: "a")]) == "b"
+
+
+def test_meshgrid_knows_two_orders():
+    with pytest.raises(ValueError, match="'xy' or 'ij'"):
+        tf.meshgrid([1, 2], [3], indexing="yx")
