@@ -174,11 +174,11 @@ from .types import (
 from .types import boolean as bool
 
 if _TYPE_CHECKING:
-    from . import autodiff, config, data, debugging, experimental, image, keras, linalg, math, nn, random, test, train
+    from . import autodiff, bitwise, config, data, debugging, experimental, image, keras, linalg, math, nn, random, test, train
 
 _LATE = dict.fromkeys(
     (
-        *("autodiff", "config", "data", "debugging", "experimental", "image", "keras"),
+        *("autodiff", "bitwise", "config", "data", "debugging", "experimental", "image", "keras"),
         *("linalg", "math", "nn", "random", "test", "train"),
     )
 )

@@ -28,7 +28,7 @@ LAYERS = [
     ["ops"],
     ["functions", "figures"],
     ["program"],
-    ["autodiff", "config", "experimental", "image", "linalg", "math", "nn", "random"],
+    ["autodiff", "bitwise", "config", "experimental", "image", "linalg", "math", "nn", "random"],
     ["module", "data"],
     ["checkpoint", "train"],
     ["keras.saving.registry", "keras.saving.objects"],

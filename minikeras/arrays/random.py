@@ -79,9 +79,12 @@ def truncated_normal(generator: np.random.Generator, shape: tuple[int, ...], dty
 
 
 def uniform(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Numbers in [0, 1) on the current device."""
-    wide = np.dtype(dtype) if np.dtype(dtype) in (np.dtype("float32"), np.dtype("float64")) else np.dtype("float32")
-    return to_device(np.asarray(generator.random(shape, dtype=wide)).astype(dtype, copy=False))
+    """Numbers in [0, 1) on the current device, multiples of the spacing just below 1."""
+    kind = np.dtype(dtype)
+    if kind in (np.dtype("float32"), np.dtype("float64")):
+        return to_device(np.asarray(generator.random(shape, dtype=kind)))
+    steps = 2.0 ** (11 if kind == np.dtype("float16") else 8)  # not rounded from float32, which would give 1 now and then
+    return to_device(np.asarray(np.floor(generator.random(shape, dtype=np.float32) * steps) / steps).astype(kind))
 
 
 def _from_system() -> int:

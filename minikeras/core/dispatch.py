@@ -190,7 +190,7 @@ class Evaluate:
             outputs = compute(*arrays, **params)
         except MinikerasError:
             raise
-        except (ValueError, TypeError, np.linalg.LinAlgError) as error:
+        except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
             if primitive.effect:
                 raise
             raise explained(primitive, inputs, params, error) from error

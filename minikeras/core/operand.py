@@ -186,25 +186,29 @@ class Operand(Shared):
         return operations.absolute(self)
 
     def __invert__(self) -> Any:
-        return operations.logical_not(self)
+        return self._logic("not")(self)
 
     def __and__(self, other: Any) -> Any:
-        return operations.bind(operations.logical_and, (self, other), {})
+        return operations.bind(self._logic("and"), (self, other), {})
 
     def __rand__(self, other: Any) -> Any:
-        return operations.bind(operations.logical_and, (other, self), {})
+        return operations.bind(self._logic("and"), (other, self), {})
 
     def __or__(self, other: Any) -> Any:
-        return operations.bind(operations.logical_or, (self, other), {})
+        return operations.bind(self._logic("or"), (self, other), {})
 
     def __ror__(self, other: Any) -> Any:
-        return operations.bind(operations.logical_or, (other, self), {})
+        return operations.bind(self._logic("or"), (other, self), {})
 
     def __xor__(self, other: Any) -> Any:
-        return operations.bind(operations.logical_xor, (self, other), {})
+        return operations.bind(self._logic("xor"), (self, other), {})
 
     def __rxor__(self, other: Any) -> Any:
-        return operations.bind(operations.logical_xor, (other, self), {})
+        return operations.bind(self._logic("xor"), (other, self), {})
+
+    def _logic(self, name: str) -> Any:
+        """The operation on truth values for bools, on bits for all else."""
+        return getattr(operations, f"logical_{name}" if self._array.dtype.kind == "b" else f"bitwise_{name}")
 
     def __lt__(self, other: Any) -> Any:
         return operations.bind(operations.less, (self, other), {})

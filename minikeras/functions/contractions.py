@@ -179,6 +179,15 @@ def _terms(equation: str, values: list[Tensor]) -> tuple[list[str], str]:
     terms = left.split(",")
     if len(terms) != len(values):
         raise InvalidArgumentError(f"einsum '{equation}': {len(terms)} operands in the equation, {len(values)} tensors given.")
+    labels = [*(term.replace("...", "", 1) for term in terms), *([right.replace("...", "", 1)] if arrow else [])]
+    if not all(label.isascii() and (label.isalpha() or not label) for label in labels):
+        raise InvalidArgumentError(
+            f"einsum '{equation}': operands and the result are letters, with '...' once, as in '...ij,jk->...ik'."
+        )
+    if arrow and (len(set(labels[-1])) < len(labels[-1]) or not set(labels[-1]) <= set("".join(labels[:-1]))):
+        raise InvalidArgumentError(
+            f"einsum '{equation}': the labels of the result must differ and occur among the operands, found '{labels[-1]}'."
+        )
     unused = [label for label in string.ascii_uppercase + string.ascii_lowercase if label not in text]
     hidden = [x.ndim - len(term.replace("...", "")) if "..." in term else 0 for term, x in zip(terms, values, strict=True)]
     dots = "".join(unused[: max(hidden, default=0)])

@@ -214,16 +214,33 @@ def one_hot(
 ) -> Tensor:
     """Rows that hold `on_value` (1) at the index and `off_value` (0) elsewhere; an index out of range gives no `on_value`.
 
+    Args:
+        indices: integer tensor.
+        depth: length of a row.
+        on_value, off_value: numbers.
+        axis: where the rows lie in the result; the last axis by default.
+        dtype: of the result. None: that of `on_value` or `off_value`; float32 if neither is given.
+        name: accepted for compatibility, ignored.
+
+    Raises:
+        DTypeError: if a value does not fit the dtype.
+
     >>> import minikeras as tf
     >>> print(tf.one_hot([1], 3).numpy())
     [[0. 1. 0.]]
     """
     from ..ops import nn
 
-    wanted = as_dtype(dtype if dtype is not None else getattr(on_value, "dtype", None) or "float32")
-    on, off = (default if value is None else np.asarray(value).item() for value, default in ((on_value, 1), (off_value, 0)))
-    rows = nn.one_hot(tensor(indices), depth=integer(depth), on=on, off=off, dtype=wanted.name)
+    given = [value for value in (on_value, off_value) if value is not None]
+    kind = as_dtype(dtype if dtype is not None else tensors(*given)[0].dtype if given else "float32")
+    on, off = (_number(kind, value, default) for value, default in ((on_value, 1), (off_value, 0)))
+    rows = nn.one_hot(tensor(indices), depth=integer(depth), on=on, off=off, dtype=kind.numpy.name)
     return rows if axis in (None, -1) else _move_last_axis(rows, negative_axis(axis, rows.ndim, "one_hot"))
+
+
+def _number(dtype: DType, value: TensorLike, default: int) -> Any:
+    """A value as a Python number that fits a dtype."""
+    return dtype.numpy.type(default).item() if value is None else np.asarray(convert_to_tensor(value, dtype)).item()
 
 
 def _move_last_axis(x: Tensor, axis: int) -> Tensor:

@@ -128,19 +128,35 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
 def lstsq(
     matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
-    """X that minimizes |matrix @ X - rhs|**2 + l2 |X|**2, for matrices with at least as many rows as columns.
+    """X that minimizes |matrix @ X - rhs|**2 + l2 |X|**2; of several, the smallest one.
+
+    Args:
+        matrix: (..., m, n).
+        rhs: (..., m, k).
+        l2_regularizer: l2, 0 or more.
+        fast: solve the normal equations, which needs a matrix of full rank or l2 > 0. False: by singular values, for any rank;
+            l2 is ignored then.
+        name: accepted for compatibility, ignored.
+
+    Returns:
+        (..., n, k).
+
+    Raises:
+        InvalidArgumentError: if the normal equations are singular.
 
     >>> import minikeras as tf
     >>> print(tf.linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]]).numpy())
     [[2.]]
     """
     a, b = tensors(matrix, rhs)
-    a = _matrices("lstsq", a)
-    turned = linalg.adjoint(a)
-    gram = contractions.matrix_product(turned, a)
+    a, product = _matrices("lstsq", a), contractions.matrix_product
+    if not fast:
+        return product(pinv(a), b)
+    turned, wide = linalg.adjoint(a), a.shape[-2] < a.shape[-1]
+    gram = product(a, turned) if wide else product(turned, a)
     if l2_regularizer:
         gram = gram + l2_regularizer * identity_like(gram, n=gram.shape[-1], trailing=0)
-    return linalg.solve(gram, contractions.matrix_product(turned, b))
+    return product(turned, linalg.solve(gram, b)) if wide else linalg.solve(gram, product(turned, b))
 
 
 def pinv(a: TensorLike, rcond: float | None = None, name: str | None = None) -> Tensor:
@@ -220,6 +236,8 @@ def diag(diagonal: TensorLike, name: str = "diag") -> Tensor:
     [[1.0, 0.0], [0.0, 2.0]]
     """
     x = tensor(diagonal)
+    if not x.ndim:
+        raise ShapeError("diag: a number has no axis to lay on a diagonal; give vectors (..., n).")
     columns = linalg.as_columns(x)
     return arithmetic.select(_on_diagonal(x), columns, arithmetic.zeros_like(columns))
 

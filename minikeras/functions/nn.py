@@ -42,13 +42,15 @@ relu6 = unary(
 
 
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x where x > 0, else alpha x; the slope at 0 is alpha.
+    """x where x > 0, else alpha x; the slope at 0 is alpha. Integers are cast to float32.
 
     >>> import minikeras as tf
     >>> print(tf.nn.leaky_relu([-1.0, 2.0], alpha=0.5).numpy())
     [-0.5  2. ]
     """
-    return nn.leaky_relu(tensor(features), alpha=float(alpha))
+    x = tensor(features)
+    x = arithmetic.cast(x, dtype="float32") if x.dtype.is_integer else x
+    return nn.leaky_relu(inexact("leaky_relu", x), alpha=float(alpha))
 
 
 def elu(features: TensorLike, alpha: float = 1.0, name: str | None = None) -> Tensor:
@@ -235,6 +237,16 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
     """A vector added along the last axis (or along axis 1 with data_format 'NC...').
 
+    Args:
+        value: at least two axes.
+        bias: one number for each channel.
+        data_format: None or 'N...C', or 'NC...'.
+        name: accepted for compatibility, ignored.
+
+    Raises:
+        ShapeError: if the bias is no vector of the channels.
+        ValueError: for another data format.
+
     >>> import minikeras as tf
     >>> print(tf.nn.bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy())
     [[11. 22.]]
@@ -242,9 +254,16 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
     from .shaping import reshape
 
     x, b = tensors(value, bias)
-    if data_format and data_format.startswith("NC"):
-        b = reshape(b, (-1,) + (1,) * (x.ndim - 2))
-    return x + b
+    first = bool(data_format) and str(data_format).startswith("NC")
+    if data_format and not first and not (data_format.startswith("N") and data_format.endswith("C")):
+        raise ValueError(f"bias_add: data_format must be of the form 'N...C' or 'NC...', found {data_format!r}.")
+    channels = x.shape[1 if first else -1] if x.ndim > 1 else None
+    if tuple(b.shape) != (channels,):
+        raise ShapeError(
+            f"bias_add: a value of at least two axes needs a vector with one number for each of its {channels or ''} channels, "
+            f"found a value of shape {x.shape} and a bias of shape {b.shape}."
+        )
+    return x + (reshape(b, (-1,) + (1,) * (x.ndim - 2)) if first else b)
 
 
 @rounded_once

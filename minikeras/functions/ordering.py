@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..core import Primitive, Tensor
+from ..core import Primitive, Tensor, convert_to_tensor
 from ..core.batch import Stack, all_values, own_values
 from ..core.dispatch import announce, current
 from ..errors import InvalidArgumentError, ShapeError
@@ -153,7 +153,7 @@ def bincount(
     >>> print(tf.math.bincount([0, 2, 2]).numpy())
     [1 0 2]
     """
-    integers = tensor(arr)
+    integers = tensor(arr) if hasattr(arr, "dtype") else convert_to_tensor(arr, "int32")
     weights = None if weights is None else tensor(weights)
     if isinstance(integers, Stack) or isinstance(weights, Stack):
         return _bincount_of_each(integers, weights, minlength or 0, maxlength, dtype)

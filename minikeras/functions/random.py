@@ -15,6 +15,7 @@ from ..arrays import random as streams
 from ..core import Tensor
 from ..core.dispatch import draw
 from ..errors import InvalidArgumentError
+from ..ops import arithmetic
 from ..types import Array, TensorLike, as_dtype
 from .publish import static_shape, tensor
 
@@ -66,7 +67,13 @@ def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -
             )
         return draw(source, lambda generator: to_device(generator.integers(low, high, sizes, dtype=wanted.numpy)))
     unit = draw(source, lambda generator: streams.uniform(generator, sizes, wanted.numpy))
-    return unit * ((1.0 if maxval is None else maxval) - minval) + minval
+    minval, maxval = (tensor(bound) if isinstance(bound, (list, tuple)) else bound for bound in (minval, maxval))
+    limit: Any = 1.0 if maxval is None else maxval
+    found = unit * (limit - minval) + minval
+    if not hasattr(minval, "dtype") and np.ndim(minval) == 0 and minval == 0:
+        return found  # a product with a number below 1 is never rounded up to the other factor
+    lowest = arithmetic.zeros_like(found) + minval
+    return arithmetic.select((found >= limit) & (lowest < limit), lowest, found)  # a sum may be rounded up to maxval
 
 
 def normal(

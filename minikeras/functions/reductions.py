@@ -113,7 +113,7 @@ def reduce_variance(input_tensor: TensorLike, axis: Any = None, keepdims: bool =
 
 @rounded_once
 def reduce_std(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Population standard deviation along axes. For equal values it is 0 with the subgradient 0.
+    """Population standard deviation along axes. For equal values it is 0 with the subgradient 0; of nothing it is NaN.
 
     >>> import minikeras as tf
     >>> print(tf.math.reduce_std([1.0, 3.0]).numpy())
@@ -121,7 +121,7 @@ def reduce_std(input_tensor: TensorLike, axis: Any = None, keepdims: bool = Fals
     """
     x = inexact("reduce_std", tensor(input_tensor))
     axes = negative_axes(axis, x.ndim, "reduce_std")
-    root = math.sqrt(reductions.count(x.shape, axes) or 1)
+    root = math.sqrt(reductions.count(x.shape, axes))
     return reductions.reduce_euclidean_norm(reductions.centred(x, axes), axes=axes, keepdims=keepdims) / root
 
 

@@ -6,6 +6,7 @@ Key idea: shapes and axes are checked here and handed on as trailing axes. Next:
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,16 +25,18 @@ from .publish import beside, integer, negative_axes, negative_axis, static_shape
 
 
 def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements in row-major order with another shape; one size may be -1.
+    """The same elements in row-major order with another shape; one size may be -1, which stands for what is left.
+
+    Where nothing is left to count, because another size is 0, sizes that are not 0 decide: (0, 6) as [0, -1, 3] is (0, 2, 3).
 
     >>> import minikeras as tf
     >>> tf.reshape([1, 2, 3, 4], [2, -1]).shape
     TensorShape([2, 2])
     """
     x, wanted = convert_to_tensor(tensor), static_shape(shape)
-    count, known = x.shape.num_elements(), 1
-    for length in wanted:
-        known *= length if length != -1 else 1
+    count, known = x.shape.num_elements(), math.prod(length for length in wanted if length != -1)
+    if -1 in wanted and known == count == 0:
+        count, known = (math.prod(length for length in sizes if length > 0) for sizes in (x.shape, wanted))
     if wanted.count(-1) > 1 or (known != count if -1 not in wanted else known == 0 or count % known):
         raise ShapeError(
             f"reshape: Input to reshape is a tensor with {count} values (shape {x.shape}), but the requested "
@@ -213,6 +216,8 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
             f"pad: paddings {pairs.tolist()} for a tensor of shape {x.shape}: one pair of sizes >= 0 for each axis."
         )
     widths = tuple((int(before), int(behind)) for before, behind in pairs)
+    if not widths:
+        return x
     if mode.upper() == "CONSTANT":
         return shaping.pad(x, paddings=widths, value=np.asarray(constant_values).item())
     if mode.upper() not in ("REFLECT", "SYMMETRIC"):
@@ -266,6 +271,9 @@ def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = None) -> T
     """
     x, shift = tensor(input), read(shift)
     axes = tuple(negative_axis(one, x.ndim, "roll") for one in static_shape(axis))
+    count = math.prod(shift.shape) if isinstance(shift, Stack) else len(static_shape(shift))
+    if count != len(axes):
+        raise ShapeError(f"roll: shift and axis must have the same size, found {count} shifts for {len(axes)} axes.")
     if isinstance(shift, Stack):
         return _roll_of_each(x, reshape(shift, (-1,)), axes)
     return shaping.roll(x, shift=static_shape(shift), axis=axes)

@@ -14,7 +14,7 @@ from ..arrays import to_numpy
 from ..core.dispatch import Primitive
 from ..core.families import elementwise, is_complex, linear, primitive, unbroadcast
 from ..core.registry import enter, operations
-from ..errors import InvalidArgumentError, ShapeError
+from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..types import Array, as_dtype
 
 
@@ -36,9 +36,20 @@ squared_difference = elementwise(
     lambda a, b, y: multiply(subtract(a, b), 2),
     lambda a, b, y: multiply(subtract(b, a), 2),
 )
+
+
+def _divide(xp: Any, a: Array, b: Array) -> Array:
+    quotient = a / b
+    if quotient.dtype == "float64":  # NumPy's answer for all integers; those of at most 16 bits fit float32, as in TensorFlow
+        kinds = [x.dtype for x in (a, b) if hasattr(x, "dtype")]
+        if all(kind.kind in "iu" and kind.itemsize <= 2 for kind in kinds):
+            return quotient.astype("float32")
+    return quotient
+
+
 divide: Primitive = elementwise(
     "divide",
-    "divide",
+    _divide,
     lambda a, b, y: reciprocal(b) if hasattr(b, "dtype") else 1.0 / b if b else float("inf"),
     lambda a, b, y: negative(divide(y, b)),
     guarded=True,
@@ -147,6 +158,38 @@ logical_and = elementwise("logical_and", "logical_and", None, None)
 logical_or = elementwise("logical_or", "logical_or", None, None)
 logical_xor = elementwise("logical_xor", "logical_xor", None, None)
 logical_not = elementwise("logical_not", "logical_not", None)
+
+
+def _of_bits(name: str, arity: int) -> Primitive:
+    """One of NumPy's functions of the bits of integers."""
+
+    def kernel(xp: Any, *arrays: Array) -> Array:
+        for x in arrays:
+            if hasattr(x, "dtype") and x.dtype.kind not in "biu":
+                raise DTypeError(f"{name}: needs integers or bools, found {x.dtype.name}. Compare first: x > 0.")
+        return getattr(xp, "invert" if name == "bitwise_not" else name)(*arrays)
+
+    return elementwise(name, kernel, *(None,) * arity)
+
+
+def _shift(name: str) -> Primitive:
+    """Bits moved by 0 to their number less one; any other number of places is taken for the nearest of these."""
+
+    def kernel(xp: Any, a: Array, b: Array) -> Array:
+        if a.dtype.kind not in "iu":
+            raise DTypeError(f"{name}: needs integers, found {a.dtype.name}.")
+        last = 8 * a.dtype.itemsize - 1
+        return getattr(xp, name)(a, min(max(b, 0), last) if type(b) is int else xp.minimum(xp.maximum(b, 0), last))
+
+    return elementwise(name, kernel, None, None)
+
+
+bitwise_and = _of_bits("bitwise_and", 2)
+bitwise_or = _of_bits("bitwise_or", 2)
+bitwise_xor = _of_bits("bitwise_xor", 2)
+bitwise_not = _of_bits("bitwise_not", 1)
+left_shift = _shift("left_shift")
+right_shift = _shift("right_shift")
 # As in TensorFlow, no gradient is registered for these three: asking for one says so.
 is_nan = elementwise("IsNan", "isnan", None, differentiable=True, vjp=None, jvp=None)
 is_inf = elementwise("IsInf", "isinf", None, differentiable=True, vjp=None, jvp=None)

@@ -51,8 +51,15 @@ leaky_relu = elementwise(
 )
 
 
+def _peak(xp: Any, x: Array, axis: int) -> Array:
+    """The largest element along an axis, kept with size 1; 0 for an empty axis."""
+    if x.shape[axis]:
+        return x.max(axis=axis, keepdims=True)
+    return xp.zeros((*x.shape[:axis], 1, *x.shape[x.ndim + axis + 1 :]), dtype=x.dtype)
+
+
 def _softmax(xp: Any, x: Array, axis: int) -> Array:
-    weights = xp.exp(x - x.max(axis=axis, keepdims=True))
+    weights = xp.exp(x - _peak(xp, x, axis))
     return weights / weights.sum(axis=axis, keepdims=True)
 
 
@@ -71,7 +78,7 @@ softmax = primitive(
 
 
 def _log_softmax(xp: Any, x: Array, axis: int) -> Array:
-    shifted = x - x.max(axis=axis, keepdims=True)
+    shifted = x - _peak(xp, x, axis)
     return shifted - xp.log(xp.exp(shifted).sum(axis=axis, keepdims=True))
 
 
@@ -92,7 +99,7 @@ def _widen(g: Any) -> Any:
 def _cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
     log_probabilities = _log_softmax(xp, logits, -1)
     # A label of zero contributes nothing, even where the logarithm is minus infinity.
-    return -xp.where(xp.equal(labels, 0), 0, labels * log_probabilities).sum(axis=-1)
+    return 0 - xp.where(xp.equal(labels, 0), 0, labels * log_probabilities).sum(axis=-1)
 
 
 softmax_cross_entropy = primitive(
@@ -117,7 +124,7 @@ one_hot = elementwise(
 
 
 def _sparse_cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
+    shifted = logits - _peak(xp, logits, -1)
     return xp.log(xp.exp(shifted).sum(axis=-1)) - xp.take_along_axis(shifted, labels[..., None], axis=-1)[..., 0]
 
 

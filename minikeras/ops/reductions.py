@@ -108,15 +108,16 @@ def _extremum_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
 def _of_nothing(xp: Any, x: Array, axes: Axes, keepdims: bool, start: float) -> Array:
     """The result of a reduction over an empty axis: its neutral element."""
     kept = xp.full(_kept_shape(x.shape, axes), start, dtype=x.dtype)
-    return kept if keepdims else kept.sum(axis=axes)
+    return kept if keepdims else kept.max(axis=axes)
 
 
 def _extremum(name: str, start: float) -> Any:
-    """`xp.max` or `xp.min`, with the neutral element for an empty axis."""
+    """`xp.max` or `xp.min`, with the neutral element for an empty axis: infinite, or the first or last integer."""
 
     def kernel(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
-        if not count(x.shape, axes) and x.dtype.kind == "f":
-            return _of_nothing(xp, x, axes, keepdims, start)
+        if not count(x.shape, axes) and x.dtype.kind in "fiu":
+            limits = None if x.dtype.kind == "f" else np.iinfo(x.dtype)
+            return _of_nothing(xp, x, axes, keepdims, start if limits is None else limits.min if start < 0 else limits.max)
         return getattr(x, name)(axis=axes, keepdims=keepdims)
 
     return kernel
@@ -283,10 +284,14 @@ argsort = elementwise("argsort", _argsort, None)
 
 def _searchsorted(xp: Any, sequence: Array, values: Array, side: Any) -> Array:
     """Row by row on the host, since neither library takes more than one sorted sequence at once."""
-    rows = to_numpy(sequence).reshape(-1, sequence.shape[-1])
-    queries = to_numpy(values).reshape(len(rows), -1)
-    found = [np.searchsorted(row, query, side=side) for row, query in zip(rows, queries, strict=True)]
-    return xp.asarray(np.stack(found).reshape(values.shape))
+    if sequence.shape[:-1] != values.shape[:-1]:
+        raise ValueError(f"leading axes {sequence.shape[:-1]} and {values.shape[:-1]} differ")
+    rows = to_numpy(sequence).reshape(math.prod(sequence.shape[:-1]), sequence.shape[-1])
+    queries = to_numpy(values).reshape(len(rows), values.shape[-1])
+    places = np.zeros(queries.shape, dtype="int64")
+    for place, row, query in zip(places, rows, queries, strict=True):
+        place[:] = np.searchsorted(row, query, side=side)
+    return xp.asarray(places.reshape(values.shape))
 
 
 searchsorted = elementwise("searchsorted", _searchsorted, None, None, batching="fill")

@@ -200,6 +200,7 @@ def _rows_of(record: Record) -> Any:
     """Positions of the rows, if there is one label for each row of a matrix of logits."""
     labels, logits = record.inputs
     usual = isinstance(labels, Slot) and isinstance(logits, Slot) and len(logits.shape) == 2 and len(labels.shape) == 1
+    usual = usual and logits.shape[1] > 0
     return np.arange(logits.shape[0]) if usual and _adds_up(logits.dtype) and labels.dtype.kind in "iu" else None
 
 

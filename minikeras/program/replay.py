@@ -116,7 +116,7 @@ class Replay:
                         call(places)
             except MinikerasError:
                 raise
-            except (ValueError, TypeError, np.linalg.LinAlgError) as error:
+            except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
                 raise self._explained(len(self._closures) - 1 - operator.length_hint(calls), error) from error
             return [constant if place is None else Tensor(places[place]) for place, constant in self._results]
         finally:

@@ -61,7 +61,7 @@ def test_every_primitive_is_used_by_a_specimen():
     assert not missing, f"add a row to tests/specimens/ for {sorted(missing)}"
 
 
-@pytest.mark.parametrize("module", [tf, tf.math, tf.linalg, tf.nn], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [tf, tf.bitwise, tf.math, tf.linalg, tf.nn], ids=lambda module: module.__name__)
 def test_every_public_operation_has_a_specimen(module):
     covered = {id(specimen.operation) for specimen in SPECIMENS}
     public = {

@@ -8,7 +8,7 @@ import minikeras as tf
 from minikeras.ops import arithmetic, reductions
 from specimens.table import booleans, distinct, fixed, integers, nonzero, normal, row
 
-M = tf.math
+M, B = tf.math, tf.bitwise
 halves = fixed([-1.5, -0.5, 0.3, 0.5, 1.5, 2.7])
 few = integers(0, 3, 3, 4)
 awkward = fixed([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0])
@@ -42,6 +42,13 @@ SPECIMENS = [
         for name in ("logical_and", "logical_or", "logical_xor")
     ),
     plain(tf.logical_not, booleans(4), np.logical_not),
+    *(
+        plain(getattr(B, name), (integers(-99, 99, 3, 4), integers(-99, 99, 4)), getattr(np, name))
+        for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
+    ),
+    plain(B.invert, integers(-99, 99, 4), np.invert),
+    plain(B.left_shift, (integers(-99, 99, 3, 4), integers(0, 8, 4)), np.left_shift),
+    plain(B.right_shift, (integers(-99, 99, 3, 4), integers(0, 40, 4)), lambda a, b: a >> np.minimum(b, 31)),
     plain(M.is_nan, awkward, np.isnan),
     plain(M.is_inf, awkward, np.isinf),
     plain(M.is_finite, awkward, np.isfinite),

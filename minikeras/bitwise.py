@@ -1,0 +1,5 @@
+"""`tf.bitwise`: functions of the bits of integers. Names only; definitions are in `functions/elementwise.py`."""
+
+from .functions.elementwise import bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift
+
+__all__ = [name for name in dir() if not name.startswith("_")]
