@@ -53,7 +53,7 @@ def convolution(
     [3. 6.]
     """
     x, kernel = tensors(input, filters)
-    inexact("convolution", x)
+    inexact("convolution", x, "f")
     rank = kernel.ndim - 2
     if rank < 1 or x.ndim < kernel.ndim:
         raise ShapeError(
@@ -158,7 +158,7 @@ def convolution_transpose(
         ShapeError: if that convolution does not give the shape of `input`.
     """
     g, kernel = tensors(input, filters)
-    inexact("convolution_transpose", g)
+    inexact("convolution_transpose", g, "f")
     first, wanted = channels_first(data_format), static_shape(output_shape)
     if first:
         g, wanted = channels_last(g), (wanted[0], *wanted[2:], wanted[1])
@@ -255,8 +255,7 @@ def avg_pool(
 
 def _pooled(name: str, input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None) -> Tensor:
     x = tensor(input)
-    if name == "avg_pool":
-        inexact(name, x)
+    inexact(name, x, "f" if name == "avg_pool" else "iuf")
     if x.ndim < 3:
         raise ShapeError(f"{name}: needs a tensor (batch, *sizes, channels), found shape {x.shape}.")
     first = channels_first(data_format)

@@ -34,7 +34,7 @@ mod = floormod
 pow = binary(arithmetic.power, "pow", "Power: x ** y", "y * x**(y-1), x**y * log(x); 0 where y, or x <= 0, makes it undefined", "print(tf.pow(2.0, 3.0).numpy()) -> 8.0")
 maximum = binary(arithmetic.maximum, "maximum", "Larger of two: max(x, y)", "1 for the larger; the first at a tie", "print(tf.maximum(1.0, 2.0).numpy()) -> 2.0")
 minimum = binary(arithmetic.minimum, "minimum", "Smaller of two: min(x, y)", "1 for the smaller; the first at a tie", "print(tf.minimum(1.0, 2.0).numpy()) -> 1.0")
-squared_difference = binary(arithmetic.squared_difference, "squared_difference", "Squared difference: (x - y)**2", "2(x-y), -2(x-y)", "print(tf.math.squared_difference(1.0, 3.0).numpy()) -> 4.0")
+squared_difference = binary(arithmetic.squared_difference, "squared_difference", "Squared difference: |x - y|**2", "2(x-y), -2(x-y)", "print(tf.math.squared_difference(1.0, 3.0).numpy()) -> 4.0")
 divide_no_nan = binary(arithmetic.divide_no_nan, "divide_no_nan", "Quotient that is 0 for a zero divisor: x / y, or 0 where y = 0", "1/y, -x/y**2, or 0", "print(tf.math.divide_no_nan(3.0, 0.0).numpy()) -> 0.0")
 multiply_no_nan = binary(arithmetic.multiply_no_nan, "multiply_no_nan", "Product that is 0 for a zero y, whatever x: x * y, or 0 where y = 0", "y, x", "print(tf.math.multiply_no_nan(float('inf'), 0.0).numpy()) -> 0.0")
 xlogy = binary(transcendental.xlogy, "xlogy", "Product with a logarithm: x * log(y), or 0 where x = 0", "log(y), x/y, or 0 where x = 0", "print(tf.math.xlogy(0.0, 0.0).numpy()) -> 0.0")
@@ -44,13 +44,13 @@ atan2 = binary(transcendental.atan2, "atan2", "Angle of the point (y, x) in radi
 
 negative = unary(arithmetic.negative, "negative", "Negation: -x", "-1", "print(tf.negative(2.0).numpy()) -> -2.0", "any")
 abs = unary(arithmetic.absolute, "abs", "Absolute value; modulus of complex numbers: |x|", "sign(x), 0 at 0", "print(tf.abs(-2.0).numpy()) -> 2.0", "any")
-sign = unary(arithmetic.sign, "sign", "Sign: -1, 0 or 1", "0", "print(tf.sign(-2.0).numpy()) -> -1.0", "any")
+sign = unary(arithmetic.sign, "sign", "Sign, of complex numbers the direction: x / |x|, or 0 at 0", "0; of complex numbers what turns the direction", "print(tf.sign(-2.0).numpy()) -> -1.0", "any")
 square = unary(arithmetic.square, "square", "Square: x**2", "2x", "print(tf.square(3.0).numpy()) -> 9.0", "any")
 reciprocal = unary(arithmetic.reciprocal, "reciprocal", "Reciprocal: 1 / x", "-1/x**2", "print(tf.math.reciprocal(4.0).numpy()) -> 0.25")
-floor = unary(arithmetic.floor, "floor", "Largest integer not above: floor(x)", "none", "print(tf.floor(1.7).numpy()) -> 1.0")
-ceil = unary(arithmetic.ceil, "ceil", "Smallest integer not below: ceil(x)", "none", "print(tf.math.ceil(1.2).numpy()) -> 2.0")
-round = unary(arithmetic.round_half_even, "round", "Nearest integer, halves to even: round(x)", "none", "print(tf.round(2.5).numpy()) -> 2.0", "any")
-rint = unary(arithmetic.round_half_even, "rint", "Nearest integer, halves to even: round(x)", "none", "print(tf.math.rint(1.5).numpy()) -> 2.0")
+floor = unary(arithmetic.floor, "floor", "Largest integer not above: floor(x)", "none", "print(tf.floor(1.7).numpy()) -> 1.0", "f")
+ceil = unary(arithmetic.ceil, "ceil", "Smallest integer not below: ceil(x)", "none", "print(tf.math.ceil(1.2).numpy()) -> 2.0", "f")
+round = unary(arithmetic.round_half_even, "round", "Nearest integer, halves to even: round(x)", "none", "print(tf.round(2.5).numpy()) -> 2.0", "iuf")
+rint = unary(arithmetic.round_half_even, "rint", "Nearest integer, halves to even: round(x)", "none", "print(tf.math.rint(1.5).numpy()) -> 2.0", "f")
 
 # Exponentials, logarithms and roots ------------------------------------------------------------------------------------
 
@@ -61,9 +61,9 @@ expm1 = unary(transcendental.expm1, "expm1", "Exponential minus one, accurate ne
 log = unary(transcendental.log, "log", "Natural logarithm: ln(x)", "1/x", "print(tf.math.log(1.0).numpy()) -> 0.0")
 log1p = unary(transcendental.log1p, "log1p", "Logarithm of one plus x, accurate near 0: ln(1 + x)", "1/(1+x)", "print(tf.math.log1p(0.0).numpy()) -> 0.0")
 sigmoid = unary(transcendental.sigmoid, "sigmoid", "Logistic function: 1 / (1 + exp(-x))", "y (1 - y)", "print(tf.sigmoid(0.0).numpy()) -> 0.5")
-softplus = unary(transcendental.softplus, "softplus", "Smooth rectifier: ln(1 + e**x)", "sigmoid(x)", "print(f'{tf.math.softplus(0.0):.4f}') -> 0.6931")
-erf = unary(transcendental.erf, "erf", "Error function: 2/sqrt(pi) * integral of exp(-t**2) from 0 to x", "2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erf(0.5):.4f}') -> 0.5205")
-erfc = unary(transcendental.erfc, "erfc", "Complementary error function: 1 - erf(x)", "-2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erfc(0.5):.4f}') -> 0.4795")
+softplus = unary(transcendental.softplus, "softplus", "Smooth rectifier: ln(1 + e**x)", "sigmoid(x)", "print(f'{tf.math.softplus(0.0):.4f}') -> 0.6931", "f")
+erf = unary(transcendental.erf, "erf", "Error function: 2/sqrt(pi) * integral of exp(-t**2) from 0 to x", "2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erf(0.5):.4f}') -> 0.5205", "f")
+erfc = unary(transcendental.erfc, "erfc", "Complementary error function: 1 - erf(x)", "-2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erfc(0.5):.4f}') -> 0.4795", "f")
 
 # Trigonometric and hyperbolic functions, in radians ----------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     >>> print(tf.math.log_sigmoid(-1000.0).numpy())
     -1000.0
     """
-    return negative(softplus(negative(x)))
+    return negative(softplus(negative(inexact("log_sigmoid", tensor(x), "f"))))
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike, name: str | None = None) -> Tensor:
@@ -271,7 +271,7 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike, name: str |
     >>> print(tf.image.adjust_contrast([[[0.0], [2.0]]], 2.0).numpy().ravel())
     [-1.  3.]
     """
-    x = tensor(images)
+    x = inexact("adjust_contrast", tensor(images), "iuf")
     if x.ndim < 3:
         raise InvalidArgumentError(f"adjust_contrast: images need (height, width, channels), found shape {x.shape}.")
     return nn.adjust_contrast(x, cast(tensors(x, contrast_factor)[1], x.dtype))

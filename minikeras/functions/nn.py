@@ -29,7 +29,7 @@ __all__ = ["l2_normalize", "log_sigmoid", "sigmoid", "softplus", "tanh", "top_k"
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 relu = unary(
-    nn.relu, "relu", "Rectifier: max(x, 0)", "1 where x > 0, else 0", "print(tf.nn.relu([-1.0, 2.0]).numpy()) -> [0. 2.]", "any"
+    nn.relu, "relu", "Rectifier: max(x, 0)", "1 where x > 0, else 0", "print(tf.nn.relu([-1.0, 2.0]).numpy()) -> [0. 2.]", "iuf"
 )
 relu6 = unary(
     nn.relu6,
@@ -37,7 +37,7 @@ relu6 = unary(
     "Rectifier with a ceiling: min(max(x, 0), 6)",
     "1 where 0 < x < 6, else 0",
     "print(tf.nn.relu6([-1.0, 8.0]).numpy()) -> [0. 6.]",
-    "any",
+    "iuf",
 )
 
 
@@ -50,7 +50,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
     """
     x = tensor(features)
     x = arithmetic.cast(x, dtype="float32") if x.dtype.is_integer else x
-    return nn.leaky_relu(inexact("leaky_relu", x), alpha=float(alpha))
+    return nn.leaky_relu(inexact("leaky_relu", x, "f"), alpha=float(alpha))
 
 
 def elu(features: TensorLike, alpha: float = 1.0, name: str | None = None) -> Tensor:
@@ -62,7 +62,7 @@ def elu(features: TensorLike, alpha: float = 1.0, name: str | None = None) -> Te
     >>> print(tf.nn.elu([-1000.0, 2.0]).numpy())
     [-1.  2.]
     """
-    return transcendental.elu(inexact("elu", tensor(features)), alpha=float(alpha))
+    return transcendental.elu(inexact("elu", tensor(features), "f"), alpha=float(alpha))
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -74,7 +74,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
     >>> print(tf.nn.selu([0.0, 1.0]).numpy().round(4))
     [0.     1.0507]
     """
-    return elu(features, _SELU_ALPHA) * _SELU_SCALE
+    return elu(inexact("selu", tensor(features), "f"), _SELU_ALPHA) * _SELU_SCALE
 
 
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
@@ -86,7 +86,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     >>> print(tf.nn.gelu([0.0, 1.0]).numpy().round(4))
     [0.     0.8413]
     """
-    x = inexact("gelu", tensor(features))
+    x = inexact("gelu", tensor(features), "f")
     if approximate:
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
         return 0.5 * x * (1.0 + transcendental.tanh(inner))
@@ -114,7 +114,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     >>> print(tf.nn.softsign([-1.0, 1.0]).numpy())
     [-0.5  0.5]
     """
-    x = inexact("softsign", tensor(features))
+    x = inexact("softsign", tensor(features), "f")
     return x / (1.0 + arithmetic.absolute(x))
 
 
@@ -125,7 +125,7 @@ def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tens
     >>> print(tf.nn.softmax([1000.0, 1000.0]).numpy())
     [0.5 0.5]
     """
-    x = inexact("softmax", tensor(logits))
+    x = inexact("softmax", tensor(logits), "f")
     return nn.softmax(x, axis=negative_axis(axis, x.ndim, "softmax"))
 
 
@@ -136,7 +136,7 @@ def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> 
     >>> print(tf.nn.log_softmax([1000.0, 0.0]).numpy())
     [    0. -1000.]
     """
-    x = inexact("log_softmax", tensor(logits))
+    x = inexact("log_softmax", tensor(logits), "f")
     return nn.log_softmax(x, axis=negative_axis(axis, x.ndim, "log_softmax"))
 
 
@@ -161,6 +161,7 @@ def softmax_cross_entropy_with_logits(
     from .shaping import transpose
 
     x, y = tensors(logits, labels)
+    inexact("softmax_cross_entropy_with_logits", x, "f")
     if x.shape != y.shape:
         raise ShapeError(
             f"softmax_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {y.shape}."
@@ -183,7 +184,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
     >>> print(tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 0.0]]).numpy().round(4))
     [0.6931]
     """
-    x = inexact("sparse_softmax_cross_entropy_with_logits", tensor(logits))
+    x = inexact("sparse_softmax_cross_entropy_with_logits", tensor(logits), "f")
     y = beside(x, labels)
     if y._array.dtype.kind not in "iu":
         raise TypeError(f"sparse_softmax_cross_entropy_with_logits: labels must be integers, found {y.dtype.name}.")
@@ -215,6 +216,7 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, na
     1000.0
     """
     x, z = tensors(logits, labels)
+    inexact("sigmoid_cross_entropy_with_logits", x, "f")
     if x.shape != z.shape:
         raise ShapeError(
             f"sigmoid_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {z.shape}."
@@ -230,7 +232,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     >>> print(tf.nn.l2_loss([3.0, 4.0]).numpy())
     12.5
     """
-    x = tensor(t)
+    x = inexact("l2_loss", tensor(t), "f")
     return reduce_sum(x * x) * 0.5
 
 
@@ -328,7 +330,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     """
     from .random import source_of
 
-    value = inexact("dropout", tensor(x))
+    value = inexact("dropout", tensor(x), "f")
     if not 0.0 <= rate < 1.0:
         raise ValueError(f"dropout: rate must lie in [0, 1), found {rate}.")
     shape = tuple(value.shape)
@@ -385,4 +387,4 @@ def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name
 
     x = convert_to_tensor(tensor)
     length = norm(x, ord, axis, True)
-    return x / length, length
+    return x / (arithmetic.cast(length, dtype=x.dtype.name) if x.dtype.is_complex else length), length

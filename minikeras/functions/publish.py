@@ -38,7 +38,14 @@ Raises:
 >>> {example}
 {expected}
 """
-_REAL = "fc"
+_INEXACT = "fc"
+_WANTED = {"fc": "a float or complex tensor", "f": "a float tensor", "iuf": "a tensor of real numbers"}
+"""What the kinds of dtypes are called that a function takes."""
+_REFUSALS = {
+    "fc": "for integers and bools; cast them first",
+    "f": "for all but floats; cast integers first",
+    "iuf": "for complex numbers and bools",
+}
 
 
 def tensor(value: TensorLike) -> Tensor:
@@ -64,17 +71,16 @@ def beside(x: Tensor, value: TensorLike, dtype: Any = None) -> Tensor:
     return other if array is other._array else Tensor(array)
 
 
-def inexact(name: str, x: Tensor) -> Tensor:
-    """`x`, refused if its dtype is an integer or bool."""
-    if x.dtype.kind not in _REAL:
-        raise DTypeError(
-            f"{name}: needs a float or complex tensor, found {x.dtype.name}{list(x.shape)}. Use tf.cast(x, 'float32')."
-        )
+def inexact(name: str, x: Tensor, kinds: str = _INEXACT) -> Tensor:
+    """`x`, refused if its dtype is not of these kinds: floats and complex numbers by default."""
+    if x.dtype.kind not in kinds:
+        way = "Take tf.abs(x), tf.math.real(x) or tf.math.imag(x)" if x.dtype.is_complex else "Use tf.cast(x, 'float32')"
+        raise DTypeError(f"{name}: needs {_WANTED[kinds]}, found {x.dtype.name}{list(x.shape)}. {way}.")
     return x
 
 
 def unary(
-    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = _REAL
+    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = _INEXACT
 ) -> Callable[..., Tensor]:
     """The public function of one tensor over a primitive.
 
@@ -86,16 +92,16 @@ def unary(
         example: an expression and its printed value, separated by ' -> '.
         kinds: dtype kinds that are accepted.
     """
-    refuse = kinds == _REAL
+    refuse = kinds in _WANTED
 
     def function(x: TensorLike, name: str | None = None) -> Tensor:
         x = x if type(x) is Tensor else convert_to_tensor(x)
-        if refuse and x._array.dtype.kind not in _REAL:
-            inexact(function.__name__, x)
+        if refuse and x._array.dtype.kind not in kinds:
+            inexact(function.__name__, x, kinds)
         return perform(primitive, (x,), {})
 
     result = "bool" if "bool" in derivative else "dtype of `x`"
-    _describe(function, name, formula, derivative.replace(" (bool)", ""), example, "x: tensor of any shape.", result, refuse)
+    _describe(function, name, formula, derivative.replace(" (bool)", ""), example, "x: tensor of any shape.", result, kinds)
     return function
 
 
@@ -109,12 +115,12 @@ def binary(primitive: Primitive, name: str, formula: str, derivative: str, examp
 
     arguments = "x, y: tensors of one dtype whose shapes can be broadcast; numbers and arrays follow the tensor."
     result = "bool" if "bool" in derivative else "the common dtype"
-    _describe(function, name, formula, derivative.replace(" (bool)", ""), example, arguments, result, False)
+    _describe(function, name, formula, derivative.replace(" (bool)", ""), example, arguments, result, "any")
     return function
 
 
 def _describe(
-    function: Any, name: str, formula: str, derivative: str, example: str, arguments: str, result: str, refuse: bool
+    function: Any, name: str, formula: str, derivative: str, example: str, arguments: str, result: str, kinds: str
 ) -> None:
     expression, _, expected = example.partition(" -> ")
     function.__name__ = function.__qualname__ = name
@@ -126,7 +132,7 @@ def _describe(
         shape="shape of `x`" if arguments.startswith("x:") else "broadcast shape",
         result=result,
         derivative=derivative,
-        refusal="for integers and bools; cast them first" if refuse else "if two tensors differ in dtype",
+        refusal=_REFUSALS.get(kinds, "if two tensors differ in dtype"),
         example=expression,
         expected=expected,
     )

@@ -37,14 +37,14 @@ Raises:
 
 
 def _reduction(
-    primitive: Primitive, name: str, summary: str, derivative: str, sample: str, expected: str, floating: bool = False
+    primitive: Primitive, name: str, summary: str, derivative: str, sample: str, expected: str, kinds: str = ""
 ) -> Callable[..., Tensor]:
     """The public function over a reducing primitive."""
 
     def function(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
         x = tensor(input_tensor)
-        if floating:
-            inexact(function.__name__, x)
+        if kinds:
+            inexact(function.__name__, x, kinds)
         axes = negative_axes(axis, len(x._array.shape), function.__name__)
         return primitive(x, axes=axes, keepdims=bool(keepdims))
 
@@ -84,7 +84,7 @@ reduce_logsumexp = _reduction(
     "softmax(x)",
     "[1000.0, 0.0]",
     "1000.0",
-    True,
+    "f",
 )
 reduce_euclidean_norm = _reduction(
     reductions.reduce_euclidean_norm,
@@ -93,7 +93,7 @@ reduce_euclidean_norm = _reduction(
     "x / |x|, 0 at the origin",
     "[3.0, 4.0]",
     "5.0",
-    True,
+    "fc",
 )
 reduce_any = _reduction(reductions.reduce_any, "reduce_any", "Whether any element is true", "none", "[True, False]", "True")
 reduce_all = _reduction(reductions.reduce_all, "reduce_all", "Whether all elements are true", "none", "[True, False]", "False")
@@ -114,6 +114,8 @@ def reduce_variance(input_tensor: TensorLike, axis: Any = None, keepdims: bool =
 @rounded_once
 def reduce_std(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Population standard deviation along axes. For equal values it is 0 with the subgradient 0; of nothing it is NaN.
+
+    Where second derivatives at equal values matter, write its square as `tf.math.reduce_variance(x)`.
 
     >>> import minikeras as tf
     >>> print(tf.math.reduce_std([1.0, 3.0]).numpy())
@@ -139,7 +141,8 @@ def norm(
         name: accepted for compatibility, ignored.
 
     Returns:
-        A Tensor; the gradient at the origin is the subgradient 0.
+        A Tensor, real also for complex `tensor`. The gradient at the origin is the subgradient 0, which is right for first
+        derivatives only: for second ones write the square of the norm as `tf.reduce_sum(tf.square(x))`.
 
     >>> import minikeras as tf
     >>> print(tf.norm([3.0, -4.0]).numpy(), tf.norm([3.0, -4.0], ord=1).numpy())
@@ -239,15 +242,17 @@ def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool
 
 @rounded_once
 def l2_normalize(x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
-    """x / sqrt(max(sum(x**2), epsilon)) along axes; the zero vector stays zero.
+    """x / sqrt(max(sum(|x|**2), epsilon)) along axes; the zero vector stays zero.
 
     >>> import minikeras as tf
     >>> print(tf.math.l2_normalize([3.0, 4.0]).numpy())
     [0.6 0.8]
     """
-    value = tensor(x)
-    squares = reductions.reduce_sum(value * value, axes=negative_axes(axis, value.ndim, "l2_normalize"), keepdims=True)
-    return value * transcendental.rsqrt(arithmetic.maximum(squares, float(epsilon)))
+    value = inexact("l2_normalize", tensor(x))
+    squares = arithmetic.real(value * arithmetic.conj(value)) if value.dtype.is_complex else value * value
+    total = reductions.reduce_sum(squares, axes=negative_axes(axis, value.ndim, "l2_normalize"), keepdims=True)
+    factor = transcendental.rsqrt(arithmetic.maximum(total, float(epsilon)))
+    return value * (arithmetic.cast(factor, dtype=value.dtype.name) if value.dtype.is_complex else factor)
 
 
 @rounded_once
@@ -273,7 +278,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: s
     >>> print(tf.clip_by_norm([3.0, 4.0], 1.0).numpy())
     [0.6 0.8]
     """
-    value = tensor(t)
+    value = inexact("clip_by_norm", tensor(t), "f")
     length = reduce_euclidean_norm(value, axes, True)
     clipped = value * clip_norm / arithmetic.maximum(length, clip_norm)
     if clipped.shape != value.shape:
@@ -295,6 +300,9 @@ def clip_by_global_norm(
     >>> print(clipped[0].numpy(), clipped[1], norm.numpy())
     [0.6] None 5.0
     """
+    for t in t_list:
+        if t is not None:
+            inexact("clip_by_global_norm", tensor(t), "f")
     length = global_norm(t_list) if use_norm is None else tensor(use_norm)
     scale = clip_norm * arithmetic.minimum(arithmetic.reciprocal(length), 1.0 / clip_norm)
     scale = arithmetic.select(arithmetic.is_finite(length), scale, float("nan"))

@@ -23,6 +23,18 @@ def indicator(condition: Any, like: Any) -> Any:
     return cast(condition, dtype=like.dtype.name)
 
 
+def ordered(name: str, function: Any) -> Any:
+    """A kernel for numbers that can be compared by size; complex numbers, which cannot, are refused."""
+
+    def kernel(xp: Any, *arrays: Any, **params: Any) -> Any:
+        for x in arrays:
+            if type(x) is complex or (hasattr(x, "dtype") and x.dtype.kind == "c"):
+                raise DTypeError(f"{name}: complex numbers have no order. Compare tf.abs(x) or tf.math.real(x).")
+        return function(xp, *arrays, **params)
+
+    return kernel
+
+
 # Arithmetic ----------------------------------------------------------------------------------------------------------
 
 add = elementwise("add", "add", 1, 1)
@@ -30,11 +42,35 @@ subtract = elementwise("subtract", "subtract", 1, -1)
 multiply = elementwise("multiply", "multiply", lambda a, b, y: b, lambda a, b, y: a)
 negative = elementwise("negative", "negative", -1)
 square = elementwise("square", "square", lambda x, y: multiply(x, 2))
+
+
+def _squared_difference(xp: Any, a: Array, b: Array) -> Array:
+    distance = a - b
+    return distance * xp.conj(distance) if distance.dtype.kind == "c" else xp.square(distance)
+
+
+def _squared_difference_vjp(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
+    """2 g (a - b); of complex numbers |a - b|**2 is real, so only the real part of g counts."""
+    a, b = inputs
+    slope = multiply(subtract(a, b), 2)
+    change = multiply(slope, cast(real(g), dtype=g.dtype.name) if is_complex(g) else g)
+    return [unbroadcast(change if i == 0 else negative(change), inputs[i]) for i in wanted]
+
+
+def _squared_difference_jvp(tangents: Any, y: Any, inputs: Any, params: Any) -> Any:
+    slope, (s, t) = multiply(subtract(*inputs), 2), tangents
+    change = s if t is None else negative(t) if s is None else subtract(s, t)
+    moved = multiply(conj(slope) if is_complex(slope) else slope, change)
+    return cast(real(moved), dtype=y.dtype.name) if is_complex(moved) else moved
+
+
 squared_difference = elementwise(
     "squared_difference",
-    lambda xp, a, b: xp.square(a - b),
+    _squared_difference,
     lambda a, b, y: multiply(subtract(a, b), 2),
     lambda a, b, y: multiply(subtract(b, a), 2),
+    vjp=_squared_difference_vjp,
+    jvp=_squared_difference_jvp,
 )
 
 
@@ -117,13 +153,13 @@ def _power_by_exponent(a: Any, b: Any, y: Any) -> Any:
 power = elementwise("power", "power", _power_by_base, _power_by_exponent, guarded=True)
 maximum = elementwise(
     "maximum",
-    "maximum",
+    ordered("maximum", lambda xp, a, b: xp.maximum(a, b)),
     lambda a, b, y: indicator(greater_equal(a, b), y),
     lambda a, b, y: indicator(less(a, b), y),
 )
 minimum = elementwise(
     "minimum",
-    "minimum",
+    ordered("minimum", lambda xp, a, b: xp.minimum(a, b)),
     lambda a, b, y: indicator(less_equal(a, b), y),
     lambda a, b, y: indicator(greater(a, b), y),
 )
@@ -137,7 +173,23 @@ def _absolute_vjp(g: Any, y: Any, x: Any) -> Any:
 
 
 absolute = primitive("absolute", lambda xp, x: abs(x), _absolute_vjp, batching="keep", elementwise=True)
-sign = elementwise("sign", lambda xp, x: xp.sign(x), lambda x, y: multiply(y, 0))
+
+
+def _across(y: Any, x: Any, change: Any) -> Any:
+    """How y = x / |x| turns with x: the part of the change at right angles to y, by |x|; 0 at 0. Its own transpose."""
+    along = _complex_like(real(multiply(conj(y), change)), x)
+    return divide_no_nan(subtract(change, multiply(y, along)), _complex_like(absolute(x), x))
+
+
+def _sign_vjp(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
+    return [_across(y, inputs[0], g) if is_complex(inputs[0]) else multiply(multiply(y, 0), g)]
+
+
+def _sign_jvp(tangents: Any, y: Any, inputs: Any, params: Any) -> Any:
+    return _across(y, inputs[0], tangents[0]) if is_complex(inputs[0]) else multiply(multiply(y, 0), tangents[0])
+
+
+sign = elementwise("sign", lambda xp, x: xp.sign(x), lambda x, y: multiply(y, 0), vjp=_sign_vjp, jvp=_sign_jvp)
 
 # Rounding: piecewise constant, so there is no gradient -------------------------------------------------------------
 
@@ -150,10 +202,10 @@ trunc = elementwise("trunc", "trunc", None)
 
 equal = elementwise("equal", "equal", None, None)
 not_equal = elementwise("not_equal", "not_equal", None, None)
-less: Primitive = elementwise("less", "less", None, None)
-less_equal: Primitive = elementwise("less_equal", "less_equal", None, None)
-greater: Primitive = elementwise("greater", "greater", None, None)
-greater_equal: Primitive = elementwise("greater_equal", "greater_equal", None, None)
+less: Primitive = elementwise("less", ordered("less", lambda xp, a, b: a < b), None, None)
+less_equal: Primitive = elementwise("less_equal", ordered("less_equal", lambda xp, a, b: a <= b), None, None)
+greater: Primitive = elementwise("greater", ordered("greater", lambda xp, a, b: a > b), None, None)
+greater_equal: Primitive = elementwise("greater_equal", ordered("greater_equal", lambda xp, a, b: a >= b), None, None)
 logical_and = elementwise("logical_and", "logical_and", None, None)
 logical_or = elementwise("logical_or", "logical_or", None, None)
 logical_xor = elementwise("logical_xor", "logical_xor", None, None)

@@ -11,13 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import Primitive
+from ..arrays import namespace, to_numpy
+from ..core.batch import all_values
+from ..core.dispatch import Primitive, decide
 from ..core.families import is_complex, linear, primitive, unbroadcast
+from ..core.tensor import Tensor
 from ..types import Array
-from .arithmetic import add, conj, divide, equal, multiply, negative, select, subtract, zeros_like
+from .arithmetic import add, cast, conj, divide, equal, imag, multiply, negative, real, select, subtract, zeros_like
 from .contractions import matrix_product
-from .reductions import identity_like
-from .shaping import reshape, swap_last
+from .indexing import add_rows, gather_rows
+from .reductions import identity_like, reduce_sum
+from .shaping import reshape, swap_last, transpose
 
 
 def adjoint(x: Any) -> Any:
@@ -119,15 +123,90 @@ triangular_solve: Primitive = primitive(
 determinant = primitive(
     "determinant",
     _unless_nan(lambda xp, a: xp.linalg.det(a)),
-    lambda g, y, a: multiply(as_matrix(multiply(g, conj(y) if is_complex(y) else y)), adjoint(inverse(a))),
+    lambda g, y, a: multiply(as_matrix(g), _conjugate(cofactors(a))),
     batching="keep",
 )
+
+
+def _log_determinant_vjp(g: Any, y: Any, a: Any) -> Any:
+    """g_1 A^-H; of complex numbers the sign turns with the imaginary part of tr(A^-1 dA)."""
+    slope = _like(g[1], a)
+    if is_complex(a):
+        slope = subtract(slope, multiply(_like(imag(multiply(conj(g[0]), y[0])), a), 1j))
+    return multiply(as_matrix(slope), adjoint(inverse(a)))
+
+
 log_determinant = primitive(
-    "slogdet",
-    _unless_nan(lambda xp, a: tuple(xp.linalg.slogdet(a))),
-    lambda g, y, a: multiply(as_matrix(g[1]), adjoint(inverse(a))),
-    batching="keep",
+    "slogdet", _unless_nan(lambda xp, a: tuple(xp.linalg.slogdet(a))), _log_determinant_vjp, batching="keep"
 )
+
+# Cofactors: the derivative of a determinant, also where the matrix is singular and has no inverse --------------------------
+
+
+def _is_regular(xp: Any, a: Array, inverted: Array) -> bool:
+    """Whether all matrices are far enough from singular for half of the digits of their inverses to be right."""
+    size = abs(a).sum(axis=-1).max(axis=-1) * abs(inverted).sum(axis=-1).max(axis=-1)
+    return bool(to_numpy((size < float(np.finfo(a.dtype).eps) ** -0.5).all()))
+
+
+def _inverse_if_regular(xp: Any, a: Array) -> Array | None:
+    if not a.size:
+        return a
+    try:
+        inverted = _checked(lambda xp, a: xp.linalg.inv(a))(xp, a)
+    except Exception as error:  # each library has its own class for a singular matrix
+        if type(error).__name__ != "LinAlgError":
+            raise
+        return None
+    return inverted if _is_regular(xp, a, inverted) else None
+
+
+def _cofactors(xp: Any, a: Array) -> Array:
+    """det(A) A^-T, or det(U V^H) conj(U) diag(products of all other singular values) V^T."""
+    inverted = _inverse_if_regular(xp, a)
+    if inverted is not None:
+        return xp.linalg.det(a)[..., None, None] * xp.swapaxes(inverted, -1, -2)
+    u, s, vh = xp.linalg.svd(a, full_matrices=False)
+    others = xp.where(xp.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(axis=-1)
+    turned = (xp.linalg.det(u) * xp.linalg.det(vh))[..., None, None]
+    return turned * ((u.conj() * others[..., None, :]) @ vh.conj())
+
+
+def _cofactors_vjp(g: Any, y: Any, a: Any) -> Any:
+    """By the inverse where there is one; else cofactor by cofactor, each the determinant of a minor: n**2 times the work."""
+    array = all_values(a) if isinstance(a, Tensor) else a
+    if isinstance(a, Tensor):
+        decide(a)
+    if _inverse_if_regular(namespace(array), array) is None:
+        return _through_minors(g, a)
+    adjugate, inverted = _conjugate(y), adjoint(inverse(a))
+    along = reduce_sum(multiply(g, adjugate), axes=(-2, -1), keepdims=True)
+    return subtract(multiply(along, inverted), matrix_product(matrix_product(adjugate, swap_last(g)), inverted))
+
+
+def _through_minors(g: Any, a: Any) -> Any:
+    n = a.shape[-1]
+    if n == 1:
+        return zeros_like(a)
+    rest = np.array([[k for k in range(n) if k != i] for i in range(n)])
+    rest, signs = (_beside(a, one) for one in (rest, (-1.0) ** np.add.outer(np.arange(n), np.arange(n))))
+    minors = transpose(gather_rows(gather_rows(a, rest, axis=-2), rest, axis=-1), perm=(-4, -2, -3, -1))
+    shares = multiply(_conjugate(cofactors(minors)), as_matrix(multiply(g, cast(signs, dtype=g.dtype.name))))
+    columns = add_rows(transpose(shares, perm=(-4, -2, -3, -1)), rest, axis=-1, size=n)
+    return add_rows(columns, rest, axis=-2, size=n)
+
+
+def _beside(a: Any, values: Any) -> Any:
+    """Numbers where `a` is: a Tensor beside a Tensor, an array beside an array."""
+    array = namespace(getattr(a, "_array", a)).asarray(values)
+    return Tensor(array) if isinstance(a, Tensor) else array
+
+
+def _conjugate(x: Any) -> Any:
+    return conj(x) if is_complex(x) else x
+
+
+cofactors: Primitive = primitive("cofactors", _cofactors, _cofactors_vjp, batching="keep")
 
 # Cholesky: I. Murray, Differentiation of the Cholesky decomposition (2016), equation (10) ----------------------------
 
@@ -180,8 +259,6 @@ def _eigh_vjp(g: Any, y: Any, a: Any) -> Any:
 
 
 def _like(value: Any, other: Any) -> Any:
-    from .arithmetic import cast
-
     return cast(value, dtype=other.dtype.name) if is_complex(other) else value
 
 
@@ -196,7 +273,8 @@ def _qr_vjp(g: Any, y: Any, a: Any) -> Any:
         raise LookupError("gradient registry has no entry for: qr of a matrix with fewer rows than columns, or full_matrices")
     m = subtract(matrix_product(r, adjoint(g[1])), matrix_product(adjoint(g[0]), q))
     below = triangle(m, lower=True, offset=-1)
-    symmetric = add(add(below, adjoint(below)), diagonal_part(m))
+    kept = _like(real(m), m) if is_complex(m) else m  # the diagonal of R is real
+    symmetric = add(add(below, adjoint(below)), diagonal_part(kept))
     return adjoint(solve(r, adjoint(add(g[0], matrix_product(q, symmetric)))))
 
 
@@ -217,6 +295,8 @@ def _svd(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
 def _svd_vjp(g: Any, y: Any, a: Any) -> Any:
     s, u, v = y
     gs, gu, gv = g
+    if is_complex(a):
+        raise LookupError("gradient registry has no entry for: svd of a complex matrix with its vectors; use compute_uv=False")
     if u.shape[-1] != s.shape[-1] or v.shape[-1] != s.shape[-1]:
         raise LookupError("gradient registry has no entry for: svd with full_matrices=True; use full_matrices=False")
     squares = _inverse_gaps(multiply(s, s))

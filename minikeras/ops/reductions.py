@@ -28,6 +28,7 @@ from .arithmetic import (
     indicator,
     multiply,
     ones_like,
+    ordered,
     real,
     select,
     square,
@@ -120,7 +121,7 @@ def _extremum(name: str, start: float) -> Any:
             return _of_nothing(xp, x, axes, keepdims, start if limits is None else limits.min if start < 0 else limits.max)
         return getattr(x, name)(axis=axes, keepdims=keepdims)
 
-    return kernel
+    return ordered(f"reduce_{name}", kernel)
 
 
 reduce_max = primitive("reduce_max", _extremum("max", -float("inf")), _extremum_vjp, batching="keep", accumulates=True)
@@ -202,8 +203,8 @@ def _as(like: Any, value: Any) -> Any:
 
 reduce_any = elementwise("reduce_any", lambda xp, x, axes, keepdims: x.any(axis=axes, keepdims=keepdims), None)
 reduce_all = elementwise("reduce_all", lambda xp, x, axes, keepdims: x.all(axis=axes, keepdims=keepdims), None)
-argmax = elementwise("argmax", lambda xp, x, axis, dtype: x.argmax(axis=axis).astype(dtype), None)
-argmin = elementwise("argmin", lambda xp, x, axis, dtype: x.argmin(axis=axis).astype(dtype), None)
+argmax = elementwise("argmax", ordered("argmax", lambda xp, x, axis, dtype: x.argmax(axis=axis).astype(dtype)), None)
+argmin = elementwise("argmin", ordered("argmin", lambda xp, x, axis, dtype: x.argmin(axis=axis).astype(dtype)), None)
 
 # Running sums and products --------------------------------------------------------------------------------------------
 
@@ -279,7 +280,7 @@ def _stable(xp: Any) -> dict[str, str]:
     return {"kind": "stable"}
 
 
-argsort = elementwise("argsort", _argsort, None)
+argsort = elementwise("argsort", ordered("argsort", _argsort), None)
 
 
 def _searchsorted(xp: Any, sequence: Array, values: Array, side: Any) -> Array:
@@ -294,7 +295,7 @@ def _searchsorted(xp: Any, sequence: Array, values: Array, side: Any) -> Array:
     return xp.asarray(places.reshape(values.shape))
 
 
-searchsorted = elementwise("searchsorted", _searchsorted, None, None, batching="fill")
+searchsorted = elementwise("searchsorted", ordered("searchsorted", _searchsorted), None, None, batching="fill")
 
 
 def variance(x: Any, axes: Axes, keepdims: bool) -> Any:

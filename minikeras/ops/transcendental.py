@@ -60,12 +60,21 @@ sinh = elementwise("sinh", "sinh", lambda x, y: cosh(x))
 cosh: Primitive = elementwise("cosh", "cosh", lambda x, y: sinh(x))
 tanh = elementwise("tanh", "tanh", lambda x, y: subtract(1.0, square(y)))
 asinh = elementwise("asinh", "arcsinh", lambda x, y: rsqrt(add(square(x), 1.0)))
-acosh = elementwise("acosh", "arccosh", lambda x, y: rsqrt(subtract(square(x), 1.0)), guarded=True)
+acosh = elementwise(
+    "acosh",
+    "arccosh",
+    lambda x, y: multiply(rsqrt(subtract(x, 1.0)), rsqrt(add(x, 1.0))),  # on the branch of arccosh for complex x too
+    guarded=True,
+)
 atanh = elementwise("atanh", "arctanh", lambda x, y: reciprocal(subtract(1.0, square(x))), guarded=True)
 
 
 def _sigmoid(xp: Any, x: Array) -> Array:
     # exp(-|x|) never overflows, and small results keep their relative accuracy.
+    if x.dtype.kind == "c":
+        right = x.real >= 0
+        decay = xp.exp(xp.where(right, -x, x))
+        return xp.where(right, 1, decay) / (1 + decay)
     decay = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1, decay) / (1 + decay)
 

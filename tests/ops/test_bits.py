@@ -1,4 +1,4 @@
-"""`&`, `|`, `^` and `~` work on the bits of integers and on the truth of bools, for Tensors and Variables, eager and compiled."""
+"""`&`, `|`, `^` and `~` work on the bits of integers and on the truth of bools, eager and compiled."""
 
 import operator
 
@@ -28,7 +28,7 @@ def test_operators_of_bits_are_numpy_s(operate, dtype, data):
     expected = operate(a, b)
     compiled = tf.function(operate)
     for x in tensor_and_variable(a):
-        for y in (*tensor_and_variable(b), b, b.tolist()):
+        for y in (*tensor_and_variable(b), b, *([] if dtype == "uint64" else [b.tolist()])):
             for found in (operate(x, y), operate(y, x) if not isinstance(y, np.ndarray) else operate(x, y)):
                 assert found.dtype == dtype
                 np.testing.assert_array_equal(found.numpy(), expected)

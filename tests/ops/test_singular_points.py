@@ -263,6 +263,80 @@ def test_second_derivatives_at_the_origin_are_finite_where_the_first_ones_were_c
         assert np.isfinite(outer.gradient(first, x).numpy()).all()
 
 
+def second_derivative(function, x):
+    """The Hessian, by nested tapes."""
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = function(x)
+        first = inner.gradient(y, x)
+        parts = tf.unstack(tf.reshape(first, [-1]))
+    return np.array([outer.gradient(part, x, unconnected_gradients="zero").numpy().reshape(-1) for part in parts])
+
+
+def test_the_square_of_a_norm_has_its_second_derivative_where_it_is_written_without_the_norm():
+    x = tf.constant([0.0, 0.0])
+    np.testing.assert_array_equal(second_derivative(lambda x: tf.reduce_sum(tf.square(x)), x), 2 * np.eye(2))
+    np.testing.assert_array_equal(second_derivative(lambda x: tf.norm(x) ** 2, x), np.zeros((2, 2)))  # as the guide says
+
+
+# Determinants of singular matrices ------------------------------------------------------------------------------------
+
+
+def cofactors_of(a):
+    n = len(a)
+    rest = [[k for k in range(n) if k != i] for i in range(n)]
+    return np.array([[(-1.0) ** (i + j) * np.linalg.det(a[np.ix_(rest[i], rest[j])]) for j in range(n)] for i in range(n)])
+
+
+MATRICES = {
+    "regular": [[2.0, 1, 0], [0.5, 3, 1], [1, 0, 1]],
+    "of rank 2": [[1.0, 2, 3], [4, 5, 6], [7, 8, 9]],
+    "of rank 1": [[1.0, 2, 3], [2, 4, 6], [3, 6, 9]],
+    "of zeros": np.zeros((3, 3)),
+    "nearly singular": np.ones((3, 3)) + 1e-14 * np.eye(3),
+    "of rank 3 of 4": np.diag([1.0, -2.0, 0.0, 3.0]) + np.eye(4, k=1),
+    "of rank 2 of 4": np.diag([1.0, -2.0, 0.0, 0.0]),
+    "one by one": [[0.0]],
+    "two by two": [[1.0, 2], [2, 4]],
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_the_gradient_of_a_determinant_are_the_cofactors_of_any_matrix(name):
+    a = np.array(MATRICES[name], "float64")
+    x = tf.constant(a)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.linalg.det(x)
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), cofactors_of(a), atol=1e-12)
+    step, flat = 1e-4, []
+    for i in np.ndindex(a.shape):  # cofactors are polynomials: differences are exact up to rounding
+        e = np.zeros_like(a)
+        e[i] = step
+        flat.append(((cofactors_of(a + e) - cofactors_of(a - e)) / (2 * step)).reshape(-1))
+    np.testing.assert_allclose(second_derivative(tf.linalg.det, x), np.array(flat).T, atol=1e-6)
+
+
+def test_a_stack_may_hold_a_singular_matrix_and_complex_ones_have_cofactors_too():
+    stack = tf.Variable(np.stack([np.eye(2) * 2, np.zeros((2, 2)), np.ones((2, 2))]))
+    compiled = tf.function(lambda: gradient_of_det(stack))
+    for found in (gradient_of_det(stack), compiled(), compiled(), compiled()):
+        np.testing.assert_allclose(found.numpy(), [[[2, 0], [0, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 1]]], atol=1e-15)
+    singular = tf.Variable(np.array([[1j, 2.0], [2j, 4.0]]))
+    np.testing.assert_allclose(gradient_of_det(singular).numpy(), np.conj([[4, -2j], [-2, 1j]]), atol=1e-12)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"), tf.GradientTape() as tape:
+        y = tf.linalg.slogdet(stack)[1]
+        tape.gradient(y, stack)
+
+
+def gradient_of_det(x):
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.linalg.det(x))
+    return tape.gradient(y, x)
+
+
 # Accuracy -------------------------------------------------------------------------------------------------------------
 
 

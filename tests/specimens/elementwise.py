@@ -38,7 +38,7 @@ ARITHMETIC = [
     binary(M.floormod, np.mod, between(0.2, 0.8, 3, 4), fixed([1.0, -1.0, 1.5, 2.0]), analytic=False),
     binary(tf.maximum, np.maximum, analytic=False),
     binary(tf.minimum, np.minimum, analytic=False),
-    binary(M.squared_difference, lambda a, b: (a - b) ** 2),
+    binary(M.squared_difference, lambda a, b: (a - b) ** 2, analytic=False),
     binary(M.divide_no_nan, np.divide, second=nonzero(4)),
     binary(M.multiply_no_nan, np.multiply, second=nonzero(4)),
     binary(M.xlogy, special.xlogy, nonzero(3, 4), positive(4)),

@@ -135,6 +135,10 @@ MATRICES = [
     ),
     row(L.det, invertible(2, 3, 3), np.linalg.det),
     row(L.det, complexes(3, 3), np.linalg.det, "of complex numbers", analytic=False),
+    row(linalg.cofactors, invertible(2, 3, 3), lambda a: np.linalg.det(a)[:, None, None] * np.linalg.inv(a).swapaxes(1, 2)),
+    row(
+        linalg.cofactors, complexes(3, 3), lambda a: np.linalg.det(a) * np.linalg.inv(a).T, "of complex numbers", analytic=False
+    ),
     row(L.slogdet, invertible(2, 3, 3), lambda a: list(np.linalg.slogdet(a)), analytic=False),
     row(
         L.logdet,
