@@ -206,7 +206,7 @@ def _conjugate(x: Any) -> Any:
     return conj(x) if is_complex(x) else x
 
 
-cofactors: Primitive = primitive("cofactors", _cofactors, _cofactors_vjp, batching="keep")
+cofactors: Primitive = primitive("cofactors", _unless_nan(_cofactors, "isfinite"), _cofactors_vjp, batching="keep")
 
 # Cholesky: I. Murray, Differentiation of the Cholesky decomposition (2016), equation (10) ----------------------------
 

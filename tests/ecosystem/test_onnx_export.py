@@ -179,12 +179,18 @@ def test_an_export_leaves_the_model_as_it_was(tmp_path):
 
 # Operations ------------------------------------------------------------------------------------------------------------------
 
+
+def bits_of(x):
+    return ((x & 6) | (x ^ 3)) & ~(x & 4)
+
+
 OPERATIONS = {
     "arithmetic": lambda x: (x - 2.0) * x / (x + 1.0) + 3.0 - (-x) + x**2 + x**0.5 + 2.0**x + tf.square(x),
     "remainders": lambda x: (x * 7.0) // 2.0 + (x * -7.0) % 2.0,
     "integers": lambda x: (
         tf.cast((tf.cast(x * 9.0, "int32") - 4) // 3, "float32") + tf.cast(tf.cast(x, "int32") % 3, "float32")
     ),
+    "bits": lambda x: tf.cast(bits_of(tf.cast(x * 9.0, "int32")), "float32"),
     "quotients of integers": lambda x: tf.cast(tf.cast(x * 9.0, "int32") / tf.constant(4), "float32"),
     "roundings": lambda x: tf.round(x * 5.0) + tf.floor(-x) + tf.math.ceil(x) + tf.sign(x) + tf.abs(-x),
     "roots": lambda x: tf.sqrt(x) + tf.math.rsqrt(x) + tf.math.reciprocal(x) + tf.math.squared_difference(x, 0.5),

@@ -115,6 +115,7 @@ RIGHT = [
     of(tf.where, lambda x, y: np.where(x.real > 0, x, y), (z, w), call=lambda x, y: tf.where(M.real(x) > 0, x, y)),
     of(tf.linspace, lambda x: np.linspace(x[0], x[1], 3), call=lambda x: tf.linspace(x[0], x[1], 3)),
     of(tf.cast, np.real, call=lambda x: tf.cast(x, "float64")),
+    of(tf.saturate_cast, np.real, call=lambda x: tf.saturate_cast(x, "float64")),
     of(tf.complex, lambda x: x, call=lambda x: tf.complex(M.real(x), M.imag(x))),
     of(tf.gather, lambda x: x[[1, 1]], indices=[1, 1]),
     of(
@@ -154,7 +155,6 @@ REFUSED = {
     "clip_by_value": lambda x: tf.clip_by_value(x, 0.0, 1.0),
     "clip_by_norm": lambda x: tf.clip_by_norm(x, 1.0),
     "clip_by_global_norm": lambda x: tf.clip_by_global_norm([x], 1.0),
-    "saturate_cast": lambda x: tf.saturate_cast(x, "float32"),
     "softmax_cross_entropy_with_logits": lambda x: N.softmax_cross_entropy_with_logits(x, x),
     "sparse_softmax_cross_entropy_with_logits": lambda x: N.sparse_softmax_cross_entropy_with_logits(0, x),
     "sigmoid_cross_entropy_with_logits": lambda x: N.sigmoid_cross_entropy_with_logits(x, x),

@@ -86,6 +86,7 @@ FLOAT32_AT_LEAST = (
     "solve",
     "inv",
     "det",
+    "cofactors",
     "cholesky",
     "lstsq",
     "pinv",

@@ -326,8 +326,9 @@ def test_a_stack_may_hold_a_singular_matrix_and_complex_ones_have_cofactors_too(
         np.testing.assert_allclose(found.numpy(), [[[2, 0], [0, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 1]]], atol=1e-15)
     singular = tf.Variable(np.array([[1j, 2.0], [2j, 4.0]]))
     np.testing.assert_allclose(gradient_of_det(singular).numpy(), np.conj([[4, -2j], [-2, 1j]]), atol=1e-12)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"), tf.GradientTape() as tape:
+    with tf.GradientTape() as tape:
         y = tf.linalg.slogdet(stack)[1]
+    with pytest.raises((tf.errors.InvalidArgumentError, np.linalg.LinAlgError), match="[Ss]ingular"):
         tape.gradient(y, stack)
 
 
