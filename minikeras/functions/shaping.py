@@ -271,12 +271,12 @@ def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = None) -> T
     """
     x, shift = tensor(input), read(shift)
     axes = tuple(negative_axis(one, x.ndim, "roll") for one in static_shape(axis))
-    count = math.prod(shift.shape) if isinstance(shift, Stack) else len(static_shape(shift))
-    if count != len(axes):
-        raise ShapeError(f"roll: shift and axis must have the same size, found {count} shifts for {len(axes)} axes.")
     if isinstance(shift, Stack):
         return _roll_of_each(x, reshape(shift, (-1,)), axes)
-    return shaping.roll(x, shift=static_shape(shift), axis=axes)
+    steps = static_shape(shift)
+    if len(steps) != len(axes):
+        raise ShapeError(f"roll: shift and axis must have the same size, found {len(steps)} shifts for {len(axes)} axes.")
+    return shaping.roll(x, shift=steps, axis=axes)
 
 
 def _roll_of_each(x: Tensor, shifts: Tensor, axes: tuple[int, ...]) -> Tensor:
