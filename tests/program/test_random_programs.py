@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_programs import INSTRUCTION, arguments, cases, eagerly, recorded, replayed
 from side_by_side import assert_same, leaves
+from slow import mostly_slow
 
 from minikeras.program import blocks, lower, native
 from minikeras.program.improve import improved
@@ -45,10 +46,11 @@ def test_a_program_as_it_was_recorded_is_the_function_too(case):
     assert_same(expected_left, left)
 
 
-@pytest.mark.parametrize(("block", "least"), [(1, 1), (4, 7), (16, 1)])
+@pytest.mark.parametrize("sizes", mostly_slow([(1, 1), (4, 7), (16, 1)], (4, 7)))
 @settings(max_examples=60)
 @given(case=cases(sizes=(0, 1, 3, 9), special=ANY))
-def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, block, least, monkeypatch):
+def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes, monkeypatch):
+    block, least = sizes
     for module, name, value in (
         *((lower, "LARGE_LOOP", 1), (blocks, "BLOCK", block), (blocks, "LONG_BLOCK", block), (blocks, "LEAST", least)),
     ):
