@@ -207,3 +207,18 @@ def test_what_tensorboard_cannot_write_is_left_out_and_said():
     with pytest.warns(UserWarning, match="TensorBoard: write_graph, profile_batch is not available and left out"):
         board = tf.keras.callbacks.TensorBoard("logs", histogram_freq=1, write_graph=True, profile_batch=(2, 5))
     assert board.histogram_freq == 1
+
+
+def test_a_backup_leaves_nothing_behind_and_needs_a_folder(tmp_path):
+    x = np.ones((4, 1), "float32")
+    for folder, other in ((tmp_path / "alone", False), (tmp_path / "shared", True)):
+        model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        if other:
+            folder.mkdir()
+            (folder / "notes.txt").write_text("mine")
+        model.fit(x, x, epochs=2, callbacks=[tf.keras.callbacks.BackupAndRestore(folder)], verbose=0)
+        assert folder.exists() is other and (not other or [path.name for path in folder.iterdir()] == ["notes.txt"])
+    for nothing in ("", None):
+        with pytest.raises(ValueError, match="backup_dir must name a folder, found"):
+            tf.keras.callbacks.BackupAndRestore(nothing)

@@ -198,3 +198,25 @@ def test_what_is_there_is_not_added_again_and_lists_may_be_nested():
     with pytest.raises(TypeError, match="expected objects of keras.callbacks.Callback, found 3"):
         callbacks.CallbackList([3])
     assert callbacks.CallbackList(None).history is None
+
+
+def test_hooks_of_batches_are_called_once_for_several_steps_in_every_run():
+    class Batches(callbacks.Callback):
+        seen = ()
+
+        def note(self, batch, logs=None):
+            self.seen += (batch,)
+
+        on_train_batch_begin = on_test_batch_begin = on_predict_batch_begin = note
+        on_train_batch_end = on_test_batch_end = on_predict_batch_end = note
+
+    model = linear()
+    model.compile("sgd", "mse", steps_per_execution=3)
+    for run, data in ((model.fit, (X, Y)), (model.evaluate, (X, Y)), (model.predict, (X,))):
+        batches = Batches()
+        run(*data, batch_size=2, callbacks=[batches], verbose=0)
+        assert batches.seen == (0, 2, 3, 3)
+    shapes = []
+    note = callbacks.LambdaCallback(on_predict_batch_end=lambda batch, logs: shapes.append(logs["outputs"].shape))
+    model.predict(X, batch_size=2, callbacks=[note], verbose=0)
+    assert shapes == [(2, 1), (2, 1)]

@@ -6,6 +6,7 @@ one safetensors file, whole or not at all, after every other callback has seen t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -31,11 +32,11 @@ class BackupAndRestore(Callback):
     Args:
         backup_dir: the folder; made if it is missing.
         save_freq: 'epoch', or a number of batches, counted across epochs.
-        delete_checkpoint: whether the file is deleted once training has come to its end.
+        delete_checkpoint: whether the file is deleted once training has come to its end, and its folder if that is empty.
         double_checkpoint: accepted for compatibility: a file is replaced in one step, so there is always a whole one.
 
     Raises:
-        ValueError: for another frequency.
+        ValueError: for another frequency, or no folder.
         MissingExtraError: while saving, without the package `safetensors`.
 
     >>> import tempfile
@@ -73,6 +74,8 @@ class BackupAndRestore(Callback):
     ) -> None:
         if save_freq != "epoch" and (not isinstance(save_freq, int) or save_freq < 1):
             raise ValueError(f"BackupAndRestore: save_freq must be 'epoch' or a number of batches, found {save_freq!r}.")
+        if not backup_dir:
+            raise ValueError(f"BackupAndRestore: backup_dir must name a folder, found {backup_dir!r}.")
         self.backup_dir, self.save_freq, self.delete_checkpoint = Path(backup_dir), save_freq, delete_checkpoint
         self._unsaved = 0
 
@@ -106,9 +109,11 @@ class BackupAndRestore(Callback):
             self._save()
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        """Forget the state."""
+        """Forget the state, and the folder if nothing else is in it."""
         if self.delete_checkpoint:
             durable.remove(self.path)
+            with contextlib.suppress(OSError):  # it is not empty, or was never made
+                self.backup_dir.rmdir()
 
     def _save(self) -> None:
         self._unsaved = 0

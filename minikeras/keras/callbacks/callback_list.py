@@ -171,7 +171,7 @@ class CallbackList:
         if self._held is not None:
             (batch, logs), self._held = self._held, None
             listeners = self._those(f"on_{phase}_batch_end")
-            plain = any(not isinstance(one, ProgressBar) for one, _ in listeners)
+            plain = phase != "predict" and any(not isinstance(one, ProgressBar) for one, _ in listeners)
             for _, method in listeners:
                 method(batch, numbers(logs) if plain else logs)
 

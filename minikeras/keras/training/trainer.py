@@ -288,7 +288,7 @@ class Trainer(Steps):
             self.stop_predicting = False
             hooks.call("on_predict_begin", {})
             for count, batch in enumerate(feed.epoch()):
-                hooks.call("on_predict_batch_begin", count, {})
+                hooks.batch_begin("predict", count)
                 try:
                     structure = self.predict_step(batch)
                 except ShapeError as error:
@@ -296,9 +296,10 @@ class Trainer(Steps):
                         raise
                     raise ShapeError(f"{error}{batches.batching_hint(batch)}") from error
                 collected.append([_as_numpy(output) for output in nest.flatten(structure)])
-                hooks.call("on_predict_batch_end", count, {"outputs": structure})
+                hooks.batch_end("predict", count, {"outputs": structure})
                 if self.stop_predicting:
                     break
+            hooks.report("predict")
             hooks.call("on_predict_end", {})
         if not collected:
             raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
