@@ -40,11 +40,14 @@ def matmul(
 
     Raises:
         ShapeError: if the inner sizes differ or an operand has fewer than two axes.
+        ValueError: if an operand is to be both transposed and adjoint.
 
     >>> import minikeras as tf
     >>> print(tf.matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy())
     [[11.]]
     """
+    if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
+        raise ValueError("matmul: of transpose_a and adjoint_a, as of transpose_b and adjoint_b, only one may be True.")
     left, right = tensors(a, b)
     if transpose_a or adjoint_a:
         left = _turned(left, adjoint_a)

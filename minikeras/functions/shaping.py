@@ -219,10 +219,12 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
     if not widths:
         return x
     if mode.upper() == "CONSTANT":
-        return shaping.pad(x, paddings=widths, value=np.asarray(constant_values).item())
+        return shaping.pad(x, paddings=widths, value=convert_to_tensor(constant_values, x.dtype).numpy().item())
     if mode.upper() not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, found {mode!r}.")
     for axis, width in enumerate(widths):
+        if any(width) and max(width) > (most := x.shape[axis] - (mode.upper() == "REFLECT")):
+            raise ShapeError(f"pad: {mode} has {most} elements to mirror along axis {axis} of {x.shape}, asked for {width}.")
         if any(width):
             rows = np.pad(np.arange(x.shape[axis]), width, mode=mode.lower())  # type: ignore[call-overload]
             x = indexing.gather_rows(x, beside(x, rows.astype("int64")), axis=axis - x.ndim)

@@ -263,3 +263,22 @@ def test_a_switch_beyond_its_branches_takes_the_last_one():
 def test_meshgrid_knows_two_orders():
     with pytest.raises(ValueError, match="'xy' or 'ij'"):
         tf.meshgrid([1, 2], [3], indexing="yx")
+
+
+@pytest.mark.parametrize(("mode", "most"), [("REFLECT", 2), ("SYMMETRIC", 3)])
+def test_a_mirror_shows_no_more_than_there_is(mode, most):
+    assert tf.pad([1, 2, 3], [[most, most]], mode).shape == (3 + 2 * most,)
+    with pytest.raises(ShapeError, match="to mirror"):
+        tf.pad([1, 2, 3], [[0, most + 1]], mode)
+
+
+def test_padding_is_of_the_dtype_of_the_tensor():
+    assert tf.pad([1.0], [[1, 0]], constant_values=2).numpy().tolist() == [2.0, 1.0]
+    assert tf.pad([1.0], [[1, 0]], constant_values=tf.constant(2.0)).numpy().tolist() == [2.0, 1.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"1\.5"):
+        tf.pad([1, 2], [[1, 1]], constant_values=1.5)
+
+
+def test_a_factor_is_transposed_or_adjoint():
+    with pytest.raises(ValueError, match="transpose_a"):
+        tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]), transpose_a=True, adjoint_a=True)

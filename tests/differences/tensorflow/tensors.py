@@ -166,6 +166,27 @@ x.note
         why="windows slide over the axes between batch and channels; reshape and take `reduce_max`",
     ),
     Row(
+        what="the `norm` of complex numbers",
+        code="tf.norm(tf.constant([3 + 4j])).dtype",
+        ours="float64",
+        theirs="complex128",
+        why="a length is a real number",
+    ),
+    Row(
+        what="`argmax` beside NaN",
+        code="tf.argmax([1.0, np.nan, 2.0])",
+        ours="1",
+        theirs="2",
+        why="as NumPy: NaN is found, not passed over",
+    ),
+    Row(
+        what="a band wider than the matrix",
+        code="tf.linalg.band_part(tf.ones([1, 2]), 5, 5)",
+        ours="[[1, 1]]",
+        theirs="InvalidArgumentError",
+        why="it keeps all of it",
+    ),
+    Row(
         what="denormal numbers",
         code="tf.constant(1e-40) + 0.0 > 0.0",
         ours="True",
