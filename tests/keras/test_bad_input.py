@@ -395,3 +395,44 @@ def test_weights_with_infinities_get_finite_slots():
     optimizer = tf.keras.optimizers.Adam(0.1)
     optimizer.build([w])
     assert all(np.isfinite(slot.numpy()).all() for slot in optimizer.variables)
+
+
+L = tf.keras.layers
+OF_ONE = [
+    lambda: L.Dense(3),
+    lambda: L.Conv1D(2, 1),
+    lambda: L.Embedding(3, 2),
+    lambda: L.Dropout(0.5),
+    lambda: L.GaussianNoise(0.1),
+    lambda: L.LayerNormalization(),
+    lambda: L.BatchNormalization(),
+    lambda: L.PReLU(),
+    lambda: L.Softmax(),
+    lambda: L.Rescaling(2.0),
+    lambda: L.Activation("relu"),
+]
+
+
+@pytest.mark.parametrize("make", OF_ONE)
+def test_two_inputs_for_one_are_told_before_and_after_building(make):
+    layer, x = make(), np.ones((2, 4, 3), "float32")
+    rows = tf.keras.Input((4, 3))
+    for _ in range(2):
+        for two in ([x, x], (tf.constant(x), x), {"a": x, "b": x}, [rows, rows]):
+            with pytest.raises(ValueError, match=r"takes one tensor, and was given a \w+ of 2 with the shapes .*Concatenate"):
+                layer(two)
+        layer(x, training=True)
+    assert np.array_equal(layer([x], training=False), layer(x, training=False))
+
+
+def test_two_inputs_for_one_are_told_by_models(unharmed):
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
+    rows = tf.keras.Input((3,), name="rows")
+    functional = tf.keras.Model(rows, L.Dense(1)(rows))
+    chain = tf.keras.Sequential([tf.keras.Input((3,)), L.Dense(1)])
+    for model in (functional, chain):
+        model.compile("sgd", "mse")
+        for use in (model, model.predict, lambda given, model=model: model.fit(given, y, verbose=0)):
+            with pytest.raises(ValueError, match="Join them first|doesn't match the expected structure"):
+                use([x, x])
+    assert np.array_equal(functional([[x]]), functional(x))

@@ -711,3 +711,22 @@ def test_a_layer_that_is_deleted_is_held_no_more():
     assert len(model.weights) == 2
     del model.second
     assert [weight.shape for weight in model.weights] == [(2,)]
+
+
+def test_a_container_may_hold_itself():
+    class Cyclic(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.blocks, self.named = [Dense(3)], {}
+            self.blocks.append(self.blocks)
+            self.named["self"] = [self.named]
+            self.head = Dense(1)
+
+        def call(self, x):
+            return self.head(self.blocks[0](x))
+
+    model = Cyclic()
+    assert model(np.ones((2, 4))).shape == (2, 1)
+    assert len(model.weights) == 4
+    model.blocks.clear()  # circles are not freed at once
+    model.named.clear()

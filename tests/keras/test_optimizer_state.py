@@ -327,8 +327,7 @@ def test_a_loss_scale_optimizer_is_its_inner_optimizer_in_all_else():
         (lambda: optimizers.ScheduleFreeAdamW(beta_1=1.0), r"`beta_1` must be in \(0, 1\), found 1.0"),
         (lambda: optimizers.LossScaleOptimizer("adam"), "`inner_optimizer` must be an optimizer, found 'adam'"),
         (lambda: optimizers.LossScaleOptimizer(optimizers.SGD(), clipnorm=1.0), "does not support {'clipnorm': 1.0}. Set them"),
-        (lambda: optimizers.LossScaleOptimizer(optimizers.SGD(loss_scale_factor=2.0)), "gradients would be divided twice"),
-        (lambda: optimizers.LossScaleOptimizer(optimizers.LossScaleOptimizer(optimizers.SGD())), "scales the loss itself"),
+        (lambda: optimizers.LossScaleOptimizer(optimizers.LossScaleOptimizer(optimizers.SGD())), "would be divided twice"),
         (lambda: schedules.ExponentialDecay(0.1, 0, 0.5), "Argument `decay_steps` must be > 0. Received: decay_steps=0"),
         (lambda: schedules.CosineDecayRestarts(0.1, -1), "Argument `first_decay_steps` must be > 0"),
         (lambda: schedules.CosineDecayRestarts(0.1, 5, t_mul=0.5), "`t_mul` must be >= 1"),
@@ -352,3 +351,20 @@ def test_all_variables_are_meant_when_none_are_given():
         optimizer.apply(gradients(0)[:2])
     with pytest.raises(ValueError, match="SGD.*is not built yet"):
         optimizers.SGD(1.0).apply(gradients(0))
+
+
+def test_a_dynamic_loss_scale_takes_away_a_fixed_one_and_says_so():
+    inner = optimizers.SGD(0.5, loss_scale_factor=8.0)
+    with pytest.warns(UserWarning, match="loss_scale_factor=8.0, and gradients would be divided twice. It is set to None"):
+        optimizer = optimizers.LossScaleOptimizer(inner, initial_scale=4.0)
+    w = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        loss = optimizer.scale_loss(w * w)
+    optimizer.apply([tape.gradient(loss, w)], [w])
+    assert float(w) == 0.0
+
+
+def test_a_loss_scale_may_be_told_to_be_dynamic_as_in_keras_2():
+    assert optimizers.LossScaleOptimizer(optimizers.SGD(), dynamic=True).get_config()
+    with pytest.raises(ValueError, match="does not support {'dynamic': False}"):
+        optimizers.LossScaleOptimizer(optimizers.SGD(), dynamic=False)

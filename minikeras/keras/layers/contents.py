@@ -101,9 +101,10 @@ class Holder(Module):
         """What is held directly or in containers, and those of them that may change unseen."""
         found: list[Any] = []
         loose: list[Loose] = []
+        seen: set[int] = set()
         for name, value in self.__dict__.items():
             if name not in self._not_walked:
-                _visit(value, found, loose)
+                _visit(value, found, loose, seen)
         found += self._added
         return found, loose
 
@@ -302,15 +303,18 @@ class Holder(Module):
             weight.assign(Tensor(array))
 
 
-def _visit(value: Any, found: list[Any], loose: list[Loose]) -> None:
+def _visit(value: Any, found: list[Any], loose: list[Loose], seen: set[int]) -> None:
     """Append the state that a value is or holds, and the containers that may change unseen."""
     if isinstance(value, (Variable, Holder, SeedGenerator, Metric)):
         found.append(value)
     elif isinstance(value, (Module, Mapping, list, tuple)):
         if not isinstance(value, tuple):
+            if id(value) in seen:  # a list may hold itself
+                return
+            seen.add(id(value))
             loose.append((value, list(_elements(value))))
         for _, child in children(value):
-            _visit(child, found, loose)
+            _visit(child, found, loose, seen)
 
 
 def _elements(container: Any) -> Collection[Any]:

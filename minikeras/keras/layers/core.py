@@ -86,6 +86,8 @@ class Identity(SameShape):
     [1. 2.]
     """
 
+    _takes_one_tensor = False
+
     def call(self, inputs: Any) -> Any:
         return inputs
 

@@ -36,6 +36,8 @@ class Embedding(Layer):
       [1. 2.]]]
     """
 
+    _takes_one_tensor = True
+
     def __init__(
         self,
         input_dim: int,

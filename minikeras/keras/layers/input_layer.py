@@ -38,6 +38,8 @@ class InputLayer(Layer):
     (True, 10)
     """
 
+    _takes_one_tensor = True
+
     def __init__(
         self,
         shape: Any = None,

@@ -169,6 +169,22 @@ def called_on_none(layer: Any) -> str:
     )
 
 
+def only_tensor(taker: str, given: Any) -> Any:
+    """The tensor in a list, tuple or dict of one, for a layer or input that takes one tensor.
+
+    Raises:
+        ValueError: if there are more or none.
+    """
+    leaves = nest.flatten(given)
+    if len(leaves) == 1:
+        return leaves[0]
+    shapes = ", ".join(str(getattr(leaf, "shape", leaf)) for leaf in leaves)
+    raise ValueError(
+        f"{taker} takes one tensor, and was given {kind_of(given)} of {len(leaves)} with the shapes {shapes}. Join them first, "
+        "for example with keras.layers.Concatenate or keras.layers.Add, or call it on each."
+    )
+
+
 def is_data(value: Any) -> bool:
     """True for Tensors, Variables and arrays."""
     return isinstance(value, Operand) or (hasattr(value, "shape") and hasattr(value, "dtype"))

@@ -24,6 +24,8 @@ class KernelLayer(Layer):
         options: `name`, `dtype`, `trainable`, as in `Layer`.
     """
 
+    _takes_one_tensor = True
+
     def __init__(
         self,
         activation: Any = None,

@@ -178,6 +178,9 @@ class Layer(Builder):
     supports_masking = False
     """Whether a mask of the input is passed on to the output, by `compute_mask`."""
 
+    _takes_one_tensor = False
+    """Whether a list of several inputs is a mistake."""
+
     _computes_mask = _takes_mask = _takes_training = False
     _named_masks: tuple[str, ...] = ()
     _training_default: bool | None = None
@@ -204,6 +207,7 @@ class Layer(Builder):
         elif holds_symbol((args, kwargs)):
             from .symbolic import call_symbolically
 
+            args = self._single(args) if self._takes_one_tensor else args
             return call_symbolically(self, args, kwargs if training is None else {**kwargs, "training": training})
         else:
             args, masks = self._prepared(args, kwargs)
@@ -273,13 +277,19 @@ class Layer(Builder):
         """The positional arguments as Tensors, and the masks that count; keyword arguments are changed in place."""
         first = self._call_names[0] if self._call_names else ""
         masks = inputs.masks_of(args[0] if args else kwargs.get(first))
-        args = self._converted(args)
+        args = self._converted(self._single(args) if self._takes_one_tensor else args)
         for name, value in kwargs.items():
             if inputs.is_data(value) or (name == "mask" and inputs.is_numbers(value)):
                 kwargs[name] = self._tensor(value)
         told = kwargs.get("mask")
         self._accept(args[0] if args else kwargs.get(first))
         return args, masks if told is None else told
+
+    def _single(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Positional arguments of a layer of one tensor, taken out of a list or dict of one."""
+        if not args or not isinstance(args[0], (list, tuple, dict)) or inputs.is_numbers(args[0]):
+            return args
+        return inputs.only_tensor(f"Layer '{self.name}' ({type(self).__name__})", args[0]), *args[1:]
 
     def _tensors(self, argument: Any) -> Any:
         """One argument, or nest of them, as Tensors."""
@@ -327,6 +337,7 @@ class SameShape(Layer):
     """Base of layers whose output has the shape of their input, and its mask."""
 
     supports_masking = True
+    _takes_one_tensor = True
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """The input's."""

@@ -18,7 +18,7 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ..layers.input_layer import InputLayer, entrance
-from ..layers.inputs import of_rank
+from ..layers.inputs import of_rank, only_tensor
 from ..layers.keras_tensor import KerasTensor, Node, nodes_of
 
 
@@ -179,6 +179,8 @@ class Graph:
             raise ValueError(
                 f"The input '{entrance.name}' is not optional, but None was passed. Please provide a valid tensor."
             )
+        if isinstance(value, (list, tuple, dict)):
+            value = only_tensor(f"Input '{entrance.name}' of the model", value)
         value = of_rank(value, wanted)
         shape = value._array.shape
         if not _fits(shape, wanted):

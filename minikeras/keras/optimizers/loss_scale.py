@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
@@ -48,7 +49,8 @@ class LossScaleOptimizer(Optimizer):
         name: shown in messages.
 
     Raises:
-        ValueError: for options that belong to the inner optimizer, or if that has a loss scale already or is of second order.
+        ValueError: for options that belong to the inner optimizer, or if that is a LossScaleOptimizer or of second order. A
+            `loss_scale_factor` of it is taken away, with a warning.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -80,11 +82,18 @@ class LossScaleOptimizer(Optimizer):
         own = {"dynamic": True} | {name: getattr(self, name) for name in self._common}
         if foreign := {key: value for key, value in options.items() if key not in own or value != own[key]}:
             raise ValueError(f"LossScaleOptimizer does not support {foreign}. Set them on the `inner_optimizer`.")
-        if inner_optimizer.loss_scale_factor is not None or isinstance(inner_optimizer, LossScaleOptimizer):
+        if isinstance(inner_optimizer, LossScaleOptimizer):
             raise ValueError(
-                f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' scales the loss itself; gradients would be "
-                "divided twice. Use one of the two."
+                f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' is one itself; gradients would be divided "
+                "twice. Give it an optimizer that does not scale."
             )
+        if inner_optimizer.loss_scale_factor is not None:
+            warnings.warn(
+                f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' has loss_scale_factor="
+                f"{inner_optimizer.loss_scale_factor}, and gradients would be divided twice. It is set to None; leave it out.",
+                stacklevel=2,
+            )
+            inner_optimizer.loss_scale_factor = None
         if inner_optimizer.needs_loss:
             raise ValueError(
                 f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' is given the loss as a function, takes no "

@@ -113,10 +113,10 @@ ROWS = [
     ),
     Row(
         what="`LossScaleOptimizer` around an optimizer with a `loss_scale_factor`",
-        code="optimizers.LossScaleOptimizer(optimizers.SGD(loss_scale_factor=8.0)).inner_optimizer.loss_scale_factor",
-        ours="ValueError: divided twice",
-        theirs="None",
-        why="two scales contradict each other; Keras takes away the inner one without a word",
+        code="warned(lambda: optimizers.LossScaleOptimizer(optimizers.SGD(loss_scale_factor=8.0)))[:31]",
+        ours="UserWarning: LossScaleOptimizer",
+        theirs="no warning",
+        why="the inner scale is taken away, as gradients would be divided twice; that is said",
     ),
     Row(
         what="`Normalization(axis=...)`, `BatchNormalization(axis=...)` out of range",
