@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .core import Variable
+from .core.changes import Watched
 
 waiting: weakref.WeakSet[Any] = weakref.WeakSet()
 """Restored checkpoints with values left over; built layers and new attributes are where these may belong."""
 
 
-class Module:
+class Module(Watched):
     """Base of everything that holds Variables.
 
     Args:
@@ -39,7 +40,7 @@ class Module:
         self._name = name or snake_case(type(self).__name__)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
+        super().__setattr__(name, value)
         if "_deferred" in self.__dict__:  # a checkpoint was restored before this attribute was there
             self._deferred.attribute_set(value)
 

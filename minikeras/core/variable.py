@@ -18,6 +18,7 @@ import numpy as np
 from ..arrays import namespace, to_device, to_numpy
 from ..errors import InvalidArgumentError, ShapeError
 from ..types import Array, as_dtype
+from .changes import clock
 from .convert import convert_to_tensor, holds_tensor, to_array
 from .dispatch import BOTTOM, Primitive, announce, current, perform
 from .operand import Operand
@@ -99,6 +100,7 @@ class Variable(Operand):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
+        clock.tick()
 
     # Reading -----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import Tensor
+from ..core.changes import Watched
 from ..errors import ShapeError
 from ..functions.contractions import matmul
 from ..functions.elementwise import abs, square
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 
-class Regularizer:
+class Regularizer(Watched):
     """Base: a function from a weight to a scalar."""
 
     def __call__(self, x: TensorLike) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import Tensor, Variable
+from ..core.changes import clock
 from ..ops.arithmetic import cast
 from .calls import context
 
@@ -44,6 +45,7 @@ class Weight(KerasVariable):
     def freeze(self, frozen: bool) -> None:
         """Stop or resume training it, if it is trainable by its nature."""
         self._trainable = self.learns and not frozen
+        clock.tick()
 
     def __repr__(self) -> str:
         return f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, value={self.numpy()}>"

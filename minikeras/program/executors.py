@@ -43,7 +43,7 @@ def earns(seconds: float) -> bool:
 
     That it may be on disk already is not asked: the same run is to give the same bits the second time.
     """
-    return native.available() and seconds * SAVED > COMPILING
+    return seconds * SAVED > COMPILING and native.available()
 
 
 def _words() -> type[Lowering]:

@@ -14,20 +14,29 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import nest
 from ..arrays import is_array
-from ..core import Tensor
+from ..core import Tensor, convert_to_tensor
 from ..core.dispatch import BOTTOM, current
 from ..core.notices import logger
-from .executors import replay
+from ..errors import CompileError
+from . import executors, native
+from .facts import Facts
 from .improve import improved
 from .program import Program
 from .recorder import Recorder
 from .replay import Replay
 from .signature import Unrecordable, fitted, key_of, substituted
+from .watch import Unfaithful, Watch
 
 CAPACITY = 64
 """So many signatures of a function are kept, those that were used last."""
+FREE = 8
+"""So many recordings of a function need not have paid before there are more."""
+REPLAYS = 16
+"""So many replays pay for one more recording: it takes up to ten times what an eager run takes."""
 
 _eagerly = False
 
@@ -36,16 +45,19 @@ class Eager:
     """Stands in the place of a program where there is none.
 
     Attributes:
-        reason: why the function runs eagerly for this signature; None if its first run made Variables and the next is recorded.
+        reason: why the function runs eagerly for this signature; None if the next run is recorded, because this one made
+            Variables or set what later ones find.
+        unfaithful: whether it set anything.
     """
 
-    __slots__ = ("reason",)
+    __slots__ = ("reason", "unfaithful")
 
-    def __init__(self, reason: str | None) -> None:
-        self.reason = reason
+    def __init__(self, reason: str | None, unfaithful: bool = False) -> None:
+        self.reason, self.unfaithful = reason, unfaithful
 
     def __str__(self) -> str:
-        return f"no program: {self.reason or 'the run made Variables; the next one is recorded'}"
+        made = "set what later ones find" if self.unfaithful else "made Variables"
+        return f"no program: {self.reason or f'the run {made}; the next one is recorded'}"
 
 
 class Known(NamedTuple):
@@ -53,11 +65,13 @@ class Known(NamedTuple):
 
     Attributes:
         program: ready to run, or why there is none.
+        facts: what it depends on beside the signature.
         others: the arguments that the signature tells by identity, which must not be freed meanwhile.
         packed: gives the leaves of a result their structure.
     """
 
     program: Replay | Eager
+    facts: Any
     others: list[Any]
     packed: Callable[[list[Any]], Any]
 
@@ -71,6 +85,7 @@ class Function:
         recordings: how many programs were made.
         replays: how many calls were carried out by a program.
         eager_calls: how many calls Python carried out, recordings not counted.
+        planned: how many calls there will be, as far as is known: whether the machine is worth it.
     """
 
     def __init__(
@@ -87,7 +102,8 @@ class Function:
         self.name = str(name or getattr(python_function, "__name__", "function"))
         self.recordings = self.replays = self.eager_calls = 0
         self._known: OrderedDict[Any, Known] = OrderedDict()
-        self._told = False
+        self.planned = 0
+        self._told: set[str] = set()
         self._fast = bool(jit_compile)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -98,18 +114,28 @@ class Function:
             return self._run(args, kwargs)
         found = self._known.get(key)
         if found is None:
-            return self._record(key, values, tensors, again=False)
-        program, _, packed = found
+            return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
+        program, facts, _, packed = found
         if isinstance(program, Eager):
-            return self._run(args, kwargs) if program.reason else self._record(key, values, tensors, again=True)
-        if not program.program.holds:
-            return self._record(key, values, tensors, again=True)
+            return self._run(args, kwargs) if program.reason else self._record(key, values, tensors, program)
+        changed = facts.changed()
+        if changed is not None or not program.program.holds:
+            return self._recorded(key, values, tensors, f"{changed or 'an option of an optimizer'} is another one")
         self.replays += 1
         return packed(program([tensor._array for tensor in tensors]))
 
+    def _recorded(self, key: Any, values: Sequence[Any], tensors: list[Tensor], why: str) -> Any:
+        """A recorded run, unless recordings have not paid so far: each takes as long as some ten eager runs."""
+        if self.recordings < FREE + self.replays // REPLAYS:
+            return self._record(key, values, tensors)
+        reason = f"there are {self.recordings} programs for {self.replays} replays, and in one call after the other {why}"
+        self._tell(reason, "goes on eagerly where it has no program")
+        *args, kwargs = values
+        return self._run(args, kwargs)
+
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         self.eager_calls += 1
-        return self.python_function(*args, **kwargs)
+        return _in_tensors(self.python_function(*args, **kwargs))
 
     def _signature(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], list[Tensor], Any]:
         """All arguments by position (keywords in a dict at the end), their tensors, and what identifies the program."""
@@ -128,40 +154,75 @@ class Function:
             self._tell(f"an argument is {error}")
             return values, tensors, None
 
-    def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], again: bool) -> Any:
-        """Run the function and keep what it does."""
+    def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: Eager | None = None) -> Any:
+        """Run the function and keep what it does; `before` says why the run before this one is not the one that is kept."""
         # A tensor that is given twice, or that the function knows from elsewhere, must not be taken for one argument.
         fresh = [Tensor(tensor._array) for tensor in tensors]
         given = iter(fresh)
         *args, kwargs = [substituted(value, given) for value in values]
-        with Recorder(fresh, bool(self.jit_compile)) as recorder:
-            result = self.python_function(*args, **kwargs)
-            leaves = nest.flatten(result)
-            results = [] if recorder.refusal or recorder.born else [recorder.result(leaf) for leaf in leaves]
-        if recorder.born and again and recorder.refusal is None:
-            recorder.refusal = "it makes Variables in each call; make them once, outside"
-        structure = None
-        if recorder.refusal is not None:
-            self.eager_calls += 1
-            self._tell(recorder.refusal)
-            kept: Replay | Eager = Eager(recorder.refusal)
-        elif recorder.born:
-            self.eager_calls += 1
-            kept = Eager(None)
-        else:
-            self.recordings += 1
-            structure = nest.map_structure(lambda leaf: None, result)
-            kept = replay(improved(Program(recorder.arguments, recorder.records, results, structure)), self._fast)
+        try:
+            with Recorder(fresh, bool(self.jit_compile)) as recorder:
+                with Watch(self.python_function, values) as watch:
+                    result = _in_tensors(self.python_function(*args, **kwargs))
+                results = [] if recorder.refusal else [recorder.result(leaf) for leaf in nest.flatten(result)]
+                facts = self._facts(recorder, watch, before)
+        except CompileError:
+            recorder.put_back()
+            raise
+        structure = nest.map_structure(lambda leaf: None, result)
+        packed, why_none = _packing(structure), self._verdict(recorder, facts)
+        self.recordings += why_none is None
+        self.eager_calls += why_none is not None
+        program: Any = why_none
+        if recorder.refusal is None:
+            recorded = Program(recorder.arguments, recorder.records, results, structure)
+            replay = self._ready(recorded, once=why_none is not None)
+            if replay is not None and replay.fast:  # its bits are not NumPy's, so it carries out the first run as well
+                recorder.put_back()
+                result = packed(replay([tensor._array for tensor in tensors]))
+            program = why_none or replay
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
-        self._known[key] = Known(kept, others, _packing(structure))
+        self._known[key] = Known(program, facts, others, packed)
         if len(self._known) > CAPACITY:
             self._known.popitem(last=False)
-            self._tell(f"there were more than {CAPACITY} signatures; give tensors in place of Python numbers", "records often")
         return result
 
+    def _facts(self, recorder: Recorder, watch: Watch, before: Eager | None) -> Facts | Unfaithful | None:
+        """What the program depends on beside its arguments; makes the recorder refuse if there can be none."""
+        if recorder.refusal is not None or recorder.born:
+            if recorder.born and before is not None:
+                recorder.refusal = recorder.refusal or "it makes Variables in each call; make them once, outside"
+            return None
+        facts = watch.facts()
+        if isinstance(facts, Unfaithful) and (facts.lasting or (before is not None and before.unfaithful)):
+            recorder.refuse(facts.reason, located=False)
+        return facts
+
+    def _verdict(self, recorder: Recorder, facts: Facts | Unfaithful | None) -> Eager | None:
+        """Why no program is kept; None if one is."""
+        if recorder.refusal is not None:
+            self._tell(recorder.refusal)
+            return Eager(recorder.refusal)
+        return Eager(None, isinstance(facts, Unfaithful)) if not isinstance(facts, Facts) else None
+
+    def _ready(self, program: Program, once: bool) -> Replay | None:
+        """A program, ready to run, by the machine if it is asked for or the planned calls are worth it.
+
+        Args:
+            once: whether it is run once, in place of the run that was recorded; None if NumPy's bits serve as well.
+        """
+        if once and not self._fast and not (self.planned and native.available()):
+            return None
+        program = improved(program)
+        if not self._fast:
+            by_numpy = executors.replay(program, False)
+            if not executors.earns(self.planned * by_numpy.seconds):
+                return by_numpy
+        return executors.replay(program, True)
+
     def _tell(self, reason: str, what: str = "runs eagerly") -> None:
-        if not self._told:
-            self._told = True
+        if reason not in self._told:
+            self._told.add(reason)
             logger.warning("tf.function %s %s: %s.", self.name, what, reason)
 
     def program(self, *args: Any, **kwargs: Any) -> Program | Eager:
@@ -183,21 +244,18 @@ class Function:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
         return known.program.program if isinstance(known.program, Replay) else known.program
 
-    def accelerate(self) -> None:
-        """Have the machine carry out all programs from now on, those that are known included."""
-        self._fast = True
+    def plan(self, calls: int) -> None:
+        """Say how many calls there will be, so that the machine carries out programs that are worth it, known ones included."""
+        if calls == self.planned:
+            return
+        self.planned = calls
         for key, known in list(self._known.items()):
-            if isinstance(known.program, Replay):
-                self._known[key] = known._replace(program=replay(known.program.program, True))
+            if isinstance(known.program, Replay) and not known.program.fast and executors.earns(calls * known.program.seconds):
+                self._known[key] = known._replace(program=executors.replay(known.program.program, True))
 
     @property
     def _replays(self) -> list[Replay]:
         return [known.program for known in self._known.values() if isinstance(known.program, Replay)]
-
-    @property
-    def seconds(self) -> float:
-        """What a run of the longest program takes NumPy, roughly; 0 if there is none."""
-        return max((one.seconds for one in self._replays), default=0.0)
 
     @property
     def kernels(self) -> int:
@@ -228,6 +286,23 @@ class Function:
     def __repr__(self) -> str:
         counts = f"{self.recordings} recordings, {self.replays} replays, {self.eager_calls} eager calls"
         return f"<tf.function {self.name}: {counts}>"
+
+
+def _in_tensors(result: Any) -> Any:
+    """A result with Tensors in place of Python's numbers and of NumPy's, as in a call of TensorFlow's function."""
+    if type(result) is Tensor or result is None:
+        return result
+    if nest.is_nested(result):
+        leaves = nest.flatten(result)
+        return nest.map_structure(_in_tensors, result) if any(map(_is_number, leaves)) else result
+    return convert_to_tensor(result) if _is_number(result) else result
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number or an array of numbers, but no Tensor."""
+    if isinstance(value, (bool, int, float, complex)):
+        return True
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc"
 
 
 def _packing(structure: Any) -> Callable[[list[Any]], Any]:

@@ -8,12 +8,13 @@ is no program: nothing is repeated that was not seen. Next: `program.py`, what a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arrays import namespace
+from ..arrays import random as streams
 from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
 from ..core.batch import Stack
 from ..core.dispatch import Frame, checked, current, decided, left, switch
@@ -24,6 +25,7 @@ from ..errors import CompileError
 from ..types import Array
 
 ASSIGNMENTS = ("assign", "assign_add", "assign_sub")
+FIRST = ("an initial value", "a first value")
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 """What a function may return beside Tensors and Variables: the same at each call."""
 
@@ -70,6 +72,7 @@ class Recorder:
     Attributes:
         refusal: why there is no program; None if there is one.
         born: whether the run made a Variable: then it was the run that builds, and the next one is recorded.
+        before: what Variables held before the run changed them, those that it made what they held first.
     """
 
     sees_all = True
@@ -79,6 +82,9 @@ class Recorder:
         self.records: list[Record] = []
         self.refusal: str | None = None
         self.born = False
+        self.before: dict[int, tuple[Variable, Array]] = {}
+        self._streams: Any = streams.states()
+        self._own_streams: dict[int, tuple[streams.Stream, Any]] = {}
         self._strict, self._frozen = strict, frozen
         self._within = False
         self._slots: dict[int, Slot] = {}
@@ -98,6 +104,8 @@ class Recorder:
 
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
         """Ask below, and keep a Record."""
+        if primitive.effect:
+            self._keep_state(params)
         if self._within or self.refusal is not None:
             return below.interpreter.process(primitive, inputs, params, below.below)
         self._within = primitive.effect  # an effect repeats what happens within it by itself
@@ -113,6 +121,9 @@ class Recorder:
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Keep assignments and checks; give up where Python gets to know a value that may be another one next time."""
+        if primitive is assigned:
+            first = params["conversion"] in FIRST
+            self.before.setdefault(outputs.key, (outputs, params["array"] if first else outputs._array))
         if self._within or self.refusal is not None:
             return
         if primitive is left or primitive is decided:
@@ -124,9 +135,14 @@ class Recorder:
         elif primitive is assigned:
             self._assign(inputs, params, outputs)
 
-    def refuse(self, reason: str) -> None:
-        """Give up: there will be no program. Raises if the recorder is strict."""
-        self.refusal = "{}, at {}:{}".format(reason, *call_site("numpy"))
+    def refuse(self, reason: str, located: bool = True) -> None:
+        """Give up: there will be no program. Raises if the recorder is strict.
+
+        Args:
+            reason: in words.
+            located: whether the line of the user's that runs now has to do with it.
+        """
+        self.refusal = "{}, at {}:{}".format(reason, *call_site("numpy")) if located else reason
         self.records = []
         if self._strict:
             raise CompileError(
@@ -135,9 +151,30 @@ class Recorder:
                 "without jit_compile=True, or with run_eagerly=True for a model."
             )
 
+    def keep(self, variables: Iterable[Variable]) -> None:
+        """Remember what Variables hold that an effect is going to change without a word."""
+        for variable in variables:
+            self.before.setdefault(variable.key, (variable, variable._array))
+
+    def _keep_state(self, params: dict[str, Any]) -> None:
+        """Remember the state that an effect may change: Variables to be stepped, an optimizer's, a stream's."""
+        self.keep(params.get("variables", ()))
+        self.keep(getattr(params.get("optimizer"), "variables", ()))
+        stream = getattr(params.get("source"), "__self__", None)
+        if isinstance(stream, streams.Stream):
+            self._own_streams.setdefault(id(stream), (stream, stream.state))
+
+    def put_back(self) -> None:
+        """Have Variables and random streams as they were before the run; what it made is kept, as it was at first."""
+        for variable, array in self.before.values():
+            variable._array, variable._spare = array, None
+        for stream, state in self._own_streams.values():
+            stream.state = state
+        streams.set_states(self._streams)
+
     def _assign(self, inputs: Sequence[Any], params: dict[str, Any], variable: Variable) -> None:
         how = params["conversion"]
-        if how in ("an initial value", "a first value"):
+        if how in FIRST:
             self.born = True
         elif how in ASSIGNMENTS:
             value = inputs[0] if inputs else Tensor(params["array"])

@@ -58,10 +58,14 @@ class Replay:
     Args:
         program: what to carry out.
         lowering: what turns its instructions into calls.
+
+    Attributes:
+        fast: whether another executor than NumPy carries it out, with other bits.
     """
 
     def __init__(self, program: Program, lowering: type[Lowering] = Lowering) -> None:
         self.program = program
+        self.fast = lowering is not Lowering
         self._lowered = lowering(program).found
         self._plan = Plan(program, self._lowered)
         self._places: dict[int, int] = {}

@@ -116,7 +116,7 @@ def test_what_a_step_may_change_is_looked_up_once_for_many_steps(jit_compile, mo
     monkeypatch.setattr(Transaction, "_look_up", lambda self, contents: (calls.append(1), look_up(self, contents)))
     fit(model)
     assert len(calls) == 1
-    fit(model, At(batch_2=lambda model: setattr(model.layers[0], "note", "seen")))
+    fit(model, At(batch_2=lambda model: setattr(model.layers[0], "note", ["seen"])))
     assert len(calls) == 3
 
 

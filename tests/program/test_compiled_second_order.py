@@ -140,10 +140,10 @@ def test_a_loss_that_asks_for_a_value_runs_eagerly_and_says_where():
 def test_a_loss_that_hands_out_its_tensors_is_the_same_or_refused():
     def make(keep):
         def made():
-            w, optimizer, kept = tf.Variable([1.0, -2.0]), optimizers.Newton(), []
+            w, optimizer = tf.Variable([1.0, -2.0]), optimizers.Newton()
 
             def step(x):
-                kept.clear()
+                kept = []
 
                 def loss():
                     found = tf.sqrt(1.0 + (w - x) ** 2)  # a whole step goes too far, and is halved several times

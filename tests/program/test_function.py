@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import weakref
 
@@ -13,18 +14,17 @@ from minikeras.core import bind
 from minikeras.errors import CompileError, InvalidArgumentError
 
 
-def test_python_runs_once_for_each_signature():
-    seen = []
-
+def test_python_runs_once_for_each_signature(capsys):
     @tf.function
     def noted(x, factor=2.0):
-        seen.append((tuple(x.shape), x.dtype.name, factor))
+        print((tuple(x.shape), x.dtype.name, factor))
         return x * factor
 
     for x in (tf.zeros(2), tf.ones(2), np.ones(2, "f"), tf.zeros(3), tf.zeros(2, "float64")):
         noted(x)
     for factor in (2.0, 3.0, 3, -0.0, 0.0):
         noted(tf.zeros(2), factor=factor)
+    seen = [ast.literal_eval(line) for line in capsys.readouterr().out.splitlines()]
     expected = [((2,), "float32", 2.0), ((3,), "float32", 2.0), ((2,), "float64", 2.0)]
     assert seen[:3] == expected and [factor for _, _, factor in seen[3:]] == [2.0, 3.0, 3, -0.0, 0.0]
     assert noted.recordings == len(seen) == noted.experimental_get_tracing_count() and noted.replays == 2
@@ -289,12 +289,30 @@ def test_a_replay_gives_the_structure_of_the_recorded_run(structure):
     assert step.replays == 1 and repr(first) == repr(replayed)
 
 
-def test_old_signatures_are_forgotten_and_told(caplog):
+def test_signatures_that_never_come_back_end_in_eager_calls_and_that_is_told_once(caplog):
     step = tf.function(lambda x, n: x * n)
     for n in range(70):
-        step(tf.constant(1.0), n)
-    assert len(step._known) == 64 and "give tensors in place of Python numbers" in caplog.text
-    assert float(step(tf.constant(2.0), 3)) == 6.0
+        assert float(step(tf.constant(2.0), n)) == 2.0 * n
+    assert (step.recordings, step.eager_calls) == (8, 62)
+    assert float(step(tf.constant(3.0), 3)) == 9.0 and step.replays == 1, "what is known is replayed"
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "goes on eagerly where it has no program: there are 8 programs for 0 replays" in told
+
+
+def test_replays_pay_for_further_recordings():
+    step = tf.function(lambda x: x + 1.0)
+    for _ in range(40):
+        for n in range(20):
+            assert step(tf.ones(n)).shape == (n,)
+    assert step.recordings == 20 and step.replays > step.eager_calls
+
+
+def test_old_signatures_are_forgotten():
+    step = tf.function(lambda x: x + 1.0)
+    for n in range(70):
+        for _ in range(17):
+            step(tf.ones(n))
+    assert step.recordings == 70 and len(step._known) == 64
 
 
 def test_a_program_prints_as_its_operations():

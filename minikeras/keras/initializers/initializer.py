@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
+from ...core.changes import Watched
 from ...types import as_dtype
 from ..arguments import with_options
 from ..catalogue import Catalogue
@@ -17,7 +18,7 @@ catalogue = Catalogue("initializer")
 serialize, deserialize = catalogue.serialize, catalogue.deserialize
 
 
-class Initializer:
+class Initializer(Watched):
     """Base: a function from shape and dtype to a Tensor.
 
     >>> import minikeras as tf

@@ -15,17 +15,13 @@ from typing import Any, NamedTuple
 
 from ...boundary import explaining
 from ...core import Tensor, Variable
+from ...core.changes import clock
 from ...module import Module, children
 from ..metrics import Metric
 from ..seeds import SeedGenerator, SeedState
 from ..weight import Weight
 
 _structure = {"version": 0}
-
-
-def structure_version() -> int:
-    """Another number after any attribute of any layer was set."""
-    return _structure["version"]
 
 
 class Contents(NamedTuple):
@@ -59,8 +55,7 @@ class Holder(Module):
         """What it held when `trainable` was last set. What comes later is frozen if it is, once."""
         self._collected: tuple[int, Contents, list[Loose]] | None = None
 
-    _passing: tuple[str, ...] = ()
-    """Attributes that come and go without any consequence for what the layer holds and computes."""
+    _passing: tuple[str, ...] = ("_collected",)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_name" in self.__dict__ and name not in self._not_walked and _holds_state(value):
@@ -68,7 +63,8 @@ class Holder(Module):
                 raise ValueError(locked(self, f"attribute '{name}'"))
             if isinstance(value, Variable) and not isinstance(value, Weight) and not self._trainable:
                 self._freeze(value)
-        _structure["version"] += name not in self._passing
+        if name not in self._passing and (_leads_on(value) or _leads_on(self.__dict__.get(name))):
+            _structure["version"] += 1
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -94,6 +90,7 @@ class Holder(Module):
         if stream is not None:
             self.__dict__["_stream"] = stream
         _structure["version"] += 1
+        clock.tick()
 
     # Finding -----------------------------------------------------------------------------------------------------------
 
@@ -301,6 +298,11 @@ class Holder(Module):
                 )
         for weight, array in zip(own, arrays, strict=True):
             weight.assign(Tensor(array))
+
+
+def _leads_on(value: Any) -> bool:
+    """Whether `_visit` would look at a value."""
+    return isinstance(value, (Variable, Module, SeedGenerator, Metric, Mapping, list, tuple))
 
 
 def _visit(value: Any, found: list[Any], loose: list[Loose], seen: set[int]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
+from ...core.changes import Watched
 from ...functions.elementwise import cast
 from ...module import snake_case
 from ...types import TensorLike, as_dtype
@@ -24,7 +25,7 @@ catalogue = Catalogue("loss")
 serialize = catalogue.serialize
 
 
-class Loss:
+class Loss(Watched):
     """Base class: a function of labels and predictions, and how to reduce its values.
 
     A subclass writes `call(y_true, y_pred)`, which gets both as Tensors of one float dtype (labels (n,) as (n, 1) if the

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core import Tensor, Variable
+from ...core.changes import Watched
 from ...files import limits
 from ...functions.elementwise import cast
 from ...functions.publish import static_shape
@@ -25,7 +26,7 @@ catalogue = Catalogue("metric")
 serialize = catalogue.serialize
 
 
-class Metric:
+class Metric(Watched):
     """Base class: `update_state` for each batch, `result` at any time, `reset_state` between epochs.
 
     Args:
@@ -68,7 +69,7 @@ class Metric:
             self._note_within(value)
             if isinstance(value, (list, dict)) and (not value or self._note_within(value)):
                 self._containers += (value,)
-        object.__setattr__(self, name, value)
+        super().__setattr__(name, value)
 
     def _note_within(self, value: Any) -> bool:
         """Note the Variables and metrics in a value; whether there are any."""

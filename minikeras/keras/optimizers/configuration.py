@@ -14,6 +14,7 @@ import numpy as np
 
 from ...arrays import device
 from ...core import Variable
+from ...core.changes import Watched, live
 from ...functions.publish import tensor
 from ...module import snake_case
 from ...program.recorder import PLAIN
@@ -24,9 +25,11 @@ from ..weight import KerasVariable
 from . import schedules
 
 
-class Configuration:
+class Configuration(Watched):
     """Learning rate and common options of an optimizer; `Optimizer` describes them."""
 
+    _passing = ("_learning_rate", "_slots", "_portioned", "_owner")
+    """Rate and slots are looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too."""
     _common = (
@@ -108,6 +111,7 @@ class Configuration:
         held = self._learning_rate
         return float(held._array if isinstance(held, Variable) else self._scheduled())
 
+    @live
     def _scheduled(self) -> Any:
         """The schedule at the number of steps taken, accumulating ones included; what needs no argument gets none."""
         schedule = self._learning_rate

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor
+from ...core.changes import Watched
 from ...functions.publish import tensor
 from ...types import as_dtype
 from ..arguments import with_options
@@ -24,7 +25,7 @@ _catalogue = Catalogue("learning rate schedule")
 serialize, deserialize = _catalogue.serialize, _catalogue.deserialize
 
 
-class LearningRateSchedule:
+class LearningRateSchedule(Watched):
     """Base class: override `rate(step)`, a number from a number, or `__call__(step)`, a Tensor from a Tensor.
 
     >>> import minikeras as tf

@@ -1,8 +1,7 @@
 """Steps of a model that are recorded once and replayed from then on.
 
-Key idea: a step is a function like any other, so `tf.function`'s machinery records it. What it depends on beside its batch are
-facts of the model: they are compared before each step, and if somebody froze a layer, set an attribute or chose another
-optimizer since the last one, the next step is recorded anew.
+Key idea: a step is a function like any other, so `tf.function`'s machinery records it, and knows what it depends on beside its
+batch: if somebody froze a layer or set an attribute that it reads, the next step is recorded anew.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ...program import Function, executors
-from ..layers.contents import structure_version
+from ...program import Function
 
 Step = Callable[[Any], Any]
 
@@ -27,7 +25,7 @@ class CompiledSteps:
     __slots__ = ("_steps", "planned")
 
     def __init__(self) -> None:
-        self._steps: dict[str, CompiledStep] = {}
+        self._steps: dict[str, Function] = {}
         self.planned = 0
 
     def of(self, model: Any, name: str) -> Step:
@@ -38,14 +36,14 @@ class CompiledSteps:
         if not wanted or (wanted == "auto" and decides and getattr(model.optimizer, "sweeps", None) is None):
             return step
         if name not in self._steps:
-            self._steps[name] = CompiledStep(model, name, wanted is True)
+            self._steps[name] = _recorded(model, name, wanted is True)
         if wanted == "auto":
-            self._steps[name].planned = self.planned
+            self._steps[name].plan(self.planned)
         return self._steps[name]
 
     def __getitem__(self, name: str) -> Function:
         """The function of a step, for its counters and programs."""
-        return self._steps[name].function
+        return self._steps[name]
 
     def __deepcopy__(self, memo: Any) -> CompiledSteps:
         """None yet: a copied model has other Variables."""
@@ -55,33 +53,7 @@ class CompiledSteps:
         return CompiledSteps, ()
 
 
-class CompiledStep:
-    """A step of a model, called with a batch."""
-
-    __slots__ = ("_facts", "_model", "function", "planned")
-
-    def __init__(self, model: Any, name: str, strict: bool) -> None:
-        self._model = reference = weakref.ref(model)  # the model holds this, and is to go when nobody else holds it
-        self._facts: Any = None
-        self.planned = 0
-        self.function = Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict)
-
-    def __call__(self, data: Any) -> Any:
-        model = self._model()
-        if self._facts != _facts(model):
-            self.function.forget()
-        if self.planned and self.function.recordings:
-            if executors.earns(self.planned * self.function.seconds):
-                self.function.accelerate()
-            self.planned = 0
-        replays = self.function.replays
-        try:
-            return self.function(data)
-        finally:
-            if self.function.replays == replays:  # Python ran, which may have built layers
-                self._facts = _facts(model)
-
-
-def _facts(model: Any) -> Any:
-    """What a step depends on beside Variables and its batch."""
-    return structure_version(), [variable._trainable for variable in model._collect().variables]
+def _recorded(model: Any, name: str, strict: bool) -> Function:
+    """A step of a model as a function of its batch."""
+    reference = weakref.ref(model)  # the model holds the function, and is to go when nobody else holds it
+    return Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict)

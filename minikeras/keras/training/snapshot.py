@@ -12,6 +12,7 @@ from typing import Any
 
 from ...arrays import random as streams
 from ...core import Variable
+from ...core.changes import clock
 from ..layers.contents import Contents, Holder
 from ..metrics import Metric
 from ..optimizers import Optimizer
@@ -44,6 +45,7 @@ class Snapshot:
             holder.__dict__.clear()
             holder.__dict__.update(attributes)
         streams.set_states(self._streams)
+        clock.tick()
 
 
 class Transaction:

@@ -34,7 +34,10 @@ class Steps:
         *("optimizer", "loss", "history", "_compiled", "_targets", "_loss_tracker", "_compile_arguments", "_run", "_resume"),
         "_compiled_steps",
     )
-    _passing: tuple[str, ...] = ("history", "stop_training", "stop_evaluating", "stop_predicting", "_run", "_resume")
+    _passing: tuple[str, ...] = (
+        *("history", "stop_training", "stop_evaluating", "stop_predicting", "_run", "_resume"),
+        *("_collected", "_compiled_steps"),
+    )
 
     def _start_training_state(self) -> None:
         self.optimizer: Any = None

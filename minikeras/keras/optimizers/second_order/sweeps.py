@@ -49,12 +49,15 @@ def stepped(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Vari
     else:
         decide(optimizer.iterations)
     if recorder is not None:
+        recorder.keep([*variables, *optimizer.variables])
         switch(BOTTOM)  # a plan asks for many values, and does without the short ways where somebody listens
     try:
         loss, changes = optimizer.plan(loss_fn, variables, runs, watched or plainly)
         optimizer.commit(changes)
     finally:
         switch(frame)
+        if recorder is not None:
+            recorder.before = {variable.key: (variable, array) for variable, array in runs._before} | recorder.before
     step = watched and watched.step(optimizer, variables, runs, loss)
     return loss if watched is None or step is None else perform(optimizer_minimize, watched.captured, {"step": step})[0]
 
@@ -114,10 +117,10 @@ class Watched(Recorder):
             self._made[self._sweep] += [(weakref.ref(y), self.slot(y)) for y in several]
         return outputs
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, reason: str, located: bool = True) -> None:
         """Nobody records any further."""
         self.refusal = reason
-        self._outer.refuse(reason)
+        self._outer.refuse(reason, located)
 
     def step(self, optimizer: Any, variables: Sequence[Variable], runs: Repeatable, loss: Tensor) -> Step | None:
         """The whole step, ready to be repeated. None if there is nothing to be recorded; then the outer recorder knows."""

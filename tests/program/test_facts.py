@@ -1,0 +1,562 @@
+"""What a function reads and writes in Python beside its arguments: never ignored, whatever it is."""
+
+from __future__ import annotations
+
+import array
+import collections
+import dataclasses
+import datetime
+import enum
+import functools
+import itertools
+import os
+import random
+import sys
+import threading
+import time
+import types
+import uuid
+import weakref
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+
+X = tf.constant([1.0, 2.0])
+
+
+class Box:
+    """A plain object."""
+
+    factor = 2.0
+
+    def __init__(self, k=2.0):
+        self.k = k
+
+    def times(self, x):
+        return x * self.k
+
+    def __call__(self, x):
+        return x * self.k
+
+
+class Slotted:
+    __slots__ = ("k",)
+
+    def __init__(self):
+        self.k = 2.0
+
+
+@dataclasses.dataclass
+class Settings:
+    k: float = 2.0
+
+
+class Mode(enum.Enum):
+    TWICE = 2.0
+    THRICE = 3.0
+
+
+number, text, pair, items, table, chosen = 2.0, "twice", (2.0, 1.0), [2.0], {"k": 2.0}, {2.0}
+values, box, mode, queue = np.array([2.0], "f"), Box(), Mode.TWICE, collections.deque([2.0])
+nested = {"boxes": [Box()], "deep": [[2.0]]}
+module = types.ModuleType("settings_of_a_test")
+module.k = 2.0
+
+
+def helper(x):
+    return x * 2.0
+
+
+def replayed_and_changed(function, change, expected=3.0, once=2.0):
+    """A change of what a function reads is seen by the very next call; without one the calls are replays."""
+    step = tf.function(function)
+    for _ in range(3):
+        assert step(X).numpy().tolist() == [once, 2.0 * once]
+    assert (step.recordings, step.replays, step.eager_calls) == (1, 2, 0)
+    change()
+    for _ in range(3):
+        assert step(X).numpy().tolist() == [expected, 2.0 * expected]
+    assert (step.recordings, step.replays, step.eager_calls) == (2, 4, 0)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Sets names of this module, and puts them back."""
+    return functools.partial(monkeypatch.setattr, sys.modules[__name__])
+
+
+GLOBALS = {
+    "a number": ("number", lambda x: x * number, 3.0),
+    "a string": ("text", lambda x: x * (2.0 if text == "twice" else 3.0), "thrice"),
+    "a tuple": ("pair", lambda x: x * pair[0], (3.0, 1.0)),
+    "a list, another one": ("items", lambda x: x * items[0], [3.0]),
+    "a dict, another one": ("table", lambda x: x * table["k"], {"k": 3.0}),
+    "an array, another one": ("values", lambda x: x * values, np.array([3.0], "f")),
+    "a member of an enum": ("mode", lambda x: x * mode.value, Mode.THRICE),
+    "a function": ("helper", lambda x: helper(x), lambda x: x * 3.0),
+    "an object": ("box", lambda x: box(x), Box(3.0)),
+    "within a helper": ("number", lambda x: (lambda: x * number)(), 3.0),
+    "within a comprehension": ("number", lambda x: sum([x * number for _ in range(1)]), 3.0),
+}
+
+
+@pytest.mark.parametrize("kind", GLOBALS)
+def test_a_global_that_is_set_counts(here, kind):
+    name, function, value = GLOBALS[kind]
+    replayed_and_changed(function, lambda: here(name, value))
+
+
+INSIDE = {
+    "an element of a list": (lambda x: x * items[0], lambda: items.__setitem__(0, 3.0), lambda: items.__setitem__(0, 2.0)),
+    "one more element": (lambda x: x * (1.0 + len(items)), lambda: items.append(0.0), lambda: items.pop()),
+    "a value of a dict": (lambda x: x * table["k"], lambda: table.update(k=3.0), lambda: table.update(k=2.0)),
+    "one more key": (lambda x: x * (1.0 + len(table)), lambda: table.update(z=0.0), lambda: table.pop("z")),
+    "a set": (lambda x: x * sum(chosen), lambda: chosen.add(1.0), lambda: chosen.discard(1.0)),
+    "a deque": (lambda x: x * queue[-1], lambda: queue.append(3.0), lambda: queue.pop()),
+    "an array": (lambda x: x * values, lambda: values.fill(3.0), lambda: values.fill(2.0)),
+    "an attribute": (lambda x: x * box.k, lambda: setattr(box, "k", 3.0), lambda: setattr(box, "k", 2.0)),
+    "an attribute by name": (
+        lambda x: x * getattr(box, "k"),  # noqa: B009
+        lambda: setattr(box, "k", 3.0),
+        lambda: setattr(box, "k", 2.0),
+    ),
+    "an attribute by a name made up": (
+        lambda x: x * getattr(box, f"{'k'}"),
+        lambda: setattr(box, "k", 3.0),
+        lambda: setattr(box, "k", 2.0),
+    ),
+    "an attribute in its dict": (
+        lambda x: x * vars(box)["k"],
+        lambda: setattr(box, "k", 3.0),
+        lambda: setattr(box, "k", 2.0),
+    ),
+    "an attribute read in a method": (
+        lambda x: box.times(x),
+        lambda: setattr(box, "k", 3.0),
+        lambda: setattr(box, "k", 2.0),
+    ),
+    "an attribute of the class": (
+        lambda x: x * box.factor,
+        lambda: setattr(Box, "factor", 3.0),
+        lambda: setattr(Box, "factor", 2.0),
+    ),
+    "an attribute in the place of the class's": (
+        lambda x: x * box.factor,
+        lambda: setattr(box, "factor", 3.0),
+        lambda: delattr(box, "factor"),
+    ),
+    "an object in a list in a dict": (
+        lambda x: x * nested["boxes"][0].k,
+        lambda: setattr(nested["boxes"][0], "k", 3.0),
+        lambda: setattr(nested["boxes"][0], "k", 2.0),
+    ),
+    "a list in a list": (
+        lambda x: x * nested["deep"][0][0],
+        lambda: nested["deep"][0].__setitem__(0, 3.0),
+        lambda: nested["deep"][0].__setitem__(0, 2.0),
+    ),
+    "a module": (lambda x: x * module.k, lambda: setattr(module, "k", 3.0), lambda: setattr(module, "k", 2.0)),
+}
+
+
+@pytest.mark.parametrize("kind", INSIDE)
+def test_a_change_within_a_global_counts(kind):
+    function, change, undo = INSIDE[kind]
+    try:
+        replayed_and_changed(function, change)
+    finally:
+        undo()
+
+
+def in_a_closure(value, read):
+    return lambda x: x * read(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "read", "change"),
+    [
+        ([2.0], lambda v: v[0], lambda v: v.__setitem__(0, 3.0)),
+        ({"k": 2.0}, lambda v: v["k"], lambda v: v.update(k=3.0)),
+        (collections.defaultdict(float, k=2.0), lambda v: v["k"], lambda v: v.update(k=3.0)),
+        (collections.Counter(a=2), lambda v: float(v["a"]), lambda v: v.update(a=1)),
+        (collections.UserDict(k=2.0), lambda v: v["k"], lambda v: v.update(k=3.0)),
+        (bytearray(b"\2"), lambda v: float(v[0]), lambda v: v.__setitem__(0, 3)),
+        (array.array("d", [2.0]), lambda v: v[0], lambda v: v.__setitem__(0, 3.0)),
+        (np.array([2.0, "a"], object), lambda v: v[0], lambda v: v.__setitem__(0, 3.0)),
+        (np.array(["2"]), lambda v: float(v[0]), lambda v: v.__setitem__(0, "3")),
+        (np.array(2.0), lambda v: float(v), lambda v: v.fill(3.0)),
+        (types.SimpleNamespace(k=2.0), lambda v: v.k, lambda v: setattr(v, "k", 3.0)),
+        (Settings(), lambda v: v.k, lambda v: setattr(v, "k", 3.0)),
+        (Slotted(), lambda v: v.k, lambda v: setattr(v, "k", 3.0)),
+        ([Box()], lambda v: v[0].k, lambda v: setattr(v[0], "k", 3.0)),
+        (Box(Box()), lambda v: v.k.k, lambda v: setattr(v.k, "k", 3.0)),
+        (threading.local(), lambda v: getattr(v, "k", 2.0), lambda v: setattr(v, "k", 3.0)),
+        (functools.partial(lambda b: b.k, Box()), lambda v: v(), lambda v: setattr(v.args[0], "k", 3.0)),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_change_within_what_a_closure_holds_counts(value, read, change):
+    replayed_and_changed(in_a_closure(value, read), lambda: change(value))
+
+
+def test_variables_of_functions_around_count():
+    k = 2.0
+
+    def inner(x):
+        return x * k
+
+    def change():
+        nonlocal k
+        k = 3.0
+
+    replayed_and_changed(lambda x: inner(x), change)
+
+
+def test_what_a_decorated_function_reads_counts():
+    scale = Box()
+
+    def twice(function):
+        @functools.wraps(function)
+        def wrapper(x):
+            return function(x) * 1.0
+
+        return wrapper
+
+    @twice
+    def step(x):
+        return x * scale.k
+
+    replayed_and_changed(step, lambda: setattr(scale, "k", 3.0))
+
+
+def test_an_object_that_is_returned_or_referred_to_weakly_counts():
+    held, weak = Box(), Box()
+    ref = weakref.ref(weak)
+
+    def given():
+        return held
+
+    replayed_and_changed(lambda x: x * given().k, lambda: setattr(held, "k", 3.0))
+    replayed_and_changed(lambda x: x * ref().k, lambda: setattr(weak, "k", 3.0))
+
+
+def test_defaults_and_attributes_of_functions_count():
+    def scaled(x, by=[2.0]):  # noqa: B006
+        return x * by[0]
+
+    replayed_and_changed(lambda x: scaled(x), lambda: scaled.__defaults__[0].__setitem__(0, 3.0))
+
+    def labelled(x):
+        return x * labelled.k
+
+    labelled.k = 2.0
+    replayed_and_changed(labelled, lambda: setattr(labelled, "k", 3.0))
+
+
+def test_methods_of_plain_objects_count():
+    one = Box()
+    replayed_and_changed(one.times, lambda: setattr(one, "k", 3.0))
+
+
+def test_an_equal_value_is_no_change():
+    state = Box(1000.0)
+    step = tf.function(lambda x: x * state.k)
+    for _ in range(5):
+        state.k = float("1000.0")
+        step(X)
+    assert (step.recordings, step.replays) == (1, 4)
+    for other in (1000, -0.0, 0.0):
+        state.k = other
+        expected = (X * other).numpy()
+        np.testing.assert_array_equal(np.signbit(step(X).numpy()), np.signbit(expected))
+        np.testing.assert_array_equal(step(X).numpy(), expected)
+
+
+def test_what_no_code_reads_does_not_count():
+    state = Box()
+    step = tf.function(lambda x: x * state.k)
+    for i in range(20):
+        state.note, state.log = i, [i]
+        step(X)
+    assert (step.recordings, step.replays) == (1, 19)
+
+
+# Writing -------------------------------------------------------------------------------------------------------------------
+
+
+def runs_eagerly(function, caplog, *words, results=None):
+    """A function that is carried out by Python at each call, and says so once with these words."""
+    step = tf.function(function)
+    found = [step(X) for _ in range(6)]
+    assert step.replays == 0 and step.recordings == 0 and step.eager_calls == 6
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1 and "runs eagerly" in told[0], told
+    assert all(word in told[0] for word in words), told
+    if results is not None:
+        assert [float(one[0]) for one in found] == results
+    return found
+
+
+def test_a_counter_in_an_attribute_makes_a_function_eager(caplog):
+    state = Box(0)
+
+    def step(x):
+        state.k += 1
+        return x * float(state.k % 2)
+
+    runs_eagerly(step, caplog, "it changes attribute 'k' of Box", "tf.Variable", results=[1.0, 0.0] * 3)
+    assert state.k == 6
+
+
+def test_a_global_counter_makes_a_function_eager(caplog, here):
+    here("number", 0.0)
+
+    def step(x):
+        global number
+        number += 1.0
+        return x * number
+
+    runs_eagerly(step, caplog, "it changes global variable 'number'", results=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+
+def test_a_counter_in_a_closure_makes_a_function_eager(caplog):
+    count = 0.0
+
+    def step(x):
+        nonlocal count
+        count += 1.0
+        return x * count
+
+    runs_eagerly(step, caplog, "it changes variable 'count' around function step", results=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+
+def outliving():
+    log, record, state, found, waiting = [], {}, Box(), set(), collections.deque()
+    counts, buffer, total = collections.Counter(), bytearray(1), np.zeros(1)
+
+    def numbered(x):
+        numbered.calls += 1
+        return x
+
+    numbered.calls = 0
+    return {
+        "appends to a list": (lambda x: log.append(1) or x, lambda: len(log)),
+        "stores a tensor in an attribute": (lambda x: setattr(state, "last", x) or x, lambda: 6 * (state.last is not None)),
+        "sets a key": (lambda x: record.__setitem__(len(record), x) or x, lambda: len(record)),
+        "adds to a set": (lambda x: found.add(len(found)) or x, lambda: len(found)),
+        "appends to a deque": (lambda x: waiting.append(x) or x, lambda: len(waiting)),
+        "counts in a Counter": (lambda x: counts.update("a") or x, lambda: counts["a"]),
+        "writes to an array": (lambda x: total.__iadd__(1.0) is None or x, lambda: int(total[0])),
+        "writes bytes": (lambda x: buffer.append(1) or x, lambda: len(buffer) - 1),
+        "counts in its own attribute": (numbered, lambda: numbered.calls),
+    }
+
+
+@pytest.mark.parametrize("kind", outliving())
+def test_what_outlives_the_run_is_written_at_each_call(caplog, kind):
+    function, count = outliving_of(kind)
+    runs_eagerly(function, caplog, "it changes")
+    assert count() == 6
+
+
+def outliving_of(kind):
+    return outliving()[kind]
+
+
+def test_writing_in_a_helper_or_a_nested_function_is_seen(caplog):
+    state = Box([])
+
+    class Keeper:
+        def __init__(self):
+            self.kept = []
+
+        def keep(self, value):
+            self.kept.append(value)
+
+    keeper = Keeper()
+
+    def step(x):
+        def note(value):
+            keeper.keep(value)
+
+        note(x)
+        state.k.append(1)
+        return x
+
+    runs_eagerly(step, caplog, "it changes the elements of attribute")
+    assert len(keeper.kept) == len(state.k) == 6
+
+
+def test_what_is_set_once_is_no_obstacle():
+    state, memo = Box(None), {}
+
+    def step(x):
+        if state.k is None:
+            state.k = 2.0
+        if "power" not in memo:
+            memo["power"] = 3
+        return x * state.k ** memo["power"]
+
+    compiled = tf.function(step)
+    assert [compiled(X).numpy().tolist() for _ in range(5)] == [[8.0, 16.0]] * 5
+    assert compiled.recordings == 1 and compiled.replays == 3
+
+
+def test_what_is_put_back_or_belongs_to_the_run_is_no_obstacle():
+    state = Box()
+
+    class Sum:
+        def __init__(self):
+            self.total, self.parts = 0.0, []
+
+        def add(self, value):
+            self.total = self.total + value
+            self.parts.append(value)
+
+    def gather(parts, value):
+        parts.append(value)
+
+    def step(x):
+        kept, state.k = state.k, 5.0
+        total, parts, count = Sum(), [], 0
+
+        def more(value):
+            nonlocal count
+            count += 1
+            gather(parts, value)
+
+        for _ in range(3):
+            total.add(x)
+            more(x)
+        state.k = kept
+        return total.total * float(count) + tf.add_n(parts) + Box(4.0)(x)
+
+    compiled = tf.function(step)
+    assert [compiled(X).numpy().tolist() for _ in range(4)] == [[16.0, 32.0]] * 4
+    assert (compiled.recordings, compiled.replays) == (1, 3)
+
+
+def test_jit_compile_raises_where_a_step_changes_what_it_reads_and_changes_nothing():
+    state, v = Box(0), tf.Variable(0.0)
+
+    @tf.function(jit_compile=True)
+    def step(x):
+        state.k += 1
+        v.assign_add(1.0)
+        return x
+
+    with pytest.raises(tf.errors.CompileError, match="it changes attribute 'k' of Box"):
+        for _ in range(3):
+            step(X)
+    assert float(v) == state.k - 1, "the call that raised left the Variable as it was"
+
+
+def test_a_value_that_changes_all_the_time_ends_in_eager_calls(caplog):
+    state = Box()
+    step = tf.function(lambda x: x * state.k)
+    for i in range(40):
+        state.k = float(i)
+        assert float(step(X)[0]) == i
+    assert step.recordings == 8 and step.eager_calls == 32
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "goes on eagerly" in told and "attribute 'k' of Box" in told
+    assert float(step(X)[0]) == 39.0
+
+
+# What comes from outside -----------------------------------------------------------------------------------------------------
+
+
+def outside():
+    generator, legacy, own = np.random.default_rng(0), np.random.RandomState(0), random.Random(0)
+    count, lines = itertools.count(), iter([float(i) for i in range(100)])
+
+    def numbers():
+        yield from range(100)
+
+    running = numbers()
+    return {
+        "np.random": lambda x: x * float(np.random.rand()),
+        "np.random.normal": lambda x: x + np.random.normal(size=2).astype("f"),
+        "random": lambda x: x * random.random(),
+        "random.choice": lambda x: x * random.choice([1.0, 2.0]),
+        "a generator": lambda x: x * generator.random(),
+        "a RandomState": lambda x: x * legacy.rand(),
+        "a Random": lambda x: x * own.random(),
+        "time": lambda x: x * (time.time() % 1.0),
+        "perf_counter": lambda x: x * time.perf_counter(),
+        "datetime": lambda x: x * datetime.datetime.now().timestamp(),
+        "urandom": lambda x: x * float(os.urandom(1)[0]),
+        "uuid": lambda x: x * float(uuid.uuid4().int % 7),
+        "itertools.count": lambda x: x * float(next(count)),
+        "an iterator": lambda x: x * next(lines),
+        "a running generator": lambda x: x * float(next(running)),
+    }
+
+
+@pytest.mark.parametrize("kind", outside())
+def test_numbers_from_outside_make_a_function_eager(caplog, kind):
+    state = np.random.get_state()
+    try:
+        runs_eagerly(outside()[kind], caplog, "it ")
+    finally:
+        np.random.set_state(state)
+
+
+def test_a_generator_that_is_an_argument_is_drawn_from_anew():
+    step = tf.function(lambda x, g: x * g.random())
+    generator = np.random.default_rng(0)
+    assert len({float(step(X, generator)[0]) for _ in range(5)}) == 5
+
+
+# Arrays ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_large_array_makes_a_function_eager_and_a_tensor_of_it_does_not(caplog):
+    large = np.ones((1200, 1000), "f")
+    step = tf.function(lambda x: x * tf.reduce_sum(large))
+    for value in (1.0, 2.0):
+        large[:] = value
+        assert float(step(X)[0]) == 1_200_000.0 * value
+    assert "an array of 5 MB, too large" in caplog.text and "make a tensor of it once" in caplog.text
+    held = tf.constant(large)
+    other = tf.function(lambda x: x * tf.reduce_sum(held))
+    other(X), other(X)
+    assert other.replays == 1
+
+
+def test_a_profiler_of_the_users_goes_on():
+    seen = []
+
+    def profiler(frame, event, argument):
+        seen.append(event)
+
+    step = tf.function(lambda x: x * number)
+    sys.setprofile(profiler)
+    try:
+        step(X)
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+
+    import cProfile
+
+    profile = cProfile.Profile()
+    profile.enable()
+    tf.function(lambda x: helper(x))(X)
+    helper(X)
+    profile.disable()
+    assert any("helper" in str(entry.code) for entry in profile.getstats())
+
+
+def test_threads_record_and_compare_by_themselves():
+    state = Box()
+    step = tf.function(lambda x: x * state.k)
+    found = []
+    threads = [threading.Thread(target=lambda: found.extend(float(step(X)[0]) for _ in range(50))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [2.0] * 200
