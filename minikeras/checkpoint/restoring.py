@@ -286,6 +286,7 @@ def _nothing() -> None:
 
 
 def _rebind(variable: Variable, array: Any) -> None:
+    variable._note(None, array, "a first value")
     variable._array, variable._spare = array, None
 
 

@@ -28,7 +28,7 @@ from .improve import improved
 from .program import Program
 from .recorder import Recorder
 from .replay import Replay
-from .signature import Unrecordable, fitted, key_of, substituted
+from .signature import Unrecordable, bound, key_of, substituted, written_back
 from .watch import Unfaithful, Watch
 
 CAPACITY = 64
@@ -124,6 +124,10 @@ class Function:
         self.replays += 1
         return packed(program([tensor._array for tensor in tensors]))
 
+    @functools.cached_property
+    def _parameters(self) -> inspect.Signature:
+        return inspect.signature(self.python_function)
+
     def _recorded(self, key: Any, values: Sequence[Any], tensors: list[Tensor], why: str) -> Any:
         """A recorded run, unless recordings have not paid so far: each takes as long as some ten eager runs."""
         if self.recordings < FREE + self.replays // REPLAYS:
@@ -140,11 +144,9 @@ class Function:
     def _signature(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], list[Tensor], Any]:
         """All arguments by position (keywords in a dict at the end), their tensors, and what identifies the program."""
         if self.input_signature is not None:
-            bound = [*args, *kwargs.values()]
-            own = len(bound) - len(self.input_signature)  # `self` of a method is no part of it
-            args, kwargs = [*bound[:own], *fitted(self.input_signature, bound[max(own, 0) :], self.name)], {}
+            args, kwargs = bound(self._parameters, self.input_signature, args, kwargs, self.name)
         elif kwargs:
-            given = inspect.signature(self.python_function).bind(*args, **kwargs)
+            given = self._parameters.bind(*args, **kwargs)
             args, kwargs = given.args, given.kwargs
         values = (*args, kwargs)
         tensors: list[Tensor] = []
@@ -165,7 +167,9 @@ class Function:
                 with Watch(self.python_function, values) as watch:
                     result = _in_tensors(self.python_function(*args, **kwargs))
                 results = [] if recorder.refusal else [recorder.result(leaf) for leaf in nest.flatten(result)]
-                facts = self._facts(recorder, watch, before)
+                originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
+                wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
+                facts = self._facts(recorder, watch, before, any(wrote))
         except CompileError:
             recorder.put_back()
             raise
@@ -187,13 +191,13 @@ class Function:
             self._known.popitem(last=False)
         return result
 
-    def _facts(self, recorder: Recorder, watch: Watch, before: Eager | None) -> Facts | Unfaithful | None:
+    def _facts(self, recorder: Recorder, watch: Watch, before: Eager | None, wrote: bool) -> Facts | Unfaithful | None:
         """What the program depends on beside its arguments; makes the recorder refuse if there can be none."""
         if recorder.refusal is not None or recorder.born:
             if recorder.born and before is not None:
                 recorder.refusal = recorder.refusal or "it makes Variables in each call; make them once, outside"
             return None
-        facts = watch.facts()
+        facts = Unfaithful("it changes an argument", True) if wrote else watch.facts()
         if isinstance(facts, Unfaithful) and (facts.lasting or (before is not None and before.unfaithful)):
             recorder.refuse(facts.reason, located=False)
         return facts

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dis
 import functools
+import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "<frozen ")
 _LIBRARIES = frozenset({"numpy", "cupy", "cupy_backends", "cupyx", "numba", "scipy", "ml_dtypes", "tqdm", "h5py", "_pytest"})
 _LOOKUPS = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "vars", "__dict__"})
@@ -107,7 +107,7 @@ def is_library(code: CodeType) -> bool:
     name = code.co_filename
     if is_own(code):
         return True
-    parts = Path(name).parts
+    parts = name.split(os.sep)
     for folder in ("site-packages", "dist-packages"):
         if folder in parts:
             return parts[parts.index(folder) + 1].removesuffix(".py") in _LIBRARIES

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import namespace
-from ..arrays import random as streams
 from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
 from ..core.batch import Stack
 from ..core.dispatch import Frame, checked, current, decided, left, switch
@@ -83,8 +82,8 @@ class Recorder:
         self.refusal: str | None = None
         self.born = False
         self.before: dict[int, tuple[Variable, Array]] = {}
-        self._streams: Any = streams.states()
-        self._own_streams: dict[int, tuple[streams.Stream, Any]] = {}
+        self._streams: Any = _streams().states()
+        self._own_streams: dict[int, tuple[Any, Any]] = {}
         self._strict, self._frozen = strict, frozen
         self._within = False
         self._slots: dict[int, Slot] = {}
@@ -122,8 +121,9 @@ class Recorder:
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Keep assignments and checks; give up where Python gets to know a value that may be another one next time."""
         if primitive is assigned:
-            first = params["conversion"] in FIRST
-            self.before.setdefault(outputs.key, (outputs, params["array"] if first else outputs._array))
+            if params["conversion"] in FIRST:
+                self.before[outputs.key] = outputs, params["array"]
+            self.before.setdefault(outputs.key, (outputs, outputs._array))
         if self._within or self.refusal is not None:
             return
         if primitive is left or primitive is decided:
@@ -161,7 +161,7 @@ class Recorder:
         self.keep(params.get("variables", ()))
         self.keep(getattr(params.get("optimizer"), "variables", ()))
         stream = getattr(params.get("source"), "__self__", None)
-        if isinstance(stream, streams.Stream):
+        if isinstance(stream, _streams().Stream):
             self._own_streams.setdefault(id(stream), (stream, stream.state))
 
     def put_back(self) -> None:
@@ -170,7 +170,7 @@ class Recorder:
             variable._array, variable._spare = array, None
         for stream, state in self._own_streams.values():
             stream.state = state
-        streams.set_states(self._streams)
+        _streams().set_states(self._streams)
 
     def _assign(self, inputs: Sequence[Any], params: dict[str, Any], variable: Variable) -> None:
         how = params["conversion"]
@@ -242,6 +242,13 @@ class Recorder:
             kind = "IndexedSlices (tf.convert_to_tensor makes a tensor of it)"
         self.refuse(f"the function returns {kind}")
         return None
+
+
+def _streams() -> Any:
+    """The random streams, which are loaded when they are first used: with hashlib, which takes 2 ms of the import."""
+    from ..arrays import random
+
+    return random
 
 
 def _order(array: Array) -> tuple[int, ...] | None:

@@ -1,11 +1,18 @@
 """What two calls of a function must share so that one recording serves both.
 
 Key idea: tensors and arrays differ from call to call, so only their shape, dtype, device and the order of their axes in memory
-count; all else is a fact of the recording: numbers and strings by value, Variables, models and other objects by identity.
+count; all else is a fact of the recording: numbers, strings and containers by value, Variables, models and other objects by
+identity, of which the recording then knows what it read (`facts.py`).
 """
 
 from __future__ import annotations
 
+import array
+import collections
+import dataclasses
+import inspect
+import io
+import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -58,7 +65,35 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
         raise Unrecordable("a tensor with a mask")
     if isinstance(value, Tensor):
         raise Unrecordable(f"a tensor that is a {kind.__name__.lower()} of another one")
-    return kind, id(value)
+    return kind, _content(value, kind)
+
+
+def _content(value: Any, kind: type) -> Hashable:
+    """What tells an argument from others that is neither a tensor nor a nest of them: its values, as far as they are known."""
+    if isinstance(value, (set, frozenset, collections.deque)):
+        return getattr(value, "maxlen", None), _constants(value)
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, array.array):
+        return value.typecode, value.tobytes()
+    if isinstance(value, slice):
+        return value.start, value.stop, value.step
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, _constants(value.flat) if value.dtype.hasobject else value.tobytes()
+    if hasattr(kind, "__next__") and not isinstance(value, io.IOBase):
+        raise Unrecordable(f"a {kind.__name__}, which gives something else each time")
+    if dataclasses.is_dataclass(value) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return _constants(getattr(value, field.name) for field in dataclasses.fields(value))
+    if hasattr(value, "as_list"):
+        return repr(value)
+    hashed: Any = kind.__hash__
+    own_hash = hashed not in (None, object.__hash__)
+    return value if own_hash and kind.__module__.partition(".")[0] in sys.stdlib_module_names else id(value)
+
+
+def _constants(values: Any) -> Hashable:
+    """What tells values from others where tensors among them are told by identity."""
+    return tuple([id(value) if isinstance(value, Tensor) or is_array(value) else _described(value, []) for value in values])
 
 
 def _order(array: Array) -> tuple[int, ...]:
@@ -75,15 +110,58 @@ def substituted(value: Any, tensors: Iterator[Tensor]) -> Any:
     return next(tensors) if is_array(value) and value.dtype.kind in "biufcV" else value
 
 
-def fitted(signature: Sequence[Any], args: Sequence[Any], name: str) -> list[Any]:
-    """Arguments as tensors of an `input_signature`.
+def written_back(given: Any, used: Any, tensors: Mapping[int, Tensor]) -> bool:
+    """Do to a container what a function did to the one that it got in its place.
+
+    Args:
+        given, used: an argument, and what `substituted` made of it.
+        tensors: by the identity of a tensor in `used` the one that it stands for.
+
+    Returns:
+        Whether there was anything to be done.
+    """
+    if not nest.is_nested(given) or given is used:
+        return False
+    keys = list(given) if isinstance(given, Mapping) else range(len(given))
+    same = len(given) == len(used) and (not isinstance(given, Mapping) or list(used) == keys)
+    if same:
+        pairs = [(given[key], used[key]) for key in keys]
+        same = all(nest.is_nested(x) == nest.is_nested(y) for x, y in pairs)
+        same = same and all(nest.is_nested(x) or tensors.get(id(y), y) is x or is_array(x) for x, y in pairs)
+        if same:
+            return any([written_back(x, y, tensors) for x, y in pairs])
+    if isinstance(given, Mapping):
+        given.clear()  # type: ignore[attr-defined]
+        given.update({key: tensors.get(id(one), one) for key, one in used.items()})  # type: ignore[attr-defined]
+    else:
+        given[:] = [tensors.get(id(one), one) for one in used]  # type: ignore[index]
+    return True
+
+
+def bound(
+    parameters: inspect.Signature, signature: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str
+) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments by position, those of an `input_signature` as tensors of it, and what can only be given by name.
+
+    Parameters beyond the `input_signature` have their defaults; the first of a method, `self`, is no part of it.
 
     Raises:
-        TypeError: if number, shape or dtype differ from it.
+        TypeError: if number, names, shape or dtype differ from it.
     """
-    if len(args) != len(signature):
-        raise TypeError(f"{name}: the input_signature has {len(signature)} arguments, the call {len(args)}.")
-    return [_fitting(spec, value, name) for spec, value in zip(signature, args, strict=True)]
+    first = next(iter(parameters.parameters), "")
+    own = int(first in ("self", "cls"))
+    count = len(signature)
+    try:
+        given = parameters.bind(*args, **kwargs)
+    except TypeError as error:
+        found = len(args) + len(kwargs) - own
+        raise TypeError(f"{name}: {error}; the input_signature has {count} arguments, the call {found}.") from error
+    given.apply_defaults()
+    values = list(given.args)
+    if not len(args) - own <= count <= len(values) - own:
+        raise TypeError(f"{name}: the input_signature has {count} arguments, the call {len(values) - own}.")
+    fitting = [_fitting(spec, value, name) for spec, value in zip(signature, values[own : own + count], strict=True)]
+    return [*values[:own], *fitting, *values[own + count :]], dict(given.kwargs)
 
 
 def _fitting(spec: Any, value: Any, name: str) -> Any:

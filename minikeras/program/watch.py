@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -193,8 +194,8 @@ class Watch:
         reach = self._reached(names)
         if (drawn := self._drawn_from(reach)) is not None:
             return Unfaithful(f"it draws from {drawn}, {_DRAWN}", True)
-        if (written := self._written(reach, names)) is not None:
-            return Unfaithful(_CHANGED.format(written), False)
+        if written := list(itertools.islice(self._written(reach, names), 3)):
+            return Unfaithful(_CHANGED.format(" and ".join(written)), False)
         return Unfaithful(reach.trouble[0], True) if reach.trouble else _facts(reach, names, self._born)
 
     def _reached(self, names: Vocabulary) -> Reach:
@@ -258,22 +259,21 @@ class Watch:
                 return bulk.where
         return None
 
-    def _written(self, reach: Reach, names: Vocabulary) -> str | None:
+    def _written(self, reach: Reach, names: Vocabulary) -> Iterator[str]:
         """What is not as it was when the run came to it."""
         for key, name in reach.names.items():
             before = self._before.names.get(key)
             new = isinstance(name.key, str) and name.key in names.stored and name.value is not ABSENT
             if new if before is None else not same(before.value, name.value):
-                return name.where
+                yield name.where
         for identity, bulk in reach.bulks.items():
             earlier = self._before.bulks.get(identity)
             if earlier is not None and not _alike(earlier.content, bulk.content):
-                return f"the elements of {bulk.where}"
+                yield f"the elements of {bulk.where}"
         for owner, before_ in self._owned.values():
-            for attribute in names.stored - set(owner._passing) if id(owner) not in self._born else ():
+            for attribute in sorted(names.stored - set(owner._passing)) if id(owner) not in self._born else ():
                 if not same(before_.get(attribute, ABSENT), vars(owner).get(attribute, ABSENT)):
-                    return _attribute(attribute, owner)
-        return None
+                    yield _attribute(attribute, owner)
 
 
 _CHANGED = "it changes {}; keep in a tf.Variable what changes from call to call, or change it outside"
@@ -287,7 +287,6 @@ class Vocabulary:
         read: names of attributes in the user's code.
         stored: names of attributes and globals that it assigns, other than those of objects that it makes.
         lacking: names of which it counts as well that there is none.
-        all: those in the package's own code as well.
     """
 
     def __init__(self, codes: Iterable[types.CodeType], own: set[str]) -> None:
@@ -297,11 +296,23 @@ class Vocabulary:
         self.stored = frozenset().union(*[one.stored for code, one in found.items() if code.co_name != "__init__"])
         self.lacking = self.stored.union(*looked_up)
         self._own = own
-        self.all = self.read | self.lacking | own
 
     def counts(self, name: str) -> bool:
         """Whether the elements of what an object of the package holds under a name were read as well."""
         return name in self.read or (not name.startswith("_") and name in self._own)
+
+    def of(self, kind: type) -> frozenset[str]:
+        """The names that count as attributes of objects of a class; in the package's code, those that the class is about."""
+        about = [_words(one) for one in kind.__mro__ if is_library_module(one.__module__)]
+        return self.read | self.lacking | (self._own & frozenset().union(*about))
+
+
+@functools.cache
+def _words(kind: type) -> frozenset[str]:
+    """The names in the methods of one class of the package."""
+    functions = [getattr(one, "fget", None) or getattr(one, "__func__", one) for one in vars(kind).values()]
+    codes = [one.__code__ for one in functions if isinstance(one, types.FunctionType)]
+    return frozenset().union(*[one.co_names for code in codes for one in nested(code)])
 
 
 def _facts(reach: Reach, names: Vocabulary, born: dict[int, Any]) -> Facts:
@@ -318,7 +329,7 @@ def _facts(reach: Reach, names: Vocabulary, born: dict[int, Any]) -> Facts:
             foreign.append(Elements(bulk.holder, bulk.content, bulk.where))
         elif isinstance(bulk.content, bytes):
             foreign.append(Content(functools.partial(content_of, bulk.holder), bulk.content, bulk.where))
-    owned = [Owned(one, names.all, shown(one)) for one in reach.watched.values() if id(one) not in born]
+    owned = [Owned(one, names.of(type(one)), shown(one)) for one in reach.watched.values() if id(one) not in born]
     held = [value for one in reach.watched.values() for value in vars(one).values() if isinstance(value, Variable)]
     variables = {id(one): one for one in (*reach.variables.values(), *held)}
     return Facts(foreign, owned, list(variables.values()))

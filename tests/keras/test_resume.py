@@ -15,6 +15,7 @@ from slow import mostly_slow
 import minikeras as tf
 from minikeras.arrays import random as streams
 from minikeras.errors import LoadError
+from minikeras.program import executors, native
 
 pytest.importorskip("safetensors")
 Dense = tf.keras.layers.Dense
@@ -316,3 +317,83 @@ def test_what_cannot_be_kept_is_named_by_its_place():
 
     with pytest.raises(TypeError, match="holds an object at values/position/callbacks/1/state/thing/0; numbers, text and"):
         model_of().fit(X, Y, callbacks=[Odd()], verbose=0)
+
+
+# The machine that Numba compiles ---------------------------------------------------------------------------------------------
+
+
+machine = pytest.mark.skipif(not native.available(), reason="Numba and SciPy carry out words")
+
+
+@pytest.fixture(params=[True, pytest.param("auto", marks=pytest.mark.slow)])
+def by_the_machine(request, monkeypatch):
+    """What `jit_compile` is, where every run is long enough for the machine."""
+    monkeypatch.setattr(executors, "COMPILING", 0.0)
+    return request.param
+
+
+@machine
+@pytest.mark.parametrize("built", mostly_slow([True, False], True))
+def test_steps_of_the_machine_resume_the_same(tmp_path, by_the_machine, built):
+    assert_resumed_equals_whole(
+        tmp_path, (0, 1, 7, 12), make=lambda: model_of(built=built, jit_compile=by_the_machine), data=uneven
+    )
+
+
+def uneven():
+    return {**arrays(), "batch_size": 6}
+
+
+@machine
+@pytest.mark.parametrize("built", [True, False])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_steps_of_the_machine_go_on_the_same_from_a_checkpoint(tmp_path, by_the_machine, built, optimizer):
+    def fitted(model, **options):
+        streams.set_global_seed(3)
+        return model.fit(X, Y, batch_size=6, shuffle=False, verbose=0, epochs=4, **options).history["loss"]
+
+    def weights(model):
+        return [variable.numpy().tobytes() for variable in (*model.weights, *model.optimizer.variables)]
+
+    class Halfway(tf.keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            if epoch == 1:
+                tf.train.Checkpoint(model=self.model, optimizer=self.model.optimizer).write(str(tmp_path / "half"))
+                streams.set_global_seed(3)
+
+    def made():
+        tf.keras.utils.clear_session()
+        streams.set_global_seed(1)
+        entrance = [tf.keras.Input((3,))] if built else []
+        layers = [*entrance, Dense(4, activation="tanh"), tf.keras.layers.BatchNormalization(), Dense(1)]
+        model = tf.keras.Sequential(layers)
+        model.compile(optimizer, "mse", metrics=["mae"], jit_compile=by_the_machine)
+        return model
+
+    whole = made()
+    history = fitted(whole, callbacks=[Halfway()])
+    resumed = made()
+    tf.train.Checkpoint(model=resumed, optimizer=resumed.optimizer).read(str(tmp_path / "half"))
+    assert fitted(resumed, initial_epoch=2) == history[2:]
+    assert weights(resumed) == weights(whole)
+
+
+@machine
+def test_the_machine_carries_out_the_first_step_too_and_python_runs_once(capsys):
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable(0.0)
+
+    @tf.function(jit_compile=True)
+    def step(x):
+        print("Python runs")
+        w.assign_add(1.0)
+        v.assign(tf.exp(v * x) * 0.1 + tf.random.uniform([2]))
+        return v.value(), w.value()
+
+    x = tf.constant([0.3, 0.7])
+    found = []
+    for _ in range(2):
+        v.assign([1.0, 2.0]), w.assign(0.0)
+        streams.set_global_seed(1)
+        found.append([[value.numpy().tobytes() for value in step(x)] for _ in range(3)])
+    assert found[0] == found[1], "the first call, which was recorded, has the bits of a replay"
+    assert capsys.readouterr().out == "Python runs\n" and (step.recordings, step.replays) == (1, 5)
