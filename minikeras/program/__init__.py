@@ -1,7 +1,7 @@
 """The compiled step: record one run, replay it. May import everything up to `functions`.
 
-Read `function.py`, `recorder.py`, `program.py`, `improve.py`, `loop.py`, `lower.py`, `memory.py`, `replay.py`, in this
-order; then `native/`, the machine that Numba compiles.
+Read `function.py`, `recorder.py`, `watch.py`, `program.py`, `improve.py`, `loop.py`, `lower.py`, `memory.py`, `replay.py`, in
+this order; then `native/`, the machine that Numba compiles.
 """
 
 from .function import Function, function, functions_run_eagerly, run_functions_eagerly

@@ -1,8 +1,9 @@
 """`tf.function`: a function that Python runs once for each signature, and that is replayed from then on.
 
 Key idea: the first call with a signature is a real run that is watched; the program it leaves serves all later calls. Where a
-program would not be faithful - Python asks for a value that only the call can know, somebody listens outside, an argument is
-more than its values - the function simply runs, and says so once. Read `recorder.py` next.
+program would not be faithful - Python asks for a value that only the call can know or writes what outlives the run, somebody
+listens outside, an argument is more than its values - the function simply runs, and says so once. Read `recorder.py` next,
+then `watch.py`.
 """
 
 from __future__ import annotations
@@ -327,11 +328,13 @@ def function(
 
     Python runs once for each signature: structure of the arguments, shapes and dtypes of tensors and arrays, other arguments
     by value or identity. Later calls replay the operations of that run: Variables, random streams, optimizers and metrics are
-    state that is read and changed at each call; what Python computes or prints beside them happens once.
+    state that is read and changed at each call. What else the run has read, such as globals and attributes, is compared at each
+    call, and if it has changed the call is recorded anew; what is printed is printed once.
 
     Args:
-        func: the function. A function that turns a tensor into a Python value, makes Variables in each call or returns other
-            things than tensors, Variables and plain values runs eagerly; that is logged once, and `program` says why.
+        func: the function. A function that turns a tensor into a Python value, makes Variables in each call, writes Python's
+            state, draws from `np.random` or returns other things than tensors, Variables and plain values runs eagerly; that is
+            logged once, and `program` says why. Numbers and arrays that it returns become tensors.
         input_signature: a `TensorSpec` for each argument, None sizes fit any. Arguments are converted and checked.
         jit_compile: True to raise where the function would run eagerly, and to have programs carried out by the machine that
             Numba compiles, if it is installed: `pip install 'minikeras[jit]'`. Results then are the same up to rounding.

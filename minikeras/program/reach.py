@@ -24,7 +24,7 @@ from ..core import Variable
 from ..core.changes import Watched
 from ..core.operand import Operand
 from .facts import ABSENT, SCALARS, elements
-from .reads import is_library, is_library_module
+from .reads import is_library, is_library_class, is_library_module
 
 LARGEST = 1 << 22
 """Bytes of an array that is compared as a whole, in 0.3 ms; an eager step takes longer than that."""
@@ -194,7 +194,7 @@ class Reach:
     def _class(self, kind: type) -> None:
         """The data of a class and of those that it derives from, unless they are a library's."""
         for one in kind.__mro__:
-            if not is_library_module(one.__module__):
+            if not is_library_class(one):
                 held = vars(one)
                 for name in _both(self._attributes, held):
                     if is_data(held[name]) and not name.startswith("__"):
@@ -254,7 +254,7 @@ class Reach:
             shadowing = [name for name in self._attributes if is_data(getattr(kind, name, ABSENT))]
             self._namespace(held, held, f"attribute {{}} of {shown(value)}", (*self._lacking, *shadowing))
         for name in self._attributes:
-            if isinstance(getattr(kind, name, None), types.MemberDescriptorType) and not is_library_module(kind.__module__):
+            if isinstance(getattr(kind, name, None), types.MemberDescriptorType) and not is_library_class(kind):
                 where = f"attribute '{name}' of {shown(value)}"
                 self._follow(self.name(functools.partial(getattr, value), value, name, where), where)
         self._class(kind)

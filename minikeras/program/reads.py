@@ -114,6 +114,12 @@ def is_library(code: CodeType) -> bool:
     return name.startswith(_STANDARD)
 
 
+def is_library_class(kind: type) -> bool:
+    """Whether a class is one of theirs. What is executed without a module's name has 'builtins' for its module."""
+    made = bool(kind.__flags__ & 1 << 9)  # Py_TPFLAGS_HEAPTYPE: by a class statement
+    return is_library_module(kind.__module__) and not (made and kind.__module__ == "builtins")
+
+
 def is_library_module(name: str) -> bool:
     """Whether a module is this package's, Python's or one of the libraries."""
     root = name.partition(".")[0]

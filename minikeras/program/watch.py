@@ -24,7 +24,7 @@ from ..core.changes import Watched, live_code
 from ..core.operand import Operand
 from .facts import ABSENT, SCALARS, Content, Elements, Facts, Names, Owned, same
 from .reach import ANY, Reach, content_of, is_generator, shown
-from .reads import is_library, is_library_module, is_own, nested, reads
+from .reads import is_library, is_library_class, is_own, nested, reads
 
 _OUTSIDE = {
     **{("time", name): f"time.{name}()" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter")},
@@ -303,7 +303,7 @@ class Vocabulary:
 
     def of(self, kind: type) -> frozenset[str]:
         """The names that count as attributes of objects of a class; in the package's code, those that the class is about."""
-        about = [_words(one) for one in kind.__mro__ if is_library_module(one.__module__)]
+        about = [_words(one) for one in kind.__mro__ if is_library_class(one)]
         return self.read | self.lacking | (self._own & frozenset().union(*about))
 
 
@@ -363,7 +363,7 @@ def _is_object(value: Any) -> bool:
         return False
     if nest.is_nested(value) or is_array(value):
         return False
-    return isinstance(value, Watched) or not is_library_module(kind.__module__) or kind in _OPEN or is_generator(value)
+    return isinstance(value, Watched) or not is_library_class(kind) or kind in _OPEN or is_generator(value)
 
 
 _OPEN = (types.SimpleNamespace, types.FunctionType, types.MethodType, functools.partial)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import array
 import ast
 import collections
+import copy
+import dataclasses
+import datetime
+import fractions
 import weakref
 
 import numpy as np
@@ -250,6 +255,128 @@ def test_an_input_signature_is_held():
         step(tf.ones((1, 2), "float64"), 1.0)
     with pytest.raises(TypeError, match="has 2 arguments, the call 1"):
         step(tf.ones((1, 2)))
+
+
+def test_an_input_signature_binds_by_name_and_by_default():
+    number = tf.TensorSpec([], tf.float32)
+
+    @tf.function(input_signature=[number, number])
+    def difference(a, b=2.0, *, negative=False):
+        return b - a if negative else a - b
+
+    assert [float(difference(3.0, 1.0)), float(difference(b=1.0, a=3.0)), float(difference(3.0, b=1.0))] == [2.0] * 3
+    assert [float(difference(5.0)), float(difference(a=5.0)), float(difference(5.0, negative=True))] == [3.0, 3.0, -3.0]
+    assert (difference.recordings, difference.replays) == (2, 4)
+
+    class Scale:
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def times(self, x, factor=3.0):
+            return x * factor
+
+    assert Scale().times([1.0]).numpy().tolist() == Scale().times(x=[1.0]).numpy().tolist() == [3.0]
+    for arguments, options, message in (
+        ((), {}, "missing a required argument: 'a'; the input_signature has 2 arguments, the call 0"),
+        ((1.0, 2.0, 3.0), {}, "too many positional arguments; the input_signature has 2 arguments, the call 3"),
+        ((1.0,), {"c": 2.0}, "unexpected keyword argument 'c'"),
+        ((1.0,), {"a": 2.0}, "multiple values for argument 'a'"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            difference(*arguments, **options)
+
+
+def test_python_numbers_come_back_as_tensors_also_from_eager_calls():
+    @tf.function
+    def recorded(x):
+        return {"a": 2, "b": [x, 2.5, True], "c": (np.float32(1.5), np.arange(2), None, "text")}
+
+    @tf.function
+    def eager(x):
+        return int(x), float(x) * 0.5
+
+    for _ in range(2):
+        found = recorded(tf.constant(1.0))
+        leaves = [found["a"], *found["b"], *found["c"][:2]]
+        assert all(isinstance(leaf, tf.Tensor) for leaf in leaves)
+        assert [leaf.dtype.name for leaf in leaves] == ["int32", "float32", "float32", "bool", "float32", "int64"]
+        assert found["c"][2:] == (None, "text") and float(found["b"][1]) == 2.5
+        whole, half = eager(tf.constant(3.0))
+        assert isinstance(whole, tf.Tensor) and (int(whole), whole.dtype.name, float(half)) == (3, "int32", 1.5)
+    assert recorded.replays == 1 and eager.replays == 0
+
+
+def by_content():
+    return {
+        "a set": ({2.0}, lambda one: (one.clear(), one.add(3.0)), lambda one: sum(one)),
+        "a frozenset": (frozenset({2.0}), None, lambda one: sum(one)),
+        "a deque": (collections.deque([2.0]), lambda one: one.__setitem__(0, 3.0), lambda one: one[0]),
+        "a bytearray": (bytearray(b"\2"), lambda one: one.__setitem__(0, 3), lambda one: float(one[0])),
+        "an array of strings": (np.array(["2"]), lambda one: one.__setitem__(0, "3"), lambda one: float(one[0])),
+        "an array of objects": (np.array([2.0, "a"], object), lambda one: one.__setitem__(0, 3.0), lambda one: one[0]),
+        "an array of Python's": (array.array("d", [2.0]), lambda one: one.__setitem__(0, 3.0), lambda one: one[0]),
+        "a set in a list": ([{2.0}], lambda one: one[0].update({1.0}), lambda one: sum(one[0])),
+        "a frozen dataclass": (Fixed(2.0), None, lambda one: one.k),
+        "a slice": (slice(2, 3), None, lambda one: float(one.start)),
+        "a date": (datetime.date(2, 2, 2), None, lambda one: float(one.year)),
+        "a fraction": (fractions.Fraction(2), None, lambda one: float(one)),
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    k: float
+
+
+@pytest.mark.parametrize("kind", by_content())
+def test_arguments_that_hold_values_are_told_by_their_values(kind):
+    value, change, read = by_content()[kind]
+    step = tf.function(lambda x, one: x * read(one))
+    for _ in range(3):
+        assert float(step(tf.constant(1.0), copy.deepcopy(value))) == 2.0
+    assert (step.recordings, step.replays) == (1, 2)
+    if change is not None:
+        for _ in range(2):
+            changed = copy.deepcopy(value)
+            change(changed)
+            assert float(step(tf.constant(1.0), changed)) == 3.0
+        change(value)
+        assert float(step(tf.constant(1.0), value)) == 3.0
+        assert (step.recordings, step.replays) == (2, 4)
+
+
+def test_objects_given_as_arguments_are_known_by_what_was_read_of_them():
+    @dataclasses.dataclass
+    class Settings:
+        k: float = 2.0
+        note: str = ""
+
+    step = tf.function(lambda x, one: x * one["settings"][0].k)
+    settings = Settings()
+    for k in (2.0, 2.0, 3.0, 3.0):
+        settings.k, settings.note = k, f"set to {k}"
+        assert float(step(tf.constant(1.0), {"settings": [settings]})) == k
+    assert (step.recordings, step.replays) == (2, 2)
+
+
+def test_what_a_function_does_to_an_argument_is_done_at_each_call(caplog):
+    @tf.function
+    def kept(x, log, table):
+        log.append(x)
+        table["nested"]["last"] = x
+        return x * 2.0
+
+    log, table, given = [], {"nested": {}}, [tf.constant(float(i)) for i in range(12)]
+    for x in given:
+        kept(x, log, table)
+    assert all(one is x for one, x in zip(log, given, strict=True)) and len(log) == 12
+    assert table["nested"]["last"] is given[-1] and kept.replays == 0
+    assert "it changes an argument" in caplog.text
+
+
+def test_an_iterator_that_is_an_argument_makes_a_call_eager(caplog):
+    step = tf.function(lambda x, numbers: x * next(numbers))
+    numbers = iter([1.0, 2.0, 3.0])
+    assert [float(step(tf.constant(1.0), numbers)) for _ in range(3)] == [1.0, 2.0, 3.0]
+    assert "an argument is a list_iterator, which gives something else each time" in caplog.text
 
 
 def test_methods_are_recorded_for_each_object():
