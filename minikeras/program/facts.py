@@ -150,12 +150,11 @@ class Owned:
         return name not in owner._passing and (name in self._vocabulary or holds_state(vars(owner)[name]))
 
 
-def holds_state(value: Any) -> bool:
-    """Whether a value is a Variable or an object of the package, or a container with one inside."""
-    if isinstance(value, (list, tuple)):
-        return any(map(holds_state, value))
-    if isinstance(value, dict):
-        return any(map(holds_state, value.values()))
+def holds_state(value: Any, within: tuple[int, ...] = ()) -> bool:
+    """Whether a value is a Variable or an object of the package, or a container with one inside; it may hold itself."""
+    if isinstance(value, (list, tuple, dict)) and id(value) not in within:
+        inside = value.values() if isinstance(value, dict) else value
+        return any(holds_state(one, (*within, id(value))) for one in inside)
     return isinstance(value, (Variable, Watched))
 
 
