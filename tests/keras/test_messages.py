@@ -208,6 +208,16 @@ def test_a_layer_made_in_call_is_warned_about_and_leaves_nothing_to_train():
         model.fit(X, Y, verbose=0)
 
 
+def test_only_layers_made_in_call_are_looked_for(monkeypatch):
+    """Looking through a model for each layer that is built would take time quadratic in their number."""
+    looked = []
+    monkeypatch.setattr(L.Layer, "_notice_unheld", lambda self, layer: looked.append(layer.name))
+    keras.Sequential([L.Dense(2) for _ in range(20)])(X)
+    assert not looked
+    Inside()(X)
+    assert looked == ["lost"]
+
+
 def test_layers_without_weights_may_be_made_in_call():
     class Plain(keras.Model):
         def __init__(self):

@@ -87,6 +87,8 @@ class Layer(Builder):
         self._stream: int | None = None
         self._labels: dict[str, int] = {}
         self.activity_regularizer = regularizers.get(activity_regularizer)
+        if _context.caller is not None and not _context.caller._building:
+            self._made_in_call = True
 
     # Configuration -----------------------------------------------------------------------------------------------------
 
@@ -175,6 +177,8 @@ class Layer(Builder):
 
     # Calling -------------------------------------------------------------------------------------------------------------
 
+    _made_in_call = False
+
     supports_masking = False
     """Whether a mask of the input is passed on to the output, by `compute_mask`."""
 
@@ -218,7 +222,7 @@ class Layer(Builder):
                 if is_failure(error):
                     raise self._unusable(error, args, kwargs) from error
                 raise
-            if _context.caller is not None:
+            if self._made_in_call and _context.caller is not None:
                 _context.caller._notice_unheld(self)
         if masks is not None or self._named_masks:
             self._give_masks(args, kwargs, masks)
