@@ -13,8 +13,9 @@ from .pages import page, path
 
 
 def peer_library(peer: str) -> Any:
-    """TensorFlow, or Keras on whatever backend it has, as an attribute of nothing else; None if it is not installed."""
+    """TensorFlow, or a stand-in with Keras on JAX as its attribute; None if it is not installed."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("KERAS_BACKEND", "jax")
     try:
         found = importlib.import_module(peer)
     except ImportError:

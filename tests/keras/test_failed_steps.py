@@ -387,7 +387,15 @@ def test_memory_that_runs_out_at_any_operation_changes_nothing(number, monkeypat
     assert model.train_on_batch(X, Y) == untouched.train_on_batch(X, Y)
 
 
-def test_a_real_interrupt_leaves_the_state_of_a_whole_step():
+@pytest.fixture
+def interrupts_raise():
+    """Also where the test run was started in the background, with interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_real_interrupt_leaves_the_state_of_a_whole_step(interrupts_raise):
     class Interrupt(tf.keras.layers.Layer):
         def call(self, x, training=None):
             if training and Trap.armed:
