@@ -730,3 +730,19 @@ def test_a_container_may_hold_itself():
     assert len(model.weights) == 4
     model.blocks.clear()  # circles are not freed at once
     model.named.clear()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda **k: Dense(3, **k), lambda **k: tf.keras.layers.Conv1D(3, 2, **k)], ids=["Dense", "Conv1D"]
+)
+@pytest.mark.parametrize("activation", [tf.nn.relu, None])
+def test_an_activation_that_is_set_later_is_used(make, activation):
+    x = np.linspace(-1.0, 1.0, 24, dtype="float32").reshape(2, 4, 3)
+    layer = make(activation="sigmoid")
+    before = layer(x)
+    layer.activation = activation
+    wanted = make(activation=activation)
+    wanted.build(x.shape)
+    wanted.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(layer(x), wanted(x))
+    assert not np.array_equal(layer(x), before)

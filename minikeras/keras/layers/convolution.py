@@ -83,7 +83,7 @@ class Convolution(KernelLayer):
         if self.use_bias:
             bias = self.bias.read_value()
             y = y + (reshape(bias, (-1, *(1,) * self.rank)) if self.data_format == "channels_first" else bias)
-        return y if self._activate is None else self._activate(y)
+        return self.activated(y)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, filters)."""

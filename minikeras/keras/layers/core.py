@@ -71,7 +71,7 @@ class Dense(KernelLayer):
         y = affine(x, kernel, self.bias.read_value()) if self.use_bias else matrix_product(x, kernel)
         if len(shape) != 2:
             y = reshape(y, shape=(*shape[:-1], self.units), rank=2)
-        return y if self._activate is None else self._activate(y)
+        return self.activated(y)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, ..., units)."""

@@ -51,7 +51,10 @@ class KernelLayer(Layer):
         self.bias_constraint = constraints.get(bias_constraint)
         self.kernel: Any = None
         self.bias: Any = None
-        self._activate = None if self.activation is activations.linear else self.activation
+
+    def activated(self, y: Any) -> Any:
+        """The activation of a tensor, as `activation` is now: an attribute that may be set at any time."""
+        return y if self.activation is None or self.activation is activations.linear else self.activation(y)
 
     def add_kernel(self, shape: tuple[int, ...], units: int) -> None:
         """Make the kernel, and the bias if there is one."""
