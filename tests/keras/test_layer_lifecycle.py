@@ -588,6 +588,28 @@ def test_a_build_of_several_shapes_names_what_call_takes():
     assert layer.made == ((2, 3), (2, 5), 4)
 
 
+def test_a_build_may_take_any_arguments_beside_the_shape():
+    class Any(Layer):
+        def build(self, *shapes, **options):
+            self.made = (shapes, options)
+
+        def call(self, x):
+            return x
+
+    class Named(Layer):
+        def build(self, input_shape, **options):
+            self.made = (input_shape, options)
+
+        def call(self, x):
+            return x
+
+    layer, named = Any(), Named()
+    layer(tf.ones([2, 3]))
+    named(tf.ones([2, 3]))
+    assert layer.made == (((2, 3),), {})
+    assert named.made == ((2, 3), {})
+
+
 def test_a_layer_without_inputs_is_built_for_the_shape_none():
     class Inner(Layer):
         def __init__(self):

@@ -30,7 +30,7 @@ from .contents import Holder, locked
 
 def _within_scope(build: Callable[..., None]) -> Callable[..., None]:
     """`build` within the name scope of its layer; afterwards the layer is built, or as it was if `build` raised."""
-    names = list(inspect.signature(build).parameters)[1:]
+    names = [one.name for one in _shapes_of(build)]
 
     @functools.wraps(build)
     def building(self: Builder, *arguments: Any, **named: Any) -> None:
@@ -194,7 +194,7 @@ class Builder(Holder):
     def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Build for the inputs of the first call."""
         build = type(self).build
-        names = list(inspect.signature(build).parameters)[1:]
+        names = [one.name for one in _shapes_of(build)]
         if build is Builder.build:
             self._become_built(inputs.shapes(args, kwargs))
         elif len(names) < 2:
@@ -204,7 +204,8 @@ class Builder(Holder):
             self.build(told)
         else:
             known = [f"{name}_shape" for name in self._call_names]
-            if wrong := [name for name in _needed(build) if name not in known]:
+            needed = [one.name for one in _shapes_of(build) if one.default is inspect.Parameter.empty]
+            if wrong := [name for name in needed if name not in known]:
                 raise ValueError(
                     f"Layer '{self.name}': `build` takes {names}, and {wrong} are no shapes of what `call` takes. With several "
                     f"arguments each needs the name of one of `call` and '_shape': {known}."
@@ -227,11 +228,10 @@ class Builder(Holder):
             self.build(**config["shapes_dict"]) if "shapes_dict" in config else self.build(config["input_shape"])
 
 
-def _needed(build: Callable[..., Any]) -> list[str]:
-    """The arguments of a `build` that have no default."""
-    parameters = list(inspect.signature(build).parameters.values())[1:]
-    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [one.name for one in parameters if one.default is inspect.Parameter.empty and one.kind not in optional]
+def _shapes_of(build: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The arguments of a `build` that stand for shapes: not `self`, `*args` or `**kwargs`."""
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one for one in list(inspect.signature(build).parameters.values())[1:] if one.kind not in variadic]
 
 
 def _any_batch(shape: Any) -> Any:
