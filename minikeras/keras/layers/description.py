@@ -5,6 +5,7 @@ Key idea: a constructor's argument is kept in an attribute of the same name, so 
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from typing import Any
@@ -32,23 +33,95 @@ def described(value: Any) -> Any:
 
 
 def options(layer: Any, base: type) -> dict[str, Any]:
-    """The arguments of a layer's constructor that `base` does not have, from the attributes of their names.
+    """The arguments of a layer's constructor that `base` does not have: as recorded, else from the attributes of their names.
 
     Raises:
-        NotImplementedError: if an argument is no attribute and the class has no `get_config` of its own.
+        NotImplementedError: if an argument is neither, and the class has no `get_config` of its own.
     """
-    found = {}
+    own = type(layer).get_config is base.get_config  # type: ignore[attr-defined]
+    given, reason = layer.__dict__.get("_given", ({}, "")) if own else ({}, "")
+    if reason:
+        raise NotImplementedError(f"Object {type(layer).__name__} was created by passing {reason}")
+    found = dict(given)
     for name in _arguments(type(layer), base):  # type: ignore[arg-type]  # a class is hashable
-        if isinstance(getattr(type(layer), name, None), property):  # said of the layer, not by the caller: Embedding's weights
+        if name in found or isinstance(getattr(type(layer), name, None), property):  # Embedding's weights are said of the layer
             continue
         if hasattr(layer, name):
             found[name] = described(getattr(layer, name))
-        elif type(layer).get_config is base.get_config:  # type: ignore[attr-defined]
+        elif own:
             raise NotImplementedError(
-                f"{type(layer).__name__}.get_config: the constructor takes '{name}', but '{layer.name}' has no attribute of "
-                f"that name. Keep it in self.{name}, or override `get_config`."
+                f"Object {type(layer).__name__} was created by passing non-serializable argument values in `__init__()`, and "
+                f"therefore the object must override `get_config()` in order to be serializable: the constructor takes "
+                f"'{name}', but '{layer.name}' has no attribute of that name. Keep it in self.{name}, or override `get_config`."
             )
     return found
+
+
+# Classes of the user that do not describe themselves ------------------------------------------------------------------
+
+
+def is_of_package(cls: type) -> bool:
+    """Whether a class is one of this package, whose attributes have the names of its arguments."""
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def recorded(cls: type, arguments: tuple[Any, ...], given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The plain values among a constructor's arguments, defaults included, by name; or why they cannot be given by name.
+
+    As in Keras: what layers of one's own are made with is written down when they are made, whatever they do with it.
+    """
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
+    try:
+        bound = inspect.signature(cls.__init__).bind(None, *arguments, **given)  # type: ignore[misc]
+    except TypeError:  # the constructor says so itself
+        return {}, ""
+    bound.apply_defaults()
+    values = dict(list(bound.arguments.items())[1:])
+    for one in parameters:
+        if one.kind is one.POSITIONAL_ONLY or (one.kind is one.VAR_POSITIONAL and values.pop(one.name)):
+            return {}, (
+                "positional only or variadic positional arguments to `__init__()`, which have no names. Take them by name, or "
+                "override `get_config()` and `from_config()`."
+            )
+        if one.kind is one.VAR_KEYWORD:
+            values |= values.pop(one.name)
+    base = inspect.signature(_layer().__init__).parameters
+    plain = {name: copy.deepcopy(value) for name, value in values.items() if name not in base and _is_plain(value)}
+    return {name: value for name, value in plain.items() if name not in ("input_shape", "input_dim")}, ""
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a number, text or None, or lists, tuples and dicts of them."""
+    if type(value) in (list, tuple):
+        return all(map(_is_plain, value))
+    if type(value) is dict:
+        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
+    return value is None or isinstance(value, (str, int, float, bool))
+
+
+def arguments_of(cls: type, config: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The constructor's arguments from a configuration, objects among them revived, and whether the layer is trainable.
+
+    What every layer has is left out where the constructor does not take it.
+    """
+    from ..saving.objects import deserialize_keras_object
+
+    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    common = inspect.signature(_layer().__init__).parameters
+    taken = {name: value for name, value in config.items() if is_open or name in parameters or name not in common}
+    revived = {name: deserialize_keras_object(value) if _is_object(value) else value for name, value in taken.items()}
+    return revived, "trainable" in taken or config.get("trainable") is not False
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict) and {"class_name", "config"} <= set(value)
+
+
+def _layer() -> Any:
+    from .layer import Layer
+
+    return Layer
 
 
 @functools.cache

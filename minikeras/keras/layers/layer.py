@@ -52,6 +52,12 @@ class Layer(Builder):
     array([2.], dtype=float32)
     """
 
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:
+        made = super().__new__(cls)
+        if cls.get_config is Layer.get_config and not description.is_of_package(cls):
+            object.__setattr__(made, "_given", description.recorded(cls, arguments, options))
+        return made
+
     def __init__(
         self,
         *,
@@ -119,7 +125,11 @@ class Layer(Builder):
         self._input_spec, self._accepted = spec, None
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, as plain values."""
+        """The constructor's arguments, as plain values: those of a class of one's own as they were given.
+
+        Raises:
+            NotImplementedError: if an argument is no plain value and no attribute of its name.
+        """
         config: dict[str, Any] = {"name": self.name, "trainable": self._trainable, "dtype": self._policy.name}
         if self.activity_regularizer is not None:
             config["activity_regularizer"] = described(self.activity_regularizer)
@@ -128,7 +138,13 @@ class Layer(Builder):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A new layer, with new weights, from `get_config`."""
-        return cls(**config)
+        if cls.get_config is not Layer.get_config or description.is_of_package(cls):
+            return cls(**config)
+        arguments, trainable = description.arguments_of(cls, config)
+        made = cls(**arguments)
+        if not trainable:
+            made.trainable = False
+        return made
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

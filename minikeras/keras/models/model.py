@@ -68,7 +68,9 @@ class Model(Stored, Trainer, Layer):
         if _is_functional(arguments, options):
             given = inspect.signature(_functional).bind(*arguments, **options).arguments
             graph = Graph(given["inputs"], given["outputs"])
-            options = {key: value for key, value in given.items() if key in ("name", "trainable") and value is not None}
+            options = {
+                key: value for key, value in given.items() if key in ("name", "trainable", "dtype") and value is not None
+            }
         elif arguments:
             raise TypeError(
                 f"{type(self).__name__}: give inputs and outputs, or only keyword arguments; found {arguments!r:.80}."
@@ -217,7 +219,8 @@ class Model(Stored, Trainer, Layer):
         """What `from_config` needs: of a functional model its graph, of a subclass the arguments it was made with.
 
         Raises:
-            NotImplementedError: for a subclass made with arguments that are no plain data and no objects with `get_config`.
+            NotImplementedError: for a subclass made with arguments that are no plain data and no objects with `get_config`,
+                unless it has a `get_config` of its own, which adds them.
         """
         if self._graph is not None and type(self).__init__ is Model.__init__:
             from .graph_config import written
@@ -230,6 +233,8 @@ class Model(Stored, Trainer, Layer):
         try:
             config |= serialize_keras_object(_by_name(type(self), *self._given))
         except (TypeError, ValueError) as error:
+            if type(self).get_config is not Model.get_config:
+                return config
             raise NotImplementedError(
                 f"Object {type(self).__name__} was created by passing non-serializable argument values in `__init__()`, and "
                 f"therefore the object must override `get_config()` in order to be serializable: {error}"
@@ -275,7 +280,7 @@ class Functional(Model):
     """
 
 
-def _functional(inputs: Any, outputs: Any, name: str | None = None, trainable: bool | None = None) -> None:
+def _functional(inputs: Any, outputs: Any, name: str | None = None, trainable: bool | None = None, dtype: Any = None) -> None:
     """The arguments of a functional model."""
 
 
