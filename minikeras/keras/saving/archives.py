@@ -17,6 +17,7 @@ from ...boundary import explaining
 from ...errors import LoadError, ShapeError
 from ...files import archive, durable, hdf5, limits, strict_json
 from ...files.reading import budget, read_file, refused
+from . import assets
 from .legacy import allowance, compile_as, load_legacy_model, made_from
 from .objects import ObjectSharingScope, serialize_keras_object
 from .registry import CustomObjectScope
@@ -64,6 +65,7 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
         "metadata.json": strict_json.dumps({"keras_version": KERAS_VERSION, "date_saved": date}),
         "config.json": strict_json.dumps_in_order(config),
         "model.weights.h5": encode(model),
+        **assets.encode(model),
     }
     durable.write_file(path, archive.encode(members))
 
@@ -111,6 +113,7 @@ def load_model(
         if compile and compile_config:
             compile_as(model, compile_config, path, "config.json: compile_config")
         _load_values(model, root, path)
+        assets.load(model, members, path)
     return model
 
 

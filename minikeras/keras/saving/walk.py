@@ -86,7 +86,7 @@ def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:
     chained = {"_chain", "_layers"} & set(vars(owner))
     if chained:
         yield "layers", owner.layers  # type: ignore[attr-defined]  # a model
-    hidden, wanted = owner._not_walked, getattr(owner, "_checkpointed", ())
+    hidden, wanted = owner._not_walked, (*getattr(owner, "_checkpointed", ()), "loss")
     for name in sorted(vars(owner), key=lambda name: (name.startswith("_"), name)):
         if name not in chained and (name not in hidden or name in wanted):
             yield name, vars(owner)[name]
