@@ -322,3 +322,25 @@ def test_every_public_class_of_layers_is_found_by_its_keras_name():
         ("initializers", "Zeros"),
     ):
         assert keras.saving.registry.place_of(getattr(getattr(keras, module), name)) == (f"keras.{module}", name)
+
+
+@pytest.mark.parametrize("functional", [True, False])
+def test_a_clone_is_compiled_as_the_model_was(functional):
+    if functional:
+        x = tf.keras.Input((3,))
+        model = tf.keras.Model(x, tf.keras.layers.Dense(1)(x))
+    else:
+        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    assert not tf.keras.models.clone_model(model).compiled
+    model.compile(tf.keras.optimizers.Adam(0.25), "mae")
+    clone = tf.keras.models.clone_model(model)
+    assert clone.compiled and clone.loss == "mae" and float(clone.optimizer.learning_rate) == 0.25
+    assert clone.optimizer is not model.optimizer
+    clone.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
+    assert model.optimizer.iterations == 0
+
+
+def test_a_tuple_of_outputs_is_one_after_a_configuration():
+    x = tf.keras.Input((3,))
+    model = tf.keras.Model(x, (tf.keras.layers.Dense(1)(x), tf.keras.layers.Dense(2)(x)))
+    assert type(tf.keras.Model.from_config(model.get_config())(np.ones((1, 3)))) is tuple

@@ -98,6 +98,16 @@ def test_state_of_ones_own_comes_back_from_whole_models(path):
     assert (model.loss.seen, model.optimizer.note) == (5, 3)
 
 
+def test_an_optimizer_of_ones_own_comes_back_trained(tmp_path):
+    model = filled()
+    model.fit(np.ones((4, 2), "float32"), np.ones((4, 1), "float32"), verbose=0)
+    model.save(tmp_path / "m.keras")
+    loaded = tf.keras.models.load_model(tmp_path / "m.keras", KNOWN)
+    assert loaded.optimizer.note == 3
+    for mine, its in zip(model.optimizer.variables, loaded.optimizer.variables, strict=True):
+        assert np.array_equal(mine, its)
+
+
 def test_state_of_ones_own_comes_back_from_weights_without_the_assets(tmp_path):
     filled().save_weights(tmp_path / "m.weights.h5")
     model = made()

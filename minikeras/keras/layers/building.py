@@ -162,18 +162,8 @@ class Builder(Holder):
     add_variable = add_weight
 
     _not_walked: tuple[str, ...] = (
-        *(
-            "_losses",
-            "_collected",
-            "_build_shape",
-            "_scope",
-            "_input_shape_given",
-            "_input_spec",
-            "_accepted",
-            "_labels",
-            "_given",
-        ),
-        *("_added", "_settled"),
+        *("_losses", "_collected", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
+        *("_added", "_settled", "_given"),
     )
 
     def _settle_stream(self) -> None:

@@ -24,7 +24,7 @@ def clone_model(
     call_function: Callable[..., Any] | None = None,
     recursive: bool = False,
 ) -> Any:
-    """A model of the same structure with new layers and new weights.
+    """A model of the same structure with new layers and new weights, compiled alike; a subclass is not compiled.
 
     Args:
         model: Sequential, functional, or a subclass with a configuration.
@@ -52,15 +52,23 @@ def clone_model(
         return make(layer)
 
     if isinstance(model, Sequential):
-        return _cloned_chain(model, input_tensors, cloned)
+        return _compiled_alike(model, _cloned_chain(model, input_tensors, cloned))
     if isinstance(model, Model) and model._graph is not None and type(model).__init__ is Model.__init__:
-        return _cloned_graph(model, input_tensors, cloned, call_function or (lambda layer, *a, **k: layer(*a, **k)))
+        call = call_function or (lambda layer, *a, **k: layer(*a, **k))
+        return _compiled_alike(model, _cloned_graph(model, input_tensors, cloned, call))
     if input_tensors is not None or clone_function is not None:
         raise ValueError(
             f"clone_model: {type(model).__name__} is a subclass with a `call` of its own, so it cannot be built on "
             "`input_tensors` nor cloned layer by layer. Leave both out."
         )
     return type(model).from_config(model.get_config())
+
+
+def _compiled_alike(model: Any, copy: Any) -> Any:
+    """The copy, compiled as the model was: with an optimizer, loss and metrics of its own that have the same options."""
+    if model.compiled and (config := model.get_compile_config()) is not None:
+        copy.compile_from_config(config)
+    return copy
 
 
 def _cloned_chain(model: Sequential, input_tensors: Any, cloned: Callable[[Any], Any]) -> Any:

@@ -77,6 +77,8 @@ class Assignments:
             return
         if overrides(optimizer, "load_own_variables"):
             self._undo.append((optimizer, optimizer._slots))
+            if not optimizer.built and sum(map(str.isdecimal, arrays)) > len(optimizer.variables):  # beside what is its own
+                optimizer.build(next(iter(candidates)))
             self.add_by_itself(place, arrays)
             return
         before = optimizer._slots
@@ -131,12 +133,16 @@ class Assignments:
             place.owner.load_own_variables({key: np.array(array) for key, array in arrays.items()})
         except (LookupError, TypeError, ValueError) as error:  # what a file that is not of this object leads to
             problem = f"{place.path or place.owner.name}: load_own_variables raised {type(error).__name__}: {error}"
+            for variable, array in own:
+                variable._array, variable._spare = array, None
+            if isinstance(place.owner, Optimizer):
+                text = f"Skipping variable loading for optimizer '{place.owner.name}': {error}. Its training starts anew."
+                self._skipped_optimizers.append(text)
+                return
             if not self._skip:
                 raise ShapeError(
                     f"load_weights: '{self._file}' does not fit the model; nothing was changed.\n{problem}"
                 ) from error
-            for variable, array in own:
-                variable._array, variable._spare = array, None
             self.mismatched.append(problem)
 
     def _lines(self) -> list[str]:
