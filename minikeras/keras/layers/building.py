@@ -28,6 +28,12 @@ from . import inputs
 from .contents import Holder, locked
 
 
+def _shapes_of(build: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The arguments of a `build` that stand for shapes: not `self`, `*args` or `**kwargs`."""
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one for one in list(inspect.signature(build).parameters.values())[1:] if one.kind not in variadic]
+
+
 def _within_scope(build: Callable[..., None]) -> Callable[..., None]:
     """`build` within the name scope of its layer; afterwards the layer is built, or as it was if `build` raised."""
     names = [one.name for one in _shapes_of(build)]
@@ -226,12 +232,6 @@ class Builder(Holder):
         """Build for the shapes of `get_build_config`."""
         if config and not self._built:
             self.build(**config["shapes_dict"]) if "shapes_dict" in config else self.build(config["input_shape"])
-
-
-def _shapes_of(build: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The arguments of a `build` that stand for shapes: not `self`, `*args` or `**kwargs`."""
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [one for one in list(inspect.signature(build).parameters.values())[1:] if one.kind not in variadic]
 
 
 def _any_batch(shape: Any) -> Any:
