@@ -131,7 +131,9 @@ def set_states(states: Mapping[str, Sequence[int]]) -> None:
     """Have all streams as `states` told; a named one that it does not know had not been drawn from."""
     _global.state = _pair(states.get("", _global.state))
     for name in {*_named, *states} - {""}:
-        named_stream(name).state = _pair(states.get(name, (_seed_of(name), 0)))
+        stream, told = named_stream(name), states.get(name)
+        if stream.state != told:  # of thousands, after a symbolic call hardly one
+            stream.state = (_seed_of(name), 0) if told is None else _pair(told)
 
 
 def _pair(state: Sequence[int]) -> tuple[int, int]:

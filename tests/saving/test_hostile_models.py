@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.errors import LoadError
@@ -160,6 +161,9 @@ def load_in_a_process(path):
     return outcome, float(seconds), int(memory)
 
 
+REFUSED = [name for name in HOSTILE if name not in ("a hundred thousand metrics", "a long name")]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @pytest.mark.parametrize("name", [*HOSTILE, *LARGE])
@@ -171,7 +175,7 @@ def test_a_small_file_costs_little_time_and_memory(tmp_path, name):
     assert memory < 512 * 1024
 
 
-@pytest.mark.parametrize("name", [name for name in HOSTILE if name not in ("a hundred thousand metrics", "a long name")])
+@pytest.mark.parametrize("name", mostly_slow(REFUSED, *REFUSED[:2]))
 def test_what_asks_for_too_much_is_refused(tmp_path, name):
     with pytest.raises(LoadError, match="m.keras: "):
         tf.keras.models.load_model(packed(tmp_path / "m.keras", HOSTILE[name]))

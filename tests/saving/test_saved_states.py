@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from slow import mostly_slow
 
 import minikeras as tf
 
@@ -71,7 +72,7 @@ def same(first, second):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("steps", [0, 2], ids=["untrained", "trained"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(KINDS, *list(KINDS)[::6]))
 def test_a_compiled_model_comes_back_trained_or_not(tmp_path, kind, steps, ending):
     model = made(kind)
     model.fit(X, Y, epochs=steps, verbose=0, shuffle=False)
