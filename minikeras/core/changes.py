@@ -15,18 +15,25 @@ _numbers = itertools.count(1)
 
 
 class Clock:
-    """Attributes:
-    now: another number after each change. Two threads never set the same one.
+    """What tells whether anything was set.
+
+    Attributes:
+        now: another number after each change. Two threads never set the same one.
+        setting: another number after each change of a setting of the whole package.
     """
 
-    __slots__ = ("now",)
+    __slots__ = ("now", "setting")
 
     def __init__(self) -> None:
-        self.now = 0
+        self.now = self.setting = 0
 
     def tick(self) -> None:
         """Something has changed."""
         self.now = next(_numbers)
+
+    def set(self) -> None:
+        """A setting of the whole package has changed."""
+        self.now = self.setting = next(_numbers)
 
 
 clock = Clock()

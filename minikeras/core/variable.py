@@ -58,7 +58,7 @@ class Variable(Operand):
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__weakref__", "_array", "_name", "_spare", "_trainable", "_update_lock", "constraint", "key")
+    __slots__ = ("__weakref__", "_array", "_constraint", "_name", "_spare", "_trainable", "_update_lock", "key")
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Variable(Operand):
         self._spare: Array = None
         self._trainable = bool(trainable)
         self._name = name or "Variable"
-        self.constraint = constraint
+        self._constraint = constraint
         self._update_lock: UpdateLock | None = None
         self.key = next_key()
         self._note(initial_value, array, "an initial value")
@@ -100,6 +100,16 @@ class Variable(Operand):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
+        clock.tick()
+
+    @property
+    def constraint(self) -> Callable[[Any], Any] | None:
+        """A function of a Tensor that an optimizer applies after its step, or None."""
+        return self._constraint
+
+    @constraint.setter
+    def constraint(self, value: Callable[[Any], Any] | None) -> None:
+        self._constraint = value
         clock.tick()
 
     # Reading -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.changes import clock
 from ..types import as_dtype
 
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7}
@@ -24,6 +25,7 @@ def set_floatx(value: Any) -> None:
     if not dtype.is_floating:
         raise ValueError(f"set_floatx: expected a float dtype, found {dtype.name}.")
     _settings["floatx"] = dtype.name
+    clock.set()
 
 
 def epsilon() -> float:
@@ -38,3 +40,4 @@ def epsilon() -> float:
 def set_epsilon(value: float) -> None:
     """Change the fuzz factor."""
     _settings["epsilon"] = float(value)
+    clock.set()

@@ -66,13 +66,13 @@ class Known(NamedTuple):
 
     Attributes:
         program: ready to run, or why there is none.
-        facts: what it depends on beside the signature.
+        facts: what it depends on beside the signature; None if there is no program.
         others: the arguments that the signature tells by identity, which must not be freed meanwhile.
         packed: gives the leaves of a result their structure.
     """
 
-    program: Replay | Eager
-    facts: Any
+    program: Any
+    facts: Facts | None
     others: list[Any]
     packed: Callable[[list[Any]], Any]
 
@@ -117,11 +117,11 @@ class Function:
         if found is None:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
         program, facts, _, packed = found
-        if isinstance(program, Eager):
+        if facts is None:
             return self._run(args, kwargs) if program.reason else self._record(key, values, tensors, program)
         changed = facts.changed()
-        if changed is not None or not program.program.holds:
-            return self._recorded(key, values, tensors, f"{changed or 'an option of an optimizer'} is another one")
+        if changed is not None:
+            return self._recorded(key, values, tensors, f"{changed} is another one")
         self.replays += 1
         return packed(program([tensor._array for tensor in tensors]))
 
@@ -186,8 +186,10 @@ class Function:
                 recorder.put_back()
                 result = packed(replay([tensor._array for tensor in tensors]))
             program = why_none or replay
+            if replay is not None and isinstance(facts, Facts):
+                facts.guards = replay.program.guards
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
-        self._known[key] = Known(program, facts, others, packed)
+        self._known[key] = Known(program, facts if isinstance(facts, Facts) else None, others, packed)
         if len(self._known) > CAPACITY:
             self._known.popitem(last=False)
         return result

@@ -22,7 +22,7 @@ class Program:
         records: the instructions, over Slots, Variables and numbers.
         results: for each leaf of the result its Slot, or what it is in each run.
         structure: a nest with as many leaves as `results`.
-        guards: each says whether what the program takes for granted beside its signature still holds.
+        guards: each says whether what the program takes for granted of an optimizer still holds.
 
     >>> import minikeras as tf
     >>> @tf.function
@@ -66,11 +66,6 @@ class Program:
     def guarded(self, guards: Sequence[Callable[[], bool]]) -> Program:
         """The same program with other guards."""
         return Program(self.arguments, self.records, self.results, self.structure, guards)
-
-    @property
-    def holds(self) -> bool:
-        """Whether a run of the function would still be this one."""
-        return all([guard() for guard in self.guards])
 
     @property
     def variables(self) -> list[Variable]:

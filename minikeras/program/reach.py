@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import array
 import collections
+import contextvars
 import enum
 import functools
 import io
+import operator
 import sys
 import types
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, MappingView
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +25,7 @@ from ..arrays import is_array
 from ..core import Variable
 from ..core.changes import Watched
 from ..core.operand import Operand
-from .facts import ABSENT, SCALARS, elements
+from .facts import ABSENT, SCALARS, Question, elements
 from .reads import is_library, is_library_class, is_library_module
 
 LARGEST = 1 << 22
@@ -31,22 +33,9 @@ LARGEST = 1 << 22
 MOST = 10_000
 """Elements of containers that are compared one by one, in 0.2 ms."""
 
+_QUEUES = ("queue", "_queue", "multiprocessing.queues")
+_BYTES = (bytearray, memoryview, array.array)
 _SEQUENCES = (list, tuple, set, frozenset, collections.deque)
-
-
-class Name(NamedTuple):
-    """A value found by name.
-
-    Attributes:
-        get: `get(key, default)`.
-        holder: what `get` looks in, kept alive.
-    """
-
-    get: Callable[..., Any]
-    holder: Any
-    key: Any
-    value: Any
-    where: str
 
 
 class Bulk(NamedTuple):
@@ -68,30 +57,34 @@ class Reach:
         ran: the code that ran, nested functions included: variables around other functions do not count. None for any code.
 
     Attributes:
-        names: by holder and key.
+        names: values found by name, by what holds them and their name.
+        holders: what these are found in, kept alive.
         bulks: containers, arrays and generators, by identity.
         watched: objects of the package, by identity.
         variables: Variables, by identity.
-        codes: of the functions that were met.
+        functions: the functions that were met, with their code.
+        spelled: names of attributes that were met as data, in an `attrgetter`.
         trouble: why something cannot be compared at all.
     """
 
     def __init__(self, ran: Collection[types.CodeType] | None = None) -> None:
-        self.names: dict[tuple[int, Any], Name] = {}
+        self.names: dict[tuple[int, str], Question] = {}
+        self.holders: list[Any] = []
         self.bulks: dict[int, Bulk] = {}
         self.watched: dict[int, Any] = {}
         self.variables: dict[int, Variable] = {}
-        self.codes: set[types.CodeType] = set()
+        self.spelled: set[str] = set()
+        self.functions: dict[int, tuple[Any, types.CodeType]] = {}
         self.trouble: list[str] = []
-        self._ran = ran
+        self.ran = ran
         self._seen: dict[int, Any] = {}
         self._waiting: list[tuple[Any, str]] = []
         self._count = 0
 
     def anew(self) -> Reach:
         """One that notes in the same place, and has met nothing yet."""
-        other = Reach(self._ran)
-        for name in ("names", "bulks", "watched", "variables", "codes", "trouble"):
+        other = Reach(self.ran)
+        for name in ("names", "holders", "bulks", "watched", "variables", "functions", "spelled", "trouble"):
             setattr(other, name, getattr(self, name))
         return other
 
@@ -99,9 +92,10 @@ class Reach:
         """Whether a walk came to this object."""
         return id(value) in self._seen
 
-    def holders(self) -> list[Any]:
+    def references(self) -> list[Any]:
         """What of this object itself refers to things met."""
-        return [*self.names.values(), *self.bulks.values(), *(bulk.content for bulk in self.bulks.values()), self.watched]
+        bulks = self.bulks.values()
+        return [*self.names.values(), *bulks, *(bulk.content for bulk in bulks), self.holders, self.watched]
 
     def walk(self, value: Any, where: str, attributes: Collection[str], lacking: Collection[str] = ()) -> None:
         """Note what can be reached from a value.
@@ -114,12 +108,24 @@ class Reach:
         self._attributes, self._lacking = attributes, lacking
         self._waiting.append((value, where))
         while self._waiting:
-            self._visit(*self._waiting.pop())
+            found, place = self._waiting.pop()
+            try:
+                self._visit(found, place)
+            except Exception as error:  # such as a proxy whose object is not there
+                self.trouble.append(f"it reads {place}, which cannot be looked at ({type(error).__name__}: {error})")
 
-    def name(self, get: Callable[..., Any], holder: Any, key: Any, where: str) -> Any:
-        """Note a value found by name."""
-        value = get(key, ABSENT)
-        self.names.setdefault((id(holder), key if isinstance(key, str) else id(key)), Name(get, holder, key, value, where))
+    def name(self, get: Callable[..., Any], holder: Any, name: str, where: str) -> Any:
+        """Note a value found by name, with `get(name, default)`."""
+        value = get(name, ABSENT)
+        if (id(holder), name) not in self.names:
+            self.names[id(holder), name] = Question(get, name, ABSENT, value, where)
+            self.holders.append(holder)
+        return value
+
+    def attribute(self, holder: Any, name: str, where: str) -> Any:
+        """Note an attribute of an object of Python's own, which always has it."""
+        value = getattr(holder, name)
+        self.names.setdefault((id(holder), name), Question(getattr, holder, name, value, where))
         return value
 
     def _visit(self, value: Any, where: str) -> None:
@@ -132,11 +138,10 @@ class Reach:
                 self.variables[id(value)] = value
         elif isinstance(value, (Mapping, *_SEQUENCES)):
             self._container(value, where)
-        elif isinstance(value, (np.ndarray, bytearray, array.array)) or is_array(value):
+        elif isinstance(value, (np.ndarray, *_BYTES)) or is_array(value):
             self._array(value, where)
         elif isinstance(value, types.ModuleType):
-            if not is_library_module(value.__name__):
-                self._namespace(value, vars(value), f"{{}} of module '{value.__name__}'", self._lacking)
+            self._module(value)
         elif isinstance(value, type):
             self._class(value)
         elif is_generator(value):
@@ -166,7 +171,7 @@ class Reach:
         else:
             for one in held:
                 self._follow(one, f"an element of {where}")
-        if hasattr(value, "__dict__"):
+        if attributes_of(value) is not None:
             self._object(value, where)
 
     def _array(self, value: Any, where: str) -> None:
@@ -174,9 +179,9 @@ class Reach:
             self._bulk(value, tuple(elements(value)), where)
             for one in value.flat:
                 self._follow(one, f"an element of {where}")
-        elif not isinstance(value, (np.ndarray, bytearray, array.array)):
+        elif not isinstance(value, (np.ndarray, *_BYTES)):
             self.trouble.append(f"it reads {where}, an array on the GPU that may change unseen; make it a tensor once, outside")
-        elif (size := memoryview(value).nbytes if isinstance(value, bytearray) else value_bytes(value)) > LARGEST:
+        elif (size := memoryview(value).nbytes if isinstance(value, _BYTES) else value.nbytes) > LARGEST:
             what = f"an array of {size / 1e6:.0f} MB, too large to compare at each call"
             self.trouble.append(f"it reads {where}, {what}; make a tensor of it once, outside, or give it as an argument")
         else:
@@ -191,15 +196,25 @@ class Reach:
             if name not in namespace:
                 self.name(namespace.get, holder, name, where.format(f"'{name}'"))
 
+    def _module(self, module: types.ModuleType) -> None:
+        held = vars(module)
+        if not is_library_module(module.__name__):
+            self._namespace(module, held, f"{{}} of module '{module.__name__}'", self._lacking)
+        elif module.__name__.partition(".")[0] in sys.stdlib_module_names:  # os.environ, sys.path
+            for name in _both(self._attributes, held):
+                if isinstance(held[name], (Mapping, list, set)):
+                    self._follow(held[name], f"{module.__name__}.{name}")
+
     def _class(self, kind: type) -> None:
-        """The data of a class and of those that it derives from, unless they are a library's."""
+        """What a class holds, and those that it derives from, unless they are a library's."""
         for one in kind.__mro__:
             if not is_library_class(one):
                 held = vars(one)
                 for name in _both(self._attributes, held):
-                    if is_data(held[name]) and not name.startswith("__"):
-                        where = f"'{name}' of class {one.__name__}"
-                        self._follow(self.name(held.get, one, name, where), where)
+                    where = f"'{name}' of class {one.__name__}"
+                    found = self.name(held.get, one, name, where)
+                    if is_data(found):
+                        self._follow(found, where)
 
     def _callable(self, value: Any, where: str) -> bool:
         """Follow functions to the variables of the functions around them. False if the value is none of these."""
@@ -213,7 +228,13 @@ class Reach:
                 self._follow(one, f"an argument of {where}")
         elif isinstance(value, weakref.ref):
             self._follow(value(), where)
-        elif hasattr(value, "python_function"):
+        elif isinstance(value, operator.attrgetter):
+            self.spelled.update(name for path in value.__reduce__()[1] for name in path.split("."))  # type: ignore[union-attr]
+        elif isinstance(value, contextvars.ContextVar):
+            self._follow(self.name(lambda _, default: value.get(default), value, "value", where), where)
+        elif isinstance(value, MappingView):
+            self._follow(value.mapping, where)  # type: ignore[attr-defined]
+        elif hasattr(type(value), "experimental_get_tracing_count"):  # `Function`, which is defined further up
             self._follow(value.python_function, where)
         else:
             return isinstance(value, (types.BuiltinFunctionType, property, staticmethod, classmethod))
@@ -221,13 +242,15 @@ class Reach:
 
     def _function(self, function: types.FunctionType) -> None:
         code = function.__code__
-        self.codes.add(code)
+        self.functions.setdefault(id(function), (function, code))
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             where = f"variable '{name}' around function {function.__name__}"
-            counts = not is_library(code) and (self._ran is None or code in self._ran)
-            found = self.name(_in_cell, cell, cell, where) if counts else _in_cell(cell, ABSENT)
-            self._follow(found, where)
-        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            counts = not is_library(code) and (self.ran is None or code in self.ran)
+            try:
+                self._follow(self.attribute(cell, "cell_contents", where) if counts else cell.cell_contents, where)
+            except ValueError:  # nothing is assigned to it yet
+                continue
+        for default in (*(function.__defaults__ or ()), function.__kwdefaults__):
             self._follow(default, f"a default of function {function.__name__}")
         if "__wrapped__" in vars(function):
             self._follow(vars(function)["__wrapped__"], "the wrapped function")
@@ -247,16 +270,17 @@ class Reach:
             self._follow(value.data, where)
         elif kind.__module__.partition(".")[0] == __package__.partition(".")[0]:
             return
-        elif hasattr(kind, "__next__") and not isinstance(value, io.IOBase):
+        elif (hasattr(kind, "__next__") and not isinstance(value, io.IOBase)) or kind.__module__ in _QUEUES:
             self.trouble.append(f"it reads {where}, a {kind.__name__}, which may give something else each time")
             return
-        elif (held := getattr(value, "__dict__", None)) is not None:
-            shadowing = [name for name in self._attributes if is_data(getattr(kind, name, ABSENT))]
+        elif (held := attributes_of(value)) is not None:
+            shadowing = [name for name in self._attributes if hasattr(kind, name) and not is_library_class(kind)]
             self._namespace(held, held, f"attribute {{}} of {shown(value)}", (*self._lacking, *shadowing))
         for name in self._attributes:
-            if isinstance(getattr(kind, name, None), types.MemberDescriptorType) and not is_library_class(kind):
+            slot = getattr(kind, name, None)
+            if isinstance(slot, types.MemberDescriptorType) and not is_library_class(kind):
                 where = f"attribute '{name}' of {shown(value)}"
-                self._follow(self.name(functools.partial(getattr, value), value, name, where), where)
+                self._follow(self.name(functools.partial(_in_slot, value), value, name, where), where)
         self._class(kind)
 
 
@@ -274,16 +298,21 @@ def is_data(value: Any) -> bool:
     return value is not ABSENT and not hasattr(type(value), "__get__")
 
 
-def _in_cell(cell: types.CellType, default: Any) -> Any:
+def attributes_of(value: Any) -> dict[str, Any] | None:
+    """The attributes that an object holds itself, without asking a `__getattr__` of its own; None if it cannot hold any."""
+    ask: Any = type(value).__getattribute__
     try:
-        return cell.cell_contents
-    except ValueError:  # nothing is assigned to it yet
+        held = (object.__getattribute__ if isinstance(ask, types.FunctionType) else ask)(value, "__dict__")
+    except AttributeError:
+        return None
+    return held if isinstance(held, dict) else None
+
+
+def _in_slot(value: Any, name: str, default: Any) -> Any:
+    try:
+        return getattr(type(value), name).__get__(value)
+    except AttributeError:  # nothing is assigned to it yet
         return default
-
-
-def value_bytes(value: Any) -> int:
-    """The size of an array in bytes."""
-    return int(value.nbytes) if isinstance(value, np.ndarray) else len(value) * int(value.itemsize)
 
 
 def content_of(value: Any) -> Any:
@@ -316,5 +345,6 @@ def _state(generator: Any) -> str:
 
 def shown(value: Any) -> str:
     """An object by its class and, if it has one, its name."""
-    name = vars(value).get("_name", vars(value).get("name")) if hasattr(value, "__dict__") else None
+    held = attributes_of(value) or {}
+    name = held.get("_name", held.get("name"))
     return f"{type(value).__name__} '{name}'" if isinstance(name, str) else type(value).__name__

@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "<frozen ")
 _LIBRARIES = frozenset({"numpy", "cupy", "cupy_backends", "cupyx", "numba", "scipy", "ml_dtypes", "tqdm", "h5py", "_pytest"})
 _LOOKUPS = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "vars", "__dict__"})
-_FORMATTING = ("BUILD_STRING", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+_BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr"})
 
 
 class Reads(NamedTuple):
@@ -43,13 +43,17 @@ class Reads(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def reads(code: CodeType) -> Reads:
     """What a piece of code reads; kept, since each recording asks again."""
-    found: dict[str, set[str]] = {kind: set() for kind in ("global", "import", "attribute", "stored", "text", "form")}
+    found: dict[str, set[str]] = {kind: set() for kind in ("global", "import", "attribute", "stored", "text")}
+    made_up = False
     for one in nested(code):
         found["text"].update(_identifiers(one.co_consts))
-        for instruction in dis.get_instructions(one):
+        instructions = list(dis.get_instructions(one))
+        for place, instruction in enumerate(instructions):
             _sort_in(instruction, found)
+            made_up = made_up or (instruction.argval in _BY_NAME and not _names_one(instructions[place + 1 :]))
     names = found["global"] | found["attribute"]
     looks_up = not _LOOKUPS.isdisjoint(names)
+    found["global"] |= found["text"] if "globals" in names else set()
     return Reads(
         globals=frozenset(found["global"]),
         imported=frozenset(found["import"]),
@@ -57,7 +61,7 @@ def reads(code: CodeType) -> Reads:
         stored=frozenset(found["stored"] | (found["text"] if not {"setattr", "delattr"}.isdisjoint(names) else set())),
         texts=frozenset(found["text"]),
         looks_up=looks_up,
-        any=not {"vars", "__dict__"}.isdisjoint(names) or (looks_up and bool(found["form"])),
+        any=made_up or not {"vars", "__dict__"}.isdisjoint(names),
     )
 
 
@@ -73,8 +77,6 @@ def _identifiers(constants: Iterable[Any]) -> Iterator[str]:
 def _sort_in(instruction: dis.Instruction, found: dict[str, set[str]]) -> None:
     """Note the name that an instruction is about. Argument values are the same in all versions of Python; opcodes are not."""
     operation, name = instruction.opname, instruction.argval
-    if operation in _FORMATTING:
-        found["form"].add(operation)
     if not isinstance(name, str):
         return
     if operation.startswith("IMPORT_NAME"):
@@ -85,6 +87,15 @@ def _sort_in(instruction: dis.Instruction, found: dict[str, set[str]]) -> None:
         found["global"].add(name)
     if operation.startswith(("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL")):
         found["stored"].add(name)
+
+
+def _names_one(following: Sequence[dis.Instruction]) -> bool:
+    """Whether a call of `getattr` or the like, of which this follows, has for its second argument a string in the code."""
+    loads = [one for one in following[:12] if one.opname not in ("PUSH_NULL", "PRECALL", "CACHE", "NOT_TAKEN", "RESUME")]
+    after = 1
+    while after < len(loads) and loads[after].opname.startswith("LOAD_ATTR"):
+        after += 1
+    return after < len(loads) and loads[after].opname.startswith("LOAD_CONST") and isinstance(loads[after].argval, str)
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:

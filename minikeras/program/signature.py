@@ -71,7 +71,7 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
 def _content(value: Any, kind: type) -> Hashable:
     """What tells an argument from others that is neither a tensor nor a nest of them: its values, as far as they are known."""
     if isinstance(value, (set, frozenset, collections.deque)):
-        return getattr(value, "maxlen", None), _constants(value)
+        return value.maxlen if isinstance(value, collections.deque) else None, _constants(value)
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     if isinstance(value, array.array):
@@ -84,7 +84,7 @@ def _content(value: Any, kind: type) -> Hashable:
         raise Unrecordable(f"a {kind.__name__}, which gives something else each time")
     if dataclasses.is_dataclass(value) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         return _constants(getattr(value, field.name) for field in dataclasses.fields(value))
-    if hasattr(value, "as_list"):
+    if hasattr(kind, "as_list"):
         return repr(value)
     hashed: Any = kind.__hash__
     own_hash = hashed not in (None, object.__hash__)

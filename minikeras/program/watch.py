@@ -22,9 +22,9 @@ from ..arrays import is_array
 from ..core import Variable
 from ..core.changes import Watched, live_code
 from ..core.operand import Operand
-from .facts import ABSENT, SCALARS, Content, Elements, Facts, Names, Owned, same
-from .reach import ANY, Reach, content_of, is_generator, shown
-from .reads import is_library, is_library_class, is_own, nested, reads
+from .facts import ABSENT, SCALARS, Content, Elements, Facts, Owned, same
+from .reach import ANY, Reach, attributes_of, content_of, is_generator, shown
+from .reads import is_library, is_library_class, is_library_module, is_own, nested, reads
 
 _OUTSIDE = {
     **{("time", name): f"time.{name}()" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter")},
@@ -37,6 +37,8 @@ _OUTSIDE = {
 """Functions whose results are not the program's own, by module and name."""
 _ROUTES = ("uuid", "secrets", "random", "tempfile")
 """Modules of Python through which these are asked."""
+_SILENT = ("importlib", "_frozen_importlib", "zipimport", "logging", "warnings", "linecache", "traceback", "inspect")
+"""Modules of Python that read files without any consequence for numbers."""
 _MOMENTS = ("now", "utcnow", "today")
 
 
@@ -97,6 +99,12 @@ class Watch:
     # While it runs -------------------------------------------------------------------------------------------------------
 
     def _event(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        try:
+            self._note(frame, event, argument)
+        except Exception as error:  # which would be raised in the midst of the user's code
+            self._outside = f"it cannot be watched ({type(error).__name__}: {error})"
+
+    def _note(self, frame: types.FrameType, event: str, argument: Any) -> None:
         if self._live is not None:
             if event == "return" and frame is self._live:
                 self._live = None
@@ -111,7 +119,7 @@ class Watch:
             self._live = frame
         elif is_own(code):
             self._own_call(frame, code)
-        elif not is_library(code):
+        elif not is_library(code) and not frame.f_globals.get("__name__", "").startswith("namedtuple_"):
             self._foreign_call(frame, code)
 
     def _own_call(self, frame: types.FrameType, code: types.CodeType) -> None:
@@ -169,17 +177,12 @@ class Watch:
 
     def _ask(self, frame: types.FrameType, function: Any) -> None:
         """Notice calls whose results come from outside the program."""
-        caller: types.FrameType | None = frame
-        while caller is not None and caller.f_globals.get("__name__") in _ROUTES:
-            caller = caller.f_back
-        if caller is None or is_library(caller.f_code):
-            return
-        name = getattr(function, "__name__", "")
-        what = _OUTSIDE.get((getattr(function, "__module__", None) or "", name))
-        owner = getattr(function, "__self__", None)
+        name, owner = function.__name__, getattr(function, "__self__", None)
+        what = _OUTSIDE.get((function.__module__ or "", name))
         if isinstance(owner, type) and owner.__module__ == "datetime" and name in _MOMENTS:
             what = f"{owner.__name__}.{name}()"
-        self._outside = what and f"it asks {what}, whose answer would be the same in each call"
+        if what is not None and _asked_by_user(frame, what == "open()"):
+            self._outside = f"it asks {what}, whose answer would be the same in each call"
 
     # When it is done -----------------------------------------------------------------------------------------------------
 
@@ -192,6 +195,9 @@ class Watch:
                 return Unfaithful(f"it draws from {name}, {_DRAWN}", True)
         names = Vocabulary(self._codes, self._own_names)
         reach = self._reached(names)
+        if not reach.spelled <= names.read:
+            names.read |= reach.spelled
+            reach = self._reached(names)
         if (drawn := self._drawn_from(reach)) is not None:
             return Unfaithful(f"it draws from {drawn}, {_DRAWN}", True)
         if written := list(itertools.islice(self._written(reach, names), 3)):
@@ -236,7 +242,7 @@ class Watch:
     def _lost_functions(self, reach: Reach) -> list[Any]:
         """Functions that ran, have variables around them, and were neither met nor made in the run: looked for in memory."""
         inner = {one for code in self._codes for one in nested(code) if one is not code}
-        lost = {code for code in self._codes if code.co_freevars} - reach.codes - inner
+        lost = {code for code in self._codes if code.co_freevars} - {code for _, code in reach.functions.values()} - inner
         found = gc.get_referrers(*lost) if lost else []
         return [one for one in found if isinstance(one, types.FunctionType) and one.__code__ in lost]
 
@@ -246,8 +252,9 @@ class Watch:
             return False
         own: list[Any] = [self._entered.values(), self._owned.values(), self._known]
         for other, _ in self._entered.values():
-            own += [getattr(other, "__dict__", ()), *getattr(other, "__dict__", {}).values()]
-        own += self._before.holders()
+            held = attributes_of(other) or {}
+            own += [held, *held.values()]
+        own += self._before.references()
         strange = [one for one in gc.get_referrers(value) if not any(one is mine for mine in own)]
         return any(not isinstance(one, types.FrameType) for one in strange)
 
@@ -263,7 +270,7 @@ class Watch:
         """What is not as it was when the run came to it."""
         for key, name in reach.names.items():
             before = self._before.names.get(key)
-            new = isinstance(name.key, str) and name.key in names.stored and name.value is not ABSENT
+            new = isinstance(name.subject, str) and name.subject in names.stored and name.value is not ABSENT
             if new if before is None else not same(before.value, name.value):
                 yield name.where
         for identity, bulk in reach.bulks.items():
@@ -317,13 +324,12 @@ def _words(kind: type) -> frozenset[str]:
 
 def _facts(reach: Reach, names: Vocabulary, born: dict[int, Any]) -> Facts:
     """What was met, ready to be compared."""
-    groups: dict[Any, list[Any]] = {}
-    for name in reach.names.values():
-        group = types.CellType if isinstance(name.holder, types.CellType) else id(name.holder)
-        groups.setdefault(group, []).append(name)
-    foreign: list[Any] = [
-        Names(group[0].get, *zip(*[(one.key, one.value, one.where) for one in group], strict=True)) for group in groups.values()
-    ]
+    functions = [one for one, code in reach.functions.values() if code in (reach.ran or ()) and not is_library(code)]
+    for function in functions:
+        reach.attribute(function, "__code__", f"function {function.__name__}")
+        if function.__defaults__:
+            reach.attribute(function, "__defaults__", f"a default of function {function.__name__}")
+    foreign: list[Any] = []
     for bulk in reach.bulks.values():
         if isinstance(bulk.content, tuple):
             foreign.append(Elements(bulk.holder, bulk.content, bulk.where))
@@ -332,14 +338,17 @@ def _facts(reach: Reach, names: Vocabulary, born: dict[int, Any]) -> Facts:
     owned = [Owned(one, names.of(type(one)), shown(one)) for one in reach.watched.values() if id(one) not in born]
     held = [value for one in reach.watched.values() for value in vars(one).values() if isinstance(value, Variable)]
     variables = {id(one): one for one in (*reach.variables.values(), *held)}
-    return Facts(foreign, owned, list(variables.values()))
+    return Facts(list(reach.names.values()), foreign, owned, list(variables.values()))
 
 
 def _roots(code: types.CodeType, namespace: dict[str, Any], reach: Reach) -> Iterator[tuple[str, Any]]:
     """The global variables and modules that code begins at; also noted themselves."""
     found = reads(code)
     for name in found.globals:
-        if name in namespace or name in found.stored:
+        one = namespace.get(name)
+        if isinstance(one, types.ModuleType) and is_library_module(one.__name__) and name not in found.stored:
+            yield f"module '{name}'", one  # that `np` is NumPy is not asked again
+        elif name in namespace or name in found.stored:
             where = f"global variable '{name}'"
             yield where, reach.name(namespace.get, namespace, name, where)
     for name in found.imported:
@@ -354,6 +363,16 @@ def _global_generators() -> Iterator[tuple[str, Any]]:
         yield "np.random", numpys.mtrand._rand
     if pythons is not None:
         yield "Python's random", pythons._inst
+
+
+def _asked_by_user(frame: types.FrameType | None, through_any: bool) -> bool:
+    """Whether a call was made by the user's code, through modules of Python that hand it on, or through any that read files."""
+    while frame is not None and is_library(frame.f_code):
+        module = frame.f_globals.get("__name__", "")
+        if is_own(frame.f_code) or module.startswith(_SILENT) or not (through_any or module in _ROUTES):
+            return False
+        frame = frame.f_back
+    return frame is not None
 
 
 def _is_object(value: Any) -> bool:

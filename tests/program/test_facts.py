@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import array
 import collections
+import contextvars
 import dataclasses
 import datetime
 import enum
 import functools
 import itertools
+import operator
 import os
+import pathlib
+import queue as queues
 import random
 import sys
 import threading
@@ -283,6 +287,110 @@ def test_what_no_code_reads_does_not_count():
     assert (step.recordings, step.replays) == (1, 19)
 
 
+def hidden():
+    """Values that are reached otherwise than by a name and a dot: a function, and how to change what it reads."""
+
+    class Thing:
+        factors = [2.0]
+
+        def __init__(self):
+            self._k, self.k0, self.d = 2.0, 2.0, {"k": 2.0}
+
+        @property
+        def k(self):
+            return self._k
+
+        @classmethod
+        def factor(cls):
+            return cls.factors[0]
+
+        def method(self):
+            return 2.0
+
+        def __getitem__(self, key):
+            return self.d[key]
+
+    class Delegating:
+        def __init__(self):
+            self.__dict__["inner"] = {"k": 2.0}
+
+        def __getattr__(self, name):
+            return self.inner[name]
+
+    thing, other, delegating, context = Thing(), Thing(), Delegating(), contextvars.ContextVar("context", default=2.0)
+    data, table, base, cached_from = bytearray(b"\2"), {"a": 2.0}, np.full((3, 3), 2.0, "f"), [2.0]
+    shown, view, read_only, getter = memoryview(data), table.values(), base[1:, 1], operator.attrgetter("k0")
+    read_only.flags.writeable = False
+    named, environment = {"tf": tf, "k": 2.0}, os.environ
+    exec("def executed(x):\n    return x * k", named)
+    environment["OF_A_TEST"] = "2"
+
+    def by_name(owner, name):
+        return getattr(owner, name)
+
+    def patched():
+        return 2.0
+
+    def defaulted(k=2.0, *, more=0.0):
+        return k + more
+
+    @functools.lru_cache
+    def cached():
+        return cached_from[0]
+
+    return {
+        "a property": (lambda x: x * thing.k, lambda: setattr(thing, "_k", 3.0)),
+        "a class method": (lambda x: x * thing.factor(), lambda: Thing.factors.__setitem__(0, 3.0)),
+        "__getitem__": (lambda x: x * thing["k"], lambda: thing.d.update(k=3.0)),
+        "__getattr__": (lambda x: x * delegating.k, lambda: delegating.inner.update(k=3.0)),
+        "getattr of a name put together": (lambda x: x * by_name(thing, "k" + str(0)), lambda: setattr(thing, "k0", 3.0)),
+        "an attrgetter": (lambda x: x * getter(thing), lambda: setattr(thing, "k0", 3.0)),
+        "a context variable": (lambda x: x * context.get(), lambda: context.set(3.0)),
+        "a memoryview": (lambda x: x * shown[0], lambda: data.__setitem__(0, 3)),
+        "a view of a dict": (lambda x: x * sum(view), lambda: table.update(b=1.0)),
+        "a view of an array": (lambda x: x * read_only[0], lambda: base.fill(3.0)),
+        "the environment": (lambda x: x * float(os.environ["OF_A_TEST"]), lambda: environment.update(OF_A_TEST="3")),
+        "a method of a class": (lambda x: x * other.method(), lambda: setattr(Thing, "method", lambda self: 3.0)),
+        "a method of an object": (lambda x: x * thing.method(), lambda: setattr(thing, "method", lambda: 3.0)),
+        "the code of a function": (lambda x: x * patched(), lambda: setattr(patched, "__code__", (lambda: 3.0).__code__)),
+        "defaults": (lambda x: x * defaulted(), lambda: setattr(defaulted, "__defaults__", (3.0,))),
+        "defaults by name": (lambda x: x * defaulted(), lambda: defaulted.__kwdefaults__.update(more=1.0)),
+        "a cache": (lambda x: x * cached(), lambda: (cached_from.__setitem__(0, 3.0), cached.cache_clear())),
+        "code that was executed": (named["executed"], lambda: named.update(k=3.0)),
+    }
+
+
+@pytest.mark.parametrize("kind", hidden())
+def test_a_change_of_what_is_read_by_another_way_counts(kind):
+    try:
+        replayed_and_changed(*hidden()[kind])
+    finally:
+        os.environ.pop("OF_A_TEST", None)
+
+
+def test_globals_by_their_dict_count(here):
+    replayed_and_changed(lambda x: x * globals()["number"], lambda: here("number", 3.0))
+
+
+def test_a_setting_of_keras_counts():
+    before = tf.keras.config.epsilon()
+    try:
+        tf.keras.config.set_epsilon(2.0)
+        replayed_and_changed(lambda x: x * tf.keras.config.epsilon(), lambda: tf.keras.config.set_epsilon(3.0))
+    finally:
+        tf.keras.config.set_epsilon(before)
+
+
+def test_objects_that_answer_every_question_with_an_error_make_a_function_eager(caplog):
+    class Unwilling:
+        @property
+        def __class__(self):
+            raise RuntimeError("nothing is bound to this proxy")
+
+    unwilling = Unwilling()
+    runs_eagerly(lambda x: x if unwilling is not None else -x, caplog, "cannot be watched (RuntimeError: nothing is bound")
+
+
 # Writing -------------------------------------------------------------------------------------------------------------------
 
 
@@ -475,8 +583,17 @@ def outside():
     def numbers():
         yield from range(100)
 
-    running = numbers()
+    def opened(x):
+        with open(__file__, encoding="utf-8") as file:
+            return x * float(len(file.readline()))
+
+    running, waiting = numbers(), queues.Queue()
+    for i in range(100):
+        waiting.put(float(i))
     return {
+        "a file": lambda x: x * float(len(pathlib.Path(__file__).read_text(encoding="utf-8"))),
+        "an opened file": opened,
+        "a queue": lambda x: x * waiting.get(),
         "np.random": lambda x: x * float(np.random.rand()),
         "np.random.normal": lambda x: x + np.random.normal(size=2).astype("f"),
         "random": lambda x: x * random.random(),
