@@ -228,8 +228,9 @@ class Function:
         return executors.replay(program, True)
 
     def _tell(self, reason: str, what: str = "runs eagerly") -> None:
-        if reason not in self._told:
-            self._told.add(reason)
+        about = reason if what == "runs eagerly" else what
+        if about not in self._told:
+            self._told.add(about)
             logger.warning("tf.function %s %s: %s.", self.name, what, reason)
 
     def program(self, *args: Any, **kwargs: Any) -> Program | Eager:

@@ -73,6 +73,7 @@ class Watch:
         """Objects that functions of the user's were given, and whether these take all their attributes."""
         self._known: set[Any] = set()
         self._own_names: set[str] = set()
+        self._calls: dict[int, tuple[types.CodeType, Any]] = {}
         self._codes: dict[types.CodeType, dict[str, Any]] = {}
         """The user's code that ran, with its globals."""
         self._outside: str | None = None
@@ -115,20 +116,30 @@ class Watch:
 
     def _call(self, frame: types.FrameType) -> None:
         code = frame.f_code
+        known = self._calls.get(id(code))  # a code object takes a microsecond to hash
+        if known is None:
+            known = self._calls[id(code)] = code, self._kind_of(code, frame.f_globals.get("__name__", ""))
+        if known[1] is not None:
+            known[1](frame, code)
+
+    def _kind_of(self, code: types.CodeType, module: str) -> Callable[[types.FrameType, types.CodeType], None] | None:
+        """What to do where a piece of code is called."""
         if code in live_code:
-            self._live = frame
-        elif is_own(code):
-            self._own_call(frame, code)
-        elif not is_library(code) and not frame.f_globals.get("__name__", "").startswith("namedtuple_"):
-            self._foreign_call(frame, code)
+            return self._live_call
+        if is_own(code):
+            self._own_names.update(code.co_names)
+            return self._own_call if code.co_varnames[:1] == ("self",) else None
+        return None if is_library(code) or module.startswith("namedtuple_") else self._foreign_call
+
+    def _live_call(self, frame: types.FrameType, code: types.CodeType) -> None:
+        """A function that each replay calls again."""
+        self._live = frame
 
     def _own_call(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A method of one of the package's own objects."""
-        self._own_names.update(code.co_names)
-        if code.co_argcount:
-            owner = frame.f_locals.get(code.co_varnames[0])
-            if isinstance(owner, Watched):
-                self._see(owner, code.co_name == "__init__")
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, Watched) and id(owner) not in self._owned:
+            self._see(owner, code.co_name == "__init__")
 
     def _foreign_call(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function of the user's: take note of all that it can read, as it is now."""
