@@ -120,16 +120,16 @@ class Watch:
         if known is None:
             known = self._calls[id(code)] = code, self._kind_of(code, frame.f_globals.get("__name__", ""))
         if known[1] is not None:
-            known[1](frame, code)
+            known[1](self, frame, code)
 
-    def _kind_of(self, code: types.CodeType, module: str) -> Callable[[types.FrameType, types.CodeType], None] | None:
+    def _kind_of(self, code: types.CodeType, module: str) -> Callable[[Watch, types.FrameType, types.CodeType], None] | None:
         """What to do where a piece of code is called."""
         if code in live_code:
-            return self._live_call
+            return Watch._live_call
         if is_own(code):
             self._own_names.update(code.co_names)
-            return self._own_call if code.co_varnames[:1] == ("self",) else None
-        return None if is_library(code) or module.startswith("namedtuple_") else self._foreign_call
+            return Watch._own_call if code.co_varnames[:1] == ("self",) else None
+        return None if is_library(code) or module.startswith("namedtuple_") else Watch._foreign_call
 
     def _live_call(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function that each replay calls again."""
