@@ -1,6 +1,7 @@
 """A layer as plain values: what `get_config` returns, so that the layer can be made again.
 
-Key idea: a constructor's argument is kept in an attribute of the same name, so the configuration follows from the signature.
+Key idea: the configuration follows from the constructor's signature: its arguments are kept in attributes of the same names,
+and the plain values among those of one's own class are written down when it is made.
 """
 
 from __future__ import annotations
