@@ -198,9 +198,9 @@ class Restoration:
             saved = {key[len(start) :].rpartition("/")[0] for key in self.due if key.startswith(start)}
             wanted = sorted((path for path in saved if isinstance(graph.leaves.get(path), Variable)), key=self._number(start))
             if wanted:
-                before = optimizer._slots
+                before = optimizer.state.slots
                 optimizer.build([graph.leaves[path] for path in wanted])
-                undo[place] = functools.partial(setattr, optimizer, "_slots", before)
+                undo[place] = functools.partial(optimizer.state.restore, before)
         return undo
 
     def _number(self, start: str) -> Callable[[str], float]:

@@ -53,9 +53,9 @@ class UpdateLock:
                 if known is None:
                     variable._update_lock = self
             if known is not None:
-                self._unite(known)
+                self.unite(known)
 
-    def _unite(self, other: UpdateLock) -> None:
+    def unite(self, other: UpdateLock) -> None:
         """Become one with another lock: the younger becomes part of the older."""
         while len(both := in_order([self, other])) > 1:
             older, younger = both

@@ -248,7 +248,7 @@ def _locks_of(program: Program) -> list[UpdateLock]:
     steps = [record.params["step"] for record in program.records if "step" in record.params]
     owners = [record.params["optimizer"] for record in program.records if "optimizer" in record.params]
     owners += [step.optimizer for step in steps if hasattr(step, "optimizer")]
-    return in_order(owner._update_lock for owner in owners)
+    return in_order(owner.state.lock for owner in owners)
 
 
 def _computes(call: Call | View | Record) -> bool:

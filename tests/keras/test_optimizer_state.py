@@ -304,7 +304,7 @@ def test_a_loss_scale_optimizer_is_its_inner_optimizer_in_all_else():
     fresh.apply([tf.constant(0.0)], [v])
     assert v.numpy() == 2.0
     twin = copy.deepcopy(fresh)
-    assert twin.built and twin._slots is twin.inner_optimizer._slots
+    assert twin.built and twin.state.slots == twin.inner_optimizer.state.slots
 
 
 # Errors ------------------------------------------------------------------------------------------------------------------

@@ -37,12 +37,12 @@ def test_any_subset_of_variables_is_updated_as_in_a_step_of_all_and_the_others_s
         given_gradients = gradients(step)
         (whole, twins) = copy.deepcopy((optimizer, held))
         whole.apply(given_gradients, twins)
-        before = values(held), [values(kept.slots.values()) for kept in optimizer._slots.values()]
+        before = values(held), [values(kept.slots.values()) for kept in optimizer.state.slots.values()]
         optimizer.apply([given_gradients[i] for i in subset], [held[i] for i in subset])
         for i, variable in enumerate(held):
-            mine = [variable.numpy(), *values(optimizer._slots[variable.key].slots.values())]
+            mine = [variable.numpy(), *values(optimizer.state.slots[variable.key].slots.values())]
             if i in subset:
-                assert_same(mine, [twins[i].numpy(), *values(whole._slots[twins[i].key].slots.values())])
+                assert_same(mine, [twins[i].numpy(), *values(whole.state.slots[twins[i].key].slots.values())])
             else:
                 assert all(np.array_equal(a, b) for a, b in zip(mine, [before[0][i], *before[1][i]], strict=True))
     assert int(optimizer.iterations) == len(subsets)
@@ -132,7 +132,7 @@ def test_averages_replace_the_weights_every_so_many_updates_and_at_the_end(name)
         for twin, variable in zip(twins, held, strict=True):
             for slot in other.slot_names(twin):
                 other.slot(twin, slot).assign(optimizer.slot(variable, slot))
-        other._iterations.assign(optimizer._iterations)
+        other.state.iterations.assign(optimizer.state.iterations)
         if name == "Nadam":
             other._product.assign(optimizer._product)
         other.apply(gradients(step), twins)
@@ -208,7 +208,7 @@ def test_arrays_of_a_device_stay_there_and_give_the_same_numbers(name, option):
     for step in steps[2:]:  # outside the block too
         other.apply(step, held)
     assert {type(variable._array).__name__ for variable in held} == {"StrictArray"}
-    slots = [slot for kept in other._slots.values() for slot in kept.slots.values()]
+    slots = [slot for kept in other.state.slots.values() for slot in kept.slots.values()]
     assert {type(slot._array).__name__ for slot in slots} <= {"StrictArray"}
     assert_same(values(held + other.variables), values(expected + optimizer.variables), rtol=1e-5)
 
@@ -285,7 +285,7 @@ def test_muon_decays_matrices_and_the_rest_at_rates_of_their_own():
     held = [matrix, vector, table, head]
     optimizer.apply([tf.zeros_like(variable) for variable in held], held)
     assert_same(values(held), [np.full((2, 2), 0.75), np.full(2, 0.5), np.full((2, 2), 0.5), np.full((2, 2), 0.5)])
-    assert [list(optimizer._slots[v.key].slots) for v in held] == [["momentum"], *[["momentum", "velocity"]] * 3]
+    assert [list(optimizer.state.slots[v.key].slots) for v in held] == [["momentum"], *[["momentum", "velocity"]] * 3]
 
 
 # Formulas, by NumPy, where Keras's numbers are in float32 only -----------------------------------------------------------

@@ -136,16 +136,16 @@ def test_copies_of_optimizers_and_models_have_locks_of_their_own():
     model.compile("sgd", "mse")
     model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
     for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert copied.optimizer._update_lock._found() is not model.optimizer._update_lock._found()
-        lock = copied.optimizer._update_lock._found()
+        assert copied.optimizer.state.lock._found() is not model.optimizer.state.lock._found()
+        lock = copied.optimizer.state.lock._found()
         assert all(v._update_lock._found() is lock for v in copied.trainable_variables)
 
 
 def test_locks_become_one_and_are_taken_in_one_order():
     a, b, c = UpdateLock(), UpdateLock(), UpdateLock()
     assert in_order([c, a, b, a]) == [a, b, c]
-    c._unite(b)
-    a._unite(c)
+    c.unite(b)
+    a.unite(c)
     assert in_order([c, b, a]) == [a] and b.acquire() is a._lock
     a._lock.release()
     with held(a, b, c):

@@ -70,10 +70,10 @@ def test_an_optimizer_that_only_one_side_has_is_no_difference(tmp_path, ending):
 def test_what_does_not_fit_is_listed_and_nothing_changes(tmp_path, ending):
     trained().save_weights(tmp_path / ending)
     model = trained(units=5)
-    before, slots = state(model), dict(model.optimizer._slots)
+    before, slots = state(model), dict(model.optimizer.state.slots)
     with pytest.raises(ShapeError, match=r"nothing was changed") as caught:
         model.load_weights(tmp_path / ending)
-    assert same(before, state(model)) and model.optimizer._slots == slots
+    assert same(before, state(model)) and model.optimizer.state.slots == slots
     assert "(3, 4)" in str(caught.value) and "(3, 5)" in str(caught.value)
 
 

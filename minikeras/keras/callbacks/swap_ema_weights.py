@@ -33,7 +33,7 @@ class SwapEMAWeights(Callback):
     def _put_averages(self) -> None:
         """Have the model hold the averages; the optimizer keeps them too."""
         if self._weights is None:
-            kept = [kept for one in _averaging(self.model.optimizer) for kept in one._slots.values()]
+            kept = [kept for one in _averaging(self.model.optimizer) for kept in one.state.slots.values()]
             self._weights = [(one.variable, one.variable._array) for one in kept]
             for one in kept:
                 one.variable._array = one.slots["average"]._array
@@ -51,7 +51,7 @@ class SwapEMAWeights(Callback):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Hold them again."""
         if state["weights"] is not None:
-            kept = [kept for one in _averaging(self.model.optimizer) for kept in one._slots.values()]
+            kept = [kept for one in _averaging(self.model.optimizer) for kept in one.state.slots.values()]
             pairs = zip(kept, state["weights"], strict=True)
             self._weights = [(one.variable, one.variable._convert(array)) for one, array in pairs]
 

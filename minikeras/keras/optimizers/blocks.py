@@ -19,6 +19,7 @@ from ...arrays import namespace
 from ...core import Variable
 from ...core.precision import in_float32
 from ...types import Array
+from .state import Change
 
 BLOCK = 32_768
 SMALL = BLOCK // 2
@@ -27,8 +28,6 @@ they have at most a block of elements, so that they stay in the cache."""
 
 Row = Sequence[Variable]
 Formula = Callable[..., tuple[Array, ...]]
-Change = tuple[Variable, Array]
-"""A Variable and the array that it is to hold."""
 
 
 class Portion:

@@ -19,12 +19,12 @@ from ...program.expand import Writer
 from ...program.joined import Layout
 from ...program.loop import Body, traced
 from .optimizer import Optimizer
-from .slots import Kept
+from .state import SlotState
 
 
 def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, ...]:
     """What `begin_step` gives, one after the other, then the products of weight decay and learning rate."""
-    t, rate = int(optimizer._iterations._array) + 1, optimizer._rate()
+    t, rate = int(optimizer.state.iterations._array) + 1, optimizer._rate()
     step = optimizer.begin_step(t, rate)
     own = (step,) if type(step) is float else tuple(step)
     return (*own, *[decay * rate for decay in decays]) if decays else own
@@ -32,14 +32,14 @@ def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, .
 
 def _finish(*numbers: float, optimizer: Optimizer, kind: type) -> tuple[()]:
     """What changes beside the Variables and their slots."""
-    count = optimizer._iterations
+    count = optimizer.state.iterations
     optimizer.commit([*optimizer.end_step(_packed(kind, numbers)), (count, count._array + 1)])
     return ()
 
 
 def _count(*, optimizer: Optimizer) -> tuple[()]:
     """One more update."""
-    count = optimizer._iterations
+    count = optimizer.state.iterations
     count._array = count._array + 1
     return ()
 
@@ -63,8 +63,8 @@ step_counted = Primitive("step_counted", lambda xp: _count, differentiable=False
 def joined_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as such instructions; False if it is more than they can say."""
     optimizer: Optimizer = record.params["optimizer"]
-    rows = [optimizer._slots[variable.key] for variable in record.params["variables"]]
-    step = optimizer.begin_step(int(optimizer._iterations._array) + 1, optimizer._rate())
+    rows = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
+    step = optimizer.begin_step(int(optimizer.state.iterations._array) + 1, optimizer._rate())
     leaves = (step,) if type(step) is float else step
     if not _is_plain(optimizer, rows) or not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
         return False
@@ -91,7 +91,7 @@ def joined_step(writer: Writer, record: Record) -> bool:
     return True
 
 
-def _is_plain(optimizer: Optimizer, rows: Sequence[Kept]) -> bool:
+def _is_plain(optimizer: Optimizer, rows: Sequence[SlotState]) -> bool:
     """Whether a step is the formula and nothing that needs more than an element at a time."""
     kind = type(optimizer)
     usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
@@ -113,7 +113,7 @@ def _is_plain(optimizer: Optimizer, rows: Sequence[Kept]) -> bool:
     )
 
 
-def _groups(optimizer: Optimizer, rows: Sequence[Kept]) -> list[tuple[list[int], float]]:
+def _groups(optimizer: Optimizer, rows: Sequence[SlotState]) -> list[tuple[list[int], float]]:
     """The positions of Variables of one dtype and weight decay, and that decay."""
     groups: dict[Any, tuple[list[int], float]] = {}
     for place, row in enumerate(rows):
@@ -122,7 +122,7 @@ def _groups(optimizer: Optimizer, rows: Sequence[Kept]) -> list[tuple[list[int],
     return list(groups.values())
 
 
-def _body(optimizer: Optimizer, row: Kept, step: Any, decay: float) -> Body | None:
+def _body(optimizer: Optimizer, row: SlotState, step: Any, decay: float) -> Body | None:
     """Loss scale, clipping of each element, weight decay and the formula for one element."""
     count, leaves = len(row.targets), 1 if type(step) is float else len(step)
 

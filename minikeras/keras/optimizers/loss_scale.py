@@ -17,12 +17,12 @@ import numpy as np
 from ...arrays import namespace, to_numpy
 from ...core import Primitive, Variable
 from ...core.dispatch import perform
-from ...core.update_lock import UpdateLock
 from ...functions.publish import tensor
 from ...types import Array
-from .configuration import Configuration, host_variable
 from .lookup import deserialize, serialize
-from .optimizer import Change, Kept, Optimizer
+from .optimizer import Optimizer
+from .options import COMMON
+from .state import Change, OptimizerState, SlotState, host_variable
 
 
 def next_scale(finite: bool, scale: float, count: int, growth_steps: int) -> tuple[float, int]:
@@ -76,10 +76,11 @@ class LossScaleOptimizer(Optimizer):
         if not isinstance(inner_optimizer, Optimizer):
             raise ValueError(f"LossScaleOptimizer: `inner_optimizer` must be an optimizer, found {inner_optimizer!r}.")
         self.inner_optimizer = inner_optimizer
-        Configuration.__init__(self, 0.0, name=name)  # slots are the inner optimizer's
+        super().__init__(0.0, name=name)
+        self.state = OptimizerState([inner_optimizer.state])
         # Configurations that Keras wrote hold the common options at their defaults, which mean nothing; `dynamic=True` is of
         # Keras 2, where the scale could also be fixed.
-        own = {"dynamic": True} | {name: getattr(self, name) for name in self._common}
+        own = {"dynamic": True} | {name: getattr(self, name) for name in COMMON}
         if foreign := {key: value for key, value in options.items() if key not in own or value != own[key]}:
             raise ValueError(f"LossScaleOptimizer does not support {foreign}. Set them on the `inner_optimizer`.")
         if isinstance(inner_optimizer, LossScaleOptimizer):
@@ -106,21 +107,9 @@ class LossScaleOptimizer(Optimizer):
     # The inner optimizer's state -------------------------------------------------------------------------------------------
 
     @property
-    def _slots(self) -> dict[int, Kept]:
-        return self.inner_optimizer._slots
-
-    @_slots.setter
-    def _slots(self, slots: dict[int, Kept]) -> None:
-        self.inner_optimizer._slots = slots
-
-    @property
-    def _update_lock(self) -> UpdateLock:  # type: ignore[override]
-        return self.inner_optimizer._update_lock
-
-    @property
     def variables(self) -> list[Variable]:
         """Those of its own, of which the first two stand there for Keras's files only, then the inner optimizer's."""
-        own = [self._iterations, self._learning_rate, self.step_counter, self.dynamic_scale]
+        own = [self.state.iterations, self._learning_rate, self.step_counter, self.dynamic_scale]
         return own + self.inner_optimizer.variables
 
     @property
@@ -158,7 +147,7 @@ class LossScaleOptimizer(Optimizer):
         loss = tensor(loss)
         return loss * perform(present_scale, [loss], {"optimizer": self})
 
-    def changes(self, gradients: list[Array], rows: list[Kept]) -> list[Change]:
+    def changes(self, gradients: list[Array], rows: list[SlotState]) -> list[Change]:
         """The inner optimizer's changes if all gradients are finite, else none; and the new scale."""
         scale, counter = self.dynamic_scale._array, self.step_counter._array
         finite = all_finite(gradients)

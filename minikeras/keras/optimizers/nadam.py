@@ -9,8 +9,8 @@ from ...core import Variable
 from ...types import Array
 from ..config import floatx
 from .adam import moments
-from .configuration import host_variable
-from .optimizer import Change, Optimizer
+from .optimizer import Optimizer
+from .state import Change, host_variable
 
 
 class Weights(NamedTuple):

@@ -1,35 +1,38 @@
 """Optimizer: what all optimizers share around their formula.
 
-Key idea: a subclass is its formula, a pure function of gradient, value and slots that returns new values. A step first computes
-all that changes, as pairs of a Variable and its new array, and then binds all of it or nothing. Slots are made per Variable,
-so updating any subset of them is the normal path. `apply` needs gradients only; a method that needs the loss as a function
-says so in the signature of a method of its own beside `apply`, gathers such pairs, and shares `commit`.
-Next: `sgd.py`, `adam.py`; then `slots.py` and `blocks.py`.
+A subclass is its formula, a pure function of gradient, value and slots that returns new values; it has a `state` and options. A
+step first computes all that changes, as pairs of a Variable and its new array, and then commits all of it or nothing.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from ...arrays import namespace
+from ...arrays import device, namespace
 from ...core import Primitive, Tensor, Variable
-from ...core.dispatch import BOTTOM, current, perform
+from ...core.changes import Watched, live
+from ...core.dispatch import BOTTOM, current, decide, perform
 from ...errors import ShapeError
 from ...functions.publish import tensor
+from ...module import snake_case
+from ...program.recorder import PLAIN
 from ...types import Array
-from .blocks import Change as Change
+from ..arguments import with_options
+from ..names import auto_name
+from ..weight import KerasVariable
+from . import options, schedules
 from .blocks import Formula, Portion, portions
 from .clipping import clipped_by_global_norm, clipped_by_norm, clipped_by_value
-from .slots import Kept as Kept
-from .slots import SlotKeeper, name_of, names_of
+from .state import Change, OptimizerState, SlotState, commit, name_of, names_of
 
 
-class Optimizer(SlotKeeper):
+class Optimizer(Watched):
     """Base class.
 
     The order within a step: gradients that are None are left out, division by the loss scale, accumulation, clipping, weight
@@ -47,7 +50,7 @@ class Optimizer(SlotKeeper):
         ema_momentum: see above, in [0, 1].
         ema_overwrite_frequency: let the weights be their averages after each so many updates; None for never.
         loss_scale_factor: gradients are divided by it; `scale_loss` multiplies the loss by it.
-        gradient_accumulation_steps: update at every so-manieth step only, with the mean of the gradients since the last
+        gradient_accumulation_steps: update at every n-th step only, with the mean of the gradients since the last
             update, where a gradient that was None counts as zero. What a Variable gathered is dropped if it is not among those
             given with a gradient at the update. A schedule sees all steps; `iterations` and the formula's t count updates.
         name: shown in messages.
@@ -70,15 +73,43 @@ class Optimizer(SlotKeeper):
     elementwise = False
     """Whether the formula works on each element by itself; then large arrays may be handed to it in pieces, and small ones
     together."""
+    _passing = ("_learning_rate", "_portioned", "_owner")
+    """What is looked up in each step, also in a recorded one."""
+    settings: tuple[str, ...] = ()
+    """Names of the constructor's arguments beyond the common ones, which are attributes too."""
+    slot_groups: tuple[tuple[str, ...], ...] = ()
+    """Names of the slots in the order in which the formula takes them. Each group stands together in `variables`, Variable by
+    Variable; the groups follow one another."""
 
-    def __init__(self, learning_rate: Any = 0.01, **options: Any) -> None:
-        super().__init__(learning_rate, **options)
-        self._portioned: tuple[list[Kept], list[Portion]] = [], []
-        """The rows of the last step in portions, since the next step will most likely have the same."""
-
-    def logs(self) -> dict[str, float]:
-        """Numbers for the logs of training, by name."""
-        return {}
+    def __init__(
+        self,
+        learning_rate: Any = 0.01,
+        *,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+        **unknown: Any,
+    ) -> None:
+        self.weight_decay = weight_decay
+        self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
+        self.use_ema, self.ema_momentum, self.ema_overwrite_frequency = bool(use_ema), ema_momentum, ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        options.check(self, unknown)
+        self.name = name or auto_name(snake_case(type(self).__name__))
+        self.state = OptimizerState()
+        self._learning_rate = options.rate_from(learning_rate)
+        self._undecayed: list[Variable] = []
+        self._undecayed_names: list[re.Pattern[str]] = []
+        self._portioned: tuple[list[SlotState], list[Portion]] = [], []
+        """The Variables of the last step in portions, since the next step will most likely have the same."""
 
     # What a subclass defines ---------------------------------------------------------------------------------------------
 
@@ -97,6 +128,190 @@ class Optimizer(SlotKeeper):
     def decay_of(self, variable: Variable) -> float | None:
         """The weight decay of a Variable that is not excluded from it."""
         return self.weight_decay
+
+    def slot_names(self, variable: Variable) -> Sequence[str]:
+        """Names of the slots that the formula needs for a Variable, in its order."""
+        return [name for group in self.slot_groups for name in group]
+
+    def initial_slot(self, name: str, value: Array) -> Array:
+        """What a slot holds at first, given the Variable's value: zeros."""
+        return namespace(value).zeros_like(value)
+
+    def logs(self) -> dict[str, float]:
+        """Numbers for the logs of training, by name."""
+        return {}
+
+    # Learning rate and options -------------------------------------------------------------------------------------------
+
+    @property
+    def iterations(self) -> Any:
+        """How many updates were made: the counter itself, or with accumulation a Tensor, the counter // steps."""
+        count, steps = self.state.iterations, self.gradient_accumulation_steps
+        return count if steps is None else tensor(count.value() // steps)
+
+    @property
+    def learning_rate(self) -> Any:
+        """The learning rate: a Variable, or the present value of a schedule as a Tensor."""
+        return self._learning_rate if isinstance(self._learning_rate, Variable) else self._scheduled()
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        self._learning_rate = options.changed_rate(self._learning_rate, value)
+
+    lr = learning_rate
+
+    def _rate(self) -> float:
+        """The present learning rate as a number."""
+        held = self._learning_rate
+        return float(held._array if isinstance(held, Variable) else self._scheduled())
+
+    @live
+    def _scheduled(self) -> Any:
+        """The schedule at the number of steps taken, accumulating ones included; what needs no argument gets none."""
+        schedule = self._learning_rate
+        with device("CPU"):
+            return tensor(schedule() if options.needs_nothing(schedule) else schedule(self.state.iterations.value()))
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times `loss_scale_factor`, to be differentiated in its place; `apply` divides by it again."""
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    def exclude_from_weight_decay(
+        self, var_list: Sequence[Variable] | None = None, var_names: Sequence[str] | None = None
+    ) -> None:
+        """Leave Variables out of weight decay: by object, or by a regular expression found in their name.
+
+        Raises:
+            ValueError: after the first step.
+        """
+        if self.built:
+            raise ValueError("`exclude_from_weight_decay()` can only be configured before the optimizer is built.")
+        self._undecayed += var_list or ()
+        self._undecayed_names += [re.compile(name) for name in var_names or ()]
+
+    def _plain_options(self) -> dict[str, Any]:
+        """The options that are plain values, by name: what a recorded step takes for granted. The learning rate is none of
+        them, and the name of an optimizer says nothing of its steps."""
+        public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "name"}
+        return {name: value for name, value in public.items() if type(value) in PLAIN}
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments; a schedule as `schedules.serialize` writes it."""
+        rate = self._learning_rate
+        if isinstance(rate, schedules.LearningRateSchedule):
+            rate = schedules.serialize(rate)
+        elif isinstance(rate, Variable):
+            rate = float(rate)
+        shared = {name: getattr(self, name) for name in (*options.COMMON, *self.settings)}
+        return {"name": self.name, "learning_rate": rate} | shared
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """An optimizer from `get_config`."""
+        rate = config.get("learning_rate")
+        return cls(**(config | {"learning_rate": schedules.deserialize(rate)} if isinstance(rate, dict) else config))
+
+    __repr__ = with_options
+
+    # State ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def built(self) -> bool:
+        """Whether slots exist."""
+        return bool(self.state.slots)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Iteration, learning rate (unless scheduled), averages, accumulators, then the slots of the formula."""
+        rate = [self._learning_rate] if isinstance(self._learning_rate, Variable) else []
+        return [self.state.iterations, *rate, *self.state.named((("average",), ("gradient_accumulator",), *self.slot_groups))]
+
+    def build(self, variables: Iterable[Variable]) -> None:
+        """Make the slots of Variables that have none yet."""
+        if not isinstance(variables, Iterable):
+            raise TypeError(f"build: expected a list of Variables, found {variables!r:.200}.")
+        known = self.state.slots
+        new = [variable for variable in variables if getattr(variable, "key", None) not in known]
+        for variable in new:
+            if not isinstance(variable, Variable):
+                raise TypeError(f"build: expected Variables, such as model.trainable_variables, found {variable!r:.200}.")
+        if new:
+            self.state.add([self._slot_state(variable) for variable in new])
+
+    def _slot_state(self, variable: Variable) -> SlotState:
+        """What to remember for a Variable, with slots at their first values."""
+        value, path = variable._array, name_of(variable).removesuffix(":0").replace("/", "_")
+        first = {"average": value} if self.use_ema else {}
+        if self.gradient_accumulation_steps is not None:
+            first["gradient_accumulator"] = namespace(value).zeros_like(value)
+        names = self.slot_names(variable)
+        first |= {name: self.initial_slot(name, value) for name in names}
+        slots: dict[str, Variable] = {
+            name: KerasVariable(Tensor(array), trainable=False, name=f"{path}_{name}") for name, array in first.items()
+        }
+        excluded = any(variable is other for other in self._undecayed)
+        excluded = excluded or any(pattern.search(variable.name) for pattern in self._undecayed_names)
+        return SlotState(variable, slots, [variable, *(slots[name] for name in names)], not excluded)
+
+    def slot(self, variable: Variable, name: str) -> Variable:
+        """What the optimizer keeps beside a Variable: 'average', 'gradient_accumulator' or a slot of its formula.
+
+        Raises:
+            ValueError: if there is none, with the names there are.
+        """
+        known = self.state.slots
+        slots = known[variable.key].slots if variable.key in known else {}
+        if name not in slots:
+            raise ValueError(f"{self.name} keeps no '{name}' for '{name_of(variable)}'; it keeps {list(slots) or 'nothing'}.")
+        return slots[name]
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Write all of `variables` to a mapping, by their position: '0', '1' and so on."""
+        for position, variable in enumerate(self.variables):
+            store[str(position)] = variable.numpy()
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Have what `save_own_variables` wrote; all of it or, if anything does not fit, nothing.
+
+        Raises:
+            ValueError: if number or shapes differ.
+        """
+        variables = self.variables
+        if len(store) != len(variables):
+            hint = "" if self.built else " It has no slots yet: call optimizer.build(model.trainable_variables) first."
+            raise ValueError(
+                f"Optimizer '{self.name}' has {len(variables)} variables, the saved one {len(store)}. Nothing was loaded.{hint}"
+            )
+        arrays = [variable._convert(store[str(position)]) for position, variable in enumerate(variables)]
+        for variable, array in zip(variables, arrays, strict=True):
+            if array.shape != variable._array.shape:
+                raise ShapeError(
+                    f"Optimizer variable '{name_of(variable)}' has shape {tuple(variable.shape)}, the saved one {array.shape}. "
+                    "Nothing was loaded."
+                )
+        decide(self.state.iterations)
+        self.commit(list(zip(variables, arrays, strict=True)))
+
+    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
+        """Let those weights of which the optimizer keeps moving averages be these."""
+        decide(self.state.iterations)
+        if self.use_ema:
+            known = [variable for variable in var_list if variable.key in self.state.slots]
+            self.commit([(variable, self.slot(variable, "average")._array) for variable in known])
+
+    commit = staticmethod(commit)
+
+    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        """Counters, numbers and inner optimizers: what a checkpoint keeps beside the slots, by name."""
+        for name, value in vars(self).items():
+            if name == "state":
+                yield "iterations", self.state.iterations
+            elif isinstance(value, (Variable, Optimizer)) or name == "_numbers":
+                yield name.lstrip("_"), value
+
+    def _checkpoint_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
+        """The slots of each Variable, unless they are those of an inner optimizer."""
+        return [(found.variable, found.slots) for found in self.state.own.values()]
 
     # The step ------------------------------------------------------------------------------------------------------------
 
@@ -121,10 +336,11 @@ class Optimizer(SlotKeeper):
             ValueError: if all gradients are None, or a Variable is unknown to an optimizer that was built.
             ShapeError: if a gradient has another shape than its Variable.
         """
-        before = self._slots
+        state = self.state
+        before = state.slots
         if not before:
-            self._update_lock.join(trainable_variables or ())
-        lock = self._update_lock.acquire()
+            state.lock.join(trainable_variables or ())
+        lock = state.lock.acquire()
         try:
             arrays, rows = self.paired(grads, trainable_variables)
             if current() is BOTTOM:
@@ -132,7 +348,7 @@ class Optimizer(SlotKeeper):
             else:
                 self._announced(grads, [row.variable for row in rows], trainable_variables)
         except BaseException:
-            self._slots = before
+            state.restore(before)
             raise
         finally:
             lock.release()
@@ -140,17 +356,17 @@ class Optimizer(SlotKeeper):
 
     def _announced(self, grads: Sequence[Any], present: list[Variable], given: Sequence[Variable] | None) -> None:
         """A step that those who watch see as one operation: at each repetition it looks up numbers and slots anew."""
-        variables = [kept.variable for kept in self._slots.values()] if given is None else given
+        variables = [found.variable for found in self.state.slots.values()] if given is None else given
         chosen = {variable.key for variable in present}
         inputs = [tensor(g) for g, variable in zip(grads, variables, strict=True) if variable.key in chosen and g is not None]
         perform(optimizer_step, inputs, {"optimizer": self, "variables": present})
 
-    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[Kept]]:
-        """Arrays of the gradients that are there, and what is kept for their Variables; both checked."""
+    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
+        """Arrays of the gradients that are there, and what is found for their Variables; both checked."""
         if variables is None:
             if not self.built:
                 raise ValueError(f"apply: {type(self).__name__} is not built yet; say which variables the gradients belong to.")
-            variables = [kept.variable for kept in self._slots.values()]
+            variables = [found.variable for found in self.state.slots.values()]
         if len(grads) != len(variables):
             raise ValueError(
                 f"apply: {len(grads)} gradients for {len(variables)} variables; give one for each, None to leave one out."
@@ -172,9 +388,9 @@ class Optimizer(SlotKeeper):
             present.append(variable)
         if len(present) < len(variables) or not present:
             _report_missing(grads, variables)
-        if not self._slots:
+        if not self.state.slots:
             self.build(variables)
-        known, keys = self._slots, [variable.key for variable in present]
+        known, keys = self.state.slots, [variable.key for variable in present]
         if len(set(keys)) < len(keys):
             raise ValueError(f"apply: a variable is given twice among {names_of(present)}. Add its gradients and give it once.")
         for variable in present:
@@ -186,9 +402,9 @@ class Optimizer(SlotKeeper):
                 )
         return arrays, [known[key] for key in keys]
 
-    def changes(self, gradients: list[Array], rows: list[Kept]) -> list[Change]:
+    def changes(self, gradients: list[Array], rows: list[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""
-        count, steps = int(self._iterations._array), self.gradient_accumulation_steps
+        count, steps = int(self.state.iterations._array), self.gradient_accumulation_steps
         changes: list[Change] = []
         with np.errstate(all="ignore"):
             if self.loss_scale_factor is not None:
@@ -201,18 +417,18 @@ class Optimizer(SlotKeeper):
             if self.use_ema:
                 changes += self._averages(changes, count)
             changes = [_constrained(*change) if change[0].constraint is not None else change for change in changes]
-        changes.append((self._iterations, self._iterations._array + 1))
+        changes.append((self.state.iterations, self.state.iterations._array + 1))
         return changes
 
     def _accumulated(
-        self, gradients: list[Array], rows: list[Kept], steps: int, update: bool
+        self, gradients: list[Array], rows: list[SlotState], steps: int, update: bool
     ) -> tuple[list[Array], list[Change]]:
         """At an update the mean gradients, and accumulators set to zero; else no gradients, and accumulators added to."""
         slots = [row.slots["gradient_accumulator"] for row in rows]
         sums = [gradient + slot._array for gradient, slot in zip(gradients, slots, strict=True)]
         if not update:
             return [], list(zip(slots, sums, strict=True))
-        slots = [row.slots["gradient_accumulator"] for row in self._slots.values()]
+        slots = [row.slots["gradient_accumulator"] for row in self.state.slots.values()]
         return [gathered / steps for gathered in sums], [
             (slot, namespace(slot._array).zeros_like(slot._array)) for slot in slots
         ]
@@ -227,7 +443,7 @@ class Optimizer(SlotKeeper):
             return clipped_by_value(gradients, self.clipvalue)
         return gradients
 
-    def _updates(self, gradients: list[Array], rows: list[Kept], t: int) -> list[Change]:
+    def _updates(self, gradients: list[Array], rows: list[SlotState], t: int) -> list[Change]:
         """Weight decay and the formula: new values of the Variables and of their slots."""
         rate = self._rate()
         step = self.begin_step(t, rate)
@@ -239,7 +455,7 @@ class Optimizer(SlotKeeper):
             changes += portion.stepped(_decaying(plain, decay * rate) if decay else plain, gradients)
         return changes
 
-    def _portions(self, rows: list[Kept]) -> list[Portion]:
+    def _portions(self, rows: list[SlotState]) -> list[Portion]:
         """The rows in portions of one weight decay each."""
         if rows != self._portioned[0]:
             found = portions([row.targets for row in rows], self.elementwise, [row.decays for row in rows])
@@ -248,20 +464,20 @@ class Optimizer(SlotKeeper):
 
     def _averages(self, changes: list[Change], count: int) -> list[Change]:
         """The moving averages of all weights, and the weights set to them where that is due."""
-        new, known = {variable.key: array for variable, array in changes}, self._slots.values()
-        weights = [new.get(kept.variable.key, kept.variable._array) for kept in known]
+        new, known = {variable.key: array for variable, array in changes}, self.state.slots.values()
+        weights = [new.get(found.variable.key, found.variable._array) for found in known]
         momentum = self.ema_momentum if count else 0.0
         updates: list[Change] = []
-        for portion in portions([(kept.slots["average"],) for kept in known], True, [None] * len(known)):
+        for portion in portions([(found.slots["average"],) for found in known], True, [None] * len(known)):
             updates += portion.stepped(lambda w, a: (a * momentum + w * (1.0 - momentum),), weights)
         if self.ema_overwrite_frequency is not None and (count + 1) % self.ema_overwrite_frequency == 0:
             arrays = {average.key: array for average, array in updates}
-            updates += [(kept.variable, arrays[kept.slots["average"].key]) for kept in known]
+            updates += [(found.variable, arrays[found.slots["average"].key]) for found in known]
         return updates
 
 
 def _stepped(*gradients: Array, optimizer: Optimizer, variables: Sequence[Variable]) -> tuple[()]:
-    known = optimizer._slots
+    known = optimizer.state.slots
     rows = [known[variable.key] for variable in variables]
     arrays = [
         g if g.dtype == variable._array.dtype else g.astype(variable._array.dtype)

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from ...core import GradientTape, Tensor, Variable
 from ...core.repeat import Repeatable
-from ...core.update_lock import UpdateLock, held
+from ...core.update_lock import held
 from ...functions.publish import tensor
 from ...types import Array
-from .configuration import Configuration
 from .lookup import deserialize, get, serialize
-from .optimizer import Change, Kept, Optimizer
+from .optimizer import Optimizer
 from .second_order.sweeps import Sweep, plainly, stepped
+from .state import Change, OptimizerState, SlotState
 
 Pattern = Any
 
@@ -107,8 +107,7 @@ class PerLayer(Optimizer):
     """
 
     def __init__(self, rules: Mapping[Pattern, Any] | Sequence[tuple[Pattern, Any]], name: str | None = None) -> None:
-        Configuration.__init__(self, 0.0, name=name)  # slots and learning rates are the members'
-        self._update_lock = UpdateLock()
+        super().__init__(0.0, name=name)  # learning rates are the members'
         pairs = list(rules.items() if isinstance(rules, Mapping) else rules)
         if not pairs:
             raise ValueError("PerLayer: no rules are given; write for example {'head': SGD(0.1), '*': Adam()}.")
@@ -116,6 +115,8 @@ class PerLayer(Optimizer):
         self._default = get(default) if default is not None else None
         self.members = [self._member(pattern, _turn(rule)) for pattern, rule in pairs]
         self._owner: dict[int, Member] = {}
+        self.state = OptimizerState([optimizer.state for optimizer in self.optimizers])
+        self.needs_loss = any(optimizer.needs_loss for optimizer in self.optimizers)
 
     def _member(self, pattern: Pattern, turn: Every) -> Member:
         given, every, offset = turn.optimizer, turn.every, turn.offset
@@ -137,6 +138,8 @@ class PerLayer(Optimizer):
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Find the owner of each variable, and let the members make their slots."""
+        if not self.built and any(member.optimizer is not None for member in self._owner.values()):
+            self._owner = {}  # the slots were taken back: who owns what is asked again
         new = [variable for variable in variables if variable.key not in self._owner]
         if not new:
             return
@@ -157,7 +160,7 @@ class PerLayer(Optimizer):
         if problems:
             raise ValueError(f"PerLayer: {len(problems)} things do not fit:\n  " + "\n  ".join(problems))
         self._owner = owner
-        self._update_lock.join(new)
+        self.state.lock.join(new)
         for member in self.members:
             if member.optimizer is not None:
                 member.optimizer.build([variable for variable in new if owner[variable.key] is member])
@@ -190,25 +193,9 @@ class PerLayer(Optimizer):
         yield "optimizers", self.optimizers
 
     @property
-    def needs_loss(self) -> bool:  # type: ignore[override]
-        """Whether a member is of second order."""
-        return any(optimizer.needs_loss for optimizer in self.optimizers)
-
-    @property
-    def _slots(self) -> dict[int, Kept]:
-        return {key: kept for optimizer in self.optimizers for key, kept in optimizer._slots.items()}
-
-    @_slots.setter
-    def _slots(self, slots: dict[int, Kept]) -> None:
-        for optimizer in self.optimizers:
-            optimizer._slots = {key: kept for key, kept in optimizer._slots.items() if key in slots}
-        if not self._slots:  # as before the first step: who owns what is asked again
-            self._owner = {}
-
-    @property
     def variables(self) -> list[Variable]:
         """The count of steps, then the members' variables."""
-        return [self._iterations, *(variable for optimizer in self.optimizers for variable in optimizer.variables)]
+        return [self.state.iterations, *(variable for optimizer in self.optimizers for variable in optimizer.variables)]
 
     @property
     def learning_rate(self) -> Any:
@@ -237,16 +224,16 @@ class PerLayer(Optimizer):
         """As the members'."""
         listed = list(var_list)
         for optimizer in self.optimizers:
-            optimizer.finalize_variable_values([variable for variable in listed if variable.key in optimizer._slots])
+            optimizer.finalize_variable_values([variable for variable in listed if variable.key in optimizer.state.slots])
 
     # The step ------------------------------------------------------------------------------------------------------------
 
     def _due(self) -> list[Member]:
         """The members whose turn it is."""
-        step = int(self._iterations._array)
+        step = int(self.state.iterations._array)
         return [m for m in self.members if m.optimizer is not None and (step - m.offset) % m.every == 0]
 
-    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[Kept]]:
+    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
         """As in `Optimizer`, without the frozen variables."""
         if variables is None or len(grads) != len(variables):
             return super().paired(grads, variables)
@@ -254,13 +241,13 @@ class PerLayer(Optimizer):
         learning = [i for i, variable in enumerate(variables) if self.optimizer_for(variable) is not None]
         return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
 
-    def changes(self, gradients: list[Array], rows: list[Kept]) -> list[Change]:
+    def changes(self, gradients: list[Array], rows: list[SlotState]) -> list[Change]:
         """The changes of all whose turn it is."""
         if any(member.optimizer.needs_loss for member in self._due() if member.optimizer is not None):
             raise TypeError(f"{self.name} has members that need the loss: optimizer.minimize(loss_fn, variables).")
         return [*self._changes(self._due(), gradients, rows), self._counted()]
 
-    def _changes(self, due: Sequence[Member], gradients: list[Array], rows: list[Kept]) -> list[Change]:
+    def _changes(self, due: Sequence[Member], gradients: list[Array], rows: list[SlotState]) -> list[Change]:
         groups: dict[int, tuple[Optimizer, list[int]]] = {}
         for i, kept in enumerate(rows):
             member = self._owner[kept.variable.key]
@@ -272,7 +259,7 @@ class PerLayer(Optimizer):
         return found
 
     def _counted(self) -> Change:
-        return self._iterations, self._iterations._array + 1
+        return self.state.iterations, self.state.iterations._array + 1
 
     def minimize(self, loss_fn: Callable[[], Any], variables: Iterable[Variable]) -> Tensor:
         """Take one step, given the loss as a function. If anything fails, nothing has changed.
@@ -285,14 +272,15 @@ class PerLayer(Optimizer):
             The loss before the step.
         """
         chosen = list(variables)
-        self._update_lock.join(chosen)
-        with held(self._update_lock):
-            before, owner = self._slots, self._owner
+        self.state.lock.join(chosen)
+        with held(self.state.lock):
+            before, owner = self.state.slots, self._owner
             try:
                 self.build(chosen)
                 return stepped(self, loss_fn, chosen)
             except BaseException:
-                self._slots, self._owner = before, owner
+                self.state.restore(before)
+                self._owner = owner
                 raise
 
     @property
@@ -329,7 +317,8 @@ class PerLayer(Optimizer):
             its_turn = any(member is one for one in due)
             if owned and its_turn and member.optimizer is not None and member.optimizer.needs_loss:
                 own = functools.partial(_numbered, sweep, number)
-                changes += member.optimizer.plan(loss_fn, owned, runs, own)[1]  # type: ignore[attr-defined]
+                planner: Any = member.optimizer
+                changes += planner.plan(loss_fn, owned, runs, own)[1]
         return loss, changes
 
     # Configuration -------------------------------------------------------------------------------------------------------

@@ -76,12 +76,12 @@ class Assignments:
         if not arrays:
             return
         if overrides(optimizer, "load_own_variables"):
-            self._undo.append((optimizer, optimizer._slots))
+            self._undo.append((optimizer, optimizer.state.slots))
             if not optimizer.built and sum(map(str.isdecimal, arrays)) > len(optimizer.variables):  # beside what is its own
                 optimizer.build(next(iter(candidates)))
             self.add_by_itself(place, arrays)
             return
-        before = optimizer._slots
+        before = optimizer.state.slots
         problem = _misfit(optimizer, arrays)
         untrained = not problem and not arrays["0"].any()  # and that is how the file has it: no slots are made
         if not problem and not optimizer.built and not untrained:
@@ -94,7 +94,7 @@ class Assignments:
             if not _misfit(optimizer, arrays):
                 problem = ""
                 break
-            optimizer._slots = before
+            optimizer.state.restore(before)
         if problem:
             self._skipped_optimizers.append(
                 f"Skipping variable loading for optimizer '{optimizer.name}', because {problem}. Its training starts anew."
@@ -124,7 +124,7 @@ class Assignments:
             for variable, array in before:
                 variable._array, variable._spare = array, None
             for optimizer, slots in self._undo:
-                optimizer._slots = slots
+                optimizer.state.restore(slots)
             raise
 
     def _load_itself(self, place: Place, arrays: Arrays) -> None:

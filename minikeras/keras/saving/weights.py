@@ -87,7 +87,7 @@ def encode(model: Any) -> bytes:
         place.owner.save_own_variables(store)
         group.arrays = {key: _as_array(value) for key, value in store.items()}
         if isinstance(place.owner, Optimizer):
-            kept = list(place.owner._slots)
+            kept = list(place.owner.state.slots)
             if kept and kept != [variable.key for variable in model._learning_variables()] and set(kept) <= set(number):
                 root.below(place.path).attributes[SLOTS_OF] = " ".join(str(number[key]) for key in kept)
     return hdf5.encode(root)
@@ -170,7 +170,7 @@ def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -
     finally:
         for optimizer in made:
             if not optimizer.iterations:  # it was left out
-                optimizer._slots = {}
+                optimizer.state.restore({})
 
 
 def _lacks_slots(place: Place, arrays: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ class Snapshot:
     Args:
         variables: all Variables whose values to keep.
         layers: those that are not built yet; they are kept as they are.
-        holders: optimizers and metrics whose attributes to keep; they re-bind their state and never change it in place.
+        holders: metrics, optimizers and their states, whose attributes to keep; these are re-bound and never changed in place.
     """
 
     __slots__ = ("_arrays", "_attributes", "_holders", "_layers", "_streams", "_variables")
@@ -84,9 +84,10 @@ class Transaction:
     def _look_up(self, contents: Contents) -> None:
         """What a step may change. What a holder keeps follows from attributes: its own, and those of holders within it."""
         model = self._model
-        holders: list[Any] = [*_with_inner(model.metrics), *_held_optimizers(model)]
-        self._holders = holders
-        self._attributes = [list(holder.__dict__.values()) for holder in holders]
+        optimizers = _held_optimizers(model)
+        holders: list[Any] = [*_with_inner(model.metrics), *optimizers]
+        self._holders = [*holders, *(optimizer.state for optimizer in optimizers)]
+        self._attributes = [list(holder.__dict__.values()) for holder in self._holders]
         self._contents = contents
         found = [*contents.variables, *(variable for holder in holders for variable in holder.variables)]
         self._variables = list({id(variable): variable for variable in found}.values())

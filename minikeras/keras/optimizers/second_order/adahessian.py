@@ -8,7 +8,7 @@ from ....arrays import namespace
 from ....core import Tensor
 from ....derivatives.flat import flatten, unflatten
 from ....types import Array
-from ..optimizer import Change
+from ..state import Change
 from .base import SecondOrder
 from .problem import Problem
 

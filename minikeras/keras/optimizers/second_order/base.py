@@ -20,8 +20,8 @@ from ....core.update_lock import held
 from ....derivatives.flat import unflatten
 from ....functions.elementwise import cast
 from ....types import Array
-from ..configuration import host_variable
-from ..optimizer import Change, Optimizer, _constrained
+from ..optimizer import Optimizer, _constrained
+from ..state import Change, host_variable
 from .problem import Problem
 from .sweeps import Sweep, plainly, stepped
 
@@ -114,14 +114,14 @@ class SecondOrder(Optimizer):
         """
         chosen = list({variable.key: variable for variable in variables}.values())
         self._check_size(chosen)
-        self._update_lock.join(chosen)
-        with held(self._update_lock):
-            before = self._slots
+        self.state.lock.join(chosen)
+        with held(self.state.lock):
+            before = self.state.slots
             try:
                 self.build(chosen)
                 return stepped(self, loss_fn, chosen)
             except BaseException:
-                self._slots = before
+                self.state.restore(before)
                 raise
 
     def plan(
@@ -141,8 +141,8 @@ class SecondOrder(Optimizer):
             step, others = self._finite_step(problem)
             changes = self._moved(chosen, step) + others
             if self.use_ema:
-                changes += self._averages(changes, int(self._iterations._array))
-        changes.append((self._iterations, self._iterations._array + 1))
+                changes += self._averages(changes, int(self.state.iterations._array))
+        changes.append((self.state.iterations, self.state.iterations._array + 1))
         return problem.loss, changes
 
     def _finite_step(self, problem: Problem) -> tuple[Array, list[Change]]:

@@ -11,7 +11,7 @@ from ....core import GradientTape, Tensor, Variable
 from ....derivatives.flat import unflatten
 from ....files import limits
 from ....types import Array
-from ..optimizer import Change
+from ..state import Change
 from .base import SecondOrder
 from .objective import ObjectiveCurvature
 from .problem import Problem, number

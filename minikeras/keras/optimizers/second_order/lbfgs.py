@@ -9,7 +9,7 @@ import numpy as np
 from ....arrays import namespace
 from ....files import limits
 from ....types import Array
-from ..optimizer import Change
+from ..state import Change
 from .base import SecondOrder
 from .problem import Problem, number
 from .search import rounding, strong_wolfe

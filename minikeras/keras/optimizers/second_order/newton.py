@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....types import Array
-from ..optimizer import Change
+from ..state import Change
 from .base import SecondOrder, groups_of
 from .blocks import BlockMatrix
 from .problem import Problem, number

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....arrays import namespace
 from ....types import Array
-from ..optimizer import Change
+from ..state import Change
 from .base import SecondOrder
 from .problem import Problem, number
 from .search import judged, rounding

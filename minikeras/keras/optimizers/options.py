@@ -1,0 +1,81 @@
+"""The options that all optimizers share, and the learning rate: what is checked, and the way to write them down."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core import Variable
+from ..config import floatx
+from .state import host_variable
+
+COMMON = (
+    *("weight_decay", "clipnorm", "global_clipnorm", "clipvalue", "use_ema", "ema_momentum"),
+    *("ema_overwrite_frequency", "loss_scale_factor", "gradient_accumulation_steps"),
+)
+"""The names of the options, in the order in which a configuration lists them."""
+
+
+def check(optimizer: Any, unknown: dict[str, Any]) -> None:
+    """Refuse options out of their range.
+
+    Raises:
+        ValueError: saying which.
+    """
+    kind = type(optimizer).__name__
+    if unknown:
+        raise ValueError(f"Unrecognized keyword arguments passed to {kind}: {unknown}")
+    limits = {name: getattr(optimizer, name) for name in ("clipnorm", "clipvalue", "global_clipnorm")}
+    chosen = {name: value for name, value in limits.items() if value is not None}
+    if len(chosen) > 1 or any(value <= 0 for value in chosen.values()):
+        raise ValueError(f"{kind}: give at most one of clipnorm, clipvalue and global_clipnorm, above 0; found {chosen}.")
+    if not 0.0 <= optimizer.ema_momentum <= 1.0:
+        raise ValueError(f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={optimizer.ema_momentum}")
+    for name, least in (("ema_overwrite_frequency", 1), ("gradient_accumulation_steps", 2)):
+        count = getattr(optimizer, name)
+        if count is not None and (not isinstance(count, int) or count < least):
+            raise ValueError(f"`{name}` must be an integer >= {least} or None. Received: {name}={count!r}")
+    scale = optimizer.loss_scale_factor
+    if scale is not None and not scale > 0:
+        raise ValueError(f"`loss_scale_factor` must be above 0. Received: loss_scale_factor={scale}")
+
+
+def rate_from(learning_rate: Any) -> Any:
+    """A Variable for a number; a schedule or another function as it is.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(learning_rate, (float, np.floating)):
+        return host_variable(learning_rate, "learning_rate", floatx())
+    if callable(learning_rate):
+        return learning_rate
+    raise ValueError(
+        f"Argument `learning_rate` should be float, or an instance of LearningRateSchedule, or a callable. Received "
+        f"instead: learning_rate={learning_rate!r}."
+    )
+
+
+def changed_rate(held: Any, value: Any) -> Any:
+    """What to hold when the learning rate is set: another schedule, or the same Variable with another value."""
+    if callable(value) and not hasattr(value, "key"):
+        return value
+    if not isinstance(held, Variable):
+        raise TypeError(
+            "This optimizer was created with a `LearningRateSchedule` or a callable as its `learning_rate`, so its "
+            "learning rate cannot be set to a number. Assign another schedule, or make the optimizer with a float."
+        )
+    held.assign(value)
+    return held
+
+
+def needs_nothing(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called without arguments."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,120 @@
+"""What an optimizer remembers from step to step: the slots beside each Variable, and the number of steps.
+
+State changes in one way only: `commit` lets Variables hold their new arrays, all of them or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arrays import device
+from ...core import Variable
+from ...core.update_lock import UpdateLock
+from ...types import Array
+from ..weight import KerasVariable
+
+Change = tuple[Variable, Array]
+"""A Variable and the array that it is to hold."""
+
+
+class SlotState:
+    """What an optimizer remembers for one Variable; all that a step looks up, made once.
+
+    Attributes:
+        variable: the Variable.
+        slots: the Variables beside it, by name.
+        targets: the Variable itself and the slots of the formula, in its order.
+        decays: whether weight decay reaches it.
+    """
+
+    __slots__ = ("decays", "slots", "targets", "variable")
+
+    def __init__(self, variable: Variable, slots: dict[str, Variable], targets: list[Variable], decays: bool) -> None:
+        self.variable, self.slots, self.targets, self.decays = variable, slots, targets, decays
+
+
+class OptimizerState:
+    """Slots by Variable, the counter of steps, and the lock that a step holds.
+
+    Args:
+        parts: the states of the optimizers that this one wraps; their slots are its slots.
+
+    Attributes:
+        iterations: how many steps were taken.
+        own: what is remembered here and not in a part. Never changed in place.
+        lock: shared by all Variables that have slots.
+    """
+
+    def __init__(self, parts: Sequence[OptimizerState] = ()) -> None:
+        self.iterations = host_variable(np.int64(0), "iteration")
+        self.lock = UpdateLock()
+        self._parts = tuple(parts)
+        self.own: dict[int, SlotState] = {}
+        self._join_locks()
+
+    @property
+    def slots(self) -> dict[int, SlotState]:
+        """What is remembered for each Variable, by the Variable's key."""
+        known = self.own
+        for part in self._parts:
+            known = known | part.slots if known else part.slots
+        return known
+
+    def add(self, new: Iterable[SlotState]) -> None:
+        """Remember more Variables."""
+        added = {found.variable.key: found for found in new}
+        self.own = self.own | added
+        self.lock.join([*(found.variable for found in added.values()), self.iterations])
+
+    def restore(self, slots: Mapping[int, SlotState]) -> None:
+        """Remember only those Variables that are among these slots."""
+        self.own = {key: found for key, found in self.own.items() if key in slots}
+        for part in self._parts:
+            part.restore(slots)
+
+    def _join_locks(self) -> None:
+        self.lock.join(found.variable for found in self.own.values())
+        for part in self._parts:
+            self.lock.unite(part.lock)
+
+    def named(self, groups: Iterable[Sequence[str]]) -> list[Variable]:
+        """The slots of these names: group by group, within a group Variable by Variable."""
+        known = self.slots.values()
+        return [found.slots[name] for group in groups for found in known for name in group if name in found.slots]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copied Variable has another key."""
+        self.__dict__.update(state)
+        self.own = {found.variable.key: found for found in self.own.values()}
+        self._join_locks()
+
+
+def commit(changes: Sequence[Change]) -> None:
+    """Let all Variables hold their new arrays; an interrupt on the way gives them all the old ones back."""
+    before = [variable._array for variable, _ in changes]
+    try:
+        for variable, array in changes:
+            variable.exchange(array)
+    except BaseException:
+        for (variable, _), array in zip(changes, before, strict=True):
+            variable._array, variable._spare = array, None
+        raise
+
+
+def host_variable(value: Any, name: str, dtype: Any = None) -> Variable:
+    """A number in host memory whatever the device, so that reading it never waits for a GPU; trained by nobody."""
+    with device("CPU"):
+        return KerasVariable(value, trainable=False, name=name, dtype=dtype)
+
+
+def name_of(variable: Variable) -> str:
+    """The path of a weight, the name of another Variable."""
+    return getattr(variable, "path", variable.name)
+
+
+def names_of(variables: Iterable[Variable]) -> str:
+    """The names of several, for a message."""
+    return ", ".join(map(name_of, variables))
