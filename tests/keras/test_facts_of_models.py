@@ -183,7 +183,7 @@ def test_a_change_between_two_steps_counts_from_the_next_one_on(change, loss, mo
     assert models[0].kept == models[1].kept
     for one, other in zip(*map(state, models), strict=True):
         np.testing.assert_array_equal(one, other)
-    step = models[1]._compiled_steps["train_step"]
+    step = models[1]._trainer.steps["train_step"]
     assert step.replays >= 7, step
 
 
@@ -249,7 +249,7 @@ def test_a_layer_that_draws_outside_runs_eagerly_and_says_so(kind, caplog):
         model.fit(X, Y, batch_size=8, epochs=2, verbose=0)
     finally:
         np.random.set_state(before)
-    assert model._compiled_steps["train_step"].replays == 0 and not seen
+    assert model._trainer.steps["train_step"].replays == 0 and not seen
     assert len(caplog.records) == 1 and "it draws from" in caplog.text
 
 
@@ -260,7 +260,7 @@ def test_two_models_trained_in_turn_replay_whatever_is_set_that_no_step_reads():
             model.train_on_batch(X, Y)
             model.note, model.layers[0].remark, model.loss.comment, model.optimizer.label = i, f"{i}", [i], {"i": i}
     for model in models:
-        step = model._compiled_steps["train_step"]
+        step = model._trainer.steps["train_step"]
         assert (step.recordings, step.replays + step.eager_calls) == (1, 19), step
 
 
@@ -270,7 +270,7 @@ def test_a_change_in_one_model_is_none_in_another():
         one.layers[-1].k = float(i % 2)
         one.train_on_batch(X, Y)
         other.train_on_batch(X, Y)
-    assert other._compiled_steps["train_step"].recordings == 1
+    assert other._trainer.steps["train_step"].recordings == 1
 
 
 def test_a_layer_that_is_added_to_a_list_between_steps_is_trained():
@@ -551,7 +551,7 @@ SCRIPTS = {one.__name__: one for one in (tracked, generic, autoencoder, adversar
 def test_ordinary_scripts_replay(script, caplog):
     model, y = SCRIPTS[script]()
     model.fit(X, y, batch_size=8, epochs=6, verbose=0)
-    step = model._compiled_steps["train_step"]
+    step = model._trainer.steps["train_step"]
     assert step.recordings == 1 and step.replays >= 15 and not caplog.records, (step, caplog.text)
 
 
@@ -596,4 +596,4 @@ def test_a_copied_model_has_facts_of_its_own():
     other.layers[-1].k = 3.0
     for _ in range(3):
         model.train_on_batch(X, Y), other.train_on_batch(X, Y)
-    assert model._compiled_steps["train_step"].recordings == 1
+    assert model._trainer.steps["train_step"].recordings == 1

@@ -450,7 +450,7 @@ def test_train_step_may_be_overridden_and_its_metrics_found():
     model.compile("sgd")
     history = model.fit(X, Y, epochs=2, batch_size=5, shuffle=False, verbose=0).history
     assert list(history) == ["seen"] and history["seen"][1] < history["seen"][0]
-    assert model.metrics == [model._loss_tracker, model.seen]
+    assert model.metrics == [model._trainer.loss_tracker, model.seen]
     assert model.metrics_names == ["loss", "seen"]
 
 

@@ -112,9 +112,9 @@ def test_fit_with_a_method_of_second_order_is_the_same(name, caplog):
         seen.append([*state, *map(np.asarray, history.values())])
     assert_same(*seen)
     assert not caplog.records
-    assert model._compiled_steps["test_step"].replays > 0
+    assert model._trainer.steps["test_step"].replays > 0
     if name in RECORDED:
-        assert model._compiled_steps["train_step"].replays >= 20
+        assert model._trainer.steps["train_step"].replays >= 20
 
 
 def test_what_cannot_be_recorded_raises_where_it_has_to_be():

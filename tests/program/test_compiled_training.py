@@ -276,7 +276,7 @@ def test_fit_trains_the_same(name, executor):  # noqa: F811
     plain, compiled = fitted(False, **FITS[name]), fitted(executor.jit_compile or "auto", **FITS[name])
     for one, other in zip(plain[:2], compiled[:2], strict=True):
         assert_same(one, other, executor.exact)
-    train = compiled[2]._compiled_steps["train_step"]
+    train = compiled[2]._trainer.steps["train_step"]
     assert train.replays >= 20 and train.eager_calls <= 2 and train.recordings == 2
 
 

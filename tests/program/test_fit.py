@@ -47,7 +47,7 @@ def test_fit_is_the_same_bits(option):
     assert first == second
     assert_same(state(plain), state(compiled))
     assert plain.evaluate(X, Y, verbose=0) == compiled.evaluate(X, Y, verbose=0)
-    train, test = compiled._compiled_steps["train_step"], compiled._compiled_steps["test_step"]
+    train, test = compiled._trainer.steps["train_step"], compiled._trainer.steps["test_step"]
     assert train.recordings == 2 and train.replays == 9 and train.eager_calls == 1, "8, 8 and 4 rows, the first run builds"
     assert test.replays == 3 and test.recordings == 2
 
@@ -79,14 +79,14 @@ def test_what_callbacks_change_between_steps_counts():
     for model in models:
         model.fit(X, Y, batch_size=4, shuffle=False, verbose=0, callbacks=[Change()])
     assert_same(*map(state, models))
-    assert models[1]._compiled_steps["train_step"].recordings >= 3
+    assert models[1]._trainer.steps["train_step"].recordings >= 3
 
 
 def test_fit_again_goes_on_with_the_same_programs():
     model = made("auto")
     for _ in range(4):
         model.fit(X[:24], Y[:24], batch_size=8, epochs=2, verbose=0, callbacks=[tf.keras.callbacks.EarlyStopping("loss")])
-    assert model._compiled_steps["train_step"].recordings == 1
+    assert model._trainer.steps["train_step"].recordings == 1
 
 
 class Branching(L.Layer):

@@ -14,6 +14,7 @@ from ... import nest
 from ...core import Tensor
 from ...core.operand import Operand
 from ...errors import DTypeError, ShapeError, kind_of
+from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
 from ...types import as_dtype
 
@@ -242,3 +243,15 @@ def attach(masks: Any, outputs: Any) -> None:
     for x, mask in zip(nest.flatten(outputs), nest.flatten(masks), strict=False):
         if mask is not None and isinstance(x, Tensor) and mask_of(x) is None:
             x._keras_mask = mask
+
+
+def marked(inputs: Any, mask: Any) -> Any:
+    """The inputs, carrying the masks that were given by hand."""
+    if mask is None:
+        return inputs
+    carried = [mask_of(x) for x in nest.flatten(inputs)]
+    if all(given is own for given, own in zip(nest.flatten(mask), carried, strict=False)):
+        return inputs
+    carrying = nest.map_structure(lambda x: None if x is None else identity(x), inputs)
+    attach(nest.flatten(mask), carrying)
+    return carrying

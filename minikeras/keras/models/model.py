@@ -6,23 +6,32 @@ weights to `fit`, is the same. Next: `graph.py` and `sequential.py`, and `traini
 
 from __future__ import annotations
 
-import inspect
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ... import nest
 from ...boundary import explaining
+from ...core import Tensor, Variable
+from .. import batches
+from ..arguments import takes_numpy
+from ..batches import Feed
+from ..callbacks import History
 from ..layers import inputs as masks
 from ..layers.input_layer import InputLayer
-from ..layers.keras_tensor import Side
 from ..layers.layer import Layer
-from ..saving.objects import deserialize_keras_object, serialize_keras_object
-from ..training import Trainer
+from ..saving.objects import serialize_keras_object
+from ..training import steps, trainer
+from ..training.snapshot import Snapshot, Transaction
+from ..training.state import State
+from ..training.steps import Logs
+from . import configuration
 from .graph import Graph, only_one
-from .stored import Stored
 
 
-class Model(Stored, Trainer, Layer):
+class Model(Layer):
     """Base class of models: make layers in `__init__` and use them in `call`; or give inputs and outputs.
 
     Called, it gives its outputs nested as they were declared; a list of one output is given as that output.
@@ -52,12 +61,18 @@ class Model(Stored, Trainer, Layer):
     >>> hidden = tf.keras.layers.Dense(4)(x)
     >>> tf.keras.Model(inputs=x, outputs=[hidden, x + hidden]).output_shape
     [(None, 4), (None, 4)]
+
+    A model can also be pickled and deep-copied, for another process or as a trial: the copy has weights, compilation, state of
+    the optimizer and random streams of its own, and training goes on as with the original. To keep a model, `save` it: a pickle
+    fits one version of this package, and whoever loads it runs what it says.
     """
 
-    _not_walked = (*Layer._not_walked, *Trainer._not_walked, "_given")
+    _not_walked = (*Layer._not_walked, "_trainer", "optimizer", "loss", "history", "_given")
+    _checkpointed = ("optimizer",)
+    _passing = (*Layer._passing, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
-        if cls is Model and _is_functional(arguments, options):
+        if cls is Model and configuration.is_functional(arguments, options):
             return Functional.__new__(Functional)
         made = super().__new__(cls)
         object.__setattr__(made, "_given", (arguments, options))
@@ -65,19 +80,21 @@ class Model(Stored, Trainer, Layer):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         graph = None
-        if _is_functional(arguments, options):
-            given = inspect.signature(_functional).bind(*arguments, **options).arguments
-            graph = Graph(given["inputs"], given["outputs"])
-            options = {
-                key: value for key, value in given.items() if key in ("name", "trainable", "dtype") and value is not None
-            }
+        if configuration.is_functional(arguments, options):
+            options = configuration.functional(arguments, options)
+            graph = Graph(options.pop("inputs", None), options.pop("outputs", None))
         elif arguments:
             raise TypeError(
                 f"{type(self).__name__}: give inputs and outputs, or only keyword arguments; found {arguments!r:.80}."
             )
         trainable = options.pop("trainable", True)
         super().__init__(**options)
-        self._start_training_state()
+        self._trainer = trainer.Trainer()
+        self.optimizer: Any = None
+        self.loss: Any = None
+        self.stop_training = self.stop_evaluating = self.stop_predicting = False
+        self.history: Any = None
+        self.run_eagerly, self.jit_compile, self.steps_per_execution = False, False, 1
         self._graph = graph
         if graph is not None:
             self._layers = tuple(operation for operation in graph.operations if isinstance(operation, Layer))
@@ -94,7 +111,7 @@ class Model(Stored, Trainer, Layer):
                 f"Model {type(self).__name__} does not have a `call()` method implemented: define `call(self, inputs)`, or "
                 "give inputs and outputs."
             )
-        return self._graph.run(_marked(inputs, mask))
+        return self._graph.run(masks.marked(inputs, mask))
 
     def __getstate__(self) -> dict[str, Any]:
         """The graph first: it holds its calls in an order that can be copied."""
@@ -119,14 +136,12 @@ class Model(Stored, Trainer, Layer):
         layers = self.layers
         if (name is None) == (index is None):
             raise ValueError("get_layer: give either a name or an index.")
-        if index is not None:
-            if not -len(layers) <= index < len(layers):
-                raise ValueError(f"Was asked to retrieve layer at index {index} but model only has {len(layers)} layers.")
-            return layers[index]
-        for layer in layers:
-            if layer.name == name:
-                return layer
-        raise ValueError(f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}.")
+        if index is not None and not -len(layers) <= index < len(layers):
+            raise ValueError(f"Was asked to retrieve layer at index {index} but model only has {len(layers)} layers.")
+        found = layers[index] if index is not None else next((layer for layer in layers if layer.name == name), None)
+        if found is None:
+            raise ValueError(f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}.")
+        return found
 
     def _need_graph(self, what: str) -> Graph:
         if self._graph is None:
@@ -149,12 +164,12 @@ class Model(Stored, Trainer, Layer):
     @property
     def input(self) -> Any:  # type: ignore[override]
         """The KerasTensors that go in, nested as they were given."""
-        return _called(self, "input") if self._graph is None else self._graph.inputs
+        return super().input if self._graph is None else self._graph.inputs
 
     @property
     def output(self) -> Any:  # type: ignore[override]
         """The KerasTensors that come out, nested as they were given."""
-        return _called(self, "output") if self._graph is None else self._graph.outputs
+        return super().output if self._graph is None else self._graph.outputs
 
     @property
     def input_names(self) -> list[str]:
@@ -219,55 +234,360 @@ class Model(Stored, Trainer, Layer):
         """What `from_config` needs: of a functional model its graph, of a subclass the arguments it was made with.
 
         Raises:
-            NotImplementedError: for a subclass made with arguments that are no plain data and no objects with `get_config`,
-                unless it has a `get_config` of its own, which adds them.
+            NotImplementedError: for a subclass without its own, made with arguments that are neither plain data nor have one.
         """
-        if self._graph is not None and type(self).__init__ is Model.__init__:
-            from .graph_config import written
-
-            return {"name": self.name, "trainable": self._trainable, **written(self._graph)}
-        accepted = inspect.signature(type(self).__init__).parameters
-        open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
-        base = {"name": self.name, "trainable": self._trainable, "dtype": self.dtype_policy.name}
-        config = {key: value for key, value in base.items() if key in accepted or open_ended}
-        try:
-            config |= serialize_keras_object(_by_name(type(self), *self._given))
-        except (TypeError, ValueError) as error:
-            if type(self).get_config is not Model.get_config:
-                return config
-            raise NotImplementedError(
-                f"Object {type(self).__name__} was created by passing non-serializable argument values in `__init__()`, and "
-                f"therefore the object must override `get_config()` in order to be serializable: {error}"
-            ) from error
-        return config
+        return configuration.config_of(self, functional=self._graph is not None and not self._overrides("__init__"))
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
-        """A new model, with new weights, from `get_config`.
-
-        Args:
-            config: of a functional model, or the arguments of a subclass.
-            custom_objects: further classes and functions by name.
-        """
-        if {"layers", "input_layers", "output_layers"} <= set(config):
-            from .graph_config import read
-
-            inputs, outputs = read(config, custom_objects)
-            made = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
-        else:
-            made = cls(**deserialize_keras_object(dict(config), custom_objects))
-        made._set_trainable_alone(config.get("trainable") is not False)  # each layer has its own in its configuration
-        return made
+        """A new model, with new weights, from `get_config`; `custom_objects` are further classes and functions by name."""
+        return configuration.model_of(cls, config, custom_objects)
 
     def to_json(self, **options: Any) -> str:
-        """The configuration as JSON, without weights; `model_from_json` reads it.
-
-        Args:
-            options: for `json.dumps`, such as indent=2.
-        """
+        """The configuration as JSON, without weights; `model_from_json` reads it. The options are those of `json.dumps`."""
         import json
 
         return json.dumps(serialize_keras_object(self), **options)
+
+    # Training ---------------------------------------------------------------------------------------------------------
+
+    @explaining
+    @takes_numpy
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: Any = "auto",
+        auto_scale_loss: bool = True,
+    ) -> None:
+        """Choose optimizer, loss and metrics.
+
+        With several outputs, losses, weights and metrics are a list with an entry for each, or a dict by the names of the
+        outputs; an entry of a list of losses or metrics may itself be a list. One loss alone serves every output. The losses of
+        the outputs are added up, and logged one by one as 'name_loss'.
+
+        Args:
+            optimizer: by name or object.
+            loss: by name, function or object; None if only `add_loss` is used.
+            loss_weights: factors of the losses.
+            metrics: names, functions or objects; 'accuracy' picks the kind that fits the shapes.
+            weighted_metrics: likewise, for metrics that use sample weights.
+            run_eagerly: let Python carry out every step, as for `jit_compile=False`.
+            jit_compile: 'auto' records a step once and replays it, and runs it eagerly, which is logged once, where Python asks
+                for the value of a tensor; True raises a `CompileError` there; False runs all steps eagerly.
+            steps_per_execution: call the hooks of a batch once for so many batches.
+            auto_scale_loss: under the policy 'mixed_float16', wrap the optimizer in a `LossScaleOptimizer`.
+
+        Raises:
+            TypeError, ValueError: for an unknown name, or steps_per_execution that is no whole number from 1 on.
+
+        >>> import minikeras as tf
+        >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+        >>> model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
+        """
+        arguments = dict(locals())
+        del arguments["self"]
+        self._trainer.compile(self, arguments)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._trainer.compiled
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The loss tracker, the compiled metrics (all once a batch has shown the outputs), and those held as attributes."""
+        return [metric for _, metric in self._trainer.labelled_metrics(self)]
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """Their names in logs: 'loss' first, then the losses of the outputs, then the metrics."""
+        return [label for label, _ in self._trainer.labelled_metrics(self)]
+
+    def metric_direction(self, name: str) -> str | None:
+        """'min' or 'max', whichever is better for a value of the logs; None if its metric does not say."""
+        return self._trainer.direction(self, name)
+
+    def reset_metrics(self) -> None:
+        """Let all metrics forget."""
+        for metric in self.metrics:
+            metric.reset_state()
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Tensor:
+        """The loss of a batch, with everything that `add_loss` and regularizers add."""
+        return steps.compute_loss(self, y, y_pred, sample_weight)
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Logs:
+        """Let a batch enter the metrics and return all results."""
+        self._trainer.settle(self, y, y_pred).update(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def get_metrics_result(self) -> Logs:
+        """The results of all metrics by name."""
+        return self._trainer.results(self)
+
+    def train_step(self, data: Any) -> Logs:
+        """One batch of training: predict, loss, gradient, apply. Override it for a step of your own.
+
+        Args:
+            data: x, (x, y) or (x, y, sample_weight).
+
+        Returns:
+            Logs by name.
+        """
+        return steps.train_step(self, data)
+
+    def test_step(self, data: Any) -> Logs:
+        """One batch of evaluation."""
+        return steps.test_step(self, data)
+
+    def predict_step(self, data: Any) -> Any:
+        """One batch of prediction."""
+        return steps.predict_step(self, data)
+
+    def _learning_variables(self) -> list[Variable]:
+        """All that may ever be trained, frozen or not: their slots survive freezing."""
+        return [variable for variable in self.variables if getattr(variable, "learns", variable.trainable)]
+
+    def _overrides(self, name: str) -> bool:
+        """Whether a subclass has a method of its own."""
+        return getattr(type(self), name) is not getattr(Model, name)
+
+    def _snapshot(self) -> Snapshot:
+        """What a step may change, to go back to."""
+        return Transaction(self).snapshot()
+
+    def train_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False
+    ) -> Any:
+        """One step on one batch; metrics start anew.
+
+        Returns:
+            The loss, [loss, metrics...], or logs by name with `return_dict`.
+        """
+        self._trainer.need_compile("train_on_batch")
+        data = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True).first()
+        return self._trainer.on_batch(self, "train_step", data, return_dict)
+
+    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
+        """Loss and metrics of one batch, which start anew."""
+        self._trainer.need_compile("test_on_batch")
+        data = batches.source("test_on_batch", x, y, sample_weight, None, False, whole=True).first()
+        return self._trainer.on_batch(self, "test_step", data, return_dict)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for one batch, as NumPy arrays."""
+        data = batches.source("predict_on_batch", x, None, None, None, False, whole=True).first()
+        with np.errstate(all="ignore"):
+            return nest.map_structure(trainer.as_numpy, self.predict_step(data))
+
+    @explaining
+    @takes_numpy
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool | str = True,
+        class_weight: Mapping[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+    ) -> History:
+        """Train for a number of epochs.
+
+        Args:
+            x, y: arrays, Tensors, data frames, lists or dicts of them; or a Dataset, PyDataset, generator or loader of batches
+                as `x`.
+            batch_size: rows a step, 32 by default; the last batch of an epoch may be smaller.
+            epochs: index of the last epoch, counted from 0 and not from `initial_epoch`.
+            verbose: 0 silent, 1 or 'auto' a progress bar (a line an epoch where there is no terminal), 2 a line an epoch.
+            callbacks: a list of `Callback`.
+            validation_split: share of the rows, from the end, kept for validation; cut off before shuffling.
+            validation_data: (x, y), (x, y, sample_weight) or batches.
+            shuffle: whether the rows of arrays, or the batches of a PyDataset, are shuffled anew for each epoch; 'batch' keeps
+                the rows of a batch together.
+            class_weight: weight of each class in the loss.
+            sample_weight: weight of each row in the loss; for several outputs a list or dict as for `y`.
+            initial_epoch: where to start counting.
+            steps_per_epoch: end an epoch after so many steps; needed for data without end.
+            validation_steps, validation_batch_size: likewise for validation.
+            validation_freq: validate every so many epochs, or a list of epochs counted from 1.
+
+        Returns:
+            The `History`: `.history` holds a list for each name, `.epoch` the epochs.
+
+        Raises:
+            ValueError: if the model is not compiled or the data does not fit together.
+            TypeError: if a number of epochs, rows or steps is no whole number.
+
+        >>> import minikeras as tf
+        >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+        >>> model.compile(optimizer="sgd", loss="mse")
+        >>> history = model.fit([[0.0], [1.0]], [[0.0], [1.0]], epochs=3, verbose=0)
+        >>> sorted(history.history), history.epoch
+        (['loss'], [0, 1, 2])
+        """
+        self._trainer.need_compile("fit")
+        trainer.check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
+        trainer.check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
+        trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
+        due = trainer.due(validation_freq)
+        if validation_split:
+            (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split)
+        feed = Feed(batches.source("fit", x, y, sample_weight, batch_size, shuffle, class_weight), steps_per_epoch)
+        rows = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
+        validation = trainer.validation_feed(validation_data, rows, validation_steps)
+        hooks = trainer.hooks_of(self, callbacks, True, verbose, epochs, feed.steps)
+        return self._trainer.fit(self, feed, hooks, range(initial_epoch, epochs), validation, due)
+
+    @explaining
+    @takes_numpy
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Loss and metrics over data, which may come in every form that `fit` takes.
+
+        Returns:
+            The loss; [loss, losses of the outputs, metrics...], as in `metrics_names`; or results by name with `return_dict`.
+
+        >>> import minikeras as tf
+        >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+        >>> model.compile(optimizer="sgd", loss="mse")
+        >>> model.evaluate([[1.0]], [[3.0]], verbose=0)
+        4.0
+        """
+        self._trainer.need_compile("evaluate")
+        trainer.check_counts("evaluate", 1, batch_size=batch_size, steps=steps)
+        feed = Feed(batches.source("evaluate", x, y, sample_weight, batch_size, False), steps)
+        with trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps) as hooks:
+            logs = self._trainer.evaluate(self, hooks, feed)
+        return dict(sorted(logs.items())) if return_dict else trainer.listed(logs)
+
+    @explaining
+    @takes_numpy
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """The outputs for all rows, as NumPy arrays.
+
+        >>> import minikeras as tf
+        >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+        >>> model.predict([[1.0], [2.0]], verbose=0).ravel().tolist()
+        [1.0, 2.0]
+        """
+        trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
+        feed = Feed(batches.source("predict", x, None, None, batch_size, False), steps)
+        return self._trainer.predict(self, trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps), feed)
+
+    def get_training_state(self) -> State:
+        """All that training depends on, as arrays and plain values: see `training/state.py` for what is in it.
+
+        In a callback it also holds where `fit` stands; a callback with `runs_last = True` sees what all others have done.
+
+        Raises:
+            RuntimeError: during validation, while the metrics hold other numbers.
+
+        >>> import minikeras as tf
+        >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+        >>> model.compile(optimizer="sgd", loss="mse")
+        >>> state = model.get_training_state()
+        >>> sorted(state["arrays"])[0], state["values"]["position"]
+        ('metrics/loss/0/total', None)
+        """
+        return self._trainer.get_state(self)
+
+    def set_training_state(self, state: State) -> None:
+        """Have what `get_training_state` gave. If it was taken within `fit`, the next `fit` (or the one under way, in
+        `on_train_begin`) goes on from that batch and equals one that was never interrupted, bit for bit.
+
+        A model, optimizer or metric that has no Variables yet gets them by a step on the first batch, which is then undone.
+
+        Raises:
+            ValueError: if the state belongs to another model; nothing is changed.
+        """
+        self._trainer.set_state(self, state)
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    @explaining
+    def save(self, filepath: str | os.PathLike[str], overwrite: bool = True, **kwargs: Any) -> None:
+        """Write the whole model to a '.keras' file: see `keras.saving.save_model`."""
+        from ..saving.archives import save_model
+
+        save_model(self, filepath, overwrite, **kwargs)
+
+    @explaining
+    def save_weights(self, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
+        """Write weights and the state of the optimizer to a '.weights.h5' or '.safetensors' file.
+
+        >>> import minikeras as tf, tempfile
+        >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+        >>> path = tempfile.mkdtemp() + "/model.weights.h5"
+        >>> model.save_weights(path)
+        >>> model.load_weights(path)
+        """
+        from ..saving.weights import save_weights
+
+        save_weights(self, filepath, overwrite)
+
+    @explaining
+    def load_weights(
+        self, filepath: str | os.PathLike[str], skip_mismatch: bool = False, by_name: bool = False, cast: bool = False
+    ) -> None:
+        """Read weights, and the state of the optimizer if the file holds one: see `keras.saving.load_weights`."""
+        from ..saving.weights import load_weights
+
+        load_weights(self, filepath, skip_mismatch, by_name, cast)
+
+    def export(
+        self,
+        filepath: str | os.PathLike[str],
+        format: str | None = None,
+        verbose: bool | None = None,
+        input_signature: Any = None,
+        **options: Any,
+    ) -> None:
+        """Write what the model computes in inference mode to an '.onnx' file: see `keras.export.export_model`."""
+        from ..export import export_model
+
+        export_model(self, filepath, format, verbose, input_signature, **options)
+
+    def get_compile_config(self) -> dict[str, Any] | None:
+        """The arguments of `compile` as plain data; None if it was not called, or with something that has no description."""
+        return self._trainer.compile_config(self.optimizer)
+
+    def compile_from_config(self, config: Mapping[str, Any]) -> None:
+        """Compile as `get_compile_config` says; a class with a `compile` of its own overrides both, or compiles again."""
+        self._trainer.compile_from_config(self, config)
 
 
 class Functional(Model):
@@ -278,44 +598,3 @@ class Functional(Model):
     >>> tf.keras.Model(x, tf.keras.layers.Dense(1)(x))
     <Functional name=functional, built=True>
     """
-
-
-def _functional(inputs: Any, outputs: Any, name: str | None = None, trainable: bool | None = None, dtype: Any = None) -> None:
-    """The arguments of a functional model."""
-
-
-def _is_functional(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-    return len(arguments) >= 2 or (len(arguments) == 1 and "outputs" in options) or {"inputs", "outputs"} <= set(options)
-
-
-def _by_name(cls: type, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that an object was made with, by name."""
-    bound = inspect.signature(cls.__init__).bind(None, *arguments, **options)  # type: ignore[misc]
-    found: dict[str, Any] = {}
-    for name, value in list(bound.arguments.items())[1:]:
-        kind = inspect.signature(cls.__init__).parameters[name].kind  # type: ignore[misc]
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            raise TypeError(f"positional arguments {value!r:.80} have no names")
-        found |= value if kind is inspect.Parameter.VAR_KEYWORD else {name: value}
-    return found
-
-
-def _marked(inputs: Any, mask: Any) -> Any:
-    """The inputs, carrying the masks that were given by hand."""
-    if mask is None:
-        return inputs
-    carried = [masks.mask_of(x) for x in nest.flatten(inputs)]
-    if all(given is own for given, own in zip(nest.flatten(mask), carried, strict=False)):
-        return inputs
-    from ...functions.elementwise import identity
-
-    marked = nest.map_structure(lambda x: None if x is None else identity(x), inputs)
-    masks.attach(nest.flatten(mask), marked)
-    return marked
-
-
-def _called(model: Model, name: str) -> Any:
-    """`input` or `output` of a model without a graph: those of its call on KerasTensors."""
-    side = Side()
-    side.__set_name__(Model, name)
-    return side.__get__(model)

@@ -13,12 +13,12 @@ from ... import nest
 from ...boundary import explaining
 from ...core import Tensor
 from ..layers.input_layer import InputLayer, entrance
-from ..layers.inputs import of_rank, returned_none, shapes
+from ..layers.inputs import marked, of_rank, returned_none, shapes
 from ..layers.keras_tensor import KerasTensor, holds_symbol
 from ..layers.layer import Layer
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from .graph import Graph
-from .model import Model, _marked
+from .model import Model
 
 
 class Sequential(Model):
@@ -177,7 +177,7 @@ class Sequential(Model):
         return [layer for layer in self._chain if not isinstance(layer, InputLayer)]
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        outputs = inputs if mask is None else _marked(inputs, mask)
+        outputs = inputs if mask is None else marked(inputs, mask)
         if self._trail and isinstance(outputs, Tensor):
             outputs = of_rank(outputs, self._trail[0].shape)
         for layer in self._chain:

@@ -1,5 +1,1 @@
 """Training. May import all of keras below its models. Read `steps.py` first, then `trainer.py`, then `state.py`."""
-
-from .trainer import Trainer
-
-__all__ = ["Trainer"]

@@ -66,12 +66,12 @@ class Transaction:
 
     def __call__(self, step: Callable[[Any], Any], data: Any) -> Any:
         """Run a step; if it raises, all state is as it was before."""
-        targets, before = self._model._targets, self.snapshot()
+        targets, before = self._model._trainer.targets, self.snapshot()
         try:
             return step(data)
         except BaseException:
             before.restore()
-            self._model._targets = targets
+            self._model._trainer.targets = targets
             raise
 
     def snapshot(self) -> Snapshot:

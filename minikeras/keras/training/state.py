@@ -84,7 +84,7 @@ def named_variables(model: Any) -> dict[str, Variable]:
     """All Variables that training changes, each under a name of its own that does not depend on other models."""
     groups: list[tuple[str, Iterable[Variable]]] = [("model", model.variables)]
     groups += [(name, value.variables) for name, value in vars(model).items() if isinstance(value, Optimizer)]
-    groups += [(f"metrics/{label}", metric.variables) for label, metric in model._labelled_metrics()]
+    groups += [(f"metrics/{label}", metric.variables) for label, metric in model._trainer.labelled_metrics(model)]
     return {
         f"{group}/{number}/{_COUNTED.sub('', getattr(variable, 'path', None) or variable.name.removesuffix(':0'))}": variable
         for group, variables in groups
