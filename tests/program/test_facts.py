@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import array
 import collections
+import contextlib
 import contextvars
 import dataclasses
 import datetime
 import enum
 import functools
 import itertools
+import logging
+import math
 import operator
 import os
 import pathlib
@@ -571,6 +574,82 @@ def test_a_value_that_changes_all_the_time_ends_in_eager_calls(caplog):
     (told,) = [record.getMessage() for record in caplog.records]
     assert "goes on eagerly" in told and "attribute 'k' of Box" in told
     assert float(step(X)[0]) == 39.0
+
+
+def ordinary():
+    """Functions as people write them; none has state that a program would lose."""
+    log, constants = logging.getLogger("ordinary"), np.arange(2, dtype="f")
+
+    @contextlib.contextmanager
+    def scaled():
+        yield 2.0
+
+    def in_context(x):
+        with scaled() as factor:
+            return x * factor
+
+    class Parts:
+        def __init__(self):
+            self.values, self.by_name = [], {}
+
+        def add(self, name, value):
+            self.values.append(value)
+            self.by_name[name] = value
+            self.count = len(self.values)
+            return self
+
+    class Owner:
+        def __init__(self, inner):
+            self.inner, inner.owner = inner, self
+
+    def in_a_cycle(x):
+        parts = Parts()
+        Owner(parts).inner.add("first", x).add("second", x)
+        return parts.values[0] + parts.by_name["second"] * float(parts.count)
+
+    def recursive(x):
+        gathered = []
+
+        def halved(y, depth):
+            gathered.append(y)
+            return y if depth == 0 else halved(y * 0.5, depth - 1)
+
+        return halved(x, 3) + tf.add_n(gathered)
+
+    def catching(x):
+        try:
+            raise ValueError("no")
+        except ValueError as error:
+            return x * float(len(str(error)))
+
+    def by_default(x):
+        groups = collections.defaultdict(list)
+        groups["a"].append(x)
+        return groups["a"][0] * sum(value for value in (1.0, 2.0))
+
+    Pair = collections.namedtuple("Pair", "one other")
+    return {
+        "logging": lambda x: (log.info("shape %s", x.shape), log.debug("further"))[0] or x,
+        "a context manager": in_context,
+        "objects of its own in a cycle": in_a_cycle,
+        "recursion that gathers": recursive,
+        "an exception": catching,
+        "a defaultdict": by_default,
+        "a generator": lambda x: sum(x * float(i) for i in range(3)),
+        "an iterator of its own": lambda x: x * next(iter([1.0, 2.0])),
+        "a namedtuple": lambda x: Pair(x, 1.0).one,
+        "a dataclass": lambda x: x * Settings(3.0).k,
+        "an enum": lambda x: x if Mode(2.0) is Mode.TWICE else -x,
+        "NumPy's constants": lambda x: x * constants + np.pi * math.e,
+        "a loss made within": lambda x: tf.keras.losses.MeanSquaredError()(x, x * 2.0),
+    }
+
+
+@pytest.mark.parametrize("kind", ordinary())
+def test_ordinary_functions_replay(kind, caplog):
+    step = tf.function(ordinary()[kind])
+    results = [step(X).numpy().tolist() for _ in range(4)]
+    assert (step.recordings, step.replays) == (1, 3) and not caplog.records and results == results[:1] * 4
 
 
 # What comes from outside -----------------------------------------------------------------------------------------------------
