@@ -2,17 +2,19 @@
 
 Key idea: a structure is a recipe for visiting leaves in one fixed order. Dicts are visited by their sorted keys, so it does not
 matter in which order they were filled; what is packed keeps the order of its dict. Two structures are paired leaf by leaf, and
-dicts by key. None is a leaf.
+dicts by key. Views such as `dict.values()` are lists. None is a leaf.
 """
 
 from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 __all__ = ["assert_same_structure", "flatten", "flatten_up_to", "is_nested", "map_structure", "pack"]
+
+_VIEWS = (KeysView, ValuesView, ItemsView)  # of a dict
 
 
 def is_nested(structure: Any) -> bool:
@@ -27,7 +29,7 @@ def is_nested(structure: Any) -> bool:
 @functools.cache
 def _is_container(kind: type) -> bool:
     """Whether elements of this type are visited; kept by type, since asking an abstract class takes long."""
-    return issubclass(kind, (list, tuple, Mapping)) and not hasattr(kind, "as_list")
+    return issubclass(kind, (list, tuple, Mapping, *_VIEWS)) and not hasattr(kind, "as_list")
 
 
 def keys(structure: Any) -> list[Any]:
@@ -88,7 +90,13 @@ def flatten_up_to(structure: Any, other: Any) -> list[Any]:
     fits = is_nested(other) and mappings[0] == mappings[1] and len(structure) == len(other)
     if not fits or (mappings[0] and structure.keys() != other.keys()):
         raise ValueError(f"flatten_up_to: {other!r:.80} is not nested like {structure!r:.80}.")
+    structure, other = _listed(structure), _listed(other)
     return [leaf for key in keys(structure) for leaf in flatten_up_to(structure[key], other[key])]
+
+
+def _listed(structure: Any) -> Any:
+    """A view of a dict as a list, whose elements can be asked for; any other structure as it is."""
+    return list(structure) if isinstance(structure, _VIEWS) else structure
 
 
 def pack(structure: Any, leaves: list[Any]) -> Any:
@@ -109,6 +117,7 @@ def pack(structure: Any, leaves: list[Any]) -> Any:
 def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if not is_nested(structure):
         return next(leaves)
+    structure = _listed(structure)
     if isinstance(structure, Mapping):
         packed = {key: _pack(structure[key], leaves) for key in keys(structure)}
         pairs = [(key, packed[key]) for key in structure]
@@ -166,6 +175,7 @@ def _assert_alike(first: Any, second: Any, check_types: bool, path: str) -> None
         raise different(ValueError, "one is a container, the other is a leaf")
     if not is_nested(first):
         return
+    first, second = _listed(first), _listed(second)
     if _kind(first) != _kind(second) and (check_types or Mapping in (_kind(first), _kind(second))):
         raise different(TypeError, f"the first is a {type(first).__name__}, the second a {type(second).__name__}")
     if isinstance(first, Mapping) and first.keys() != second.keys():

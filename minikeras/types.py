@@ -205,8 +205,10 @@ class TensorShape(tuple[int, ...]):
         """The sizes as a list."""
         return list(self)
 
-    def num_elements(self) -> int:
-        """Product of the sizes; 1 for a scalar."""
+    def num_elements(self) -> Any:
+        """Product of the sizes, 1 for a scalar; None if a TensorSpec leaves one open."""
+        if None in self:
+            return None
         count = 1
         for size in self:
             count *= size
@@ -223,8 +225,8 @@ class TensorShape(tuple[int, ...]):
         return TensorShape((*other, *self))
 
     def is_fully_defined(self) -> bool:
-        """True: eager shapes are always known."""
-        return True
+        """Whether all sizes are known: always those of a tensor, but not all of a TensorSpec need be."""
+        return None not in self
 
     def __getitem__(self, key: Any) -> Any:
         item = tuple.__getitem__(self, key)
@@ -262,7 +264,8 @@ class TensorSpec:
     __slots__ = ("dtype", "name", "shape")
 
     def __init__(self, shape: Iterable[int | None] | None, dtype: Any = "float32", name: str | None = None) -> None:
-        self.shape = None if shape is None else tuple(None if size is None else int(size) for size in shape)
+        sizes: Any = shape if shape is None else [None if size is None else int(size) for size in shape]
+        self.shape: TensorShape | None = None if sizes is None else TensorShape(sizes)
         self.dtype = as_dtype(dtype)
         self.name = name
 
@@ -281,11 +284,14 @@ class TensorSpec:
         return len(self.shape) == len(value.shape) and all(None in pair or pair[0] == pair[1] for pair in pairs)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorSpec) and (self.shape, self.dtype.name) == (other.shape, other.dtype.name)
+        return isinstance(other, TensorSpec) and self._facts() == other._facts()
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype.name))
+        return hash(self._facts())
+
+    def _facts(self) -> tuple[Any, ...]:
+        return None if self.shape is None else tuple(self.shape), self.dtype.name, self.name
 
     def __repr__(self) -> str:
         named = f", name={self.name!r}" if self.name else ""
-        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}{named})"
+        return f"TensorSpec(shape={None if self.shape is None else tuple(self.shape)}, dtype={self.dtype!r}{named})"

@@ -142,3 +142,13 @@ def test_mapping_needs_structures_of_one_size():
 def test_flattening_up_to_another_structure_is_refused(structure, other):
     with pytest.raises(ValueError, match=r"flatten_up_to: .* is not nested like"):
         nest.flatten_up_to(structure, other)
+
+
+@pytest.mark.parametrize("view", [{"b": 1, "a": [2, 3]}.values(), {1: 0, 2: 0}.keys(), {"a": 1}.items(), {}.values()])
+def test_a_view_of_a_dict_is_visited_as_a_list_and_packed_as_one(view):
+    assert nest.is_nested(view)
+    assert nest.flatten(view) == nest.flatten(list(view))
+    assert nest.map_structure(lambda leaf: leaf, view) == list(view)
+    assert nest.map_structure(lambda first, second: first, view, list(view)) == list(view)
+    assert nest.map_structure(lambda first, second: first, list(view), view) == list(view)
+    nest.assert_same_structure(view, list(view))

@@ -157,6 +157,8 @@ def _from_python(value: Any) -> np.ndarray[Any, Any]:
     except ValueError as error:
         raise ValueError(f"Can't convert non-rectangular Python sequence to Tensor: {error}.") from None
     if array.dtype.kind in "US":
+        if not all(isinstance(item, (str, bytes)) for item in np.array(value, dtype=object).flat):
+            raise ValueError(f"Can't convert Python sequence with mixed types to Tensor: text beside numbers in {value!r:.80}.")
         return array.astype(object)
     if array.dtype.kind not in "biufc" and not all(isinstance(item, (str, bytes)) for item in array.flat):
         raise ValueError(f"Attempt to convert a value ({value!r:.80}) with an unsupported type ({type(value)}) to a Tensor.")
@@ -178,8 +180,6 @@ def _check_fits(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
     fits = array.size == 0 or (
         found in _RANK_OF_KIND and wanted in _RANK_OF_KIND and _RANK_OF_KIND[found] <= _RANK_OF_KIND[wanted]
     )
-    if found == "b" and wanted != "b" and array.size:
-        fits = False
     if not fits:
         raise DTypeError(f"Cannot convert {value!r:.60} to EagerTensor of dtype {dtype.name}.")
     if wanted in "iu" and array.size and found in "iu":

@@ -52,6 +52,10 @@ def _is_argument(value: Any) -> bool:
     return isinstance(value, (Operand, int, float, complex, np.generic)) or is_array(value)
 
 
+def _holds_operand(value: Any) -> bool:
+    return any(isinstance(leaf, Operand) for leaf in nest.flatten(value))
+
+
 def _anew(value: Any) -> Tensor:
     """The same values as a Tensor of its own, so that it is never the input itself."""
     tensor = convert_to_tensor(value)
@@ -197,7 +201,8 @@ def _each_once(arguments: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
 def recompute_grad(f: Function) -> Function:
     """The same function, whose intermediate results are not kept: the gradient computes them once more.
 
-    Memory for time: one more forward pass for each `gradient`. Variables and keyword arguments that `f` uses take part.
+    Memory for time: one more forward pass for each `gradient`. Variables that `f` uses take part, and so do tensors given by
+    keyword.
 
     >>> import minikeras as tf
     >>> x = tf.Variable(3.0)
@@ -210,6 +215,8 @@ def recompute_grad(f: Function) -> Function:
 
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
+        named = {name: kwargs.pop(name) for name, value in list(kwargs.items()) if _holds_operand(value)}
+
         def with_rule(*arguments: Any) -> Any:
             def grad_fn(*upstream: Any, variables: Sequence[Variable] = ()) -> Any:
                 leaves = [leaf for leaf in nest.flatten(list(arguments)) if _is_argument(leaf)]
@@ -218,13 +225,13 @@ def recompute_grad(f: Function) -> Function:
                 again = nest.map_structure(lambda leaf: next(fresh) if _is_argument(leaf) else leaf, list(arguments))
                 with GradientTape() as tape:
                     tape.watch([tensor for tensor in tensors if tensor.dtype.is_differentiable])
-                    result = f(*again, **kwargs)
+                    result = f(*again[:-1], **again[-1], **kwargs)
                 found = tape.gradient(nest.flatten(result), [*tensors, *variables], list(upstream), "zero")
                 own, rest = _each_once(tensors, found), found[len(tensors) :]
                 return (own, rest) if variables else own
 
-            return f(*arguments, **kwargs), grad_fn
+            return f(*args, **named, **kwargs), grad_fn
 
-        return custom_gradient(with_rule)(*args)
+        return custom_gradient(with_rule)(*args, named)
 
     return recomputed

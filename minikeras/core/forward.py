@@ -25,7 +25,7 @@ _SMOOTH = "fcV"  # kinds of dtypes that have tangents; V is bfloat16
 
 
 class _Result(weakref.ref[Tensor]):
-    """A result that has a tangent: when the result goes, so does the tangent, for which nobody can ask any more."""
+    """A primal or result that has a tangent: when it goes, so does the tangent, for which nobody can ask any more."""
 
     __slots__ = ("key", "owner")
     key: int
@@ -91,6 +91,8 @@ class ForwardAccumulator:
             if tangent.shape != point.shape:
                 raise ShapeError(f"ForwardAccumulator: a tangent has shape {tangent.shape}, its primal {point.shape}.")
             self._tangents[point.key] = tangent
+            if isinstance(point, Tensor):
+                self._alive[point.key] = _Result(point, self)
 
     def __enter__(self) -> ForwardAccumulator:
         if self._active:

@@ -36,11 +36,11 @@ maximum = binary(arithmetic.maximum, "maximum", "Larger of two: max(x, y)", "1 f
 minimum = binary(arithmetic.minimum, "minimum", "Smaller of two: min(x, y)", "1 for the smaller; the first at a tie", "print(tf.minimum(1.0, 2.0).numpy()) -> 1.0")
 squared_difference = binary(arithmetic.squared_difference, "squared_difference", "Squared difference: |x - y|**2", "2(x-y), -2(x-y)", "print(tf.math.squared_difference(1.0, 3.0).numpy()) -> 4.0")
 divide_no_nan = binary(arithmetic.divide_no_nan, "divide_no_nan", "Quotient that is 0 for a zero divisor: x / y, or 0 where y = 0", "1/y, -x/y**2, or 0", "print(tf.math.divide_no_nan(3.0, 0.0).numpy()) -> 0.0")
-multiply_no_nan = binary(arithmetic.multiply_no_nan, "multiply_no_nan", "Product that is 0 for a zero y, whatever x: x * y, or 0 where y = 0", "y, x", "print(tf.math.multiply_no_nan(float('inf'), 0.0).numpy()) -> 0.0")
-xlogy = binary(transcendental.xlogy, "xlogy", "Product with a logarithm: x * log(y), or 0 where x = 0", "log(y), x/y, or 0 where x = 0", "print(tf.math.xlogy(0.0, 0.0).numpy()) -> 0.0")
-xlog1py = binary(transcendental.xlog1py, "xlog1py", "Product with a logarithm: x * log(1 + y), or 0 where x = 0", "log(1+y), x/(1+y), or 0 where x = 0", "print(tf.math.xlog1py(0.0, -1.0).numpy()) -> 0.0")
-xdivy = binary(transcendental.xdivy, "xdivy", "Quotient that is 0 for a zero x: x / y, or 0 where x = 0", "1/y, -x/y**2, or 0 where x = 0", "print(tf.math.xdivy(0.0, 0.0).numpy()) -> 0.0")
-atan2 = binary(transcendental.atan2, "atan2", "Angle of the point (y, x) in radians, in [-pi, pi]: atan(x / y)", "y/(x**2+y**2), -x/(x**2+y**2); 0 at the origin", "print(f'{tf.atan2(1.0, 1.0):.4f}') -> 0.7854")
+multiply_no_nan = binary(arithmetic.multiply_no_nan, "multiply_no_nan", "Product that is 0 for a zero y, whatever x: x * y, or 0 where y = 0", "y, x", "print(tf.math.multiply_no_nan(float('inf'), 0.0).numpy()) -> 0.0", "fc")
+xlogy = binary(transcendental.xlogy, "xlogy", "Product with a logarithm: x * log(y), or 0 where x = 0", "log(y), x/y, or 0 where x = 0", "print(tf.math.xlogy(0.0, 0.0).numpy()) -> 0.0", "fc")
+xlog1py = binary(transcendental.xlog1py, "xlog1py", "Product with a logarithm: x * log(1 + y), or 0 where x = 0", "log(1+y), x/(1+y), or 0 where x = 0", "print(tf.math.xlog1py(0.0, -1.0).numpy()) -> 0.0", "fc")
+xdivy = binary(transcendental.xdivy, "xdivy", "Quotient that is 0 for a zero x: x / y, or 0 where x = 0", "1/y, -x/y**2, or 0 where x = 0", "print(tf.math.xdivy(0.0, 0.0).numpy()) -> 0.0", "fc")
+atan2 = binary(transcendental.atan2, "atan2", "Angle of the point (y, x) in radians, in [-pi, pi]: atan(x / y)", "y/(x**2+y**2), -x/(x**2+y**2); 0 at the origin", "print(f'{tf.atan2(1.0, 1.0):.4f}') -> 0.7854", "f")
 
 negative = unary(arithmetic.negative, "negative", "Negation: -x", "-1", "print(tf.negative(2.0).numpy()) -> -2.0", "any")
 abs = unary(arithmetic.absolute, "abs", "Absolute value; modulus of complex numbers: |x|", "sign(x), 0 at 0", "print(tf.abs(-2.0).numpy()) -> 2.0", "any")
@@ -165,7 +165,8 @@ def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Ten
     low, high = (kind(limit) for limit in (wanted.min, wanted.max))
     if x.dtype.is_integer or (x.dtype.is_floating and wanted.is_floating):
         low, high = max(low, kind(x.dtype.min)), min(high, kind(x.dtype.max))
-    elif wanted.is_integer and float(rounded := x.dtype.numpy.type(high)) > wanted.max:
+    x = cast(x, "float32") if x.dtype == "bfloat16" else x  # bfloat16 would round the limit 65504 of float16 up to 65536
+    if x.dtype.is_floating and wanted.is_integer and float(rounded := x.dtype.numpy.type(high)) > wanted.max:
         high = float(np.nextafter(rounded, x.dtype.numpy.type(0)))  # 2**31 - 1 is no float32: take the one below
     return cast(clip_by_value(x, low, high), wanted)
 

@@ -6,7 +6,7 @@ Key idea: leading axes are a batch everywhere. Formulas and their source are in 
 from __future__ import annotations
 
 import string
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,7 +69,14 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
     return linalg.determinant(_matrices("det", input, square=True))
 
 
-def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+class SignAndLogarithm(NamedTuple):
+    """A determinant as its sign, and the logarithm of its absolute value."""
+
+    sign: Tensor
+    log_abs_determinant: Tensor
+
+
+def slogdet(input: TensorLike, name: str | None = None) -> SignAndLogarithm:
     """Sign and logarithm of the absolute value of the determinant. Gradient: inv(A)^T.
 
     >>> import minikeras as tf
@@ -77,7 +84,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
     >>> print(sign.numpy(), abs(round(float(logarithm), 4)))
     1.0 0.0
     """
-    return linalg.log_determinant(_matrices("slogdet", input, square=True))
+    return SignAndLogarithm(*linalg.log_determinant(_matrices("slogdet", input, square=True)))
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
@@ -174,7 +181,14 @@ def pinv(a: TensorLike, rcond: float | None = None, name: str | None = None) -> 
     return contractions.matrix_product(v * linalg.as_columns(cast(inverse, x.dtype)), linalg.adjoint(u))
 
 
-def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+class QR(NamedTuple):
+    """The factors of a matrix: orthonormal columns, and an upper triangle."""
+
+    q: Tensor
+    r: Tensor
+
+
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> QR:
     """Orthogonal Q and upper triangular R with Q @ R = A. Gradients for matrices with rows >= columns, reduced form.
 
     >>> import minikeras as tf
@@ -182,7 +196,7 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     >>> bool(tf.reduce_max(tf.abs(q @ r - [[1.0, 2.0], [3.0, 4.0]])) < 1e-5)
     True
     """
-    return linalg.qr(_matrices("qr", input), full=full_matrices)
+    return QR(*linalg.qr(_matrices("qr", input), full=full_matrices))
 
 
 def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:

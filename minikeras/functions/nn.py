@@ -259,11 +259,12 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
     first = bool(data_format) and str(data_format).startswith("NC")
     if data_format and not first and not (data_format.startswith("N") and data_format.endswith("C")):
         raise ValueError(f"bias_add: data_format must be of the form 'N...C' or 'NC...', found {data_format!r}.")
-    channels = x.shape[1 if first else -1] if x.ndim > 1 else None
+    if x.ndim < 2:
+        raise ShapeError(f"bias_add: needs a value of at least two axes, found shape {x.shape}. Write value + bias.")
+    channels = x.shape[1 if first else -1]
     if tuple(b.shape) != (channels,):
         raise ShapeError(
-            f"bias_add: a value of at least two axes needs a vector with one number for each of its {channels or ''} channels, "
-            f"found a value of shape {x.shape} and a bias of shape {b.shape}."
+            f"bias_add: needs a vector with one number for each of the {channels} channels of {x.shape}, found shape {b.shape}."
         )
     return x + (reshape(b, (-1,) + (1,) * (x.ndim - 2)) if first else b)
 
@@ -331,8 +332,8 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     from .random import source_of
 
     value = inexact("dropout", tensor(x), "f")
-    if not 0.0 <= rate < 1.0:
-        raise ValueError(f"dropout: rate must lie in [0, 1), found {rate}.")
+    if isinstance(rate, (str, list, tuple)) or not 0.0 <= rate < 1.0:
+        raise ValueError(f"dropout: rate must be a number in [0, 1), found {rate!r}.")
     shape = tuple(value.shape)
     if noise_shape is not None:
         shape = _noise_sizes(noise_shape, shape)

@@ -6,7 +6,7 @@ from. Next: `shaping.py`.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -50,14 +50,19 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
     return indexing.take_along(x, order, axis=negative_axis(axis, x.ndim, "sort"))
 
 
-def top_k(
-    input: TensorLike, k: int = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None
-) -> tuple[Tensor, Tensor]:
+class TopK(NamedTuple):
+    """The largest elements, and where they stood."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None) -> TopK:
     """The `k` largest elements along the last axis, and their indices; the lower index first at a tie.
 
     >>> import minikeras as tf
-    >>> values, indices = tf.math.top_k([1.0, 3.0, 2.0], k=2)
-    >>> print(values.numpy(), indices.numpy())
+    >>> largest = tf.math.top_k([1.0, 3.0, 2.0], k=2)
+    >>> print(largest.values.numpy(), largest.indices.numpy())
     [3. 2.] [1 2]
     """
     x = tensor(input)
@@ -65,24 +70,36 @@ def top_k(
     if not x.ndim or not 0 <= count <= x.shape[-1]:
         raise ShapeError(f"top_k: k={count} but the last axis of {list(x.shape)} has {x.shape[-1] if x.ndim else 0} elements.")
     order = argsort(x, -1, "DESCENDING")[..., :count]
-    return indexing.take_along(x, order, axis=-1), cast(order, index_type)
+    return TopK(indexing.take_along(x, order, axis=-1), cast(order, index_type))
 
 
-def unique(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> tuple[Tensor, Tensor]:
+class Unique(NamedTuple):
+    """The distinct elements, and for each element its position among them."""
+
+    y: Tensor
+    idx: Tensor
+
+
+def unique(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> Unique:
     """The distinct elements of a vector in order of appearance, and for each element its position among them.
 
+    Raises:
+        ShapeError: if `x` is no vector.
+
     >>> import minikeras as tf
-    >>> values, positions = tf.unique([5, 7, 5])
-    >>> print(values.numpy(), positions.numpy())
+    >>> found = tf.unique([5, 7, 5])
+    >>> print(found.y.numpy(), found.idx.numpy())
     [5 7] [0 1 0]
     """
     vector = tensor(x)
+    if vector.ndim != 1:
+        raise ShapeError(f"unique: expects a vector, found shape {vector.shape}. Flatten it: tf.reshape(x, [-1]).")
     array = own_values(vector)
     values, first, positions = np.unique(array, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     rank = np.argsort(order, kind="stable")
-    results = beside(vector, values[order]), beside(vector, rank[positions].astype(as_dtype(out_idx).numpy))
-    announce(current(), _unique, (vector,), {}, results)
+    results = Unique(beside(vector, values[order]), beside(vector, rank[positions].astype(as_dtype(out_idx).numpy)))
+    announce(current(), _unique, (vector,), {}, tuple(results))
     return results
 
 

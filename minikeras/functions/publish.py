@@ -105,17 +105,22 @@ def unary(
     return function
 
 
-def binary(primitive: Primitive, name: str, formula: str, derivative: str, example: str) -> Callable[..., Tensor]:
+def binary(
+    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = "any"
+) -> Callable[..., Tensor]:
     """The public function of two tensors, broadcast against one another, over a primitive. Arguments as in `unary`."""
+    refuse = kinds in _WANTED
 
     def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         if type(x) is not Tensor and type(y) is not Tensor:
             x, y = tensors(x, y)
+        if refuse:
+            inexact(function.__name__, tensor(y if type(y) is Tensor else x), kinds)
         return bind(primitive, (x, y), {})
 
     arguments = "x, y: tensors of one dtype whose shapes can be broadcast; numbers and arrays follow the tensor."
     result = "bool" if "bool" in derivative else "the common dtype"
-    _describe(function, name, formula, derivative.replace(" (bool)", ""), example, arguments, result, "any")
+    _describe(function, name, formula, derivative.replace(" (bool)", ""), example, arguments, result, kinds)
     return function
 
 

@@ -13,6 +13,7 @@ from ..core import Primitive, Tensor, convert_to_tensor
 from ..errors import ShapeError
 from ..ops import arithmetic, reductions, transcendental
 from ..types import TensorLike
+from .elementwise import cast
 from .publish import inexact, negative_axes, negative_axis, rounded_once, tensor
 from .shaping import stack
 
@@ -255,7 +256,6 @@ def l2_normalize(x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: 
     return value * (arithmetic.cast(factor, dtype=value.dtype.name) if value.dtype.is_complex else factor)
 
 
-@rounded_once
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """sqrt(sum of squares) over all tensors of a list together; None is left out.
 
@@ -264,10 +264,25 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
     5.0
     """
     present = [tensor(t) for t in t_list if t is not None]
-    if not present:
+    return _in_their_dtype(_common_length([_widened(t) for t in present]), present)
+
+
+def _common_length(tensors: list[Tensor]) -> Tensor:
+    """The norm of all tensors together."""
+    if not tensors:
         return convert_to_tensor(0.0)
     # A norm of norms has the subgradient 0 at the origin, which the root of a sum has not.
-    return reduce_euclidean_norm(stack([reduce_euclidean_norm(t) for t in present]))
+    return reduce_euclidean_norm(stack([reduce_euclidean_norm(t) for t in tensors]))
+
+
+def _widened(x: Tensor) -> Tensor:
+    return cast(x, "float32") if x.dtype.is_floating and x.dtype.size == 2 else x
+
+
+def _in_their_dtype(length: Tensor, tensors: list[Tensor]) -> Tensor:
+    """A length of tensors, rounded to their dtype if they have one in common."""
+    dtypes = {t.dtype.name for t in tensors}
+    return cast(length, dtypes.pop()) if len(dtypes) == 1 else length
 
 
 @rounded_once
@@ -286,24 +301,27 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: s
     return clipped
 
 
-@rounded_once
 def clip_by_global_norm(
     t_list: Sequence[TensorLike | None], clip_norm: TensorLike, use_norm: TensorLike = None, name: str | None = None
 ) -> tuple[list[Tensor | None], Tensor]:
     """All tensors scaled by one factor so that their global norm is at most `clip_norm`; None stays None.
 
     Returns:
-        The list and the global norm before clipping. A norm that is not finite makes all results NaN.
+        The list, each tensor in its dtype, and the global norm before clipping. A norm that is not finite makes all
+        results NaN.
 
     >>> import minikeras as tf
     >>> clipped, norm = tf.clip_by_global_norm([[3.0], None, [4.0]], 1.0)
     >>> print(clipped[0].numpy(), clipped[1], norm.numpy())
     [0.6] None 5.0
     """
-    for t in t_list:
-        if t is not None:
-            inexact("clip_by_global_norm", tensor(t), "f")
-    length = global_norm(t_list) if use_norm is None else tensor(use_norm)
-    scale = clip_norm * arithmetic.minimum(arithmetic.reciprocal(length), 1.0 / clip_norm)
-    scale = arithmetic.select(arithmetic.is_finite(length), scale, float("nan"))
-    return [None if t is None else tensor(t) * scale for t in t_list], length
+    given = [None if t is None else inexact("clip_by_global_norm", tensor(t), "f") for t in t_list]
+    wide = [None if t is None else _widened(t) for t in given]
+    length = _common_length([t for t in wide if t is not None]) if use_norm is None else tensor(use_norm)
+    known = _widened(length)
+    scale = clip_norm * arithmetic.minimum(arithmetic.reciprocal(known), 1.0 / clip_norm)
+    scale = arithmetic.select(arithmetic.is_finite(known), scale, float("nan"))
+    scaled = [None if t is None else t * cast(scale, t.dtype) for t in wide]
+    clipped = [x if x is None or t is None else cast(x, t.dtype) for x, t in zip(scaled, given, strict=True)]
+    present = [t for t in given if t is not None]
+    return clipped, _in_their_dtype(length, present) if use_norm is None else length

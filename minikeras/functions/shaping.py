@@ -210,12 +210,13 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
     [0 1 2]
     """
     x = convert_to_tensor(tensor)
-    pairs = np.asarray([integer(width) for width in np.ravel(paddings)], dtype=int).reshape(-1, 2)
-    if len(pairs) != x.ndim or (pairs < 0).any():
+    listed = np.asarray(paddings)
+    pairs = np.asarray([integer(width) for width in listed.ravel()], dtype=int)
+    if (listed.shape != (x.ndim, 2) and not listed.size == x.ndim == 0) or (pairs < 0).any():
         raise ShapeError(
-            f"pad: paddings {pairs.tolist()} for a tensor of shape {x.shape}: one pair of sizes >= 0 for each axis."
+            f"pad: paddings {listed.tolist()} for a tensor of shape {x.shape}: one pair of sizes >= 0 for each axis."
         )
-    widths = tuple((int(before), int(behind)) for before, behind in pairs)
+    widths = tuple((int(before), int(behind)) for before, behind in pairs.reshape(-1, 2))
     if not widths:
         return x
     if mode.upper() == "CONSTANT":

@@ -101,7 +101,7 @@ def _multiply_no_nan(xp: Any, a: Array, b: Array) -> Array:
 def _divide_no_nan(xp: Any, a: Array, b: Array) -> Array:
     if isinstance(a, np.floating) and type(a) is type(b):  # two numbers, as in a metric's result: a tenth of the time
         return a / b if b else type(a)(0)
-    quotient = xp.divide(a, b)
+    quotient = _divide(xp, a, b)
     return xp.where(xp.equal(b, 0), xp.zeros_like(quotient), quotient)
 
 

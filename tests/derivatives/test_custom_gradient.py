@@ -448,3 +448,17 @@ def test_a_rule_whose_dict_has_other_keys_is_refused():
         y = function(d)
     with pytest.raises(ValueError, match="not nested like the 1 arguments"):
         tape.gradient(y, d)
+
+
+@pytest.mark.parametrize("give", [lambda x: x, lambda x: x * 1.0, lambda x: [x * 1.0], lambda x: {"c": x * 1.0}])
+def test_a_recomputed_function_has_gradients_of_tensors_given_by_keyword(give):
+    def product(a, b, *, power, training=None):
+        assert isinstance(power, int), "numbers stay numbers when it is computed again"
+        assert training is True
+        return a * sum(tf.nest.flatten(b)) ** power
+
+    for x in (tf.Variable([2.0, 3.0]), tf.constant([2.0, 3.0])):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.recompute_grad(product)(x, b=give(x), power=2, training=True)
+        assert tape.gradient(y, x).numpy().tolist() == [12.0, 27.0]  # of x * x**2

@@ -63,13 +63,6 @@ tape.gradient(y, x)
         why="as in NumPy; bits have `&`",
     ),
     Row(
-        what="bits of an integer beside a bool",
-        code="tf.constant(6) & True",
-        ours="DTypeError",
-        theirs="0",
-        why="no dtype is converted in silence",
-    ),
-    Row(
         what="a number that the dtype beside it does not hold",
         code="tf.constant(6, 'int8') & 300",
         ours="InvalidArgumentError: 300",
