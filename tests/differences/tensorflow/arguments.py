@@ -180,4 +180,11 @@ tape.gradient(y, x)
         theirs="256",
         why="16-bit floats are added up in float32 and rounded once, as are products",
     ),
+    Row(
+        what="a list as the table of `embedding_lookup`",
+        code="tf.nn.embedding_lookup([[1.0], [2.0]], [1, 0])",
+        ours="[[2], [1]]",
+        theirs="[2, 1]",
+        why="it is the tensor that it stacks to; there it is a list of parts over which rows are dealt out",
+    ),
 ]
