@@ -8,6 +8,7 @@ import numpy as np
 
 from ..absent import error as _error
 from ..boundary import explaining
+from ..core import Tensor, convert_to_tensor
 from ..figures import plot_history
 from .batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
 from .models.drawing import model_drawing, model_to_dot, plot_model
@@ -50,7 +51,7 @@ __path__: list[str] = []  # a package without modules: Python then asks finders 
 
 @explaining
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:
-    """Integer labels as one-hot rows, float32.
+    """Integer labels as one-hot rows, float32: an array, for a Tensor a Tensor.
 
     >>> to_categorical([0, 2]).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
@@ -64,7 +65,8 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     count = int(labels.max()) + 1 if num_classes is None else num_classes
     if labels.size and (labels.min() < 0 or labels.max() >= count):
         raise ValueError(f"to_categorical: labels from {labels.min()} to {labels.max()} do not fit num_classes={count}.")
-    return np.eye(count, dtype=np.float32)[labels]
+    rows = np.eye(count, dtype=np.float32)[labels]
+    return convert_to_tensor(rows) if isinstance(x, Tensor) else rows
 
 
 def get_file(*arguments: Any, **options: Any) -> str:

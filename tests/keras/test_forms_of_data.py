@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import numpy as np
@@ -154,8 +155,44 @@ def test_a_sequence_says_what_it_lacks():
         made().fit(Nothing(), verbose=0)
     with pytest.raises(NotImplementedError, match=r"Nothing must implement __getitem__\(index\)"):
         Nothing()[0]
-    with pytest.raises(NotImplementedError, match="processes are not available; workers=n makes batches in n threads"):
-        tf.keras.utils.PyDataset(use_multiprocessing=True)
+
+
+def test_a_sequence_that_wants_processes_gets_threads_and_says_so():
+    with pytest.warns(UserWarning, match="use_multiprocessing is left out; workers=n makes batches in n threads"):
+        data = Batches(workers=2, use_multiprocessing=True)
+    assert len(made().fit(data, epochs=2, verbose=0).history["loss"]) == 2
+
+
+def test_a_sequence_is_iterated_to_its_end_if_it_has_one_and_counts_its_batches_by_either_name():
+    class Endless(tf.keras.utils.PyDataset):
+        num_batches = None
+
+        def __getitem__(self, index):
+            return index
+
+    class Silent(tf.keras.utils.PyDataset):
+        def __getitem__(self, index):
+            return index
+
+    class Counted(Silent):
+        num_batches = 2
+
+    class Long(Silent):
+        def __len__(self):
+            return 2
+
+    for kind, found in [(Endless, [0, 1, 2]), (Silent, [0, 1, 2]), (Counted, [0, 1]), (Long, [0, 1])]:
+        assert list(itertools.islice(kind(), 3)) == found
+    assert len(Counted()) == Long().num_batches == 2
+    with pytest.raises(TypeError, match="Endless has no end"):
+        len(Endless())
+
+
+@pytest.mark.parametrize("labels", [[0, 2, 1], np.array([[0], [2], [1]]), tf.constant([0, 2, 1])])
+def test_categories_are_of_the_kind_that_the_labels_are(labels):
+    rows = tf.keras.utils.to_categorical(labels)
+    assert isinstance(rows, tf.Tensor) == isinstance(labels, tf.Tensor) and rows.dtype == "float32"
+    np.testing.assert_array_equal(rows, np.eye(3)[[0, 2, 1]])
 
 
 def test_an_error_in_a_worker_reaches_the_caller():

@@ -162,7 +162,7 @@ def test_add_and_pop_change_the_chain_also_of_a_built_model():
 
 
 def test_only_layers_can_be_added_and_an_input_only_first():
-    with pytest.raises(TypeError, match="Only instances of `keras.Layer` can be added to a Sequential model. Received: 3"):
+    with pytest.raises(ValueError, match="Only instances of `keras.Layer` can be added to a Sequential model. Received: 3"):
         Sequential([3])
     with pytest.raises(ValueError, match="Input must be the first element"):
         Sequential([Dense(2), tf.keras.Input((3,))])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,11 +15,8 @@ class PyDataset:
 
     Args:
         workers: threads that make batches ahead of their use; with 1 each is made when it is asked for.
-        use_multiprocessing: not available: arrays would have to be copied between processes.
+        use_multiprocessing: left out with a warning: arrays would have to be copied between processes.
         max_queue_size: how many batches are made ahead.
-
-    Raises:
-        NotImplementedError: with `use_multiprocessing`.
 
     >>> import numpy as np
     >>> import minikeras as tf
@@ -35,7 +34,8 @@ class PyDataset:
 
     def __init__(self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10) -> None:
         if use_multiprocessing:
-            raise NotImplementedError("PyDataset: processes are not available; workers=n makes batches in n threads.")
+            text = "PyDataset: use_multiprocessing is left out; workers=n makes batches in n threads of this process."
+            warnings.warn(text, stacklevel=2)
         self.workers = workers
         self.use_multiprocessing = use_multiprocessing
         self.max_queue_size = max_queue_size
@@ -53,6 +53,8 @@ class PyDataset:
     @property
     def num_batches(self) -> int | None:
         """The number of batches; None for no end."""
+        if type(self).__len__ is not PyDataset.__len__:
+            return len(self)
         raise NotImplementedError(f"{type(self).__name__} must implement __len__().")
 
     def on_epoch_begin(self) -> None:
@@ -62,5 +64,9 @@ class PyDataset:
         """Called after each epoch, for example to draw other rows for the next one."""
 
     def __iter__(self) -> Iterator[Any]:
-        for index in range(len(self)):
+        try:
+            count = self.num_batches
+        except NotImplementedError:  # nobody said where it ends
+            count = None
+        for index in itertools.count() if count is None else range(count):
             yield self[index]

@@ -84,7 +84,7 @@ class _SequenceSource(Source):
     """Batches by number: a PyDataset, or anything else with a length and an index."""
 
     def __init__(self, sequence: Any, shuffle: bool) -> None:
-        count = sequence.num_batches if _has_own(sequence, "num_batches") else len(sequence)
+        count = sequence.num_batches if isinstance(sequence, PyDataset) else len(sequence)
         super().__init__(np.inf if count is None else count)
         self._sequence, self._shuffle = sequence, shuffle
         self._workers, self._ahead = getattr(sequence, "workers", 1), getattr(sequence, "max_queue_size", 10)
@@ -203,11 +203,6 @@ def _iterated(x: Any, shuffle: bool) -> Source:
     if isinstance(x, PyDataset):
         return _SequenceSource(x, shuffle)
     return _IterableSource(x) if hasattr(x, "__iter__") else _SequenceSource(x, False)
-
-
-def _has_own(sequence: Any, name: str) -> bool:
-    """Whether a PyDataset's class defines an attribute of its base anew."""
-    return isinstance(sequence, PyDataset) and getattr(type(sequence), name) is not getattr(PyDataset, name)
 
 
 def _converted(batch: Any) -> Any:

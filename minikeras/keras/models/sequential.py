@@ -32,8 +32,8 @@ class Sequential(Model):
         name: made up if None.
 
     Raises:
-        TypeError: for anything that is no layer.
-        ValueError: if two layers have one name; one layer may occur twice, and shares its weights with itself.
+        ValueError: for anything that is no layer, or if two layers have one name; one layer may occur twice, and shares its
+            weights with itself.
 
     >>> import minikeras as tf
     >>> model = tf.keras.Sequential([
@@ -84,7 +84,7 @@ class Sequential(Model):
         else:
             entered = (entrance(layer),) if isinstance(layer, InputLayer) else ()
         if not isinstance(layer, Layer):
-            raise TypeError(
+            raise ValueError(
                 f"Only instances of `keras.Layer` can be added to a Sequential model. Received: {layer!r} (of type "
                 f"{type(layer)})."
             )

@@ -220,12 +220,13 @@ def _read(config: Any, nearby: Mapping[str, Any]) -> Any:
         raise LoadError(f"Could not parse config: the name of a class has {len(name)} characters: {name:.80}...")
     if name in _SPECIAL:
         return _special_read(name, inner)
-    module, registered_name = config.get("module"), config.get("registered_name")
+    module, registered_name = config.get("module"), config.get("registered_name") or None
     if name == "function":
         if not isinstance(inner, str):
             raise LoadError(f"Could not parse config: a function is named by a string, found {inner!r:.80}.")
         known = nearby.get(inner)
-        return known if known is not None else registry.find(inner, module, inner, "function")
+        registered_name = None if registered_name == "function" else registered_name  # as Keras 3.6 has it
+        return known if known is not None else registry.find(inner, module, registered_name or inner, "function")
     if inner is not None and not isinstance(inner, Mapping):
         raise LoadError(f"Could not parse config: the config of '{name}' must be a dict, found {inner!r:.80}.")
     return _instance(config, _class(name, module, registered_name, nearby), dict(inner or {}))

@@ -186,7 +186,7 @@ def find(name: str, module: str | None = None, registered_name: str | None = Non
         name: of the class or function.
         module: as the configuration says; only compared, never imported.
         registered_name: 'package>name', or None.
-        kind: 'class' or 'function', for the message.
+        kind: 'class' or 'function'; Keras up to 3.6 wrote functions without the package that they were registered with.
 
     Raises:
         UnknownObjectError: if it is in none of the tables.
@@ -207,6 +207,9 @@ def find(name: str, module: str | None = None, registered_name: str | None = Non
         for (_, known), thing in _table().items():
             if known == name and isinstance(thing, type) == (kind == "class"):
                 return thing
+    alike = [thing for known, thing in _registered.items() if kind == "function" and known.partition(">")[2] == name]
+    if len(alike) == 1 and registered_name in (None, name):
+        return alike[0]
     raise UnknownObjectError(_unknown(name, module, registered_name, kind))
 
 
