@@ -10,10 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import nest
 from ..core.convert import convert_to_tensor
+from ..core.layout import Layout
 from ..core.registry import operations
 from ..core.tensor import Tensor
 from ..errors import ShapeError
@@ -37,15 +36,12 @@ def flatten(values: Sequence[Any]) -> Tensor:
 
 def unflatten(vector: Any, variables: Sequence[Any]) -> list[Tensor]:
     """The parts of a vector, shaped like the variables."""
-    whole, count = convert_to_tensor(vector), sum(map(size_of, variables))
-    if tuple(whole.shape) != (count,):
-        raise ShapeError(f"a flat vector needs {count} elements here, found shape {whole.shape}.")
-    parts, start = [], 0
-    for variable in variables:
-        stop = start + size_of(variable)
-        parts.append(operations.reshape(whole[start:stop], shape=tuple(variable.shape), rank=1))
-        start = stop
-    return parts
+    whole, layout = convert_to_tensor(vector), Layout(tuple(variable.shape) for variable in variables)
+    if tuple(whole.shape) != (layout.size,):
+        raise ShapeError(f"a flat vector needs {layout.size} elements here, found shape {whole.shape}.")
+    return [
+        operations.reshape(whole[part], shape=shape, rank=1) for part, shape in zip(layout.slices, layout.shapes, strict=True)
+    ]
 
 
 def directions(vector: Any, chosen: Sequence[Any], variables: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
@@ -88,8 +84,7 @@ def symmetric(matrix: Tensor) -> Tensor:
 
 def split_blocks(matrix: Tensor, variables: Sequence[Any]) -> list[list[Tensor]]:
     """A matrix (P, P) as blocks of shape v_i.shape + v_j.shape."""
-    stops = np.cumsum([size_of(variable) for variable in variables]).tolist()
-    bounds = [slice(stop - size_of(variable), stop) for stop, variable in zip(stops, variables, strict=True)]
+    bounds = Layout(tuple(variable.shape) for variable in variables).slices
     return [
         [
             operations.reshape(matrix[rows, columns], shape=(*first.shape, *second.shape), rank=2)

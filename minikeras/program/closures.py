@@ -15,8 +15,8 @@ import numpy as np
 
 from ..arrays import to_device
 from ..core import Variable
+from ..core.layout import Layout
 from ..types import Array
-from .joined import Layout
 from .memory import arranged
 from .recorder import Slot
 

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..core import Primitive, Record, Variable
 from ..core.dispatch import checked, drawn
+from ..core.layout import Layout
 from ..core.precision import is_short
 from ..core.registry import operations
 from ..core.variable import assigned, read_variable
-from .joined import Layout, assign_joined, join, part, read_joined
+from .joined import assign_joined, join, part, read_joined
 from .loop import Body, loop
 from .program import Program
 from .recorder import Slot

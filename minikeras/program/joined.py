@@ -16,40 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..core import Primitive, Record, Variable
+from ..core.layout import Layout
 from ..types import Array
 
 ALIGNMENT = 64
 """Bytes: a line of the cache."""
-
-
-class Layout:
-    """Where arrays of one dtype lie one after the other.
-
-    Args:
-        shapes: of the arrays.
-        dtype: of all.
-    """
-
-    __slots__ = ("dtype", "shapes", "size", "starts")
-
-    def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any) -> None:
-        self.shapes, self.dtype = list(shapes), np.dtype(dtype)
-        ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes)]).tolist()
-        self.starts, self.size = ends[:-1], ends[-1]
-
-    def pieces(self, flat: Array) -> list[Array]:
-        """The arrays as views of a flat one."""
-        return [
-            flat[start : start + math.prod(shape)].reshape(shape) for start, shape in zip(self.starts, self.shapes, strict=True)
-        ]
-
-    def __repr__(self) -> str:
-        return f"{len(self.shapes)} arrays of {self.dtype.name}"
-
-    @property
-    def name(self) -> str:
-        """Shown in printed programs."""
-        return repr(self)
 
 
 def _join(*arrays: Array, layout: Layout) -> Array:

@@ -11,8 +11,9 @@ from random_programs import cases, recorded
 
 import minikeras as tf
 from minikeras.core import Tensor
+from minikeras.core.layout import Layout
 from minikeras.program.improve import improved
-from minikeras.program.joined import ALIGNMENT, Layout, Row, join
+from minikeras.program.joined import ALIGNMENT, Row, join
 from minikeras.program.lower import Call, Lowering, View
 from minikeras.program.memory import Plan
 from minikeras.program.recorder import Slot

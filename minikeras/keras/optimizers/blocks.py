@@ -17,6 +17,7 @@ import numpy as np
 
 from ...arrays import namespace
 from ...core import Variable
+from ...core.layout import Layout
 from ...core.precision import in_float32
 from ...types import Array
 from .state import Change
@@ -44,13 +45,7 @@ class Portion:
     def __init__(self, places: Sequence[int], rows: Sequence[Row], elementwise: bool) -> None:
         self.places, self.row, self.elementwise = places, rows[0], elementwise
         self.columns = list(zip(*rows, strict=True))
-        self.layout: list[tuple[slice, Any]] = []
-        """For each row where it lies in the joined arrays, and its shape unless it has one axis."""
-        start = 0
-        for row in rows:
-            shape, stop = row[0]._array.shape, start + row[0]._array.size
-            self.layout.append((slice(start, stop), None if len(shape) == 1 else shape))
-            start = stop
+        self.layout = Layout(row[0]._array.shape for row in rows)
         self._flat: list[Any] = [None] * len(self.columns)
         """For each column the joined array of the last step, and the pieces that it gave to the Variables."""
         self._pieces: list[Sequence[Array]] = [()] * len(self.columns)
@@ -58,19 +53,14 @@ class Portion:
     def stepped(self, formula: Formula, gradients: Sequence[Array]) -> Iterable[Change]:
         """New values: formula(gradient, *values of a row). Nothing is assigned."""
         formula = in_float32(formula)
-        if len(self.layout) == 1:
+        if len(self.places) == 1:
             return zip(self.row, self._alone(formula, gradients[self.places[0]]), strict=True)
         concatenate = namespace(self.row[0]._array).concatenate
         joined = [self._joined(number, concatenate) for number in range(len(self.columns))]
         results = formula(concatenate([gradients[place] for place in self.places], None), *joined)
         changes: list[Change] = []
         for number, (column, result) in enumerate(zip(self.columns, results, strict=True)):
-            parts = []
-            for piece, shape in self.layout:
-                part = result[piece]
-                if shape is not None:
-                    part = part.reshape(shape) if shape else part[0]
-                parts.append(part)
+            parts = self.layout.pieces(result)
             self._flat[number], self._pieces[number] = result, parts
             changes += zip(column, parts, strict=True)
         return changes

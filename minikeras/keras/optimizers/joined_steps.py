@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ...core import Primitive, Record, Variable
+from ...core.layout import Layout
 from ...core.precision import is_short
 from ...program.expand import Writer
-from ...program.joined import Layout
 from ...program.loop import Body, traced
 from .optimizer import Optimizer
 from .state import SlotState

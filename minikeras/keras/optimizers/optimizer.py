@@ -388,9 +388,10 @@ class Optimizer(Watched):
             present.append(variable)
         if len(present) < len(variables) or not present:
             _report_missing(grads, variables)
-        if not self.state.slots:
-            self.build(variables)
         known, keys = self.state.slots, [variable.key for variable in present]
+        if not known:
+            self.build(variables)
+            known = self.state.slots
         if len(set(keys)) < len(keys):
             raise ValueError(f"apply: a variable is given twice among {names_of(present)}. Add its gradients and give it once.")
         for variable in present:
@@ -404,7 +405,8 @@ class Optimizer(Watched):
 
     def changes(self, gradients: list[Array], rows: list[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""
-        count, steps = int(self.state.iterations._array), self.gradient_accumulation_steps
+        iterations, steps = self.state.iterations, self.gradient_accumulation_steps
+        count = int(iterations._array)
         changes: list[Change] = []
         with np.errstate(all="ignore"):
             if self.loss_scale_factor is not None:
@@ -417,7 +419,7 @@ class Optimizer(Watched):
             if self.use_ema:
                 changes += self._averages(changes, count)
             changes = [_constrained(*change) if change[0].constraint is not None else change for change in changes]
-        changes.append((self.state.iterations, self.state.iterations._array + 1))
+        changes.append((iterations, iterations._array + 1))
         return changes
 
     def _accumulated(

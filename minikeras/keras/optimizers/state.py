@@ -58,9 +58,12 @@ class OptimizerState:
     @property
     def slots(self) -> dict[int, SlotState]:
         """What is remembered for each Variable, by the Variable's key."""
-        known = self.own
-        for part in self._parts:
-            known = known | part.slots if known else part.slots
+        if not self._parts:
+            return self.own
+        first, *others = self._parts
+        known = first.slots
+        for part in others:
+            known = known | part.slots
         return known
 
     def add(self, new: Iterable[SlotState]) -> None:

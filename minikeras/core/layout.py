@@ -1,0 +1,51 @@
+"""Layout: where arrays lie in one flat array, each in C order, one after the other.
+
+Eager steps of optimizers, compiled ones, and derivatives by all parameters as one vector share it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..types import Array
+
+
+class Layout:
+    """Where arrays of one dtype lie one after the other.
+
+    Args:
+        shapes: of the arrays.
+        dtype: of all, if that matters.
+
+    Attributes:
+        starts, slices: for each array where it begins, and where it lies.
+        size: of the flat array.
+    """
+
+    __slots__ = ("_cuts", "dtype", "shapes", "size", "slices", "starts")
+
+    def __init__(self, shapes: Iterable[tuple[int, ...]], dtype: Any = None) -> None:
+        self.shapes = list(shapes)
+        self.dtype: Any = None if dtype is None else np.dtype(dtype)
+        stops = list(itertools.accumulate((math.prod(shape) for shape in self.shapes), initial=0))
+        self.starts, self.size = stops[:-1], stops[-1]
+        self.slices = list(itertools.starmap(slice, itertools.pairwise(stops)))
+        wanted = [None if len(shape) == 1 else shape for shape in self.shapes]
+        self._cuts = list(zip(self.slices, wanted, strict=True))
+
+    def pieces(self, flat: Array) -> list[Array]:
+        """The arrays as views of a flat one."""
+        return [flat[part] if shape is None else flat[part].reshape(shape) for part, shape in self._cuts]
+
+    def __repr__(self) -> str:
+        return f"{len(self.shapes)} arrays" + ("" if self.dtype is None else f" of {self.dtype.name}")
+
+    @property
+    def name(self) -> str:
+        """Shown in printed programs."""
+        return repr(self)
