@@ -70,8 +70,9 @@ def joined_step(writer: Writer, record: Record) -> bool:
         return False
     groups = _groups(optimizer, rows)
     decays = [decay for _, decay in groups if decay]
-    bodies = [_body(optimizer, rows[places[0]], step, decay) for places, decay in groups]
-    if any(body is None for body in bodies):
+    traces = [_body(optimizer, rows[places[0]], step, decay) for places, decay in groups]
+    bodies = [body for body in traces if body is not None]
+    if len(bodies) < len(groups):
         return False
     numbers = [writer.slot(None, float) for _ in range(len(leaves) + len(decays))]
     writer.begin(step_numbers, {"optimizer": optimizer, "decays": decays}, tuple(numbers))
@@ -82,7 +83,7 @@ def joined_step(writer: Writer, record: Record) -> bool:
         columns = list(zip(*[rows[place].targets for place in places], strict=True))
         gradient = writer.joined([record.inputs[place] for place in places], layout)
         operands = [gradient, *writer.read(columns, layout), *own, *([next(remaining)] if decay else [])]
-        writer.assign(columns, writer.loop(body, operands, layout.size), layout)  # type: ignore[arg-type]
+        writer.assign(columns, writer.loop(body, operands, layout.size), layout)
     if type(optimizer).end_step is Optimizer.end_step:
         writer.write(step_counted, (), {"optimizer": optimizer})
     else:

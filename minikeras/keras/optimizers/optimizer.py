@@ -538,8 +538,10 @@ def _report_missing(grads: Sequence[Any], variables: Sequence[Variable]) -> None
 
 
 def _constrained(variable: Variable, array: Array) -> Change:
-    """A new value within the Variable's constraint."""
-    projected = variable._convert(variable.constraint(Tensor(array)))  # type: ignore[misc]
+    """A new value within the Variable's constraint, if it has one."""
+    if variable.constraint is None:
+        return variable, array
+    projected = variable._convert(variable.constraint(Tensor(array)))
     if projected.shape != array.shape:
         raise ShapeError(
             f"apply: the constraint of '{name_of(variable)}' turned shape {array.shape} into {projected.shape}; it must keep "

@@ -25,7 +25,7 @@ Pattern = Any
 
 
 class Every(NamedTuple):
-    """An optimizer whose turn comes at every so-manieth step: steps 0, 1, 2, ... with (step - offset) % every == 0.
+    """An optimizer whose turn comes at every n-th step: steps 0, 1, 2, ... with (step - offset) % every == 0.
 
     Attributes:
         every: 1 for all steps.

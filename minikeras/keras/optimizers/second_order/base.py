@@ -173,7 +173,7 @@ class SecondOrder(Optimizer):
         changes = []
         for variable, part in zip(variables, unflatten(flat, variables), strict=True):
             array = variable._array + part._array.astype(variable._array.dtype)
-            changes.append((variable, array) if variable.constraint is None else _constrained(variable, array))
+            changes.append(_constrained(variable, array))
         return changes
 
     def _check_size(self, variables: Sequence[Variable]) -> None:
