@@ -187,4 +187,11 @@ tape.gradient(y, x)
         theirs="[2, 1]",
         why="it is the tensor that it stacks to; there it is a list of parts over which rows are dealt out",
     ),
+    Row(
+        what="a loop variable that changes its dtype within `tf.function`",
+        code="tf.function(lambda: tf.while_loop(lambda v: v < 8.0, lambda v: tf.cast(v * v, tf.float16), [tf.constant(2.0)]))()",
+        ours="[16]",
+        theirs="TypeError: should remain constant",
+        why="the result is that of the function without `tf.function`, in both libraries",
+    ),
 ]
