@@ -24,11 +24,11 @@ from ..core.dispatch import BOTTOM, current
 from ..core.notices import logger
 from ..errors import CompileError
 from . import executors, native
+from .executors import Executable
 from .facts import Facts
 from .improve import improved
 from .program import Program
 from .recorder import Recorder
-from .replay import Replay
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 from .watch import Unfaithful, Watch
 
@@ -182,7 +182,7 @@ class Function:
         if recorder.refusal is None:
             recorded = Program(recorder.arguments, recorder.records, results, structure)
             replay = self._ready(recorded, once=why_none is not None)
-            if replay is not None and replay.fast:  # its bits are not NumPy's, so it carries out the first run as well
+            if replay is not None and not replay.exact:  # its bits are not NumPy's, so it carries out the first run as well
                 recorder.put_back()
                 result = packed(replay([tensor._array for tensor in tensors]))
             program = why_none or replay
@@ -212,7 +212,7 @@ class Function:
             return Eager(recorder.refusal)
         return Eager(None, isinstance(facts, Unfaithful)) if not isinstance(facts, Facts) else None
 
-    def _ready(self, program: Program, once: bool) -> Replay | None:
+    def _ready(self, program: Program, once: bool) -> Executable | None:
         """A program, ready to run, by the machine if it is asked for or the planned calls are worth it.
 
         Args:
@@ -222,10 +222,10 @@ class Function:
             return None
         program = improved(program)
         if not self._fast:
-            by_numpy = executors.replay(program, False)
-            if not executors.earns(self.planned * by_numpy.seconds):
+            by_numpy = executors.NUMPY.compile(program)
+            if not executors.is_worth_compiling(self.planned * by_numpy.seconds):
                 return by_numpy
-        return executors.replay(program, True)
+        return executors.executor_for(program, True).compile(program)
 
     def _tell(self, reason: str, what: str = "runs eagerly") -> None:
         about = reason if what == "runs eagerly" else what
@@ -250,7 +250,7 @@ class Function:
         known = self._known.get(self._signature(args, kwargs)[2])
         if known is None:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
-        return known.program.program if isinstance(known.program, Replay) else known.program
+        return known.program if isinstance(known.program, Eager) else known.program.program
 
     def plan(self, calls: int) -> None:
         """Say how many calls there will be, so that the machine carries out programs that are worth it, known ones included."""
@@ -258,12 +258,15 @@ class Function:
             return
         self.planned = calls
         for key, known in list(self._known.items()):
-            if isinstance(known.program, Replay) and not known.program.fast and executors.earns(calls * known.program.seconds):
-                self._known[key] = known._replace(program=executors.replay(known.program.program, True))
+            if isinstance(known.program, Eager) or not known.program.exact:
+                continue
+            if executors.is_worth_compiling(calls * known.program.seconds):
+                program = known.program.program
+                self._known[key] = known._replace(program=executors.executor_for(program, True).compile(program))
 
     @property
-    def _replays(self) -> list[Replay]:
-        return [known.program for known in self._known.values() if isinstance(known.program, Replay)]
+    def _replays(self) -> list[Executable]:
+        return [known.program for known in self._known.values() if not isinstance(known.program, Eager)]
 
     @property
     def kernels(self) -> int:

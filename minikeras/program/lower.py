@@ -53,6 +53,10 @@ class Call:
         self.function, self.operands, self.results, self.record = function, operands, results, record
         self.reuses = reuses or [()] * len(results)
 
+    def joins(self, calls: Sequence[Any]) -> bool:
+        """Whether it can be part of one call with others before it; only addressed ones can."""
+        return False
+
 
 class View:
     """Another view of memory, which needs no run: `function(operand)` shares the operand's memory, or is a fresh array."""
@@ -64,15 +68,20 @@ class View:
 
 
 class Lowering:
-    """Turns the instructions of a program into calls, and keeps those that it cannot as they are."""
+    """Turns the instructions of a program into calls, and keeps those that it cannot as they are.
+
+    Args:
+        program: where the instructions come from; its keys are taken.
+
+    Attributes:
+        found: the calls, in order.
+    """
 
     def __init__(self, program: Program) -> None:
         self._keys = program.unused_keys()
         self.found: list[Call | View | Record] = []
         self.softmax: dict[int, tuple[Slot, Slot, Slot]] = {}
         """By logits what the loss and its derivative both need."""
-        for record in program.records:
-            self._lower(record)
 
     def temporary(self, shape: Any, dtype: Any, like: Slot | None = None) -> Slot:
         """A slot for what lies between two calls of one instruction, its axes in the order of those of `like`."""
@@ -80,7 +89,8 @@ class Lowering:
         slot.order = like.order if like is not None and like.shape == shape else None
         return slot
 
-    def _lower(self, record: Record) -> None:
+    def lower(self, record: Record) -> None:
+        """Write the calls of one instruction."""
         slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
         row = _rows().get(record.primitive)
         if any(x.xp is not np for x in slots):
@@ -123,6 +133,14 @@ class Lowering:
             result = self.temporary(np.broadcast_shapes(*shapes), step.dtype, final)
         reuses = () if step.function in ("astype", "where") else range(len(operands))
         return self.call(writing(step.function, operands), operands, result, record, reuses)
+
+
+def lowered(program: Program) -> list[Call | View | Record]:
+    """The calls that carry out a program."""
+    lowering = Lowering(program)
+    for record in program.records:
+        lowering.lower(record)
+    return lowering.found
 
 
 def kernel_of(record: Record, xp: Any) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from .closures import (
     writing_into,
 )
 from .joined import assign_joined, join, read_joined
-from .lower import Call, Lowering, View, kernel_of
+from .lower import Call, View, kernel_of
 from .memory import Plan
 from .program import Program, outputs_of
 from .recorder import Slot
@@ -51,22 +51,26 @@ from .run_memory import RunMemory
 LARGE = 1 << 16
 """Results of at least so many bytes that have memory of their own are let go of as soon as nobody reads them any more."""
 
+Link = Callable[[Sequence[Any], Callable[[Slot], int]], Callable[[Array], None]]
+"""From addressed calls, and the place of a slot in the list of addresses, to a function of that list."""
+
 
 class Replay:
     """A program, ready to run any number of times, also in several threads at once: each run has memory of its own.
 
     Args:
         program: what to carry out.
-        lowering: what turns its instructions into calls.
+        calls: its instructions as calls.
+        link: makes one function of addresses of addressed calls that follow one another.
 
     Attributes:
-        fast: whether another executor than NumPy carries it out, with other bits.
+        exact: whether it gives the bits of an eager run.
     """
 
-    def __init__(self, program: Program, lowering: type[Lowering] = Lowering) -> None:
+    def __init__(self, program: Program, calls: Sequence[Call | View | Record], link: Link | None = None) -> None:
         self.program = program
-        self.fast = lowering is not Lowering
-        self._lowered = lowering(program).found
+        self.exact = link is None
+        self._lowered, self._link = calls, link
         self._plan = Plan(program, self._lowered)
         self._places: dict[int, int] = {}
         self._first: list[Any] = [None]
@@ -170,7 +174,7 @@ class Replay:
 
     def _add(self, call: Call | View | Record) -> None:
         if isinstance(call, Call) and call.addressed:
-            if self._words and not call.joins(self._words):  # type: ignore[attr-defined]
+            if self._words and not call.joins(self._words):
                 self._flush()
             self._words.append(call)
         elif isinstance(call, Call):
@@ -190,7 +194,8 @@ class Replay:
         if self._words:
             calls, self._words = self._words, []
             exported = [self._places[y.key] for call in calls for y in call.results if y.key in self._plan.exported]
-            segment = calls[0].segment(calls, lambda slot: self._addressed.setdefault(slot.key, len(self._addressed)))
+            assert self._link is not None
+            segment = self._link(calls, lambda slot: self._addressed.setdefault(slot.key, len(self._addressed)))
             self._append(in_words(segment, exported), calls[0].record)
 
     def _writing(self, call: Call) -> Closure:

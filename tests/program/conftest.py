@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from minikeras.program.executors import Executor
 
 _KERAS = Path(__file__).parent.parent / "keras"
 sys.path += [str(folder) for folder in (_KERAS, _KERAS / "layers", Path(__file__).parent) if str(folder) not in sys.path]
@@ -25,16 +29,26 @@ def fresh_session() -> Iterator[None]:
     assert not tf.config.functions_run_eagerly(), "the test left functions eager"
 
 
-@pytest.fixture(params=["numpy", "machine"])
-def lowering(request: pytest.FixtureRequest) -> type:
-    """What turns the instructions of a program into calls: of NumPy, or in words for the machine."""
-    from minikeras.program import native
-    from minikeras.program.lower import Lowering
+@pytest.fixture(params=["numpy", "numba"])
+def executor(request: pytest.FixtureRequest) -> Executor:
+    """What carries programs out."""
+    from minikeras.program import executors, native
 
     if request.param == "numpy":
-        return Lowering
+        return executors.NUMPY
     if not native.available():
         pytest.skip("Numba and SciPy carry out words")
-    from minikeras.program.native.encode import Encoding
+    return executors.NUMBA
 
-    return Encoding
+
+@pytest.fixture
+def lowering(executor: Executor) -> Callable[..., Any]:
+    """What turns the instructions of a program into calls: of NumPy, or in words for Numba's interpreter."""
+    from minikeras.program import executors
+    from minikeras.program.lower import lowered
+
+    if executor is executors.NUMPY:
+        return lowered
+    from minikeras.program.native.encode import encoded
+
+    return encoded

@@ -70,9 +70,13 @@ def test_a_function_that_is_planned_for_many_calls_goes_on_with_the_same_numbers
 def test_the_machine_is_for_runs_that_are_long_enough(monkeypatch):
     enough = executors.COMPILING / executors.SAVED
     monkeypatch.setattr(native, "available", lambda: True)
-    assert executors.earns(enough * 1.01) and not executors.earns(enough * 0.99) and not executors.earns(0.0)
+    assert (
+        executors.is_worth_compiling(enough * 1.01)
+        and not executors.is_worth_compiling(enough * 0.99)
+        and not executors.is_worth_compiling(0.0)
+    )
     monkeypatch.setattr(native, "available", lambda: False)
-    assert not executors.earns(enough * 100.0)
+    assert not executors.is_worth_compiling(enough * 100.0)
 
 
 @pytest.fixture

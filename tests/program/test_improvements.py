@@ -14,10 +14,10 @@ from minikeras.core.variable import assigned
 from minikeras.program.common import common_results
 from minikeras.program.constants import LARGEST, constant_results
 from minikeras.program.dead import without_dead
+from minikeras.program.executors import NUMPY
 from minikeras.program.improve import STEPS, improved
 from minikeras.program.program import Program
 from minikeras.program.recorder import Recorder
-from minikeras.program.replay import Replay
 from minikeras.program.views import without_identities
 
 UNARY = [
@@ -81,7 +81,7 @@ def recorded(code):
 
 def outcome(program, variables, runs=3):
     """What some runs of a program return and leave; everything is as before afterwards."""
-    replay, found = Replay(program), []
+    replay, found = NUMPY.compile(program), []
     for i in range(runs):
         found += leaves(replay([np.full((2, 2), 0.3 * i, "f"), np.float32([[i, 1.0], [-1.0, 0.0]])]))
     found += [variable.numpy() for variable in variables]

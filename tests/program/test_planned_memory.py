@@ -14,7 +14,7 @@ from minikeras.core import Tensor
 from minikeras.core.layout import Layout
 from minikeras.program.improve import improved
 from minikeras.program.joined import ALIGNMENT, Row, join
-from minikeras.program.lower import Call, Lowering, View
+from minikeras.program.lower import Call, View, lowered
 from minikeras.program.memory import Plan
 from minikeras.program.recorder import Slot
 
@@ -102,7 +102,7 @@ def overlap(first, second):
 @given(case=cases(sizes=(0, 1, 3, 6)))
 def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     program = improved(recorded(case)[0])
-    calls = lowering(program).found
+    calls = lowering(program)
     plan = Plan(program, calls)
     carried_out(plan, calls)
     slots = slots_in(calls)
@@ -112,15 +112,15 @@ def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
         assert start % ALIGNMENT == 0 or any(plan.lies_inside(slots[key], whole) for whole in wholes)
 
 
-def planned(function, *shapes, lowering=Lowering):
+def planned(function, *shapes, lowering=lowered):
     """The plan of a function of zeros of these shapes; the bytes of all that lies in its memory, and of copied arguments."""
     compiled = tf.function(function)
     given_ = [tf.zeros(shape) for shape in shapes]
     compiled(*given_)
     program = compiled.program(*given_)
-    calls = lowering(program).found
+    calls = lowering(program)
     plan = Plan(program, calls)
-    copied = 0 if lowering is Lowering else sum(4 * int(tf.size(one)) for one in given_)
+    copied = 0 if lowering is lowered else sum(4 * int(tf.size(one)) for one in given_)
     return plan, sum(slots_in(calls)[key].bytes for key in plan.offsets), copied
 
 
@@ -153,7 +153,7 @@ def test_a_view_keeps_the_memory_that_it_is_of(lowering):
     given_ = tf.zeros((32, 16)), tf.zeros((16, 16))
     compiled(*given_)
     program = compiled.program(*given_)
-    calls = lowering(program).found
+    calls = lowering(program)
     plan = Plan(program, calls)
     assert len(plan.views) >= 2
     carried_out(plan, calls)

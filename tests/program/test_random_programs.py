@@ -13,8 +13,8 @@ from side_by_side import assert_same, leaves
 from slow import mostly_slow
 
 from minikeras.program import blocks, lower, native
+from minikeras.program.executors import NUMBA, NUMPY
 from minikeras.program.improve import improved
-from minikeras.program.replay import Replay
 
 ANY = st.booleans()
 CHANGES = ("assign", "assign_sub", "optimize", "optimize twice")
@@ -23,7 +23,7 @@ PURE = INSTRUCTION.filter(lambda instruction: instruction[0] not in CHANGES)
 
 def assert_is_the_function(case):
     program, state = recorded(case)
-    results, left = replayed(case, Replay(improved(program)), state)
+    results, left = replayed(case, NUMPY.compile(improved(program)), state)
     expected, expected_left = eagerly(case)
     assert_same(expected, results)
     assert_same(expected_left, left)
@@ -40,7 +40,7 @@ def test_an_improved_program_is_the_function_bit_for_bit_and_keeps_what_was_seen
 @given(case=cases(special=ANY))
 def test_a_program_as_it_was_recorded_is_the_function_too(case):
     program, state = recorded(case)
-    results, left = replayed(case, Replay(program), state)
+    results, left = replayed(case, NUMPY.compile(program), state)
     expected, expected_left = eagerly(case)
     assert_same(expected, results)
     assert_same(expected_left, left)
@@ -60,9 +60,9 @@ def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes
 
 @settings(max_examples=30)
 @given(case=cases(instruction=PURE))
-def test_runs_in_several_threads_do_not_meet(lowering, case):
+def test_runs_in_several_threads_do_not_meet(executor, case):
     program, _ = recorded(case)
-    replay = Replay(improved(program), lowering)
+    replay = executor.compile(improved(program))
     found, failures = {}, []
     barrier = threading.Barrier(2)
 
@@ -101,18 +101,17 @@ def test_the_machine_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case)
 @settings(max_examples=60)
 @given(case=cases(sizes=(0, 1, 3, 9)))
 def test_loops_of_the_machine_in_threads_give_the_same_up_to_rounding(case, monkeypatch):
-    from minikeras.program.native import segment
+    from minikeras.program.native import segment, words
 
-    monkeypatch.setattr(segment, "SHARED", 1)
+    for module in (segment, words):
+        monkeypatch.setattr(module, "SHARED", 1)
     assert_near(case)
 
 
 def assert_near(case):
     """The machine gives the function's numbers: to 1e-5 of the largest of an array in float32, to 1e-12 in float64."""
-    from minikeras.program.native.encode import Encoding
-
     program, state = recorded(case)
-    results, left = replayed(case, Replay(improved(program), Encoding), state)
+    results, left = replayed(case, NUMBA.compile(improved(program)), state)
     expected, expected_left = eagerly(case)
     tolerance = {"float32": 1e-5, "float64": 1e-12}[case.dtype]
     for one, other in zip([*expected, *expected_left], [*results, *left], strict=True):

@@ -32,10 +32,30 @@ LARGEST_PRODUCT = 1 << 18
 """Multiplications of the largest product that is left to the machine: NumPy's BLAS uses several threads for larger ones."""
 
 
-class Encoding(Lowering):
-    """Lowering to words where the machine can do it."""
+def encoded(program: Program) -> list[Call | View | Record]:
+    """The calls that carry out a program, in words where the machine can do it."""
+    encoding = Encoding(program)
+    for record in _with_early_checks(program):
+        encoding.encode(record)
+    return list(encoding.calls())
+
+
+def supports(record: Record) -> bool:
+    """Whether the machine may be able to carry an instruction out; shapes and dtypes decide."""
+    slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
+    return all(x.xp is np for x in slots) and (record.primitive in _encodings() or elementwise_body(record)[1] is not None)
+
+
+class Encoding:
+    """Turns the instructions of a program into words where the machine can do it; NumPy's lowering does the rest.
+
+    Args:
+        program: where the instructions come from.
+    """
 
     def __init__(self, program: Program) -> None:
+        self._numpy = Lowering(program)
+        self.temporary, self._found = self._numpy.temporary, self._numpy.found
         self._addressed: set[int] = {slot.key for slot in program.slots() if _is_constant(slot)}
         """Slots that lie without gaps in memory whose address is known before the run."""
         self._transposed: dict[int, Slot] = {}
@@ -47,19 +67,18 @@ class Encoding(Lowering):
         self._readers.update(x.key for x in program.results if isinstance(x, Slot))
         self._staged: dict[int, list[Call]] = {}
         """Copies of operands, by the key of what they are copies of."""
-        super().__init__(_with_early_checks(program))
-        self.found = list(self._with_staged())
 
-    def _lower(self, record: Record) -> None:
+    def encode(self, record: Record) -> None:
+        """Write the calls of one instruction."""
         encode = _encodings().get(record.primitive)
         slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
         if all(x.xp is np for x in slots) and (
             (encode is not None and encode(self, record)) or (encode is None and self._elementwise(record))
         ):
             return
-        first = len(self.found)
-        super()._lower(record)
-        for call in self.found[first:]:
+        first = len(self._found)
+        self._numpy.lower(record)
+        for call in self._found[first:]:
             self._note(call)
 
     def _note(self, call: Call | View | Record) -> None:
@@ -95,24 +114,20 @@ class Encoding(Lowering):
                 self._staged.setdefault(x.key, []).append(Call(copy, [x], [found], record))
         return found
 
-    def _with_staged(self) -> Iterator[Call | View | Record]:
+    def calls(self) -> Iterator[Call | View | Record]:
         """All calls, copies of operands as early as can be, where they stand between no calls of the machine."""
         waiting = dict(self._staged)
-        made = {y.key for call in self.found for y in _made(call)}
+        made = {y.key for call in self._found for y in _made(call)}
         for key in [key for key in waiting if key not in made]:
             yield from waiting.pop(key)
-        for call in self.found:
+        for call in self._found:
             yield call
             for y in _made(call):
                 yield from waiting.pop(y.key, ())
 
-    def encoded(self, *arguments: Any, **options: Any) -> None:
-        """Write a call in words."""
-        self.add(Encoded(*arguments, **options))
-
     def add(self, call: Encoded) -> None:
         """Write a call in words, whose results then lie where its address is known."""
-        self.found.append(call)
+        self._found.append(call)
         self._addressed.update(y.key for y in call.results)
 
     # Loops -----------------------------------------------------------------------------------------------------------------
@@ -140,7 +155,7 @@ class Encoding(Lowering):
 
     def _follows_words(self) -> bool:
         """Whether the last call is one in words, which another one joins at no cost."""
-        last = next((call for call in reversed(self.found) if not isinstance(call, View)), None)
+        last = next((call for call in reversed(self._found) if not isinstance(call, View)), None)
         return isinstance(last, Encoded)
 
     def reduce(self, record: Record, x: Slot, result: Slot) -> bool:
@@ -167,12 +182,12 @@ def _is_constant(slot: Slot) -> bool:
     return isinstance(array, np.ndarray) and array.flags.c_contiguous and array.shape != ()
 
 
-def _with_early_checks(program: Program) -> Program:
+def _with_early_checks(program: Program) -> list[Record]:
     """Checks of arguments come first, so that they do not stand between calls of the machine."""
     given = {slot.key for slot in program.arguments}
     early = [record for record in program.records if record.primitive is checked and record.inputs[0].key in given]
     others = [record for record in program.records if not any(record is one for one in early)]
-    return program.with_records([*early, *others])
+    return [*early, *others]
 
 
 # Rows: by primitive -------------------------------------------------------------------------------------------------------
@@ -192,7 +207,7 @@ def _product(lowering: Encoding, record: Record) -> bool:
     def words(address: Address, literal: Callable[[float], int]) -> Words:
         return instruction(PRODUCT, [address(y), *map(address, sources), m, n, k, *turned])
 
-    lowering.encoded(words, sources, [y], record)
+    lowering.add(Encoded(words, sources, [y], record))
     return True
 
 
@@ -227,7 +242,7 @@ def _of_labels(opcode: int) -> Callable[[Encoding, Record], bool]:
         def words(address: Address, literal: Callable[[float], int]) -> Words:
             return instruction(opcode, [address(y), address(at), address(x), *x.shape])
 
-        lowering.encoded(words, [at, x], [y], record)
+        lowering.add(Encoded(words, [at, x], [y], record))
         return True
 
     return encode

@@ -33,12 +33,10 @@ from .machine import (
     STORE,
     TRANSCENDENTAL,
 )
-from .words import Address, Encoded, Literal, Words, instruction
+from .words import SHARED, Address, Encoded, Literal, Words, instruction
 
 LARGEST_TRANSCENDENTAL = 1 << 12
 """Elements of the largest loop with a function that NumPy has in vectorized form and the machine has not."""
-SHARED = 1 << 18
-"""Elements for each thread in a loop that several share."""
 
 Split = tuple[int, int, list[int]]
 """Rows, columns, and how each operand lies in them."""

@@ -19,9 +19,8 @@ from ...core.notices import logger
 from ...errors import InvalidArgumentError
 from ...types import Array
 from ..recorder import Slot
-from .loop_words import SHARED
 from .machine import BLOCK, COLUMN, FULL, REGISTERS_MAX, ROW, run, warm
-from .words import Encoded
+from .words import SHARED, Encoded, can_be_shared
 
 _scratch = threading.local()
 
@@ -77,12 +76,6 @@ class Segment:
             raise InvalidArgumentError(
                 "sparse cross-entropy: a label is not in [0, classes). Labels are integers from 0, one less than the classes."
             )
-
-
-def can_be_shared(calls: Sequence[Encoded]) -> bool:
-    """Whether it is one loop that is long enough for two threads."""
-    shape = calls[0].shape
-    return len(calls) == 1 and shape is not None and calls[0].divisible and shape[0] * shape[1] >= 2 * SHARED
 
 
 class _Shared:

@@ -13,6 +13,9 @@ from ...core import Record
 from ..lower import Call
 from ..recorder import Slot
 
+SHARED = 1 << 18
+"""Elements for each thread in a loop that several share."""
+
 Words = list[int]
 Address = Callable[[Slot], int]
 """The place of a slot in the list of addresses."""
@@ -49,16 +52,13 @@ class Encoded(Call):
 
     def joins(self, calls: Sequence[Encoded]) -> bool:
         """Whether this call can be part of one with others."""
-        from .segment import can_be_shared
-
         return self.dtype == calls[0].dtype and not can_be_shared([self]) and not can_be_shared(calls)
 
-    @staticmethod
-    def segment(calls: Sequence[Encoded], address: Address) -> Callable[[Any], None]:
-        """Calls in words as one."""
-        from .segment import Segment
 
-        return Segment(calls, address)
+def can_be_shared(calls: Sequence[Encoded]) -> bool:
+    """Whether it is one loop that is long enough for two threads."""
+    shape = calls[0].shape
+    return len(calls) == 1 and shape is not None and calls[0].divisible and shape[0] * shape[1] >= 2 * SHARED
 
 
 def _never(*arrays: Any) -> None:

@@ -14,10 +14,10 @@ from ....arrays import random as streams
 from ....core import Record, Tensor, Variable
 from ....errors import CompileError
 from ....program import Program
+from ....program.executors import NUMPY, Executable
 from ....program.improve import improved
 from ....program.program import outputs_of
 from ....program.recorder import Slot
-from ....program.replay import Replay
 from ....types import Array
 
 RUNS = ("record", "gradients", "value", "value_and_gradient")
@@ -66,7 +66,7 @@ class Replayable(NamedTuple):
     read: Sequence[int]
     kept: Sequence[int]
     results: int
-    replay: Replay
+    replay: Executable
 
 
 def programs(pieces: Mapping[str, Piece], handed: Sequence[Slot]) -> dict[str, Replayable]:
@@ -79,7 +79,7 @@ def programs(pieces: Mapping[str, Piece], handed: Sequence[Slot]) -> dict[str, R
         for slot, result in zip(kept, program.results[len(piece.results) :], strict=True):
             slot.array = result.array  # what turned out to be constant is so for the sweeps that follow
         given, keys = [slot.key for slot in piece.given], [slot.key for slot in kept]
-        found[name] = Replayable(given, list(needed), keys, len(piece.results), Replay(program))
+        found[name] = Replayable(given, list(needed), keys, len(piece.results), NUMPY.compile(program))
     return found
 
 
@@ -166,7 +166,7 @@ class Replayed:
         self.values.update(zip(sweep.kept, [x._array for x in results[sweep.results :]], strict=True))
         return results[: sweep.results]
 
-    def _again(self, replay: Replay, arrays: Sequence[Array]) -> list[Any]:
+    def _again(self, replay: Executable, arrays: Sequence[Array]) -> list[Any]:
         """A run of the loss from the state before the first one; the state after that one stays, as in `Repeatable`."""
         self._put(self._before)
         try:
