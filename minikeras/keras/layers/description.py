@@ -66,7 +66,7 @@ def is_of_package(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
-def recorded(cls: type, arguments: tuple[Any, ...], given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def recorded(cls: type, base: Any, arguments: tuple[Any, ...], given: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The plain values among a constructor's arguments, defaults included, by name; or why they cannot be given by name.
 
     As in Keras: what layers of one's own are made with is written down when they are made, whatever they do with it.
@@ -86,8 +86,8 @@ def recorded(cls: type, arguments: tuple[Any, ...], given: dict[str, Any]) -> tu
             )
         if one.kind is one.VAR_KEYWORD:
             values |= values.pop(one.name)
-    base = inspect.signature(_layer().__init__).parameters
-    plain = {name: copy.deepcopy(value) for name, value in values.items() if name not in base and _is_plain(value)}
+    common = inspect.signature(base.__init__).parameters
+    plain = {name: copy.deepcopy(value) for name, value in values.items() if name not in common and _is_plain(value)}
     return {name: value for name, value in plain.items() if name not in ("input_shape", "input_dim")}, ""
 
 
@@ -100,7 +100,7 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float, bool))
 
 
-def arguments_of(cls: type, config: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def arguments_of(cls: type, base: Any, config: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """The constructor's arguments from a configuration, objects among them revived, and whether the layer is trainable.
 
     What every layer has is left out where the constructor does not take it.
@@ -109,7 +109,7 @@ def arguments_of(cls: type, config: dict[str, Any]) -> tuple[dict[str, Any], boo
 
     parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    common = inspect.signature(_layer().__init__).parameters
+    common = inspect.signature(base.__init__).parameters
     taken = {name: value for name, value in config.items() if is_open or name in parameters or name not in common}
     revived = {name: deserialize_keras_object(value) if _is_object(value) else value for name, value in taken.items()}
     return revived, "trainable" in taken or config.get("trainable") is not False
@@ -117,12 +117,6 @@ def arguments_of(cls: type, config: dict[str, Any]) -> tuple[dict[str, Any], boo
 
 def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and {"class_name", "config"} <= set(value)
-
-
-def _layer() -> Any:
-    from .layer import Layer
-
-    return Layer
 
 
 @functools.cache

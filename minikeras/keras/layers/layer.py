@@ -55,7 +55,7 @@ class Layer(Builder):
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
         if cls.get_config is Layer.get_config and not description.is_of_package(cls):
-            object.__setattr__(made, "_given", description.recorded(cls, arguments, options))
+            object.__setattr__(made, "_given", description.recorded(cls, Layer, arguments, options))
         return made
 
     def __init__(
@@ -140,7 +140,7 @@ class Layer(Builder):
         """A new layer, with new weights, from `get_config`."""
         if cls.get_config is not Layer.get_config or description.is_of_package(cls):
             return cls(**config)
-        arguments, trainable = description.arguments_of(cls, config)
+        arguments, trainable = description.arguments_of(cls, Layer, config)
         made = cls(**arguments)
         if not trainable:
             made.trainable = False
