@@ -69,7 +69,7 @@ class DTypeError(InvalidArgumentError, TypeError):
     """Operands have different dtypes. Nothing is promoted in silence: convert one of them with `tf.cast`."""
 
 
-class NotFoundError(OpError):
+class NotFoundError(OpError, FileNotFoundError):
     """A file or an entry that was named does not exist."""
 
 

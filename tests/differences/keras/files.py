@@ -58,4 +58,54 @@ type(K.models.load_model(path + ".keras")).__name__
         theirs="Sequential",
         why="every byte of a file is accounted for, so that damage shows",
     ),
+    Row(
+        what="a whole model as `.h5`",
+        code=_SAVED + 'made().save(path + ".h5")',
+        ours="ValueError: the HDF5 layout of old is read, not written",
+        theirs="None",
+        why="Keras itself calls the layout legacy; `.keras` holds the same and is checked, and old files are read",
+    ),
+    Row(
+        what="a save that fails half-way: whether a file is left",
+        code=_SAVED
+        + """
+class Failing(L.Layer):
+    def call(self, x):
+        return x
+    def save_own_variables(self, store):
+        raise ValueError("no")
+try:
+    K.Sequential([K.Input((1,)), Failing()]).save(path + ".keras")
+except ValueError:
+    pass
+os.path.exists(path + ".keras")
+""",
+        ours="False",
+        theirs="True",
+        why="a file is there when it is complete; what was there before stays. Keras leaves one without weights",
+    ),
+    Row(
+        what="`load_model` of a file that is not there",
+        code='K.models.load_model("nowhere.keras")',
+        ours="NotFoundError: nowhere.keras: there is no such file",
+        theirs="ValueError: File not found",
+        why="it is a `FileNotFoundError` too, as that of `load_weights` is in Keras",
+    ),
+    Row(
+        what="a configuration whose `config` is no dict",
+        code='K.saving.deserialize_keras_object({"class_name": "Dense", "config": [1, 2]})',
+        ours="LoadError: the config of 'Dense' must be a dict, found [1, 2]",
+        theirs="TypeError: Expected 'config' to be a dict",
+        why="whatever is wrong with what a file holds is a `LoadError`, which is a ValueError",
+    ),
+    Row(
+        what="a `Sequential` without a name in its configuration",
+        code="""
+layer = {"class_name": "Dense", "module": "keras.layers", "config": {"units": 4}}
+len(K.Sequential.from_config({"layers": [layer]}).layers)
+""",
+        ours="1",
+        theirs="ValueError: must be a dictionary containing the 'name' and 'layers' keys",
+        why="a name can be made up, as when a model is made",
+    ),
 ]

@@ -177,4 +177,70 @@ seen""",
         theirs="[2, 5]",
         why="the number is that of the last batch that there was",
     ),
+    Row(
+        what="`training=True` in the call of a layer, and `predict`",
+        code="""x = K.Input((20,))
+m = K.Model(x, L.Dropout(0.5)(x, training=True))
+bool((m.predict(ones(4, 20), verbose=0) == 0).any())""",
+        ours="True",
+        theirs="False",
+        why="dropout that was asked for at every call drops at every call, as in TensorFlow 2; Keras 3 lets `predict` undo it",
+    ),
+    Row(
+        what="a call on a symbol of a layer with `compute_output_spec`",
+        code="""class Counted(L.Layer):
+    runs = 0
+    def call(self, x):
+        Counted.runs += 1
+        return x
+    def compute_output_spec(self, x):
+        return K.KerasTensor(x.shape, x.dtype)
+y = Counted()(K.Input((3,)))
+Counted.runs > 0""",
+        ours="True",
+        theirs="False",
+        why="what the model holds is what `call` does, so `call` is run, on zeros",
+    ),
+    Row(
+        what="two losses of one output in the logs",
+        code="""x = K.Input((3,))
+m = K.Model(x, [L.Dense(1, name="a")(x), L.Dense(1, name="b")(x)])
+m.compile("sgd", ["mse", ["mse", "mae"]])
+h = m.fit(ones(2, 3), [ones(2, 1), ones(2, 1)], verbose=0)
+sorted(h.history)""",
+        ours="[a_loss, loss, mae_loss, mse_loss]",
+        theirs="[a_loss, b_loss, loss]",
+        why="each has a curve of its own; Keras shows the last one alone, under the name of the output",
+    ),
+    Row(
+        what="a loss for an output that the model has not, of outputs in a dict",
+        code="""x = K.Input((3,))
+y = L.Dense(1)(x)
+m = K.Model(x, {"a": y, "b": y})
+m.compile("sgd", {"c": "mse"})
+m.fit(ones(2, 3), {"a": ones(2, 1), "b": ones(2, 1)}, verbose=0)""",
+        ours="ValueError: does not fit the outputs ['a', 'b']",
+        theirs="KeyError: can't be found in either the model's output",
+        why="it is the same mistake as with outputs in a list, for which both raise ValueError",
+    ),
+    Row(
+        what="a loss of several outputs at once",
+        code="""x = K.Input((3,))
+m = K.Model(x, {"pair": (L.Dense(1)(x), L.Dense(1)(x))})
+def together(y, found):
+    return (found[0] - found[1]) ** 2 + 0.0 * y[0]
+m.compile("sgd", {"pair": together})
+h = m.fit(ones(2, 3), {"pair": (ones(2, 1), ones(2, 1))}, verbose=0)
+sorted(h.history)""",
+        ours="ValueError: Invalid `loss`",
+        theirs="[loss]",
+        why="labels, weights and logs go by output; what joins several is computed in `compute_loss` or `add_loss`",
+    ),
+    Row(
+        what="`PyDataset(use_multiprocessing=True)`",
+        code="warned(lambda: K.utils.PyDataset(workers=2, use_multiprocessing=True))",
+        ours="UserWarning: PyDataset: use_multiprocessing is left out; workers=n makes batches in n threads of this process.",
+        theirs="no warning",
+        why="threads make the same batches, and need no copy of them from process to process",
+    ),
 ]
