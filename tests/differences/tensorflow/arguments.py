@@ -189,7 +189,7 @@ tape.gradient(y, x)
     ),
     Row(
         what="a loop variable that changes its dtype within `tf.function`",
-        code="tf.function(lambda: tf.while_loop(lambda v: v < 8.0, lambda v: tf.cast(v * v, tf.float16), [tf.constant(2.0)]))()",
+        code="tf.function(lambda: tf.while_loop(lambda v: v < 8, lambda v: tf.cast(v * v, 'float16'), [tf.ones([]) * 2]))()",
         ours="[16]",
         theirs="TypeError: should remain constant",
         why="the result is that of the function without `tf.function`, in both libraries",
