@@ -63,7 +63,7 @@ type(K.models.load_model(path + ".keras")).__name__
         code=_SAVED + 'made().save(path + ".h5")',
         ours="ValueError: the HDF5 layout of old is read, not written",
         theirs="None",
-        why="Keras itself calls the layout legacy; `.keras` holds the same and is checked, and old files are read",
+        why="the layout is legacy, as Keras itself says; `.keras` holds the same and is checked, and old files are read",
     ),
     Row(
         what="a save that fails half-way: whether a file is left",

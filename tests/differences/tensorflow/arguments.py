@@ -192,6 +192,6 @@ tape.gradient(y, x)
         code="tf.function(lambda: tf.while_loop(lambda v: v < 8, lambda v: tf.cast(v * v, 'float16'), [tf.ones([]) * 2]))()",
         ours="[16]",
         theirs="TypeError: should remain constant",
-        why="the result is that of the function without `tf.function`, in both libraries",
+        why="without `tf.function` both libraries give this",
     ),
 ]
