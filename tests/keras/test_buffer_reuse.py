@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import minikeras as tf
-from minikeras.keras.optimizers import blocks
+from minikeras.keras.optimizers import flat_groups
 
-SIZE = 2 * blocks.BLOCK + 7
+SIZE = 2 * flat_groups.BLOCK + 7
 OPTIMIZERS = {
     "SGD": lambda: tf.keras.optimizers.SGD(0.1),
     "momentum": lambda: tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
@@ -47,8 +47,8 @@ def test_arrays_are_reused_when_nobody_sees_them(optimizer):
 
 def test_blocks_and_whole_arrays_give_the_same_numbers(optimizer, monkeypatch):
     results = []
-    for size in (blocks.BLOCK, 2 * SIZE):
-        monkeypatch.setattr(blocks, "BLOCK", size)
+    for size in (flat_groups.BLOCK, 2 * SIZE):
+        monkeypatch.setattr(flat_groups, "BLOCK", size)
         w = tf.Variable(np.linspace(-1, 1, SIZE, dtype="float32"))
         own = copy.deepcopy(optimizer)
         for step in range(5):
@@ -200,7 +200,7 @@ def test_a_failed_step_does_not_leave_half_written_arrays_to_be_seen():
         fails = False
 
         def formula(self, step, gradient, value, *slots):
-            if Fails.fails and value.size < blocks.BLOCK:  # the last piece
+            if Fails.fails and value.size < flat_groups.BLOCK:  # the last piece
                 raise FloatingPointError
             return super().formula(step, gradient, value, *slots)
 

@@ -7,7 +7,7 @@ import pytest
 from optimizer_cases import FORMULAS
 
 import minikeras as tf
-from minikeras.keras.optimizers import blocks
+from minikeras.keras.optimizers import flat_groups
 
 SHAPES = [(3, 4), (4,), (), (2, 1, 2)]
 
@@ -31,8 +31,8 @@ def values(optimizer, held):
 def test_joined_steps_are_those_of_each_variable_by_itself(name, monkeypatch):
     """Also when a Variable or a slot is assigned on the way, and when only some of them get a gradient."""
     found = []
-    for small in (blocks.SMALL, -1):
-        monkeypatch.setattr(blocks, "SMALL", small)
+    for small in (flat_groups.SMALL, -1):
+        monkeypatch.setattr(flat_groups, "SMALL", small)
         optimizer, held = made(name)
         for step in range(8):
             given = list(zip(gradients(step), held, strict=True))
@@ -51,11 +51,11 @@ def test_the_pieces_of_a_step_are_taken_as_they_are_by_the_next():
         optimizer.apply(gradients(step), held)
     whole = held[0]._array.base
     assert all(np.shares_memory(whole, variable._array) for variable in held[:2])
-    (portion,) = optimizer._portioned[1]
-    joined = portion._joined(0, np.concatenate)
-    assert joined is portion._flat[0]
+    (group,) = optimizer._grouped[1]
+    joined = group._flattened(0, np.concatenate)
+    assert joined is group._flat[0]
     held[1].assign([1.0, 2.0, 3.0, 4.0])
-    again = portion._joined(0, np.concatenate)
+    again = group._flattened(0, np.concatenate)
     assert again is not joined and again[12:16].tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
@@ -71,8 +71,8 @@ def test_a_value_that_was_read_stays_as_it_is():
 
 
 def test_joined_arrays_have_at_most_a_block_of_elements():
-    rows = [[tf.Variable(np.zeros(size, "f"))] for size in (blocks.SMALL, blocks.SMALL, 1, blocks.SMALL + 1, 5)]
-    found = [portion.places for portion in blocks.portions(rows, True, [None] * 5)]
+    rows = [[tf.Variable(np.zeros(size, "f"))] for size in (flat_groups.SMALL, flat_groups.SMALL, 1, flat_groups.SMALL + 1, 5)]
+    found = [group.places for group in flat_groups.grouped(rows, True, [None] * 5)]
     assert found == [[0, 1], [2, 4], [3]]
-    assert [portion.places for portion in blocks.portions(rows, False, [None] * 5)] == [[0], [1], [2], [3], [4]]
-    assert len(blocks.portions(rows, True, [None, 0.1, None, 0.1, 0.1])) == 3
+    assert [group.places for group in flat_groups.grouped(rows, False, [None] * 5)] == [[0], [1], [2], [3], [4]]
+    assert len(flat_groups.grouped(rows, True, [None, 0.1, None, 0.1, 0.1])) == 3

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from optimizer_cases import FORMULAS, OPTIONS, SHAPES, gradients, optimizers, values, weights
 
 import minikeras as tf
-from minikeras.keras.optimizers import blocks, clipping
+from minikeras.keras.optimizers import clipping, flat_groups
 from minikeras.keras.optimizers.adafactor import adafactor_step, second_moment
 from minikeras.keras.optimizers.muon import orthogonalized
 
@@ -176,8 +176,8 @@ def test_variables_are_updated_the_same_together_and_one_by_one(name, option, mo
     optimizer, other = FORMULAS[name](**OPTIONS[option]), FORMULAS[name](**OPTIONS[option])
     for step in range(4):
         optimizer.apply(gradients(step), together)
-    monkeypatch.setattr(blocks, "SMALL", 0)
-    monkeypatch.setattr(blocks, "BLOCK", 3)
+    monkeypatch.setattr(flat_groups, "SMALL", 0)
+    monkeypatch.setattr(flat_groups, "BLOCK", 3)
     for step in range(4):
         other.apply(gradients(step), alone)
     assert_same(values(together + optimizer.variables), values(alone + other.variables))

@@ -11,8 +11,8 @@ from .adafactor import Adafactor
 from .adagrad import Adagrad
 from .adam import Adam, AdamW
 from .adamax import Adamax
+from .compiled_step import compiled_step as _compiled_step
 from .ftrl import Ftrl
-from .joined_steps import joined_step as _joined_step
 from .lamb import Lamb
 from .lion import Lion
 from .lookup import deserialize, get, serialize
@@ -28,7 +28,7 @@ from .schedule_free import ScheduleFreeAdamW
 from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquardt, Newton, NewtonCG, Objective, SecondOrder
 from .sgd import SGD
 
-_EXPANSIONS[_optimizer_step] = _joined_step
+_EXPANSIONS[_optimizer_step] = _compiled_step
 _adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)
 _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, NewtonCG)
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, Muon, PerLayer, SGD):

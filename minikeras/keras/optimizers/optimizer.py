@@ -27,8 +27,8 @@ from ..arguments import with_options
 from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
-from .blocks import Formula, Portion, portions
 from .clipping import clipped_by_global_norm, clipped_by_norm, clipped_by_value
+from .flat_groups import FlatGroup, Formula, grouped
 from .state import Change, OptimizerState, SlotState, commit, name_of, names_of
 
 
@@ -73,7 +73,7 @@ class Optimizer(Watched):
     elementwise = False
     """Whether the formula works on each element by itself; then large arrays may be handed to it in pieces, and small ones
     together."""
-    _passing = ("_learning_rate", "_portioned", "_owner")
+    _passing = ("_learning_rate", "_grouped", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too."""
@@ -108,8 +108,8 @@ class Optimizer(Watched):
         self._learning_rate = options.rate_from(learning_rate)
         self._undecayed: list[Variable] = []
         self._undecayed_names: list[re.Pattern[str]] = []
-        self._portioned: tuple[list[SlotState], list[Portion]] = [], []
-        """The Variables of the last step in portions, since the next step will most likely have the same."""
+        self._grouped: tuple[list[SlotState], list[FlatGroup]] = [], []
+        """The Variables of the last step in groups, since the next step will most likely have the same."""
 
     # What a subclass defines ---------------------------------------------------------------------------------------------
 
@@ -362,7 +362,7 @@ class Optimizer(Watched):
         perform(optimizer_step, inputs, {"optimizer": self, "variables": present})
 
     def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
-        """Arrays of the gradients that are there, and what is found for their Variables; both checked."""
+        """Arrays of the gradients that are there, and what is remembered for their Variables; both checked."""
         if variables is None:
             if not self.built:
                 raise ValueError(f"apply: {type(self).__name__} is not built yet; say which variables the gradients belong to.")
@@ -451,18 +451,18 @@ class Optimizer(Watched):
         step = self.begin_step(t, rate)
         plain = functools.partial(self.formula, step)
         changes = self.end_step(step)
-        for portion in self._portions(rows):
-            first = rows[portion.places[0]]
+        for group in self._groups(rows):
+            first = rows[group.places[0]]
             decay = self.decay_of(first.variable) if first.decays else None
-            changes += portion.stepped(_decaying(plain, decay * rate) if decay else plain, gradients)
+            changes += group.stepped(_decaying(plain, decay * rate) if decay else plain, gradients)
         return changes
 
-    def _portions(self, rows: list[SlotState]) -> list[Portion]:
-        """The rows in portions of one weight decay each."""
-        if rows != self._portioned[0]:
-            found = portions([row.targets for row in rows], self.elementwise, [row.decays for row in rows])
-            self._portioned = rows, found
-        return self._portioned[1]
+    def _groups(self, rows: list[SlotState]) -> list[FlatGroup]:
+        """The rows in groups of one weight decay each."""
+        if rows != self._grouped[0]:
+            found = grouped([row.targets for row in rows], self.elementwise, [row.decays for row in rows])
+            self._grouped = rows, found
+        return self._grouped[1]
 
     def _averages(self, changes: list[Change], count: int) -> list[Change]:
         """The moving averages of all weights, and the weights set to them where that is due."""
@@ -470,8 +470,8 @@ class Optimizer(Watched):
         weights = [new.get(found.variable.key, found.variable._array) for found in known]
         momentum = self.ema_momentum if count else 0.0
         updates: list[Change] = []
-        for portion in portions([(found.slots["average"],) for found in known], True, [None] * len(known)):
-            updates += portion.stepped(lambda w, a: (a * momentum + w * (1.0 - momentum),), weights)
+        for group in grouped([(found.slots["average"],) for found in known], True, [None] * len(known)):
+            updates += group.stepped(lambda w, a: (a * momentum + w * (1.0 - momentum),), weights)
         if self.ema_overwrite_frequency is not None and (count + 1) % self.ema_overwrite_frequency == 0:
             arrays = {average.key: array for average, array in updates}
             updates += [(found.variable, arrays[found.slots["average"].key]) for found in known]

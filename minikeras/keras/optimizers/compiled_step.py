@@ -60,7 +60,7 @@ step_finished = Primitive(
 step_counted = Primitive("step_counted", lambda xp: _count, differentiable=False, effect=True, registered=False)
 
 
-def joined_step(writer: Writer, record: Record) -> bool:
+def compiled_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as such instructions; False if it is more than they can say."""
     optimizer: Optimizer = record.params["optimizer"]
     rows = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]

@@ -1,4 +1,4 @@
-"""Running an elementwise formula over many arrays in portions that suit the machine: large ones in pieces, small ones together.
+"""Running an elementwise formula over many arrays in groups that suit the machine: large ones in pieces, small ones together.
 
 Key idea: an optimizer's step reads and writes several arrays as large as the model. Taken whole, every temporary goes through
 memory; in blocks of 32k elements, only the arrays themselves do. Measured on two cores of an x86-64 server, Adam over a million
@@ -31,7 +31,7 @@ Row = Sequence[Variable]
 Formula = Callable[..., tuple[Array, ...]]
 
 
-class Portion:
+class FlatGroup:
     """Rows that a formula is given together. What of that stays the same from step to step is looked up once.
 
     Args:
@@ -56,7 +56,7 @@ class Portion:
         if len(self.places) == 1:
             return zip(self.row, self._alone(formula, gradients[self.places[0]]), strict=True)
         concatenate = namespace(self.row[0]._array).concatenate
-        joined = [self._joined(number, concatenate) for number in range(len(self.columns))]
+        joined = [self._flattened(number, concatenate) for number in range(len(self.columns))]
         results = formula(concatenate([gradients[place] for place in self.places], None), *joined)
         changes: list[Change] = []
         for number, (column, result) in enumerate(zip(self.columns, results, strict=True)):
@@ -65,7 +65,7 @@ class Portion:
             changes += zip(column, parts, strict=True)
         return changes
 
-    def _joined(self, number: int, concatenate: Any) -> Array:
+    def _flattened(self, number: int, concatenate: Any) -> Array:
         """The values of a column one after the other: as the last step left them, if they still are its pieces."""
         column, pieces = self.columns[number], self._pieces[number]
         if pieces and all(variable._array is piece for variable, piece in zip(column, pieces, strict=True)):
@@ -93,12 +93,12 @@ class Portion:
         return results
 
 
-def portions(rows: Sequence[Row], elementwise: bool, marks: Sequence[Any]) -> list[Portion]:
+def grouped(rows: Sequence[Row], elementwise: bool, marks: Sequence[Any]) -> list[FlatGroup]:
     """Which rows go together: small ones of one kind; each large one by itself.
 
     Args:
         rows: Variables that belong together.
-        elementwise: as in `Portion`; if not, each row goes by itself.
+        elementwise: as in `FlatGroup`; if not, each row goes by itself.
         marks: one for each row; those with different marks do not go together.
     """
     groups: list[list[int]] = []
@@ -116,7 +116,7 @@ def portions(rows: Sequence[Row], elementwise: bool, marks: Sequence[Any]) -> li
             groups.append(group)
         group.append(place)
         open_groups[kind] = group, size + array.size
-    return [Portion(places, [rows[place] for place in places], elementwise) for places in groups]
+    return [FlatGroup(places, [rows[place] for place in places], elementwise) for places in groups]
 
 
 def _space(variable: Variable, value: Array) -> Array:
