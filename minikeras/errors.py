@@ -9,7 +9,7 @@ as before:
     │   │   ├── ShapeError                  + ValueError
     │   │   ├── DTypeError                  + TypeError
     │   │   └── NotFiniteError              + ArithmeticError, RuntimeError
-    │   └── NotFoundError                   tf.errors.NotFoundError
+    │   └── NotFoundError                   + FileNotFoundError
     ├── TapeError                           + RuntimeError
     ├── CompileError                        + TypeError
     ├── ExportError                         + NotImplementedError
