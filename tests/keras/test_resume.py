@@ -109,7 +109,7 @@ def test_at_every_batch(tmp_path, built):
     assert_resumed_equals_whole(tmp_path, range(0, EPOCHS * STEPS, 1 if built else 6), make=lambda: model_of(built=built))
 
 
-@pytest.mark.parametrize("save_freq", ["epoch", 3])
+@pytest.mark.parametrize("save_freq", mostly_slow(["epoch", 3], 3))
 def test_when_it_was_saved_some_batches_before(tmp_path, save_freq):
     whole = run(tmp_path / "whole")
     for after in (6, 9, 13):
@@ -159,7 +159,7 @@ CALLBACKS = {
 }
 
 
-@pytest.mark.parametrize("kind", CALLBACKS)
+@pytest.mark.parametrize("kind", mostly_slow(CALLBACKS, "scheduled"))
 def test_with_callbacks_that_remember(tmp_path, kind):
     averaging = kind == "averages"
     optimizer = (lambda: tf.keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.9)) if averaging else "adam"
@@ -346,7 +346,7 @@ def uneven():
 
 @machine
 @pytest.mark.parametrize("built", [True, False])
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("optimizer", mostly_slow(["adam", "sgd"], "adam"))
 def test_steps_of_the_machine_go_on_the_same_from_a_checkpoint(tmp_path, by_the_machine, built, optimizer):
     def fitted(model, **options):
         streams.set_global_seed(3)

@@ -140,6 +140,7 @@ def test_what_two_models_share_is_shared_by_their_copies(duplicate):
     assert both.layers[0] is part and part is not encoder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
 @pytest.mark.parametrize("make", [chain, lambda steps: keras.Sequential([keras.Input((3,)), *steps])], ids=["graph", "chain"])
 def test_a_model_of_many_layers_is_copied_without_deep_recursion(duplicate, make):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import keras
@@ -22,7 +23,7 @@ KINDS = {
     "adahessian": lambda: optimizers.AdaHessian(0.1),
     "kfac": lambda: optimizers.KFAC(damping=0.1),
 }
-every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+every_kind = pytest.mark.parametrize("kind", mostly_slow(KINDS.values(), KINDS["newton"], KINDS["lbfgs"]), ids=KINDS)
 both_sizes = pytest.mark.parametrize("batch_size", [30, 12], ids=["full_batch", "mini_batch"])
 
 
