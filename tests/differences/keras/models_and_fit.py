@@ -243,4 +243,16 @@ sorted(h.history)""",
         theirs="no warning",
         why="threads make the same batches, and need no copy of them from process to process",
     ),
+    Row(
+        what="a layer of a `Sequential` whose `call` gives `training` no default",
+        code="""class Told(L.Layer):
+    def call(self, x, training):
+        return x
+m = K.Sequential([Told()])
+m.build((None, 2))
+m(ones(1, 2)).shape""",
+        ours="(1, 2)",
+        theirs="ValueError: can only have a single required positional argument",
+        why="the model says whether it trains, so nothing is missing",
+    ),
 ]
