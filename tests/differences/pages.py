@@ -12,8 +12,11 @@ INTRODUCTION = """# Differences from {title}
 
 `import minikeras as tf` keeps the names and meanings of {title}. Where behaviour differs, it is on purpose, and this page says
 why. A test runs each line on minikeras for the column "here"; the column beside it was found by running {title} {version}.
-In the code, `L` is `keras.layers`, and `ones(2, 3)` an array of ones of that shape.
+In the code, `L` is `keras.layers`, and `ones(2, 3)` an array of ones of that shape; what precedes a last line after `...` is in
+`tests/differences/`.
 """
+LINES = 4
+"""Longer code is not shown on a page but for its last line; it stands in the row."""
 VERSIONS = {"tensorflow": "2.21", "keras": "3.15"}
 
 
@@ -32,7 +35,9 @@ def page(peer: str) -> str:
 
 
 def _line(row: Row) -> str:
-    code = "<br>".join(_code(line) for line in row.code.strip().splitlines())
+    *before, last = row.code.strip().splitlines()
+    shown = [*before, last] if len(before) < LINES else ["...", last]
+    code = "<br>".join(map(_code, shown))
     return f"| {row.what} | {code} | {_code(row.theirs)} | {_code(row.ours)} | {row.why} |"
 
 
