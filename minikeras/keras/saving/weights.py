@@ -21,6 +21,7 @@ from ...checkpoint.restoring import Restoration
 from ...core import Variable
 from ...files import archive, durable, hdf5, strict_json, tensors
 from ...files.reading import budget, read_file, refused
+from ..layers.description import is_of_package
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
 from .assignments import Assignments
@@ -184,7 +185,7 @@ def load_tree(model: Any, root: hdf5.Group, file: object, skip_mismatch: bool = 
     """Assign what a tree in Keras's layout holds, all or nothing."""
     assignments = Assignments(file, skip_mismatch, cast)
     known: set[str] = set()
-    walked = places(model)
+    walked = _by_old_names(places(model), root)
     weights = _weights_of(walked)
     for place in walked:
         group = _group(root, place.path)
@@ -199,6 +200,27 @@ def load_tree(model: Any, root: hdf5.Group, file: object, skip_mismatch: bool = 
             assignments.add(place.path or place.owner.name, place.variables, arrays)
     assignments.unexpected = [dataset.path.lstrip("/") for dataset in _of_layers(root) if dataset.path not in known]
     assignments.carry_out()
+
+
+def _by_old_names(walked: list[Place], root: hdf5.Group) -> list[Place]:
+    """The places by the names of the file: an attribute that was renamed may keep its old name as a property, as in Keras."""
+    current = {id(place.owner): place.path for place in walked}
+    for place in walked:
+        path = current[id(place.owner)]
+        group = root.get(path) if path else root
+        for name in group.members if isinstance(group, hdf5.Group) else ():
+            held = getattr(place.owner, name, None) if _is_own_property(type(place.owner), name) else None
+            before, after = current.get(id(held)), f"{path}/{name}".lstrip("/")
+            if before and before != after and root.get(before) is None:
+                inside = {key: one for key, one in current.items() if one == before or one.startswith(f"{before}/")}
+                current |= {key: after + one.removeprefix(before) for key, one in inside.items()}
+    return [place._replace(path=current[id(place.owner)]) for place in walked]
+
+
+def _is_own_property(kind: type, name: str) -> bool:
+    """Whether a name is a property that a class of the user defines."""
+    owner = next((base for base in kind.__mro__ if name in vars(base)), None)
+    return owner is not None and isinstance(vars(owner)[name], property) and not is_of_package(owner)
 
 
 def _candidates(model: Any, weights: list[Variable], group: Any) -> Iterator[list[Variable]]:
