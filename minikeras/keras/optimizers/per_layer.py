@@ -82,7 +82,7 @@ class PerLayer(Optimizer):
     `compile(optimizer={...})` makes one. Every trainable variable must belong to exactly one entry; '*' takes what is left.
 
     Args:
-        rules: from a pattern to an optimizer. A pattern is a layer (all its variables), a Variable in a list of pairs, or a glob
+        rules: from a pattern to an optimizer. A pattern is a layer (all of it), a Variable in a list of pairs, or a glob
             on the dotted path: 'hidden*' matches layers 'hidden_1' and 'hidden_2', '*.bias' all biases, 'encoder.dense.kernel'
             one kernel; a model's own name in front may be left out. The optimizer is an object, a name, an `Every`, None to
             freeze, or a number: a factor to the learning rate of the '*' entry, with an optimizer like that one.
