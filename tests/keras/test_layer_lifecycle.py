@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
+from minikeras.keras.layers import weight_discovery
 from minikeras.keras.layers.layer import _context
 
 Dense, Layer = tf.keras.layers.Dense, tf.keras.layers.Layer
@@ -716,8 +717,9 @@ def test_a_container_is_walked_again_only_when_it_has_other_elements(kind, monke
             self.parts = {"a": Scale(), "b": Scale()} if kind is dict else [Scale(), Scale()]
 
     model, other, walks = Holding(), Scale(), []
-    gather = Holding._gather
-    monkeypatch.setattr(Holding, "_gather", lambda self, *arguments: (walks.append(1), gather(self, *arguments))[1])
+    gather = weight_discovery.gather
+    counted = lambda layer, *arguments: (walks.append(1) if layer is model else None, gather(layer, *arguments))[1]
+    monkeypatch.setattr(weight_discovery, "gather", counted)
     first = model._collect()
     assert model._collect() is first and len(walks) == 1
     model.parts["b" if kind is dict else 1] = other
@@ -768,3 +770,16 @@ def test_an_activation_that_is_set_later_is_used(make, activation):
     wanted.set_weights(layer.get_weights())
     np.testing.assert_array_equal(layer(x), wanted(x))
     assert not np.array_equal(layer(x), before)
+
+
+def test_a_model_and_a_layer_have_parts_and_no_chain_of_bases():
+    assert [base.__name__ for base in tf.keras.Model.__mro__[:3]] == ["Model", "Layer", "Module"]
+    assert tf.keras.layers.Layer.__bases__ == (tf.Module,) and tf.keras.Model.__bases__ == (tf.keras.layers.Layer,)
+
+
+def test_a_shallow_copy_of_a_model_is_compiled_by_itself():
+    model = tf.keras.Sequential([tf.keras.Input((2,)), Dense(1)])
+    model.compile("sgd", "mse")
+    other = copy.copy(model)
+    other.compile("adam", "mae", metrics=["mse"])
+    assert model.metrics_names == ["loss"] and other.metrics_names == ["loss", "mse"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
+from minikeras.keras.layers import weight_discovery
 
 keras, L = tf.keras, tf.keras.layers
 X, Y, LABELS = np.ones((8, 3), "float32"), np.ones((8, 2), "float32"), np.arange(8) % 2
@@ -211,7 +212,7 @@ def test_a_layer_made_in_call_is_warned_about_and_leaves_nothing_to_train():
 def test_only_layers_made_in_call_are_looked_for(monkeypatch):
     """Looking through a model for each layer that is built would take time quadratic in their number."""
     looked = []
-    monkeypatch.setattr(L.Layer, "_notice_unheld", lambda self, layer: looked.append(layer.name))
+    monkeypatch.setattr(weight_discovery, "notice_unheld", lambda caller, layer: looked.append(layer.name))
     keras.Sequential([L.Dense(2) for _ in range(20)])(X)
     assert not looked
     Inside()(X)

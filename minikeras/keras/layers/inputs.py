@@ -5,6 +5,7 @@ Key idea: an `InputSpec` says what a layer expects and which weight fixed it, so
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -255,3 +256,25 @@ def marked(inputs: Any, mask: Any) -> Any:
     carrying = nest.map_structure(lambda x: None if x is None else identity(x), inputs)
     attach(nest.flatten(mask), carrying)
     return carrying
+
+
+def give_masks(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], masks: Any) -> None:
+    """Let `call` have the masks it asks for: `mask` for the first argument, 'query_mask' for one called query."""
+    if masks is not None and layer._takes_mask and "mask" in layer._call_names[len(args) :]:
+        kwargs["mask"] = masks
+    given = dict(zip(layer._call_names, args, strict=False)) | kwargs
+    for name in layer._named_masks:
+        if given.get(name) is None:
+            kwargs[name] = masks_of(given.get(name.removesuffix("_mask")))
+
+
+def pass_masks(layer: Any, x: Any, outputs: Any, masks: Any) -> None:
+    """Let the outputs carry the masks that `compute_mask` has for them."""
+    if layer.supports_masking:
+        attach(layer.compute_mask(x, masks), outputs)
+    elif masks is not None and not layer._takes_mask and not layer._collect().sublayers:
+        warnings.warn(
+            f"Layer '{layer.name}' ({type(layer).__name__}) was given an input that carries a mask, but it does not support "
+            "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on.",
+            stacklevel=3,
+        )

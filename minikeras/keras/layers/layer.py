@@ -1,35 +1,37 @@
 """Layer: a function with weights. The base of every layer and model.
 
 Key idea: `__init__` keeps the configuration, `build` makes the weights once the input's shape is known, `call` holds only
-mathematics. Weights and sublayers are found by walking the attributes; nothing is registered. Next: `core.py`.
+mathematics. `weight_discovery.py` finds weights and sublayers among the attributes, `building.py` makes weights.
 """
 
 from __future__ import annotations
 
 import inspect
-import warnings
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from ... import nest
-from ...boundary import FAILURES, is_failure, shown
+from ...boundary import FAILURES, explaining, is_failure, shown
 from ...core import Tensor, convert_to_tensor
+from ...core.changes import clock
 from ...functions.elementwise import cast
-from ...module import snake_case
+from ...module import Module, snake_case
 from ...types import as_dtype
 from .. import mixed_precision, regularizers
 from ..calls import context as _context
 from ..names import auto_name
+from ..seeds import SeedState
 from ..weight import Weight
-from . import description, inputs
-from .building import Builder
+from . import building, description, inputs, weight_discovery
 from .description import described
 from .inputs import shapes
 from .keras_tensor import Side, holds_symbol
+from .weight_discovery import Contents, Loose
 
 __all__ = ["Layer", "SameShape", "described", "shapes"]
 
 
-class Layer(Builder):
+class Layer(Module):
     """Base class of layers.
 
     Args:
@@ -51,6 +53,18 @@ class Layer(Builder):
     >>> Scale()([2.0]).numpy()
     array([2.], dtype=float32)
     """
+
+    _is_layer = True
+    _open = False
+    """Whether further state may be added after building."""
+    _makes_nothing = False
+    """Whether it has neither weights nor sublayers, so that there is nothing to build. A subclass may have some."""
+    _call_names: tuple[str, ...] = ()
+    _passing: tuple[str, ...] = ("_collected",)
+    _not_walked: tuple[str, ...] = (
+        *("_losses", "_collected", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
+        *("_added", "_settled", "_given"),
+    )
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
@@ -78,7 +92,14 @@ class Layer(Builder):
         if not isinstance(trainable, bool):
             raise ValueError(f"{kind}: expected `trainable` to be a boolean, found {trainable!r}.")
         self._built = self._building = False
-        super().__init__(name or auto_name(snake_case(kind)), trainable)
+        super().__init__(name or auto_name(snake_case(kind)))
+        self._trainable = trainable
+        self._frozen: set[int] = set()
+        self._added: tuple[Weight, ...] = ()
+        """The weights that `add_weight` made: they count whether or not they are kept in an attribute."""
+        self._settled: list[Any] = []
+        """What it held when `trainable` was last set. What comes later is frozen if it is, once."""
+        self._collected: tuple[int, Contents, list[Loose]] | None = None
         self._policy = mixed_precision.get(dtype)
         self._dtype = self._policy.compute_dtype
         self._array_dtype = as_dtype(self._dtype).numpy
@@ -105,6 +126,11 @@ class Layer(Builder):
 
     @property
     def dtype(self) -> str:
+        """The dtype of weights as they are kept."""
+        return self._policy.variable_dtype
+
+    @property
+    def variable_dtype(self) -> str:
         """The dtype of weights as they are kept."""
         return self._policy.variable_dtype
 
@@ -148,6 +174,9 @@ class Layer(Builder):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        cls._makes_nothing = False
+        if "build" in cls.__dict__:
+            cls.build = building.within_scope(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
             cls.supports_masking = cls._computes_mask = True
         if "call" in cls.__dict__:
@@ -157,6 +186,201 @@ class Layer(Builder):
             cls._named_masks = tuple(name for name in cls._call_names if name.endswith("_mask"))
             default = parameters["training"].default if cls._takes_training else None
             cls._training_default = None if default is inspect.Parameter.empty else default
+
+    # Attributes ----------------------------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        weight_discovery.before_set(self, name, value)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        gone = self.__dict__.get(name)
+        super().__delattr__(name)
+        weight_discovery.forget(self, gone)
+
+    def __getattr__(self, name: str) -> Any:
+        if "_name" not in self.__dict__ and not name.startswith("__"):
+            raise RuntimeError(weight_discovery.forgotten(self))
+        return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
+
+    def _restore(self, attributes: dict[str, Any]) -> None:
+        """Have exactly these attributes again; but a random stream that belongs to no other layer, once found, is kept."""
+        stream = None if self._scope else self._stream
+        self.__dict__.clear()
+        self.__dict__.update(attributes)
+        if "_deferred" in attributes:
+            self._deferred.taken_back(self)
+        if stream is not None:
+            self.__dict__["_stream"] = stream
+        weight_discovery.structure_changed()
+        clock.tick()
+
+    # Weights -------------------------------------------------------------------------------------------------------------
+
+    def _collect(self) -> Contents:
+        """All that is held by this layer and by those within it."""
+        return weight_discovery.collect(self)
+
+    @property
+    def variables(self) -> Any:
+        """All Variables: own trainable ones, own others, random state, then those of the sublayers."""
+        return list(self._collect().variables)
+
+    @property
+    def weights(self) -> list[Any]:
+        """The Variables without random state."""
+        return [variable for variable in self._collect().variables if not isinstance(variable, SeedState)]
+
+    @property
+    def trainable_variables(self) -> Any:
+        """The Variables that an optimizer changes."""
+        return [variable for variable in self._collect().variables if variable._trainable]
+
+    @property
+    def non_trainable_variables(self) -> Any:
+        """The Variables that an optimizer leaves alone."""
+        return [variable for variable in self._collect().variables if not variable._trainable]
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The weights that an optimizer changes."""
+        return [weight for weight in self.weights if weight._trainable]
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The weights that an optimizer leaves alone."""
+        return [weight for weight in self.weights if not weight._trainable]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether the weights are trained. Setting it reaches all sublayers; nothing has to be compiled again."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        weight_discovery.set_trainable(self, value)
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Write what this layer itself holds to a mapping, by position: '0', '1' and so on; called when a model is saved.
+
+        Override it, and `load_own_variables`, to keep another state.
+
+        Args:
+            store: takes arrays by name.
+
+        >>> import minikeras as tf
+        >>> layer, store = tf.keras.layers.Dense(2), {}
+        >>> layer.build((None, 3))
+        >>> layer.save_own_variables(store)
+        >>> [(name, array.shape) for name, array in store.items()]
+        [('0', (3, 2)), ('1', (2,))]
+        """
+        for number, variable in enumerate(weight_discovery.own_variables(self)):
+            store[str(number)] = variable.numpy()
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Have what `save_own_variables` wrote.
+
+        Raises:
+            ValueError: if the numbers of Variables differ; nothing has changed then.
+            ShapeError: if a shape differs.
+        """
+        weight_discovery.load_own_variables(self, store)
+
+    def count_params(self) -> int:
+        """The number of elements of all weights.
+
+        Raises:
+            ValueError: if the layer is not built yet.
+        """
+        if not self.built:
+            raise ValueError(f"count_params: layer '{self.name}' is not built; call it on data or build(input_shape) first.")
+        return sum(weight.shape.num_elements() for weight in self.weights)
+
+    def get_weights(self) -> list[Any]:
+        """The values of the weights as NumPy arrays."""
+        return [weight.numpy() for weight in self.weights]
+
+    @explaining
+    def set_weights(self, weights: list[Any]) -> None:
+        """Assign all weights, in the order of `weights`; nothing changes if a number or shape is wrong."""
+        weight_discovery.set_weights(self, weights)
+
+    def add_weight(
+        self,
+        shape: Any = None,
+        initializer: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        autocast: bool = True,
+        regularizer: Any = None,
+        constraint: Any = None,
+        aggregation: str = "none",
+        overwrite_with_gradient: bool = False,
+        name: str | None = None,
+    ) -> Weight:
+        """A new weight of this layer.
+
+        Args:
+            shape: its shape; () by default.
+            initializer: by name or object; Glorot's uniform distribution for floats and zeros for others by default. One
+                without a seed of its own draws from the stream of this layer.
+            dtype: the layer's by default.
+            trainable: whether an optimizer changes it.
+            autocast: whether `call` reads it in the compute dtype.
+            regularizer: penalty added to the losses while it is trained.
+            constraint: projection after each step.
+            aggregation, overwrite_with_gradient: accepted for compatibility.
+            name: within the layer; 'variable' with a number by default.
+
+        Raises:
+            ValueError: if a name is given where the shape belongs, or the layer is built.
+        """
+        return building.add_weight(self, shape, initializer, dtype, trainable, autocast, regularizer, constraint, name)
+
+    add_variable = add_weight
+
+    # Building ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def built(self) -> bool:
+        """Whether the weights exist: at once if there are none to make."""
+        return self._built or self._makes_nothing
+
+    @built.setter
+    def built(self, value: bool) -> None:
+        self._built = bool(value)
+
+    @property
+    def path(self) -> str:
+        """The names of the layers around it and its own, joined by '/'."""
+        return "/".join((*self._scope, self.name))
+
+    @building.within_scope
+    def build(self, input_shape: Any) -> None:
+        """Make the weights. Override it; the default builds the sublayers, by calling on zeros."""
+        if input_shape is not None and any(not layer._built for layer in self._collect().sublayers):
+            self.call(building.zero_inputs(input_shape, self._dtype))
+
+    @building.within_scope
+    def _become_built(self, input_shape: Any) -> None:
+        """Be built without making anything: the call that follows builds the sublayers."""
+
+    def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Build for the inputs of the first call."""
+        if type(self).build is Layer.build:
+            self._become_built(inputs.shapes(args, kwargs))
+        else:
+            building.build_on_call(self, args, kwargs)
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """The shapes that the layer was built for, with None for the batch axis; None if it is not built."""
+        return building.build_config(self)
+
+    def build_from_config(self, config: dict[str, Any] | None) -> None:
+        """Build for the shapes of `get_build_config`."""
+        if config and not self._built:
+            self.build(**config["shapes_dict"]) if "shapes_dict" in config else self.build(config["input_shape"])
 
     # Losses --------------------------------------------------------------------------------------------------------------
 
@@ -239,9 +463,9 @@ class Layer(Builder):
                     raise self._unusable(error, args, kwargs) from error
                 raise
             if self._made_in_call and _context.caller is not None:
-                _context.caller._notice_unheld(self)
+                weight_discovery.notice_unheld(_context.caller, self)
         if masks is not None or self._named_masks:
-            self._give_masks(args, kwargs, masks)
+            inputs.give_masks(self, args, kwargs, masks)
         context = _context
         outer, caller = context.training, context.caller
         if training is None:
@@ -262,7 +486,7 @@ class Layer(Builder):
         finally:
             context.training, context.caller = outer, caller
         if masks is not None or self._computes_mask:
-            self._pass_masks(args[0] if args else next(iter(kwargs.values())), outputs, masks)
+            inputs.pass_masks(self, args[0] if args else next(iter(kwargs.values())), outputs, masks)
         if self.activity_regularizer is not None:
             for output in nest.flatten(outputs):
                 wide = cast(output, self.variable_dtype)
@@ -326,26 +550,6 @@ class Layer(Builder):
         wide, result = result, cast(result, self._dtype)
         inputs.attach(inputs.mask_of(wide), result)
         return result
-
-    def _give_masks(self, args: tuple[Any, ...], kwargs: dict[str, Any], masks: Any) -> None:
-        """Let `call` have the masks it asks for: `mask` for the first argument, 'query_mask' for one called query."""
-        if masks is not None and self._takes_mask and "mask" in self._call_names[len(args) :]:
-            kwargs["mask"] = masks
-        given = dict(zip(self._call_names, args, strict=False)) | kwargs
-        for name in self._named_masks:
-            if given.get(name) is None:
-                kwargs[name] = inputs.masks_of(given.get(name.removesuffix("_mask")))
-
-    def _pass_masks(self, x: Any, outputs: Any, masks: Any) -> None:
-        """Let the outputs carry the masks that `compute_mask` has for them."""
-        if self.supports_masking:
-            inputs.attach(self.compute_mask(x, masks), outputs)
-        elif masks is not None and not self._takes_mask and not self._collect().sublayers:
-            warnings.warn(
-                f"Layer '{self.name}' ({type(self).__name__}) was given an input that carries a mask, but it does not support "
-                "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on.",
-                stacklevel=3,
-            )
 
     def __repr__(self) -> str:
         if "_name" not in self.__dict__:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from ..layers.weight_discovery import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 
 
@@ -42,7 +43,7 @@ def model_of(cls: Any, config: dict[str, Any], custom_objects: Mapping[str, Any]
         made = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
     else:
         made = cls(**deserialize_keras_object(dict(config), custom_objects))
-    made._set_trainable_alone(config.get("trainable") is not False)  # each layer has its own in its configuration
+    set_trainable_alone(made, config.get("trainable") is not False)  # each layer has its own in its configuration
     return made
 
 

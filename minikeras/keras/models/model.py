@@ -6,6 +6,7 @@ weights to `fit`, is the same. Next: `graph.py` and `sequential.py`, and `traini
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,6 +20,7 @@ from .. import batches
 from ..arguments import takes_numpy
 from ..batches import Feed
 from ..callbacks import History
+from ..layers import building, weight_discovery
 from ..layers import inputs as masks
 from ..layers.input_layer import InputLayer
 from ..layers.layer import Layer
@@ -100,7 +102,7 @@ class Model(Layer):
             self._layers = tuple(operation for operation in graph.operations if isinstance(operation, Layer))
             self._open = self._built = True
             self.autocast = False  # its inputs say which dtype they have
-            self._settle_stream()
+            building.settle_stream(self)
         if not trainable:
             self.trainable = False
 
@@ -117,6 +119,10 @@ class Model(Layer):
         """The graph first: it holds its calls in an order that can be copied."""
         return {"_graph": self._graph, **vars(self)}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A trainer of its own also for a shallow copy."""
+        vars(self).update(state, _trainer=copy.copy(state["_trainer"]))
+
     # Looking ----------------------------------------------------------------------------------------------------------
 
     @property
@@ -124,7 +130,8 @@ class Model(Layer):
         """The layers it holds: of a functional model those of its graph by depth, else in the order of the attributes."""
         if self._graph is not None:
             return list(self._layers)
-        return [thing for thing in self._own()[0] if isinstance(thing, Layer) and not isinstance(thing, InputLayer)]
+        held = weight_discovery.held_by(self)[0]
+        return [thing for thing in held if isinstance(thing, Layer) and not isinstance(thing, InputLayer)]
 
     @explaining
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
@@ -227,8 +234,6 @@ class Model(Layer):
 
         for line in summary(self, line_length, positions, expand_nested, show_trainable, layer_range):
             (print_fn or print)(line)
-
-    # Configuration ----------------------------------------------------------------------------------------------------
 
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs: of a functional model its graph, of a subclass the arguments it was made with.
@@ -536,8 +541,6 @@ class Model(Layer):
         """
         self._trainer.set_state(self, state)
 
-    # Files ------------------------------------------------------------------------------------------------------------
-
     @explaining
     def save(self, filepath: str | os.PathLike[str], overwrite: bool = True, **kwargs: Any) -> None:
         """Write the whole model to a '.keras' file: see `keras.saving.save_model`."""
@@ -591,10 +594,4 @@ class Model(Layer):
 
 
 class Functional(Model):
-    """The class of `keras.Model(inputs, outputs)`, which files and error messages name.
-
-    >>> import minikeras as tf
-    >>> x = tf.keras.Input((2,))
-    >>> tf.keras.Model(x, tf.keras.layers.Dense(1)(x))
-    <Functional name=functional, built=True>
-    """
+    """The class of `keras.Model(inputs, outputs)`, which files and error messages name."""

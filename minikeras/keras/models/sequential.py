@@ -16,6 +16,7 @@ from ..layers.input_layer import InputLayer, entrance
 from ..layers.inputs import marked, of_rank, returned_none, shapes
 from ..layers.keras_tensor import KerasTensor, holds_symbol
 from ..layers.layer import Layer
+from ..layers.weight_discovery import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from .graph import Graph
 from .model import Model
@@ -221,7 +222,7 @@ class Sequential(Model):
             twice = place < number and described[place] == layer  # then it is one layer, which shares its weights with itself
             chain.append(chain[place] if twice else deserialize_keras_object(layer, custom_objects))
         made = cls(chain, name=config.get("name"))
-        made._set_trainable_alone(config.get("trainable") is not False)  # each layer has its own in its configuration
+        set_trainable_alone(made, config.get("trainable") is not False)  # each layer has its own in its configuration
         if isinstance(shape, (list, tuple)) and not made.built:
             made.build(shape)
         return made

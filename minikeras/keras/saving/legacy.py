@@ -14,6 +14,7 @@ from ...core import Variable
 from ...errors import LoadError, kind_of
 from ...files import hdf5, limits, strict_json
 from ...files.reading import excerpt, refused
+from ..layers.weight_discovery import learns
 from .assignments import Assignments
 from .objects import deserialize_keras_object
 from .registry import CustomObjectScope
@@ -145,9 +146,8 @@ def load_legacy_weights(model: Any, root: hdf5.Group, file: Path, skip: bool, by
 
 def _weights(layer: Any) -> list[Variable]:
     """Keras's order of old: all trainable weights, sublayers included, then all others."""
-    own = [weight for one in (layer, *layer._collect().sublayers) for weight in own_variables(one)]
-    learns = {id(weight): one._learns(weight) for one in (layer, *layer._collect().sublayers) for weight in own_variables(one)}
-    return sorted(own, key=lambda weight: not learns[id(weight)])
+    owned = [(one, weight) for one in (layer, *layer._collect().sublayers) for weight in own_variables(one)]
+    return [weight for _, weight in sorted(owned, key=lambda pair: not learns(*pair))]
 
 
 def _values(group: hdf5.Group, name: str, file: object) -> list[Any]:

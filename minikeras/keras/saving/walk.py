@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ...core import Variable
 from ...module import snake_case
+from ..layers import weight_discovery
 from ..layers.layer import Layer
 from ..losses import Loss
 from ..metrics import Metric
@@ -37,7 +38,7 @@ def places(model: Any) -> list[Place]:
 def own_variables(owner: Any) -> list[Variable]:
     """The Variables of an object itself; those of layers within it have places of their own."""
     if isinstance(owner, Layer):
-        return owner._own_variables()
+        return weight_discovery.own_variables(owner)
     return list(owner.variables) if isinstance(owner, (Optimizer, Metric)) else []
 
 

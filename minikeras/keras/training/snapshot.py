@@ -13,7 +13,8 @@ from typing import Any
 from ...arrays import random as streams
 from ...core import Variable
 from ...core.changes import clock
-from ..layers.contents import Contents, Holder
+from ..layers.layer import Layer
+from ..layers.weight_discovery import Contents
 from ..metrics import Metric
 from ..optimizers import Optimizer
 
@@ -29,7 +30,7 @@ class Snapshot:
 
     __slots__ = ("_arrays", "_attributes", "_holders", "_layers", "_streams", "_variables")
 
-    def __init__(self, variables: Sequence[Variable], layers: Iterable[Holder], holders: Sequence[Any]) -> None:
+    def __init__(self, variables: Sequence[Variable], layers: Iterable[Layer], holders: Sequence[Any]) -> None:
         self._variables, self._arrays = variables, [variable._array for variable in variables]
         self._layers = [(layer, layer.__dict__.copy()) for layer in layers]
         self._holders, self._attributes = holders, [holder.__dict__.copy() for holder in holders]
@@ -59,7 +60,7 @@ class Transaction:
         self._model = model
         self._contents: Contents | None = None
         self._variables: list[Variable] = []
-        self._unbuilt: list[Holder] = []
+        self._unbuilt: list[Layer] = []
         self._holders: list[Any] = []
         self._attributes: list[list[Any]] = []
         """The attributes of each holder when its Variables were looked up."""

@@ -1,0 +1,267 @@
+"""The weights of a layer: its Variables and sublayers, found by walking attributes, and whether they are trained.
+
+Nothing is registered. Attributes, lists, tuples and dicts are walked when asked, in the order in which they were set; the walk
+is kept until some layer sets an attribute or a list or dict on the way has other elements.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import warnings
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...core import Tensor, Variable
+from ...module import Module, children
+from ..metrics import Metric
+from ..seeds import SeedGenerator, SeedState
+from ..weight import Weight
+
+if TYPE_CHECKING:
+    from .layer import Layer
+
+_structure = {"version": 0}
+
+
+class Contents(NamedTuple):
+    """What a layer holds, sublayers included, each thing once."""
+
+    variables: list[Variable]
+    sublayers: list[Layer]
+    metrics: list[Metric]
+
+
+Loose = tuple[Any, list[Any]]
+"""A container that may change unseen, and the elements that it had."""
+
+
+def is_layer(value: Any) -> bool:
+    """Whether a value is a layer or a model."""
+    return bool(getattr(type(value), "_is_layer", False))
+
+
+def structure_changed() -> None:
+    """Have every layer look again for what it holds."""
+    _structure["version"] += 1
+
+
+def before_set(layer: Layer, name: str, value: Any) -> None:
+    """An attribute is about to be set: refuse state that comes too late, freeze what joins a frozen layer."""
+    if "_name" in layer.__dict__ and name not in layer._not_walked and _holds_state(value):
+        if layer._built and not layer._open and layer.__dict__.get(name) is not value:
+            raise ValueError(locked(layer, f"attribute '{name}'"))
+        if isinstance(value, Variable) and not isinstance(value, Weight) and not layer._trainable:
+            _freeze(layer, value)
+    if name not in layer._passing and (_leads_on(value) or _leads_on(layer.__dict__.get(name))):
+        structure_changed()
+
+
+def forget(layer: Layer, thing: Any) -> None:
+    """Hold something no more: its attribute is gone."""
+    layer._added = tuple(weight for weight in layer._added if weight is not thing)
+    layer._settled = [one for one in layer._settled if one is not thing]
+    structure_changed()
+    object.__setattr__(layer, "_collected", None)  # it may hold what is to go
+
+
+def held_by(layer: Layer) -> tuple[list[Any], list[Loose]]:
+    """What is held directly or in containers, and those of them that may change unseen."""
+    found: list[Any] = []
+    loose: list[Loose] = []
+    seen: set[int] = set()
+    for name, value in layer.__dict__.items():
+        if name not in layer._not_walked:
+            _visit(value, found, loose, seen)
+    found += layer._added
+    return found, loose
+
+
+def notice_unheld(caller: Layer, layer: Layer) -> None:
+    """Warn of weights that a layer has just made in the `call` of this one, if nothing here holds them."""
+    if layer._collect().variables and not any(one is layer for one in caller._collect().sublayers):
+        warnings.warn(
+            f"Layer '{layer.name}' ({type(layer).__name__}) made its weights in the `call` of '{caller.name}' "
+            f"({type(caller).__name__}), which does not hold it: they are not trained, not saved, and new whenever the "
+            "layer is made anew. Make it in `__init__` or `build`, and keep it as an attribute.",
+            stacklevel=3,
+        )
+
+
+def collect(layer: Layer) -> Contents:
+    """All that is held by this layer and by those within it, in the order of the attributes.
+
+    The walk is kept until some layer sets an attribute, or a list or dict on the way has other elements.
+    """
+    kept = layer._collected
+    if kept is not None and kept[0] == _structure["version"] and all(itertools.starmap(_has, kept[2])):
+        return kept[1]
+    contents = Contents([], [], [])
+    loose = gather(layer, contents, {id(layer)})
+    contents = Contents(_distinct(contents.variables), contents.sublayers, _distinct(contents.metrics))
+    object.__setattr__(layer, "_collected", (_structure["version"], contents, loose))
+    return contents
+
+
+def gather(layer: Layer, contents: Contents, seen: set[int]) -> list[Loose]:
+    """Add what this layer and those within it hold; the containers that may change unseen."""
+    own, loose = held_by(layer)
+    if not layer._trainable:
+        _freeze_newcomers(layer, own)
+    contents.variables.extend(in_order(layer, own))
+    contents.variables.extend(thing.state for thing in own if isinstance(thing, SeedGenerator))
+    contents.metrics.extend(thing for thing in own if isinstance(thing, Metric))
+    for thing in own:
+        if is_layer(thing) and id(thing) not in seen:
+            seen.add(id(thing))
+            contents.sublayers.append(thing)
+            loose += gather(thing, contents, seen)
+    return loose
+
+
+def in_order(layer: Layer, own: list[Any]) -> list[Variable]:
+    """The Variables among what is held: trainable by nature first, then in the order in which they were made."""
+    held = [thing for thing in own if isinstance(thing, Variable)]
+    return sorted(held, key=lambda variable: (not learns(layer, variable), variable.key))
+
+
+def own_variables(layer: Layer) -> list[Variable]:
+    """The Variables of this layer itself, each once, without random state: what a file holds of it."""
+    return _distinct([one for one in in_order(layer, held_by(layer)[0]) if not isinstance(one, SeedState)])
+
+
+def learns(layer: Layer, variable: Variable) -> bool:
+    """Trainable by its nature, frozen or not."""
+    return variable.learns if isinstance(variable, Weight) else variable._trainable or variable.key in layer._frozen
+
+
+def set_trainable(layer: Layer, value: bool) -> None:
+    """Have the weights of a layer and of all within it trained, or not."""
+    for one in (layer, *layer._collect().sublayers):
+        set_trainable_alone(one, value)
+        for thing in held_by(one)[0]:
+            if isinstance(thing, Weight):
+                thing.freeze(not value)
+            elif isinstance(thing, Variable) and value and thing.key in one._frozen:
+                one._frozen.remove(thing.key)
+                thing.trainable = True
+            elif isinstance(thing, Variable) and not value:
+                _freeze(one, thing)
+
+
+def set_trainable_alone(layer: Layer, value: bool) -> None:
+    """Set it for this layer and for what it will hold, but for nothing that it holds now."""
+    object.__setattr__(layer, "_trainable", bool(value))
+    settled = [thing for thing in held_by(layer)[0] if isinstance(thing, Variable) or is_layer(thing)]
+    object.__setattr__(layer, "_settled", settled)
+
+
+def _freeze_newcomers(layer: Layer, own: list[Any]) -> None:
+    """Freeze what has joined this layer since it was frozen."""
+    held = [thing for thing in own if isinstance(thing, Variable) or is_layer(thing)]
+    if len(held) == len(layer._settled) and all(map(operator.is_, held, layer._settled)):
+        return
+    settled = {id(thing) for thing in layer._settled}
+    object.__setattr__(layer, "_settled", held)
+    for thing in held:
+        if id(thing) in settled:
+            continue
+        if is_layer(thing):
+            thing.trainable = False
+        elif not isinstance(thing, Weight):  # a Weight is made frozen, unless somebody wants it otherwise
+            _freeze(layer, thing)
+
+
+def _freeze(layer: Layer, variable: Variable) -> None:
+    """Stop training a Variable that was not made by `add_weight`, and remember that it was trained."""
+    if variable.trainable:
+        layer._frozen.add(variable.key)
+        variable.trainable = False
+
+
+def load_own_variables(layer: Layer, store: Mapping[str, Any]) -> None:
+    """Assign what `Layer.save_own_variables` wrote."""
+    held = own_variables(layer)
+    if len(store) != len(held):
+        hint = " The layer is not built; call it on data, or give it a `build`." if not layer.built else ""
+        raise ValueError(
+            f"Layer '{layer.name}' was expecting {len(held)} variables, but received {len(store)} variables during loading. "
+            f"Expected: {[variable.name for variable in held]}.{hint}"
+        )
+    for number, variable in enumerate(held):
+        variable.assign(store[str(number)])
+
+
+def set_weights(layer: Layer, weights: list[Any]) -> None:
+    """Assign all weights; nothing changes if a number or shape is wrong."""
+    held = layer.weights
+    if len(weights) != len(held):
+        raise ValueError(
+            f"You called `set_weights(weights)` on layer '{layer.name}' with a weight list of length {len(weights)}, "
+            f"but the layer was expecting {len(held)} weights."
+        )
+    arrays = [weight._convert(value) for weight, value in zip(held, weights, strict=True)]
+    for weight, array in zip(held, arrays, strict=True):
+        if tuple(array.shape) != tuple(weight.shape):
+            raise ValueError(
+                f"Layer {layer.name} weight shape {tuple(weight.shape)} ('{getattr(weight, 'path', weight.name)}') is not "
+                f"compatible with provided weight shape {tuple(array.shape)}."
+            )
+    for weight, array in zip(held, arrays, strict=True):
+        weight.assign(Tensor(array))
+
+
+def _leads_on(value: Any) -> bool:
+    """Whether `_visit` would look at a value."""
+    return isinstance(value, (Variable, Module, SeedGenerator, Metric, Mapping, list, tuple))
+
+
+def _visit(value: Any, found: list[Any], loose: list[Loose], seen: set[int]) -> None:
+    """Append the state that a value is or holds, and the containers that may change unseen."""
+    if isinstance(value, (Variable, SeedGenerator, Metric)) or is_layer(value):
+        found.append(value)
+    elif isinstance(value, (Module, Mapping, list, tuple)):
+        if not isinstance(value, tuple):
+            if id(value) in seen:  # a list may hold itself
+                return
+            seen.add(id(value))
+            loose.append((value, list(_elements(value))))
+        for _, child in children(value):
+            _visit(child, found, loose, seen)
+
+
+def _elements(container: Any) -> Collection[Any]:
+    """Attributes of a Module, elements of a list or dict."""
+    if isinstance(container, Module):
+        return vars(container).values()
+    return container.values() if isinstance(container, Mapping) else container
+
+
+def _has(container: Any, elements: list[Any]) -> bool:
+    """Whether these are the elements of a container."""
+    now = _elements(container)
+    return len(now) == len(elements) and all(map(operator.is_, now, elements))
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    """The items without repetitions, compared by identity."""
+    return list({id(item): item for item in items}.values())
+
+
+def _holds_state(value: Any) -> bool:
+    """True for a Variable, a layer, or a container with one inside."""
+    if isinstance(value, Variable) or is_layer(value):
+        return True
+    return isinstance(value, (list, tuple, Mapping)) and any(_holds_state(child) for _, child in children(value))
+
+
+def forgotten(layer: Any) -> str:
+    name = type(layer).__name__
+    return f"In layer {name}, you forgot to call `super().__init__()` as the first statement in `__init__()`. Go add it!"
+
+
+def locked(layer: Any, what: str) -> str:
+    return (
+        f"You cannot add new elements of state (variables or sub-layers) to a layer that is already built ('{layer.name}', "
+        f"{what}). Make them in `__init__` or in `build`."
+    )
