@@ -286,7 +286,7 @@ def holds_symbol(value: Any) -> bool:
     return False
 
 
-class Side:
+class LayerIO:
     """`layer.input` or `layer.output`: the KerasTensors of its call, unless the layer has an attribute of that name."""
 
     def __set_name__(self, owner: type, name: str) -> None:

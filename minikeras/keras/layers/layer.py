@@ -25,7 +25,7 @@ from ..weight import Weight
 from . import building, description, inputs, weight_discovery
 from .description import described
 from .inputs import shapes
-from .keras_tensor import Side, holds_symbol
+from .keras_tensor import LayerIO, holds_symbol
 from .weight_discovery import Contents, Loose
 
 __all__ = ["Layer", "SameShape", "described", "shapes"]
@@ -437,7 +437,7 @@ class Layer(Module):
         """The mask of the output; the input's by default."""
         return previous_mask
 
-    input, output = Side(), Side()
+    input, output = LayerIO(), LayerIO()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         training = kwargs.pop("training", None) if kwargs else None

@@ -2,7 +2,7 @@
 
 Key idea: a step is plain Python, the same as in a custom training loop: predict, loss, gradient, apply. It runs inside a
 transaction: if it raises, for whatever reason, weights, statistics, slots, metrics and random state are as they were before it.
-Read `snapshot.py` for that, `targets.py` for several outputs. Next: `trainer.py`.
+Read `snapshot.py` for that, `targets.py` for several outputs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Trainer: what a model was compiled with, and the loops over batches and epochs.
 
 Key idea: a Model has a trainer. It keeps no reference to the model, so that a model goes when nobody holds it; every method is
-given the model. Next: `steps.py`.
+given the model.
 """
 
 from __future__ import annotations
