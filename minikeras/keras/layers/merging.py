@@ -200,9 +200,11 @@ class Minimum(Maximum):
 
 
 def _spread(mask: Any, x: Tensor) -> Tensor:
-    """A mask of the first axes of `x`, as bools of its shape."""
+    """A mask of the first axes of `x`, as bools of its shape; sizes that a symbol leaves open are those of the mask."""
     counts = mask if mask.dtype.is_bool else cast(mask, "bool")
-    return broadcast_to(reshape(counts, (*counts.shape, *(1,) * (x.ndim - counts.ndim))), x.shape)
+    counts = reshape(counts, (*counts.shape, *(1,) * (x.ndim - counts.ndim)))
+    shape = [own if size is None else size for size, own in zip(x.shape, counts.shape, strict=True)]
+    return broadcast_to(counts, shape)
 
 
 def _counting(mask: Any, x: Tensor) -> Tensor:

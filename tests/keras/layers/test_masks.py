@@ -236,3 +236,10 @@ def test_masks_of_merged_inputs_may_be_arrays():
     masks = [np.array([[True, False, False], [True, True, False]]), None]
     assert L.Concatenate().compute_mask(x, masks).numpy().tolist() == [[True] * 3] * 2
     assert L.Add().compute_mask(x, [masks[0], ~masks[0]]).numpy().all()
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (2, 4, 5)])
+def test_masks_of_symbols_may_be_numbers(shape):
+    symbols, masks = [tf.keras.Input((4, 5))] * 2, [tf.constant(np.arange(np.prod(shape)).reshape(shape) > 6) for _ in range(2)]
+    found = L.Concatenate(axis=1).compute_mask(symbols, masks)
+    assert np.array_equal(found, L.Concatenate(axis=1).compute_mask([tf.ones((2, 4, 5))] * 2, masks)) and found.shape == (2, 8)
