@@ -9,7 +9,7 @@ as before:
     │   │   ├── ShapeError                  + ValueError
     │   │   ├── DTypeError                  + TypeError
     │   │   └── NotFiniteError              + ArithmeticError, RuntimeError
-    │   └── NotFoundError                   + FileNotFoundError
+    │   └── NotFoundError                   + FileNotFoundError, ValueError
     ├── TapeError                           + RuntimeError
     ├── CompileError                        + TypeError
     ├── ExportError                         + NotImplementedError
@@ -69,7 +69,7 @@ class DTypeError(InvalidArgumentError, TypeError):
     """Operands have different dtypes. Nothing is promoted in silence: convert one of them with `tf.cast`."""
 
 
-class NotFoundError(OpError, FileNotFoundError):
+class NotFoundError(OpError, FileNotFoundError, ValueError):
     """A file or an entry that was named does not exist."""
 
 

@@ -85,13 +85,6 @@ os.path.exists(path + ".keras")
         why="a file is there when it is complete; what was there before stays. Keras leaves one without weights",
     ),
     Row(
-        what="`load_model` of a file that is not there",
-        code='K.models.load_model("nowhere.keras")',
-        ours="NotFoundError: nowhere.keras: there is no such file",
-        theirs="ValueError: File not found",
-        why="it is a `FileNotFoundError` too, as that of `load_weights` is in Keras",
-    ),
-    Row(
         what="a configuration whose `config` is no dict",
         code='K.saving.deserialize_keras_object({"class_name": "Dense", "config": [1, 2]})',
         ours="LoadError: the config of 'Dense' must be a dict, found [1, 2]",
