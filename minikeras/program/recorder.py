@@ -22,6 +22,7 @@ from ..core.tensor import next_key
 from ..core.variable import Part, assigned, read_variable
 from ..errors import CompileError
 from ..types import Array
+from .watch import unwatched
 
 ASSIGNMENTS = ("assign", "assign_add", "assign_sub")
 FIRST = ("an initial value", "a first value")
@@ -182,6 +183,7 @@ class Recorder:
         else:
             self.refuse(f"{how} of variable '{variable.name}'")
 
+    @unwatched
     def _keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any) -> None:
         given = [self._input(x) for x in inputs]
         fixed = not primitive.effect and all(not isinstance(x, Variable) and getattr(x, "fixed", True) for x in given)

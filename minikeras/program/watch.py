@@ -13,7 +13,7 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,7 @@ _ROUTES = ("uuid", "secrets", "random", "tempfile")
 _SILENT = ("importlib", "_frozen_importlib", "zipimport", "logging", "warnings", "linecache", "traceback", "inspect")
 """Modules of Python that read files without any consequence for numbers."""
 _MOMENTS = ("now", "utcnow", "today")
+_ASKED = frozenset([name for _, name in _OUTSIDE] + list(_MOMENTS))
 
 
 class Unfaithful(NamedTuple):
@@ -52,6 +53,24 @@ class Unfaithful(NamedTuple):
 
     reason: str
     lasting: bool
+
+
+class Kind(NamedTuple):
+    """What a watch does about a piece of code.
+
+    Attributes:
+        code: kept alive, since it is found by its identity; it takes a microsecond to hash.
+        note: called where the code is called, if there is anything to note.
+        names: in the code, if it is the package's.
+    """
+
+    code: types.CodeType
+    note: Callable[[Watch, types.FrameType, types.CodeType], None] | None
+    names: tuple[str, ...] = ()
+
+
+_KINDS: dict[int, Kind] = {}
+"""Of the package's code, by its identity."""
 
 
 class Watch:
@@ -72,8 +91,9 @@ class Watch:
         self._entered: dict[int, tuple[Any, bool]] = {}
         """Objects that functions of the user's were given, and whether these take all their attributes."""
         self._known: set[Any] = set()
-        self._own_names: set[str] = set()
-        self._calls: dict[int, tuple[types.CodeType, Any]] = {}
+        self._calls: dict[int, Kind] = {}
+        self._idle: set[int] = set()
+        """Code of which there is nothing to note."""
         self._codes: dict[types.CodeType, dict[str, Any]] = {}
         """The user's code that ran, with its globals."""
         self._outside: str | None = None
@@ -100,36 +120,28 @@ class Watch:
     # While it runs -------------------------------------------------------------------------------------------------------
 
     def _event(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        """Called some 10,000 times in a small step, so the commonest events end at the first question."""
         try:
-            self._note(frame, event, argument)
+            if event == "call":
+                if id(frame.f_code) not in self._idle and self._live is None:
+                    self._call(frame)
+            elif event == "c_call":
+                if argument.__name__ in _ASKED and self._live is None and self._outside is None:
+                    self._ask(frame, argument)
+            elif frame is self._live and event == "return":
+                self._live = None
         except Exception as error:  # which would be raised in the midst of the user's code
             self._outside = f"it cannot be watched ({type(error).__name__}: {error})"
 
-    def _note(self, frame: types.FrameType, event: str, argument: Any) -> None:
-        if self._live is not None:
-            if event == "return" and frame is self._live:
-                self._live = None
-        elif event == "call":
-            self._call(frame)
-        elif event == "c_call" and self._outside is None:
-            self._ask(frame, argument)
-
     def _call(self, frame: types.FrameType) -> None:
         code = frame.f_code
-        known = self._calls.get(id(code))  # a code object takes a microsecond to hash
+        known = self._calls.get(id(code))
         if known is None:
-            known = self._calls[id(code)] = code, self._kind_of(code, frame.f_globals.get("__name__", ""))
-        if known[1] is not None:
-            known[1](self, frame, code)
-
-    def _kind_of(self, code: types.CodeType, module: str) -> Callable[[Watch, types.FrameType, types.CodeType], None] | None:
-        """What to do where a piece of code is called."""
-        if code in live_code:
-            return Watch._live_call
-        if is_own(code):
-            self._own_names.update(code.co_names)
-            return Watch._own_call if code.co_varnames[:1] == ("self",) else None
-        return None if is_library(code) or module.startswith("namedtuple_") else Watch._foreign_call
+            known = self._calls[id(code)] = _KINDS.get(id(code)) or _kind_of(code, frame.f_globals.get("__name__", ""))
+        if known.note is None:
+            self._idle.add(id(code))
+        else:
+            known.note(self, frame, code)
 
     def _live_call(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function that each replay calls again."""
@@ -177,12 +189,12 @@ class Watch:
             self._bear(owner)
         held = dict(vars(owner))
         self._owned[id(owner)] = owner, held
-        reach = self._before.anew()
+        reach, about = self._before.anew(), shown(owner)
         for name, value in held.items():
             if isinstance(value, Watched):
                 self._see(value)
             elif type(value) not in SCALARS and not isinstance(value, Operand):
-                reach.walk(value, _attribute(name, owner), ())
+                reach.walk(value, f"attribute '{name}' of {about}", ())
         for inner in list(reach.watched.values()):
             self._see(inner)
 
@@ -204,7 +216,7 @@ class Watch:
         for name, generator, state in self._draws:
             if content_of(generator) != state:
                 return Unfaithful(f"it draws from {name}, {_DRAWN}", True)
-        names = Vocabulary(self._codes, self._own_names)
+        names = Vocabulary(self._codes, frozenset().union(*[kind.names for kind in self._calls.values()]))
         reach = self._reached(names)
         if not reach.spelled <= names.read:
             names.read |= reach.spelled
@@ -218,37 +230,43 @@ class Watch:
     def _reached(self, names: Vocabulary) -> Reach:
         """All that the code which ran can reach, as it is now, without what was made in the run."""
         reach = Reach(ran={one for code in self._codes for one in nested(code)})
+        done = set(self._born)
         reach.walk(self._function, "the function", names.read, names.lacking)
         for argument in self._arguments:
             reach.walk(argument, "an argument", names.read, names.lacking)
         for code, namespace in self._codes.items():
             for where, value in _roots(code, namespace, reach):
                 reach.walk(value, where, names.read, names.lacking)
-        self._walk_owned(reach, names)
+        self._walk_owned(reach, names, done)
         for function in self._lost_functions(reach):
             reach.walk(function, "the function", names.read, names.lacking)
         for value, takes_all in self._entered.values():
             if reach.has_met(value) or self._outlives(value):
                 reach.anew().walk(value, shown(value), ANY if takes_all else names.read, names.lacking)
-        self._walk_owned(reach, names)
+        self._walk_owned(reach, names, done)
         return reach
 
-    def _walk_owned(self, reach: Reach, names: Vocabulary) -> None:
-        """Walk through the package's objects whose methods were called, and those that they lead to."""
-        done: set[int] = set(self._born)
+    def _walk_owned(self, reach: Reach, names: Vocabulary, done: set[int]) -> None:
+        """Walk through the package's objects whose methods were called, and those that they lead to, unless it is done."""
+        # What the package holds for itself it never changes in place, but there are objects within.
+        within = Reach(ran=())
         waiting = [*reach.watched.values(), *(owner for owner, _ in self._owned.values())]
         while waiting:
             owner = waiting.pop()
-            if id(owner) not in done:
-                done.add(id(owner))
-                reach.watched[id(owner)] = owner
-                for name, value in list(vars(owner).items()):
-                    if name not in owner._passing:
-                        # What the package holds for itself it never changes in place, but there are objects within.
-                        into = reach if names.counts(name) else Reach(ran=())
-                        into.walk(value, _attribute(name, owner), names.read if into is reach else (), names.stored)
-                        reach.watched.update(into.watched)
-                waiting += [one for one in reach.watched.values() if id(one) not in done]
+            if id(owner) in done:
+                continue
+            done.add(id(owner))
+            reach.watched[id(owner)] = owner
+            about = shown(owner)
+            for name, value in list(vars(owner).items()):
+                if type(value) in SCALARS or name in owner._passing:
+                    continue
+                if names.counts(name):
+                    reach.walk(value, f"attribute '{name}' of {about}", names.read, names.stored)
+                elif not isinstance(value, Operand):
+                    within.walk(value, name, ())
+            reach.watched.update(within.watched)
+            waiting += [one for one in reach.watched.values() if id(one) not in done]
 
     def _lost_functions(self, reach: Reach) -> list[Any]:
         """Functions that ran, have variables around them, and were neither met nor made in the run: looked for in memory."""
@@ -307,13 +325,14 @@ class Vocabulary:
         lacking: names of which it counts as well that there is none.
     """
 
-    def __init__(self, codes: Iterable[types.CodeType], own: set[str]) -> None:
+    def __init__(self, codes: Iterable[types.CodeType], own: frozenset[str]) -> None:
         found = {code: reads(code) for code in codes}
         looked_up = [one.texts for one in found.values()] if any(one.looks_up for one in found.values()) else []
         self.read = frozenset().union(*[one.attributes for one in found.values()], *looked_up)
         self.stored = frozenset().union(*[one.stored for code, one in found.items() if code.co_name != "__init__"])
         self.lacking = self.stored.union(*looked_up)
         self._own = own
+        self._of: dict[type, frozenset[str]] = {}
 
     def counts(self, name: str) -> bool:
         """Whether the elements of what an object of the package holds under a name were read as well."""
@@ -321,8 +340,10 @@ class Vocabulary:
 
     def of(self, kind: type) -> frozenset[str]:
         """The names that count as attributes of objects of a class; in the package's code, those that the class is about."""
-        about = [_words(one) for one in kind.__mro__ if is_library_class(one)]
-        return self.read | self.lacking | (self._own & frozenset().union(*about))
+        if kind not in self._of:
+            about = [_words(one) for one in kind.__mro__ if is_library_class(one)]
+            self._of[kind] = self.read | self.lacking | (self._own & frozenset().union(*about))
+        return self._of[kind]
 
 
 @functools.cache
@@ -350,6 +371,16 @@ def _facts(reach: Reach, names: Vocabulary, born: dict[int, Any]) -> Facts:
     held = [value for one in reach.watched.values() for value in vars(one).values() if isinstance(value, Variable)]
     variables = {id(one): one for one in (*reach.variables.values(), *held)}
     return Facts(list(reach.names.values()), foreign, owned, list(variables.values()))
+
+
+def _kind_of(code: types.CodeType, module: str) -> Kind:
+    """What a watch does where a piece of code is called."""
+    if code in live_code:
+        return Kind(code, Watch._live_call)
+    if is_own(code):
+        kind = Kind(code, Watch._own_call if code.co_varnames[:1] == ("self",) else None, code.co_names)
+        return _KINDS.setdefault(id(code), kind)
+    return Kind(code, None if is_library(code) or module.startswith("namedtuple_") else Watch._foreign_call)
 
 
 def _roots(code: types.CodeType, namespace: dict[str, Any], reach: Reach) -> Iterator[tuple[str, Any]]:
@@ -384,6 +415,26 @@ def _asked_by_user(frame: types.FrameType | None, through_any: bool) -> bool:
             return False
         frame = frame.f_back
     return frame is not None
+
+
+def unwatched(function: Unwatched) -> Unwatched:
+    """Have a function of the package that calls none of the user's run as fast as it does without a watch."""
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        watching = sys.getprofile()
+        if not isinstance(getattr(watching, "__self__", None), Watch):
+            return function(*args)
+        sys.setprofile(None)
+        try:
+            return function(*args)
+        finally:
+            sys.setprofile(watching)
+
+    return run  # type: ignore[return-value]
+
+
+Unwatched = TypeVar("Unwatched", bound=Callable[..., Any])
 
 
 def _is_object(value: Any) -> bool:

@@ -18,6 +18,7 @@ from ....program.executors import NUMPY, Executable
 from ....program.improve import improved
 from ....program.program import outputs_of
 from ....program.recorder import Slot
+from ....program.watch import unwatched
 from ....types import Array
 
 RUNS = ("record", "gradients", "value", "value_and_gradient")
@@ -69,6 +70,7 @@ class Replayable(NamedTuple):
     replay: Executable
 
 
+@unwatched
 def programs(pieces: Mapping[str, Piece], handed: Sequence[Slot]) -> dict[str, Replayable]:
     """Every piece as a program that leaves what the others read, and what is handed to others outside."""
     wanted = {slot.key for slot in handed}.union(*[piece.needed() for piece in pieces.values()])
