@@ -50,11 +50,12 @@ class Primitive:
         elementwise: True if each element of the result comes from the elements of the inputs in its place, broadcast.
         accumulates: True if many elements become one: the kernel computes in float32 for 16-bit floats, and rounds once.
         moves: True if it only moves elements, so that NumPy has nothing to warn of.
+        registered: True if it is in the registry: one of the package's own, whose kernel calls nothing of the user's.
     """
 
     __slots__ = (
         *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "jvp", "kernel", "name", "on_numpy"),
-        *("uniform", "vjp"),
+        *("registered", "uniform", "vjp"),
     )
 
     def __init__(
@@ -77,6 +78,7 @@ class Primitive:
         self.accumulates = accumulates
         self.batching = batching
         self.effect = effect
+        self.registered = registered
         self.elementwise = elementwise
         self.kernel: Callable[[Any], Callable[..., Any]] = (lambda xp: in_float32(kernel(xp))) if accumulates else kernel
         self.vjp = vjp

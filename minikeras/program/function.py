@@ -8,6 +8,7 @@ then `watch.py`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import operator
@@ -87,6 +88,7 @@ class Function:
         replays: how many calls were carried out by a program.
         eager_calls: how many calls Python carried out, recordings not counted.
         planned: how many calls there will be, as far as is known: whether the machine is worth it.
+        builds: asked before a first run: whether it is going to make Variables, so that it need not be watched.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class Function:
         self.recordings = self.replays = self.eager_calls = 0
         self._known: OrderedDict[Any, Known] = OrderedDict()
         self.planned = 0
+        self.builds: Callable[[], bool] = _never
         self._told: set[str] = set()
         self._fast = bool(jit_compile)
 
@@ -165,7 +168,8 @@ class Function:
         *args, kwargs = [substituted(value, given) for value in values]
         try:
             with Recorder(fresh, bool(self.jit_compile)) as recorder:
-                with Watch(self.python_function, values) as watch:
+                watch = None if before is None and self.builds() else Watch(self.python_function, values)
+                with watch or contextlib.nullcontext():
                     result = _in_tensors(self.python_function(*args, **kwargs))
                 results = [] if recorder.refusal else [recorder.result(leaf) for leaf in nest.flatten(result)]
                 originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
@@ -194,11 +198,13 @@ class Function:
             self._known.popitem(last=False)
         return result
 
-    def _facts(self, recorder: Recorder, watch: Watch, before: Eager | None, wrote: bool) -> Facts | Unfaithful | None:
+    def _facts(self, recorder: Recorder, watch: Watch | None, before: Eager | None, wrote: bool) -> Facts | Unfaithful | None:
         """What the program depends on beside its arguments; makes the recorder refuse if there can be none."""
         if recorder.refusal is not None or recorder.born:
             if recorder.born and before is not None:
                 recorder.refusal = recorder.refusal or "it makes Variables in each call; make them once, outside"
+            return None
+        if watch is None:
             return None
         facts = Unfaithful("it changes an argument", True) if wrote else watch.facts()
         if isinstance(facts, Unfaithful) and (facts.lasting or (before is not None and before.unfaithful)):
@@ -297,6 +303,10 @@ class Function:
     def __repr__(self) -> str:
         counts = f"{self.recordings} recordings, {self.replays} replays, {self.eager_calls} eager calls"
         return f"<tf.function {self.name}: {counts}>"
+
+
+def _never() -> bool:
+    return False
 
 
 def _in_tensors(result: Any) -> Any:

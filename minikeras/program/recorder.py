@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import namespace
 from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
 from ..core.batch import Stack
-from ..core.dispatch import Frame, checked, current, decided, left, switch
+from ..core.dispatch import BOTTOM, Frame, checked, current, decided, left, switch
 from ..core.notices import call_site
 from ..core.tensor import next_key
 from ..core.variable import Part, assigned, read_variable
@@ -108,6 +108,8 @@ class Recorder:
             self._keep_state(params)
         if self._within or self.refusal is not None:
             return below.interpreter.process(primitive, inputs, params, below.below)
+        if below is BOTTOM and primitive.registered and not primitive.effect and not self._frozen:
+            return self._computed(primitive, inputs, params)
         self._within = primitive.effect  # an effect repeats what happens within it by itself
         try:
             outputs = below.interpreter.process(primitive, inputs, params, below.below)
@@ -117,6 +119,13 @@ class Recorder:
             self._slots[outputs.key] = self._number(outputs, True, True)
         else:
             self._keep(primitive, inputs, params, outputs)
+        return outputs
+
+    @unwatched
+    def _computed(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Compute one of the package's own operations, and keep a Record."""
+        outputs = BOTTOM.process(primitive, inputs, params)
+        self._keep(primitive, inputs, params, outputs)
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:

@@ -85,6 +85,8 @@ class Watch:
         self._function = function
         self._arguments = [one for one in nest.flatten(list(arguments)) if _is_object(one)]
         self._before = Reach()
+        self._within = self._before.anew()
+        """Walks through what objects of the package hold."""
         self._owned: dict[int, tuple[Any, dict[str, Any]]] = {}
         """Objects of the package, and their attributes when they were first seen."""
         self._born: dict[int, Any] = {}
@@ -138,6 +140,9 @@ class Watch:
         known = self._calls.get(id(code))
         if known is None:
             known = self._calls[id(code)] = _KINDS.get(id(code)) or _kind_of(code, frame.f_globals.get("__name__", ""))
+            if known.note is Watch._own_call and not _may_be_watched(frame.f_globals.get(code.co_qualname.partition(".")[0])):
+                self._idle.add(id(code))
+                return
         if known.note is None:
             self._idle.add(id(code))
         else:
@@ -189,13 +194,13 @@ class Watch:
             self._bear(owner)
         held = dict(vars(owner))
         self._owned[id(owner)] = owner, held
-        reach, about = self._before.anew(), shown(owner)
+        about, met = shown(owner), len(self._before.watched)
         for name, value in held.items():
             if isinstance(value, Watched):
                 self._see(value)
             elif type(value) not in SCALARS and not isinstance(value, Operand):
-                reach.walk(value, f"attribute '{name}' of {about}", ())
-        for inner in list(reach.watched.values()):
+                self._within.walk(value, f"attribute '{name}' of {about}", ())
+        for inner in list(itertools.islice(self._before.watched.values(), met, None)):
             self._see(inner)
 
     def _ask(self, frame: types.FrameType, function: Any) -> None:
@@ -381,6 +386,11 @@ def _kind_of(code: types.CodeType, module: str) -> Kind:
         kind = Kind(code, Watch._own_call if code.co_varnames[:1] == ("self",) else None, code.co_names)
         return _KINDS.setdefault(id(code), kind)
     return Kind(code, None if is_library(code) or module.startswith("namedtuple_") else Watch._foreign_call)
+
+
+def _may_be_watched(kind: Any) -> bool:
+    """Whether there is a class of `Watched` objects among a class and its subclasses; what is no class may be one."""
+    return not isinstance(kind, type) or Watched in kind.__mro__ or any(map(_may_be_watched, type.__subclasses__(kind)))
 
 
 def _roots(code: types.CodeType, namespace: dict[str, Any], reach: Reach) -> Iterator[tuple[str, Any]]:

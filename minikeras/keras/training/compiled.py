@@ -56,4 +56,12 @@ class CompiledSteps:
 def _recorded(model: Any, name: str, strict: bool) -> Function:
     """A step of a model as a function of its batch."""
     reference = weakref.ref(model)  # the model holds the function, and is to go when nobody else holds it
-    return Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict)
+    step = Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict)
+    if name == "train_step":
+        step.builds = lambda: _makes_slots(reference())
+    return step
+
+
+def _makes_slots(model: Any) -> bool:
+    """Whether the next step makes the slots of its optimizer."""
+    return bool(getattr(model.optimizer, "slot_groups", ())) and not model.optimizer.built
