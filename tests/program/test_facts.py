@@ -760,3 +760,22 @@ def test_threads_record_and_compare_by_themselves():
     for thread in threads:
         thread.join()
     assert found == [2.0] * 200
+
+
+def test_what_is_read_after_an_operation_that_fails_is_a_fact():
+    state = Box()
+
+    def scaled(x):
+        return x * state.k
+
+    hidden = {"scaled": scaled}
+
+    @tf.function
+    def step(x):
+        with contextlib.suppress(tf.errors.InvalidArgumentError):
+            tf.matmul(tf.ones((2, 2)), tf.ones((3, 3)))
+        return next(iter(hidden.values()))(x)
+
+    assert float(step(X)[0]) == 2.0
+    state.k = 3.0
+    assert float(step(X)[0]) == 3.0
