@@ -39,7 +39,7 @@ class Stack(Tensor):
     def _array(self) -> Array:
         """One of the values, for its shape and dtype."""
         whole = self.stacked._array
-        return whole[0] if whole.shape[0] else namespace(whole).zeros(whole.shape[1:], dtype=whole.dtype)
+        return whole[0, ...] if whole.shape[0] else namespace(whole).zeros(whole.shape[1:], dtype=whole.dtype)
 
     def _refuse(self, *arguments: Any, **options: Any) -> Any:
         raise InvalidArgumentError(

@@ -196,8 +196,11 @@ class Evaluate:
             if primitive.effect:
                 raise
             raise explained(primitive, inputs, params, error) from error
-        if type(outputs) is tuple:
+        kind = type(outputs)
+        if kind is tuple:
             return tuple([Tensor(array) for array in outputs])
+        if kind is str or kind is bytes:  # NumPy gives the bare element of an array of text without axes
+            outputs = np.array(outputs, dtype=object)
         return Tensor(outputs)
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Any) -> None:

@@ -150,6 +150,8 @@ def row_seeds(target: Any) -> Tensor:
 
 def looped(records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor) -> dict[int, Tensor]:
     """As `rows`, one seed after the other."""
+    if not seeds.shape[0]:
+        return _swept(records, target, sources, seeds)
     results = [sweep(records, {target.key: seeds[i]}, sources, bare=False) for i in range(seeds.shape[0])]
     keys = {key for result in results for key in result}
     return {key: operations.stack([result[key] for result in results]) for key in keys}

@@ -184,7 +184,7 @@ def _bincount_of_each(integers: Tensor, weights: Tensor | None, minlength: int, 
     """The counts of many slices at once, by adding ones or weights up at the places that the integers name."""
     found = all_values(integers)
     lengths = found.reshape(*found.shape[: found.ndim - integers.ndim], -1).max(-1, initial=-1) + 1
-    lengths = np.unique(np.minimum(np.maximum(lengths, minlength), maxlength if maxlength is not None else lengths.max()))
+    lengths = np.unique(np.clip(lengths, minlength, maxlength))
     if len(lengths) != 1:
         raise InvalidArgumentError(
             f"bincount: slices give {', '.join(map(str, lengths))} counts, no common shape. Give minlength and maxlength."

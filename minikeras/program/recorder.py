@@ -204,6 +204,9 @@ class Recorder:
             made if type(made) is tuple else (made,), outputs if type(made) is tuple else (outputs,), strict=True
         ):
             slot.shares = any(_share(x, y) for x in inputs)
+            if slot.dtype.kind == "O":  # of which NumPy makes bare elements, not arrays
+                self.refuse("a result of text")
+                return
         self.records.append(Record(primitive, given, params, made))
 
     def _input(self, x: Any) -> Any:

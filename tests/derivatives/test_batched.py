@@ -90,6 +90,20 @@ def test_bincount_of_slices_needs_one_length_for_all():
     assert weighted.numpy().tolist() == [[0.0, 4.0], [1.0, 6.0]]
 
 
+@pytest.mark.parametrize("most", [None, 6, 2])
+@pytest.mark.parametrize("least", [None, 0, 3, 4])
+def test_bincount_of_slices_counts_as_bincount_of_each(least, most):
+    integers = tf.constant([[0, 2, 2], [1, 1, 2]])
+    counts = tf.vectorized_map(lambda row: tf.math.bincount(row, minlength=least, maxlength=most), integers)
+    each = [tf.math.bincount(row, minlength=least, maxlength=most).numpy().tolist() for row in integers]
+    assert counts.numpy().tolist() == each
+
+
+def test_bincount_of_slices_of_other_lengths_is_as_long_as_minlength():
+    counts = tf.vectorized_map(lambda i: tf.math.bincount([i, 1], minlength=4), tf.range(3))
+    assert counts.numpy().tolist() == [[1, 1, 0, 0], [0, 2, 0, 0], [0, 1, 1, 0]]
+
+
 @pytest.mark.parametrize("name", RESULTS_OF_UNKNOWN_SIZE)
 def test_a_stack_has_no_single_value_to_read(name):
     """A wrong number in silence would be worse: the first value of the stack for all."""

@@ -109,6 +109,15 @@ def test_sweeping_once_for_each_row_needs_a_persistent_tape_and_gives_the_same(m
         np.testing.assert_allclose(getattr(tape, method)(y, x, **options).numpy(), looped.numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("vectorized", [True, False])
+def test_an_empty_target_has_an_empty_jacobian(vectorized):
+    tape, (x,), y = watched(lambda x: (x * x)[:, :0], np.ones((2, 3), "float32"), persistent=True)
+    assert tape.jacobian(y, x, experimental_use_pfor=vectorized).shape == (2, 0, 2, 3)
+    assert tape.batch_jacobian(y, x, experimental_use_pfor=vectorized).shape == (2, 0, 3)
+    unconnected = tf.zeros([0])
+    assert tape.jacobian(unconnected, x, experimental_use_pfor=vectorized) is None
+
+
 @pytest.mark.parametrize("target", [None, 3.0, [1.0], np.ones(2)], ids=repr)
 def test_the_target_is_one_tensor(target):
     """T59 and 18.2: a clear TypeError instead of an AttributeError; the tape stays usable."""

@@ -281,11 +281,24 @@ def test_variables_are_left_out_of_weight_decay_by_object_and_by_name():
 def test_muon_decays_matrices_and_the_rest_at_rates_of_their_own():
     matrix, vector = tf.Variable(np.ones((2, 2))), tf.Variable(np.ones(2))
     table, head = tf.Variable(np.ones((2, 2)), name="embedding"), tf.Variable(np.ones((2, 2)), name="head")
-    optimizer = optimizers.Muon(0.5, weight_decay=0.5, adam_weight_decay=1.0, exclude_layers=["^nothing", "^head"])
+    optimizer = optimizers.Muon(0.5, weight_decay=0.5, adam_weight_decay=1.0, exclude_layers=["nothing", "head"])
     held = [matrix, vector, table, head]
     optimizer.apply([tf.zeros_like(variable) for variable in held], held)
     assert_same(values(held), [np.full((2, 2), 0.75), np.full(2, 0.5), np.full((2, 2), 0.5), np.full((2, 2), 0.5)])
     assert [list(optimizer.state.slots[v.key].slots) for v in held] == [["momentum"], *[["momentum", "velocity"]] * 3]
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "^head", "head|tail", r"dense_\d", "dense.*", 3, None])
+def test_muon_takes_keywords_and_no_patterns(pattern):
+    """A file could hold a pattern that takes years to match."""
+    config = {**optimizers.Muon().get_config(), "exclude_layers": [pattern]}
+    for make in (lambda: optimizers.Muon(exclude_layers=[pattern]), lambda: optimizers.Muon.from_config(config)):
+        with pytest.raises(ValueError, match="takes keywords, plain parts of the names of layers"):
+            make()
+
+
+def test_one_keyword_of_muon_needs_no_list():
+    assert optimizers.Muon(exclude_layers="head").exclude_layers == ["head"]
 
 
 # Formulas, by NumPy, where Keras's numbers are in float32 only -----------------------------------------------------------

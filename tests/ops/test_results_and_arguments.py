@@ -93,6 +93,29 @@ def test_text_alone_is_a_tensor(text):
     assert tf.constant(text).shape == np.shape(text)
 
 
+def test_text_is_added_to_text():
+    for left, right in ((tf.constant("a"), "b"), ("a", tf.constant("b")), (tf.constant("a"), tf.constant("b"))):
+        assert (left + right).shape == ()
+        assert (left + right).numpy() == "ab"
+    assert (tf.constant(b"a") + b"b").numpy() == b"ab"
+    assert tf.add(tf.constant(["a"]), ["b"]).numpy().tolist() == ["ab"]
+
+
+@pytest.mark.parametrize(("reduced", "result"), [(tf.reduce_sum, "ba"), (tf.reduce_max, "b"), (tf.reduce_min, "a")])
+def test_text_that_is_reduced_is_a_tensor_of_text(reduced, result):
+    found = reduced(tf.constant(["b", "a"]))
+    assert (found.shape, found.dtype, found.numpy()) == ((), "string", result)
+
+
+def test_text_is_added_in_a_function_and_over_slices():
+    @tf.function
+    def joined(text):
+        return text + "b"
+
+    assert [joined(tf.constant(text)).numpy() for text in "xyzx"] == ["xb", "yb", "zb", "xb"]
+    assert tf.vectorized_map(joined, tf.constant(["x", "y"])).numpy().tolist() == ["xb", "yb"]
+
+
 # Dtypes of functions of two tensors ------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,21 @@ from ...core import Variable
 from ...types import Array
 from .adam import adam_step
 from .optimizer import Optimizer
+
+_META = frozenset("\\^$*+?{}[]()|")
+"""Characters of a regular expression that a keyword is not likely to contain."""
+
+
+def _keywords(given: Sequence[str] | None) -> list[str]:
+    """Keywords to look for in paths. No patterns: a model file could hold one that takes years to match."""
+    keywords = [given] if isinstance(given, str) else list(given or ())
+    for keyword in keywords:
+        if not isinstance(keyword, str) or not _META.isdisjoint(keyword):
+            raise ValueError(
+                f"Muon: exclude_layers takes keywords, plain parts of the names of layers, found {keyword!r:.80}. "
+                "Give one keyword for each of the names, such as exclude_layers=['output_dense']."
+            )
+    return keywords
 
 
 def orthogonalized(x: Array, steps: int, a: float, b: float, c: float) -> Array:
@@ -56,7 +70,7 @@ class Muon(Optimizer):
         adam_beta_1, adam_beta_2, epsilon: as in `Adam`.
         adam_weight_decay: weight decay where Adam steps.
         weight_decay: weight decay where Muon steps.
-        exclude_layers: regular expressions; Adam takes the matrices in whose path one of them is found.
+        exclude_layers: keywords, plain text; Adam takes the matrices in whose path one of them is found.
         exclude_embeddings: Adam takes the matrices with 'embedding' in their path.
         muon_a, muon_b, muon_c: coefficients of the iteration.
         adam_lr_ratio: Adam's learning rate in units of Muon's.
@@ -103,7 +117,7 @@ class Muon(Optimizer):
         super().__init__(learning_rate, weight_decay=weight_decay, **options)
         self.adam_beta_1, self.adam_beta_2, self.adam_weight_decay = adam_beta_1, adam_beta_2, adam_weight_decay
         self.epsilon, self.adam_lr_ratio, self.rms_rate = epsilon, adam_lr_ratio, rms_rate
-        self.exclude_layers, self.exclude_embeddings = list(exclude_layers or ()), exclude_embeddings
+        self.exclude_layers, self.exclude_embeddings = _keywords(exclude_layers), exclude_embeddings
         self.muon_a, self.muon_b, self.muon_c = muon_a, muon_b, muon_c
         self.momentum, self.ns_steps, self.nesterov = momentum, ns_steps, nesterov
 
@@ -112,7 +126,7 @@ class Muon(Optimizer):
         path = getattr(variable, "path", variable.name)
         if variable._array.ndim != 2 or (self.exclude_embeddings and "embedding" in path.lower()):
             return True
-        return any(re.search(pattern, path) for pattern in self.exclude_layers)
+        return any(keyword in path for keyword in self.exclude_layers)
 
     def slot_names(self, variable: Variable) -> Sequence[str]:
         """Adam needs a velocity too."""

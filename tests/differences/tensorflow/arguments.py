@@ -194,4 +194,88 @@ tape.gradient(y, x)
         theirs="TypeError: should remain constant",
         why="without `tf.function` both libraries give this",
     ),
+    Row(
+        what="`map_structure` without a nest",
+        code="tf.nest.map_structure(lambda: 1)",
+        ours="TypeError: missing 1 required positional argument",
+        theirs="ValueError: Must provide at least one structure",
+        why="a missing argument is a TypeError, as for any function of Python",
+    ),
+    Row(
+        what="an unknown option of `map_structure`",
+        code="tf.nest.map_structure(lambda a: a, [1], check=True)",
+        ours="TypeError: unexpected keyword argument 'check'",
+        theirs="ValueError: Only valid keyword arguments",
+        why="an unknown argument is a TypeError, as for any function of Python",
+    ),
+    Row(
+        what="`nest.flatten_up_to` is public, and says of text in place of a list what is wrong",
+        code="tf.nest.flatten_up_to(['shallow'], 'deep')",
+        ours="ValueError: 'deep' is not nested like ['shallow']",
+        theirs="AttributeError",
+        why="text is a leaf; all nests that differ raise a ValueError here",
+    ),
+    Row(
+        what="a vector of one number as `batch_dims`",
+        code="tf.gather_nd([[1, 2], [3, 4]], [[0], [1]], batch_dims=tf.constant([1]))",
+        ours="DTypeError: must be one integer",
+        theirs="TypeError: only 0-dimensional arrays",
+        why="refused in both; the error says what to write",
+    ),
+    Row(
+        what="`shape_invariants` that do not fit the loop variables, in a `tf.function`",
+        code="tf.function(lambda: tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)], shape_invariants=3))()",
+        ours="[3]",
+        theirs="ValueError: same nested structure",
+        why="shapes may change from turn to turn here, so none are declared; without `tf.function` both ignore the argument",
+    ),
+    Row(
+        what="pooling over four axes",
+        code="tf.nn.max_pool(tf.ones([1, 2, 2, 2, 2, 1]), 2, 2, 'SAME').shape",
+        ours="(1, 1, 1, 1, 1, 1)",
+        theirs="ValueError: must be 3, 4 or 5",
+        why="windows slide over any number of axes",
+    ),
+    Row(
+        what="an error of the other operand's own `__radd__`",
+        code="""
+class Amount:
+    def __radd__(self, other):
+        raise TypeError('no currency')
+tf.constant(1) + Amount()
+""",
+        ours="TypeError: no currency",
+        theirs="ValueError: unsupported type",
+        why="it says what is wrong; TensorFlow replaces it by the error of a conversion",
+    ),
+    Row(
+        what="the `jacobian` of an empty target, row by row",
+        code="""
+x = tf.ones([2])
+with tf.GradientTape(persistent=True) as tape:
+    tape.watch(x)
+    y = (x * 2.0)[:0]
+tape.jacobian(y, x, experimental_use_pfor=False).shape
+""",
+        ours="(0, 2)",
+        theirs="ValueError: not compatible with supplied shape",
+        why="as with `experimental_use_pfor=True`",
+    ),
+    Row(
+        what="two draws with the same `seed` in one `tf.function`",
+        code="""
+draw = tf.function(lambda: tf.random.normal([2], seed=3) - tf.random.normal([2], seed=3))
+bool(tf.reduce_all(draw() == 0.0))
+""",
+        ours="False",
+        theirs="True",
+        why="as in eager code, in both libraries",
+    ),
+    Row(
+        what="the sum of text",
+        code="tf.reduce_sum(tf.constant(['a', 'b'])).shape",
+        ours="()",
+        theirs="InvalidArgumentError",
+        why="text adds up as with `+`, and has an order, as in NumPy",
+    ),
 ]
