@@ -15,6 +15,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "<frozen ")
 _LIBRARIES = frozenset({"numpy", "cupy", "cupy_backends", "cupyx", "numba", "scipy", "ml_dtypes", "tqdm", "h5py", "_pytest"})
 _LOOKUPS = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "vars", "__dict__"})
+_IMPORTERS = frozenset({"import_module", "__import__"})
 _BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr"})
 
 
@@ -54,6 +55,8 @@ def reads(code: CodeType) -> Reads:
     names = found["global"] | found["attribute"]
     looks_up = not _LOOKUPS.isdisjoint(names)
     found["global"] |= found["text"] if "globals" in names else set()
+    if not _IMPORTERS.isdisjoint(names):
+        found["import"].update(text for one in nested(code) for text in one.co_consts if isinstance(text, str))
     return Reads(
         globals=frozenset(found["global"]),
         imported=frozenset(found["import"]),

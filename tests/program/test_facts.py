@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+import importlib
 import itertools
 import logging
 import math
@@ -92,6 +93,32 @@ def replayed_and_changed(function, change, expected=3.0, once=2.0):
 def here(monkeypatch):
     """Sets names of this module, and puts them back."""
     return functools.partial(monkeypatch.setattr, sys.modules[__name__])
+
+
+def imported_by_a_statement(x):
+    import settings_of_a_test
+
+    return x * settings_of_a_test.rate
+
+
+BY_IMPORT = {
+    "a statement": imported_by_a_statement,
+    "import_module": lambda x: x * importlib.import_module("settings_of_a_test").rate,
+    "import_module of a part": lambda x: x * importlib.import_module("settings_of_a_test.part").rate,
+    "__import__": lambda x: x * __import__("settings_of_a_test").rate,
+}
+
+
+@pytest.mark.parametrize("how", BY_IMPORT)
+def test_a_number_of_a_module_that_is_imported_within_the_function_is_a_fact(monkeypatch, how):
+    module, part = types.ModuleType("settings_of_a_test"), types.ModuleType("settings_of_a_test.part")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(sys.modules, part.__name__, part)
+    module.rate = part.rate = 2.0
+    step = tf.function(BY_IMPORT[how])
+    assert [float(step(tf.constant(1.0))) for _ in range(4)] == [2.0] * 4
+    module.rate = part.rate = 3.0
+    assert [float(step(tf.constant(1.0))) for _ in range(4)] == [3.0] * 4
 
 
 GLOBALS = {
