@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..arrays import namespace, to_device
 from ..core import Variable
+from ..core.effects import Write
 from ..core.notices import logger
 from ..errors import ShapeError
 from ..module import waiting
@@ -286,7 +287,7 @@ def _nothing() -> None:
 
 
 def _rebind(variable: Variable, array: Any) -> None:
-    variable._note(None, array, "a first value")
+    variable._note(None, array, Write.FIRST)
     variable._array, variable._spare = array, None
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from ..arrays import namespace, to_numpy
 from ..errors import InvalidArgumentError
 from ..types import Array
-from .dispatch import Frame, Primitive, check, current, decide, switch
+from .dispatch import Frame, Primitive, current, switch
+from .effects import check, decide
 from .registry import operations
 from .tensor import Tensor, next_key
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..arrays import BARE, is_array, namespace, quiet, to_numpy
+from ..arrays import BARE, is_array, namespace, quiet
 from ..errors import MinikerasError
 from ..types import Array
 from .complaints import explained
@@ -45,8 +45,11 @@ class Primitive:
         uniform: True if all inputs must have one dtype.
         batching: how a stack of values goes through: the name of a rule of `Batch` ('align', 'keep', 'lead', 'fill',
             'constant', 'loop'), or `batching(batch, primitive, inputs, params)`.
-        effect: True if it depends on or changes more than its inputs and results, such as a random stream: whoever repeats a
-            run carries it out each time, in its place.
+        effect: True if it does more than compute its results: a program carries it out in each run, in its place, whether its
+            results are used or not.
+        reads, writes: the `State` (`effects.py`) that it depends on beside its inputs, and that it changes.
+        escapes: True if its operands may be held after it by something else than the results: a Variable, Python.
+        repeatable: False if it shows Python values that may be others in the next run, so that no program can repeat it.
         elementwise: True if each element of the result comes from the elements of the inputs in its place, broadcast.
         accumulates: True if many elements become one: the kernel computes in float32 for 16-bit floats, and rounds once.
         moves: True if it only moves elements, so that NumPy has nothing to warn of.
@@ -54,8 +57,8 @@ class Primitive:
     """
 
     __slots__ = (
-        *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "jvp", "kernel", "name", "on_numpy"),
-        *("registered", "uniform", "vjp"),
+        *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "escapes", "jvp", "kernel", "name"),
+        *("on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "writes"),
     )
 
     def __init__(
@@ -69,6 +72,10 @@ class Primitive:
         uniform: bool = True,
         batching: str | Rule = "loop",
         effect: bool = False,
+        reads: Sequence[Any] = (),
+        writes: Sequence[Any] = (),
+        escapes: bool = False,
+        repeatable: bool = True,
         elementwise: bool = False,
         accumulates: bool = False,
         moves: bool = False,
@@ -79,6 +86,10 @@ class Primitive:
         self.batching = batching
         self.effect = effect
         self.registered = registered
+        self.reads = tuple(reads)
+        self.writes = tuple(writes)
+        self.escapes = escapes
+        self.repeatable = repeatable
         self.elementwise = elementwise
         self.kernel: Callable[[Any], Callable[..., Any]] = (lambda xp: in_float32(kernel(xp))) if accumulates else kernel
         self.vjp = vjp
@@ -274,68 +285,6 @@ def bind(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], re
 
 
 enter("bind", bind)
-
-
-def _never(*arrays: Any) -> Any:
-    raise AssertionError("what leaves for Python is announced, not computed")
-
-
-left = Primitive("leave", lambda xp: _never, differentiable=False, uniform=False, registered=False)
-"""Stands on the stack for a conversion to Python or NumPy, of which the derivatives see nothing."""
-
-
-def leave(operand: Any, conversion: str, value: Any = None) -> None:
-    """Tell those who watch that an operand is converted to Python or NumPy."""
-    frame = _thread.frame
-    if frame is not BOTTOM:
-        announce(frame, left, (operand,), {"conversion": conversion, "value": value}, ())
-
-
-enter("leave", leave)
-
-
-checked = Primitive(
-    "check",
-    lambda xp: lambda values, *, test: test(to_numpy(values)) or (),
-    differentiable=False,
-    uniform=False,
-    effect=True,
-    registered=False,
-)
-"""Stands on the stack for a test that may refuse values."""
-
-decided = Primitive("decide", lambda xp: _never, differentiable=False, uniform=False, effect=True, registered=False)
-"""Stands on the stack for values that decide what is computed next, such as the shape of a result."""
-
-drawn = Primitive(
-    "draw",
-    lambda xp: lambda *, sample, source: sample(source()),
-    differentiable=False,
-    uniform=False,
-    effect=True,
-    registered=False,
-)
-
-
-def check(operand: Any, test: Callable[[np.ndarray[Any, Any]], None], values: np.ndarray[Any, Any]) -> None:
-    """Let `test` see an operand's values on the host and refuse them; whoever repeats this run has it see the new ones."""
-    test(values)
-    frame = _thread.frame
-    if frame is not BOTTOM:
-        announce(frame, checked, (operand,), {"test": test}, ())
-
-
-def decide(operand: Any) -> None:
-    """Tell those who watch that the operand's values decide what is computed next."""
-    frame = _thread.frame
-    if frame is not BOTTOM:
-        announce(frame, decided, (operand,), {}, ())
-
-
-def draw(source: Callable[[], np.random.Generator], sample: Callable[[np.random.Generator], Array]) -> Tensor:
-    """Random numbers: `sample` of the generator that `source` gives, another one each time."""
-    result: Tensor = perform(drawn, (), {"sample": sample, "source": source})
-    return result
 
 
 def kernel(function: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..arrays import random as streams
+from . import effects
 from .dispatch import Frame, Primitive, current, switch
 from .variable import Variable
 
@@ -95,6 +96,6 @@ class _Assignments:
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Note an assignment that is about to happen, or the first value of a Variable made within the run."""
-        if primitive.name == "assign" and outputs.key not in self._known:
+        if effects.State.OPERANDS in primitive.writes and outputs.key not in self._known:
             self._known.add(outputs.key)
             self.before.append((outputs, outputs._array))

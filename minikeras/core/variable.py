@@ -21,6 +21,7 @@ from ..types import Array, as_dtype
 from .changes import clock
 from .convert import convert_to_tensor, holds_tensor, to_array
 from .dispatch import BOTTOM, Primitive, announce, current, perform
+from .effects import State, Write, effect
 from .operand import Operand
 from .precision import is_short
 from .registry import operations
@@ -32,9 +33,20 @@ read_variable = Primitive(
     lambda xp: lambda variable: variable._array,
     vjp=lambda wanted, g, y, inputs, params: [g],
     jvp=lambda tangents, y, inputs, params: tangents[0],
+    reads=(State.OPERANDS,),
 )
 
-assigned = Primitive("assign", lambda xp: lambda value: value, differentiable=False, uniform=False, registered=False)
+
+def _write(variable: Variable, value: Any, *, conversion: Write) -> tuple[()]:
+    array = value._array if isinstance(value, Variable) else value
+    if conversion is Write.ASSIGN:
+        variable._array = array
+    else:
+        variable._combine(array, operator.add if conversion is Write.ADD else operator.sub)
+    return ()
+
+
+assigned = effect("assign", _write, writes=(State.OPERANDS,), escapes=True)
 """Stands on the stack for an assignment, of which the derivatives see nothing."""
 
 
@@ -85,7 +97,7 @@ class Variable(Operand):
         self._constraint = constraint
         self._update_lock: UpdateLock | None = None
         self.key = next_key()
-        self._note(initial_value, array, "an initial value")
+        self._note(initial_value, array, Write.INITIAL)
 
     @property
     def name(self) -> str:
@@ -147,11 +159,11 @@ class Variable(Operand):
                 f"Cannot assign value to variable ' {self.name}': Shape mismatch. The variable shape {self.shape}, and the "
                 f"assigned value shape {tuple(array.shape)} are incompatible."
             )
-        self._note(value, array, "assign")
+        self._note(value, array, Write.ASSIGN)
         self._array = array
         return self if read_value else None
 
-    def _note(self, value: Any, array: Array, how: str) -> None:
+    def _note(self, value: Any, array: Array, how: Write) -> None:
         """Tell those who watch that a value goes into this Variable, which still holds the old one."""
         frame = current()
         if frame is not BOTTOM:
@@ -160,13 +172,13 @@ class Variable(Operand):
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Hold the value plus `delta`, which has the same shape; otherwise as `assign`."""
-        return self._change(delta, operator.add, "assign_add", read_value)
+        return self._change(delta, operator.add, Write.ADD, read_value)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Hold the value minus `delta`, which has the same shape; otherwise as `assign`."""
-        return self._change(delta, operator.sub, "assign_sub", read_value)
+        return self._change(delta, operator.sub, Write.SUBTRACT, read_value)
 
-    def _change(self, delta: Any, combine: Callable[[Array, Array], Array], what: str, read_value: bool) -> Any:
+    def _change(self, delta: Any, combine: Callable[[Array, Array], Array], what: Write, read_value: bool) -> Any:
         delta = self._stacked(delta)
         change = self._convert(delta)
         if change.shape != self._array.shape:
@@ -252,7 +264,7 @@ class Variable(Operand):
                 f"scatter: indices {list(where.shape)} into variable '{self.name}' of shape {self.shape} need updates of shape "
                 f"{expected}, found {tuple(new.shape)}."
             )
-        self._note(updates, new, "scatter")
+        self._note(updates, new, Write.SCATTER)
         return self._rewrite(lambda values: write(values, positions, new))
 
     def _rewrite(self, write: Callable[[np.ndarray[Any, Any]], None]) -> Variable:
@@ -317,7 +329,7 @@ class Part(Tensor):
         index = tuple(self._index) if isinstance(self._index, list) else self._index
         value = self._variable._stacked(value)
         new = to_numpy(self._variable._convert(value))
-        self._variable._note(value, new, "assign to a part")
+        self._variable._note(value, new, Write.PART)
         return self._variable._rewrite(lambda values: values.__setitem__(index, new))
 
 

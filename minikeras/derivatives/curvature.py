@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import namespace, to_device
 from ..arrays import random as streams
 from ..core.convert import convert_to_tensor
-from ..core.dispatch import draw
+from ..core.effects import draw
 from ..core.forward import ForwardAccumulator
 from ..core.questions import checked_chunk_size
 from ..core.registry import operations

@@ -55,12 +55,13 @@ class Trace:
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
         """Ask below, and note."""
         outputs = below.interpreter.process(primitive, inputs, params, below.below)
-        self.observe(primitive, inputs, params, outputs, below)
+        if not primitive.effect:
+            self.observe(primitive, inputs, params, outputs, below)
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Note what went in, what came out and where; random numbers and checks have no part in derivatives."""
-        if primitive.effect:
+        if primitive.effect and not primitive.escapes:
             return
         results = outputs if type(outputs) is tuple else (outputs,)
         for x in inputs:
@@ -106,7 +107,7 @@ def variable_name(variable: Any) -> str:
 
 def _step(primitive: Primitive, inputs: Sequence[Any], results: Sequence[Any], params: dict[str, Any]) -> Step:
     return Step(
-        params.get("conversion", primitive.name),
+        str(params.get("conversion", primitive.name)),
         tuple([x.key for x in inputs if hasattr(x, "key")]),
         tuple([x for x in inputs if type(x) in (int, float, complex)]),
         tuple([y.key for y in results]),
@@ -116,10 +117,8 @@ def _step(primitive: Primitive, inputs: Sequence[Any], results: Sequence[Any], p
 
 def _cut(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], results: Sequence[Any]) -> tuple[str | None, str]:
     """Why no gradient passes an operation, and what to add; None if it does, or if none arrives from its inputs anyway."""
-    if primitive.name in ("leave", "assign"):
-        return {"leave": "left_through_numpy", "assign": "through_assignment"}[primitive.name], ", ".join(
-            variable_name(y) for y in results
-        )
+    if primitive.escapes:
+        return "through_assignment" if primitive.writes else "left_through_numpy", ", ".join(map(variable_name, results))
     if not any(isinstance(x, Operand) and x.dtype.is_differentiable for x in inputs):
         return None, ""
     if not primitive.differentiable:

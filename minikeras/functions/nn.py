@@ -14,7 +14,7 @@ from ..arrays import namespace, to_device
 from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import check_values
-from ..core.dispatch import draw
+from ..core.effects import draw
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import arithmetic, nn, transcendental
 from ..types import Array, TensorLike

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import namespace, to_device, to_numpy
 from ..arrays import random as streams
 from ..core import Tensor
-from ..core.dispatch import draw
+from ..core.effects import draw
 from ..errors import InvalidArgumentError
 from ..ops import arithmetic
 from ..types import Array, TensorLike, as_dtype

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import device
 from ..arrays import random as streams
 from ..core import Tensor
-from ..core.dispatch import decide
+from ..core.effects import Write, decide
 from .weight import KerasVariable
 
 
@@ -102,7 +102,7 @@ class SeedGenerator:
         """Start from the seed that its layer has for it, unless it was given one or its state has changed since."""
         if self._first is not None and self.state._array is self._first:
             first = np.array([seed, 0], dtype=np.uint32)
-            self.state._note(None, first, "a first value")
+            self.state._note(None, first, Write.FIRST)
             self.state._array = first
         self._first = None
 

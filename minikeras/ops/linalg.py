@@ -13,7 +13,8 @@ import numpy as np
 
 from ..arrays import namespace, to_numpy
 from ..core.batch import all_values
-from ..core.dispatch import Primitive, decide
+from ..core.dispatch import Primitive
+from ..core.effects import decide
 from ..core.families import is_complex, linear, primitive, unbroadcast
 from ..core.tensor import Tensor
 from ..types import Array

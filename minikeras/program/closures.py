@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays import to_device
 from ..core import Variable
+from ..core.effects import Write
 from ..core.layout import Layout
 from ..types import Array
 from .memory import arranged
@@ -114,7 +115,7 @@ def _assign_sub(variable: Variable, source: int | Variable, places: list[Any]) -
     variable._combine(_value(source, places), operator.sub)
 
 
-ASSIGNMENTS = {"assign": _assign, "assign_add": _assign_add, "assign_sub": _assign_sub}
+ASSIGNMENTS = {Write.ASSIGN: _assign, Write.ADD: _assign_add, Write.SUBTRACT: _assign_sub}
 
 
 # Calls. The usual numbers of operands are spelt out: unpacking a list would cost as much as the rest. -------------------------

@@ -10,8 +10,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from ..core import Record, Variable
-from ..core.dispatch import checked, drawn
-from ..core.variable import assigned, read_variable
+from ..core.effects import State
 from .program import Program, outputs_of
 from .recorder import Slot
 from .views import replaced
@@ -35,15 +34,15 @@ def common_results(program: Program) -> Program:
     for record in program.records:
         record = replaced(record, renamed)
         primitive = record.primitive
-        if primitive is assigned:
+        if State.OPERANDS in primitive.writes:
             readings.pop(record.inputs[0].key, None)
-        elif primitive is read_variable:
+        elif State.OPERANDS in primitive.reads:
             earlier = readings.setdefault(record.inputs[0].key, record)
             if earlier is not record:
                 renamed[record.outputs.key] = earlier.outputs
                 continue
         elif primitive.effect:
-            if primitive is not drawn and primitive is not checked:
+            if State.VARIABLES in primitive.writes:
                 readings.clear()
         else:
             try:

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..core import Record, Variable
-from ..core.dispatch import checked
+from ..core.effects import only_checks
 from ..core.registry import operations
-from ..core.variable import assigned
 from .program import Program, outputs_of
 from .recorder import Slot
 
@@ -36,7 +35,7 @@ def constant_results(program: Program, largest: float = LARGEST) -> Program:
     values: dict[int, Any] = {slot.key: slot.array for slot in program.slots() if slot.array is not None}
     kept, renamed = [], {}
     for record in program.records:
-        if record.primitive is checked and getattr(record.inputs[0], "key", None) in values:
+        if only_checks(record.primitive) and getattr(record.inputs[0], "key", None) in values:
             continue  # what passed once passes always
         results = _computed(record, values, largest)
         if results is None:
@@ -53,7 +52,7 @@ def _computed(record: Record, values: dict[int, Any], largest: float) -> list[An
     primitive, outputs = record.primitive, outputs_of(record)
     if primitive not in _of_shape() and any(x.key not in values for x in record.inputs if isinstance(x, Slot)):
         return None
-    if primitive.effect or primitive is assigned or not outputs or any(isinstance(x, Variable) for x in record.inputs):
+    if primitive.effect or not outputs or any(isinstance(x, Variable) for x in record.inputs):
         return None
     if sum(slot.bytes for slot in outputs) > largest and primitive not in (operations.reshape, operations.transpose):
         return None  # those two are views

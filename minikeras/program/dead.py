@@ -5,7 +5,6 @@ Key idea: one pass from the end. A result of the program is used; so is every op
 
 from __future__ import annotations
 
-from ..core.variable import assigned
 from .program import Program, outputs_of
 from .recorder import Slot
 
@@ -25,7 +24,7 @@ def without_dead(program: Program) -> Program:
     used = {x.key for x in program.results if isinstance(x, Slot)}
     kept = []
     for record in reversed(program.records):
-        if record.primitive.effect or record.primitive is assigned or any(y.key in used for y in outputs_of(record)):
+        if record.primitive.effect or any(y.key in used for y in outputs_of(record)):
             kept.append(record)
             used.update(x.key for x in record.inputs if isinstance(x, Slot))
     return program.with_records(kept[::-1])

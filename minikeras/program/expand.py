@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..core import Primitive, Record, Variable
-from ..core.dispatch import checked, drawn
+from ..core.effects import State
 from ..core.layout import Layout
 from ..core.precision import is_short
 from ..core.registry import operations
-from ..core.variable import assigned, read_variable
 from .joined import assign_joined, join, part, read_joined
 from .loop import Body, loop
 from .program import Program
@@ -48,12 +47,12 @@ class Writer:
 
     def keep(self, record: Record) -> None:
         """Write an instruction as it is."""
-        if record.primitive is assigned:
+        if State.OPERANDS in record.primitive.writes:
             self._change(record.inputs[0].key)
-        elif record.primitive.effect and record.primitive not in (drawn, checked):
+        elif State.VARIABLES in record.primitive.writes:
             self._readings.clear()  # it may assign any Variable
             self._changed[None] = len(self.records)
-        elif record.primitive is read_variable:
+        elif State.OPERANDS in record.primitive.reads:
             self._readings.setdefault(record.inputs[0].key, []).append(len(self.records))
         self.records.append(record)
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Primitive, Record, Variable
+from ..core.effects import State, effect
 from ..core.layout import Layout
 from ..types import Array
 
@@ -33,17 +34,19 @@ def _read(*variables: Variable, layout: Layout) -> tuple[Array, ...]:
     return tuple([_join(*[variable._array for variable in column], layout=layout) for column in columns])
 
 
-def _never(*arrays: Any, **params: Any) -> Any:
-    raise AssertionError("an assignment is carried out by its replay")
+def _assign(*operands: Any, layout: Layout) -> tuple[()]:
+    variables = [x for x in operands if isinstance(x, Variable)]
+    pieces = [piece for flat in operands[len(variables) :] for piece in layout.pieces(flat)]
+    for variable, piece in zip(variables, pieces, strict=True):
+        variable._array = piece
+    return ()
 
 
 join = Primitive("join", lambda xp: _join, differentiable=False, uniform=False, registered=False)
 """Arrays one after the other."""
-read_joined = Primitive("read_joined", lambda xp: _read, differentiable=False, uniform=False, effect=True, registered=False)
+read_joined = effect("read_joined", _read, reads=(State.OPERANDS,))
 """Variables one after the other, as one vector for each column: weights, then one slot of each, then the next."""
-assign_joined = Primitive(
-    "assign_joined", lambda xp: _never, differentiable=False, uniform=False, effect=True, registered=False
-)
+assign_joined = effect("assign_joined", _assign, writes=(State.OPERANDS,), escapes=True)
 """Variables are given the parts of vectors."""
 part = Primitive(
     "part",

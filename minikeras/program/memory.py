@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..core import Record
-from ..core.dispatch import checked
-from ..core.variable import assigned
 from ..types import Array
 from .joined import ALIGNMENT, assign_joined, flats_of, join, read_joined, variables_of
 from .lower import Call, View
@@ -244,10 +242,8 @@ class Plan:
 
 def _lets_out(record: Record) -> bool:
     """Whether somebody may hold an operand of an instruction after it: a Variable, Python, or a result that is a view of it."""
-    if record.primitive is assigned:
-        return True
     if record.primitive.effect:
-        return record.primitive is not checked
+        return record.primitive.escapes
     return record.primitive is not join and any(y.shares for y in outputs_of(record))
 
 

@@ -16,16 +16,16 @@ import numpy as np
 from ..arrays import namespace
 from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
 from ..core.batch import Stack
-from ..core.dispatch import BOTTOM, Frame, checked, current, decided, left, switch
+from ..core.dispatch import BOTTOM, Frame, current, switch
+from ..core.effects import State, Write
 from ..core.notices import call_site
 from ..core.tensor import next_key
-from ..core.variable import Part, assigned, read_variable
+from ..core.variable import Part, assigned
 from ..errors import CompileError
 from ..types import Array
 from .watch import unwatched
 
-ASSIGNMENTS = ("assign", "assign_add", "assign_sub")
-FIRST = ("an initial value", "a first value")
+ASSIGNMENTS = (Write.ASSIGN, Write.ADD, Write.SUBTRACT)
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 """What a function may return beside Tensors and Variables: the same at each call."""
 
@@ -115,7 +115,7 @@ class Recorder:
             outputs = below.interpreter.process(primitive, inputs, params, below.below)
         finally:
             self._within = False
-        if primitive is read_variable and self._frozen:
+        if self._frozen and State.OPERANDS in primitive.reads:
             self._slots[outputs.key] = self._number(outputs, True, True)
         else:
             self._keep(primitive, inputs, params, outputs)
@@ -130,20 +130,21 @@ class Recorder:
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Keep assignments and checks; give up where Python gets to know a value that may be another one next time."""
-        if primitive is assigned:
-            if params["conversion"] in FIRST:
+        assigns = State.OPERANDS in primitive.writes
+        if assigns:
+            if params["conversion"].makes:
                 self.before[outputs.key] = outputs, params["array"]
             self.before.setdefault(outputs.key, (outputs, outputs._array))
         if self._within or self.refusal is not None:
             return
-        if primitive is left or primitive is decided:
+        if not primitive.repeatable:
             what = params.get("conversion", "a result whose shape or number of steps depends on values")
             if any(not self._is_fixed(x) for x in inputs):
-                self.refuse(f"{what} of a tensor" if primitive is left else what)
-        elif primitive is checked:
-            self._keep(primitive, inputs, params, ())
-        elif primitive is assigned:
+                self.refuse(f"{what} of a tensor" if primitive.escapes else what)
+        elif assigns:
             self._assign(inputs, params, outputs)
+        elif primitive.effect:
+            self._keep(primitive, inputs, params, ())
 
     def refuse(self, reason: str, located: bool = True) -> None:
         """Give up: there will be no program. Raises if the recorder is strict.
@@ -184,7 +185,7 @@ class Recorder:
 
     def _assign(self, inputs: Sequence[Any], params: dict[str, Any], variable: Variable) -> None:
         how = params["conversion"]
-        if how in FIRST:
+        if how.makes:
             self.born = True
         elif how in ASSIGNMENTS:
             value = inputs[0] if inputs else Tensor(params["array"])

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..arrays import namespace
 from ..core import Record, Tensor, Variable
+from ..core.effects import State
 from ..core.registry import operations
 from ..core.update_lock import UpdateLock, in_order
 from ..core.variable import assigned, read_variable
@@ -260,8 +261,9 @@ def _computes(call: Call | View | Record) -> bool:
     """Whether NumPy computes anything in a call, and might warn of it."""
     if isinstance(call, Call):
         return not call.addressed and call.function is not put
-    moves = (read_variable, assigned, read_joined, assign_joined, join)
-    if isinstance(call, View) or call.primitive in moves:
+    if isinstance(call, View) or call.primitive is join:
+        return False
+    if State.OPERANDS in (*call.primitive.reads, *call.primitive.writes):
         return False
     return not call.primitive.effect or any(y.shape is not None for y in outputs_of(call))
 

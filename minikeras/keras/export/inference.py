@@ -18,8 +18,8 @@ import numpy as np
 from ... import nest
 from ...arrays import creation_namespace, to_device, to_numpy
 from ...core import Record, Tensor, Variable
-from ...core.dispatch import BOTTOM, Frame, decided, drawn, left
-from ...core.variable import assigned
+from ...core.dispatch import BOTTOM, Frame
+from ...core.effects import State, Write
 from ...diagnostics.trace import variable_name
 from ...errors import ExportError
 from ...program import Program as Recorded
@@ -119,7 +119,7 @@ class Inference(Trial):
 
     def process(self, primitive: Any, inputs: Any, params: Any, below: Any) -> Any:
         """Let the level below compute, and note the layer."""
-        if primitive is drawn:
+        if State.STREAM in primitive.reads:
             raise refused("draws random numbers, which an exported graph cannot")
         outputs = super().process(primitive, inputs, params, below)
         for x in inputs:
@@ -132,10 +132,10 @@ class Inference(Trial):
     def observe(self, primitive: Any, inputs: Any, params: Any, outputs: Any, below: Any) -> None:
         """Refuse what a graph cannot do. A custom gradient is noted by what it computed."""
         super().observe(primitive, inputs, params, outputs, below)
-        if primitive in (left, decided) and self._recorder.refusal is not None:
+        if not primitive.repeatable and self._recorder.refusal is not None:
             how = params.get("conversion", "its values")
             raise refused(f"reads the numbers of a tensor in Python ({how}); what it does with them cannot be exported")
-        if primitive is assigned and params["conversion"] != "an initial value":
+        if State.OPERANDS in primitive.writes and params["conversion"] is not Write.INITIAL:
             raise refused(
                 f"assigns the variable '{variable_name(outputs)}' during inference, and an exported graph has no state"
             )

@@ -11,7 +11,7 @@ from typing import Any
 from ...arrays import namespace, to_device
 from ...arrays import random as streams
 from ...core import Tensor
-from ...core.dispatch import draw
+from ...core.effects import draw
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...functions.nn import dropout_mask

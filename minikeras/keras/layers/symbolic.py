@@ -17,7 +17,7 @@ from ... import nest
 from ...arrays import random as streams
 from ...core import Tensor
 from ...core.dispatch import BOTTOM, Frame, current, switch
-from ...core.variable import assigned
+from ...core.effects import State, Write
 from ...errors import ShapeError
 from ...files import limits
 from ...functions.creation import zeros
@@ -211,10 +211,10 @@ class Trial:
 
     def observe(self, primitive: Any, inputs: Any, params: Any, outputs: Any, below: Any) -> None:
         """Note the value that a Variable is made with, or has once its layer is built; assignments are announced beforehand."""
-        if primitive is not assigned:
+        if State.OPERANDS not in primitive.writes:
             return
         key = outputs.key
-        if params["conversion"] == "an initial value":
+        if params["conversion"] is Write.INITIAL:
             self._born[key] = (outputs, outputs._array)
         elif context.caller is not None and context.caller._building:
             self._building[key] = outputs

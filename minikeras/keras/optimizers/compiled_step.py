@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Primitive, Record, Variable
+from ...core import Record, Variable
+from ...core.effects import State, effect
 from ...core.layout import Layout
 from ...core.precision import is_short
 from ...program.expand import Writer
@@ -51,13 +52,9 @@ def _packed(kind: type, numbers: Sequence[Any]) -> Any:
     return tuple(numbers) if kind is tuple else kind(*numbers)
 
 
-step_numbers = Primitive(
-    "step_numbers", lambda xp: _numbers, differentiable=False, uniform=False, effect=True, registered=False
-)
-step_finished = Primitive(
-    "step_finished", lambda xp: _finish, differentiable=False, uniform=False, effect=True, registered=False
-)
-step_counted = Primitive("step_counted", lambda xp: _count, differentiable=False, effect=True, registered=False)
+step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+step_finished = effect("step_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 
 
 def compiled_step(writer: Writer, record: Record) -> bool:

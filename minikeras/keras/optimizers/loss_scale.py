@@ -9,14 +9,15 @@ from __future__ import annotations
 import functools
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from ...arrays import namespace, to_numpy
-from ...core import Primitive, Variable
+from ...core import Variable
 from ...core.dispatch import perform
+from ...core.effects import State, effect
 from ...functions.publish import tensor
 from ...types import Array
 from .lookup import deserialize, serialize
@@ -168,17 +169,13 @@ class LossScaleOptimizer(Optimizer):
         return cls(**{**config, "inner_optimizer": deserialize(config["inner_optimizer"])})
 
 
-def _present_scale(xp: Any) -> Callable[..., Array]:
+def _present_scale(loss: Array, *, optimizer: LossScaleOptimizer) -> Array:
     """The scale as it is at each repetition, in the dtype and on the device of the loss."""
-
-    def scale(loss: Array, *, optimizer: LossScaleOptimizer) -> Array:
-        with np.errstate(over="ignore"):  # beyond float16 the scaled loss is infinite, and the step is skipped
-            return xp.asarray(to_numpy(optimizer.dynamic_scale._array).astype(loss.dtype))
-
-    return scale
+    with np.errstate(over="ignore"):  # beyond float16 the scaled loss is infinite, and the step is skipped
+        return namespace(loss).asarray(to_numpy(optimizer.dynamic_scale._array).astype(loss.dtype))
 
 
-present_scale = Primitive("loss_scale", _present_scale, differentiable=False, uniform=False, effect=True, registered=False)
+present_scale = effect("loss_scale", _present_scale, reads=(State.VARIABLES,))
 
 
 def all_finite(gradients: Sequence[Array]) -> bool:

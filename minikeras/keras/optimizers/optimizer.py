@@ -15,9 +15,10 @@ from typing import Any, Self
 import numpy as np
 
 from ...arrays import device, namespace
-from ...core import Primitive, Tensor, Variable
+from ...core import Tensor, Variable
 from ...core.changes import Watched, live
-from ...core.dispatch import BOTTOM, current, decide, perform
+from ...core.dispatch import BOTTOM, current, perform
+from ...core.effects import State, decide, effect
 from ...errors import ShapeError
 from ...functions.publish import tensor
 from ...module import snake_case
@@ -489,9 +490,7 @@ def _stepped(*gradients: Array, optimizer: Optimizer, variables: Sequence[Variab
     return ()
 
 
-optimizer_step = Primitive(
-    "optimizer_step", lambda xp: _stepped, differentiable=False, uniform=False, effect=True, registered=False
-)
+optimizer_step = effect("optimizer_step", _stepped, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 
 
 def _decaying(formula: Formula, factor: float) -> Formula:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Record
-from ...core.dispatch import checked
+from ...core.effects import only_checks
 from ...core.registry import operations
 from ..blocks import copied, put
 from ..fuse import elementwise_body
@@ -185,7 +185,7 @@ def _is_constant(slot: Slot) -> bool:
 def _with_early_checks(program: Program) -> list[Record]:
     """Checks of arguments come first, so that they do not stand between calls of the machine."""
     given = {slot.key for slot in program.arguments}
-    early = [record for record in program.records if record.primitive is checked and record.inputs[0].key in given]
+    early = [record for record in program.records if only_checks(record.primitive) and record.inputs[0].key in given]
     others = [record for record in program.records if not any(record is one for one in early)]
     return [*early, *others]
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ....core import Primitive, Record, Tensor, Variable
-from ....core.dispatch import BOTTOM, Frame, current, decide, perform, switch
+from ....core.dispatch import BOTTOM, Frame, current, perform, switch
+from ....core.effects import State, decide, effect
 from ....core.repeat import Repeatable
 from ....program.expand import EXPANSIONS, Writer
 from ....program.recorder import Recorder, Slot
@@ -149,9 +150,7 @@ def _minimized(*arrays: Array, step: Step) -> tuple[Array, ...]:
     return step(*arrays)
 
 
-optimizer_minimize = Primitive(
-    "optimizer_minimize", lambda xp: _minimized, differentiable=False, uniform=False, effect=True, registered=False
-)
+optimizer_minimize = effect("optimizer_minimize", _minimized, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 
 
 def _guarded(writer: Writer, record: Record) -> bool:

@@ -1,0 +1,133 @@
+"""Effects, the fifth family of operations: those that do more than compute their results.
+
+Key idea: an effect says what it reads, what it writes, whether its operands escape and whether a program can repeat it. Who
+records, improves or carries out programs asks for these properties and knows no effect by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum, StrEnum
+from typing import Any
+
+import numpy as np
+
+from ..arrays import to_numpy
+from ..types import Array
+from .dispatch import BOTTOM, Primitive, announce, current, perform
+from .registry import enter
+from .tensor import Tensor
+
+
+class State(Enum):
+    """What effects read and write."""
+
+    OPERANDS = "the Variables among the operands"
+    VARIABLES = "any Variables"
+    STREAM = "a random stream"
+
+
+class Write(StrEnum):
+    """How a value goes into a Variable."""
+
+    INITIAL = "an initial value"
+    FIRST = "a first value"
+    ASSIGN = "assign"
+    ADD = "assign_add"
+    SUBTRACT = "assign_sub"
+    SCATTER = "scatter"
+    PART = "assign to a part"
+
+    @property
+    def makes(self) -> bool:
+        """Whether the Variable held nothing before."""
+        return self in (Write.INITIAL, Write.FIRST)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def effect(
+    name: str,
+    run: Callable[..., Any],
+    *,
+    reads: Sequence[State] = (),
+    writes: Sequence[State] = (),
+    escapes: bool = False,
+    repeatable: bool = True,
+) -> Primitive:
+    """An operation without derivative that a program carries out in each run, in its place.
+
+    Args:
+        name: shown in programs and messages.
+        run: `run(*arrays, **params)`; Variables among the operands are given as they are.
+        reads: the state that it depends on.
+        writes: the state that it changes.
+        escapes: whether its operands may be held afterwards by something else than its results.
+        repeatable: whether a program can carry it out with other values; if not, it is only announced.
+    """
+    return Primitive(
+        name,
+        lambda xp: run,
+        differentiable=False,
+        uniform=False,
+        registered=False,
+        effect=True,
+        reads=reads,
+        writes=writes,
+        escapes=escapes,
+        repeatable=repeatable,
+    )
+
+
+def only_checks(primitive: Primitive) -> bool:
+    """Whether all that an effect may do is to refuse its operands: where they are constant, once is enough."""
+    state = primitive.reads or primitive.writes
+    return primitive.effect and primitive.repeatable and not state and not primitive.escapes
+
+
+def _never(*arrays: Any) -> Any:
+    raise AssertionError("what leaves for Python is announced, not computed")
+
+
+left = effect("leave", _never, escapes=True, repeatable=False)
+"""Stands on the stack for a conversion to Python or NumPy, of which the derivatives see nothing."""
+
+decided = effect("decide", _never, repeatable=False)
+"""Stands on the stack for values that decide what is computed next, such as the shape of a result."""
+
+checked = effect("check", lambda values, *, test: test(to_numpy(values)) or ())
+"""Stands on the stack for a test that may refuse values."""
+
+drawn = effect("draw", lambda *, sample, source: sample(source()), reads=(State.STREAM,), writes=(State.STREAM,))
+
+
+def leave(operand: Any, conversion: str, value: Any = None) -> None:
+    """Tell the interpreters that an operand is converted to Python or NumPy."""
+    frame = current()
+    if frame is not BOTTOM:
+        announce(frame, left, (operand,), {"conversion": conversion, "value": value}, ())
+
+
+enter("leave", leave)
+
+
+def check(operand: Any, test: Callable[[np.ndarray[Any, Any]], None], values: np.ndarray[Any, Any]) -> None:
+    """Let `test` see an operand's values on the host and refuse them; a program that repeats this run tests the new ones."""
+    test(values)
+    frame = current()
+    if frame is not BOTTOM:
+        announce(frame, checked, (operand,), {"test": test}, ())
+
+
+def decide(operand: Any) -> None:
+    """Tell the interpreters that the operand's values decide what is computed next."""
+    frame = current()
+    if frame is not BOTTOM:
+        announce(frame, decided, (operand,), {}, ())
+
+
+def draw(source: Callable[[], np.random.Generator], sample: Callable[[np.random.Generator], Array]) -> Tensor:
+    """Random numbers: `sample` of the generator that `source` gives, another one each time."""
+    result: Tensor = perform(drawn, (), {"sample": sample, "source": source})
+    return result
