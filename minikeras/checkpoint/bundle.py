@@ -132,8 +132,17 @@ def write(
 
 def is_taken(prefix: Path, writer: Writer) -> bool:
     """Whether there is a checkpoint of this name that this writer may not replace."""
+    return _is_refused(prefix, writer.may_replace)
+
+
+def is_of_another_program(prefix: Path, writer: Writer) -> bool:
+    """Whether there is a checkpoint of this name that another program, which is still running, has written."""
+    return _is_refused(prefix, writer.may_adopt)
+
+
+def _is_refused(prefix: Path, may: Callable[[str], bool]) -> bool:
     try:
-        return not writer.may_replace(read_index(prefix)["writer"])
+        return not may(read_index(prefix)["writer"])
     except NotFoundError:
         return False
     except LoadError:  # what is damaged may be all that is left of a long run

@@ -200,7 +200,13 @@ class Checkpoint:
         target = Path(path).absolute()
 
         def task() -> None:
-            bundle.write(target, content, done is not None, chosen.durable, self._writer.identity, done)
+            try:
+                bundle.write(target, content, done is not None, chosen.durable, self._writer.identity, done)
+            except bundle.TakenError:
+                raise
+            except BaseException:
+                self._writer.identity.renew()
+                raise
 
         if chosen.enable_async:
             if done is not None and bundle.is_taken(target, self._writer.identity):

@@ -24,6 +24,11 @@ class Writer:
             self.__init__()  # type: ignore[misc]
         return f"{self._process} {self._name} {platform.node()}"
 
+    def renew(self) -> None:
+        """Go on as another writer: what a save that failed has left belongs to one that is gone, and may be replaced."""
+        _here.pop(self._name, None)
+        self.__init__()  # type: ignore[misc]
+
     def may_replace(self, mark: str) -> bool:
         """Whether a checkpoint with this mark is its own, or that of a writer that is gone."""
         process, _, rest = mark.partition(" ")
@@ -33,6 +38,11 @@ class Writer:
         if process == str(os.getpid()) and host == platform.node():
             return name not in _here
         return host == platform.node() and not is_alive(process)  # who can tell on another host
+
+    def may_adopt(self, mark: str) -> bool:
+        """Whether a checkpoint with this mark counts as its own: may be replaced, or is of its process, as in a notebook."""
+        process, _, rest = mark.partition(" ")
+        return self.may_replace(mark) or (process == str(os.getpid()) and rest.endswith(f" {platform.node()}"))
 
 
 _here: weakref.WeakValueDictionary[str, Writer] = weakref.WeakValueDictionary()

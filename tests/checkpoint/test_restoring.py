@@ -12,7 +12,7 @@ import pytest
 from audit import audited
 
 import minikeras as tf
-from minikeras.checkpoint import bundle
+from minikeras.checkpoint import bundle, pointer
 from minikeras.checkpoint.checkpoint import snapshot
 from minikeras.checkpoint.graph import Graph
 from minikeras.errors import LoadError
@@ -590,3 +590,30 @@ def test_a_number_that_was_asked_for_is_refused_if_another_program_has_it(folder
     with pytest.raises(tf.errors.CheckpointBusyError, match="ckpt-7: a checkpoint of this name belongs to another program"):
         second.save(checkpoint_number=7)
     assert float(tf.train.load_variable(os.path.join(folder, "ckpt-7"), "v")) == 1.0
+
+
+def test_what_a_save_that_failed_has_left_is_replaced_by_the_next_one(folder, monkeypatch):
+    made = tf.train.Checkpoint(v=tf.Variable(1.0))
+    first = tf.train.CheckpointManager(made, folder, 3)
+    first.save()
+    monkeypatch.setattr(pointer, "write_own", lambda *arguments: raises(OSError("the disk is full")))
+    with pytest.raises(OSError, match="the disk is full"):
+        first.save()
+    monkeypatch.undo()
+    second = tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(2.0)), folder, 3)
+    path = second.save(checkpoint_number=2)
+    assert tf.train.load_checkpoint(path).get_tensor("v") == 2.0
+
+
+def raises(error):
+    raise error
+
+
+def test_a_second_manager_of_a_program_goes_on_where_the_first_one_stands(folder):
+    """As in a notebook whose cell is run again while the first manager is still held somewhere."""
+    made = tf.train.Checkpoint(v=tf.Variable(1.0))
+    first = tf.train.CheckpointManager(made, folder, 2)
+    paths = [first.save(), first.save()]
+    second = tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(2.0)), folder, 2)
+    assert second.checkpoints == paths and second.latest_checkpoint == paths[-1]
+    assert second.save() == os.path.join(folder, "ckpt-3") and second.checkpoints == [paths[-1], second.latest_checkpoint]

@@ -131,6 +131,8 @@ def packed(path, config, weights=NO_WEIGHTS):
 
 CHILD = """
     import resource, sys
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
     import minikeras as tf
     from minikeras.errors import LoadError
     tf.keras.models, tf.keras.saving.load_model
@@ -148,14 +150,8 @@ CHILD = """
 
 def load_in_a_process(path):
     """The outcome, the seconds of the processor, and the most KiB; the process is ended at 4 GiB or 20 s of the processor."""
-    import resource
-
-    def limited():
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-
     command = [sys.executable, "-c", textwrap.dedent(CHILD), str(path)]
-    found = subprocess.run(command, preexec_fn=limited, capture_output=True, text=True, check=False)
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr[-2000:]
     outcome, seconds, memory = found.stdout.split()
     return outcome, float(seconds), int(memory)
