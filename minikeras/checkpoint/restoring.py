@@ -22,6 +22,7 @@ from ..arrays import namespace, to_device
 from ..core import Variable
 from ..core.effects import Write
 from ..core.notices import logger
+from ..core.state import restore
 from ..errors import ShapeError
 from ..module import waiting
 from .bundle import Bundle
@@ -288,7 +289,7 @@ def _nothing() -> None:
 
 def _rebind(variable: Variable, array: Any) -> None:
     variable._note(None, array, Write.FIRST)
-    variable._array, variable._spare = array, None
+    restore([(variable, array)])
 
 
 def _assign_all(actions: list[tuple[Callable[[], None], Callable[[], None]]]) -> None:

@@ -13,9 +13,7 @@ from typing import Any
 from ..arrays import random as streams
 from . import effects
 from .dispatch import Frame, Primitive, current, switch
-from .variable import Variable
-
-State = list[tuple[Variable, Any]]
+from .state import State, restore, snapshot
 
 
 class Repeatable:
@@ -54,13 +52,13 @@ class Repeatable:
         try:
             result = self._function()
         except BaseException:
-            _put(watcher.before)
+            restore(watcher.before)
             stream.state = start
             raise
         finally:
             switch(current().without(watcher))
         self._before = watcher.before
-        self._after = [(variable, variable._array) for variable, _ in watcher.before]
+        self._after = snapshot(variable for variable, _ in watcher.before)
         self._stream = start, stream.state
         return result
 
@@ -69,18 +67,13 @@ class Repeatable:
         self.start()
         assert self._stream is not None
         stream = streams.global_stream()
-        _put(self._before)
+        restore(self._before)
         stream.state, end = self._stream
         try:
             return function()
         finally:
-            _put(self._after)
+            restore(self._after)
             stream.state = end
-
-
-def _put(state: State) -> None:
-    for variable, array in state:
-        variable._array, variable._spare = array, None
 
 
 class _Assignments:

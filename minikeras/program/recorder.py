@@ -19,6 +19,7 @@ from ..core.batch import Stack
 from ..core.dispatch import BOTTOM, Frame, current, switch
 from ..core.effects import State, Write
 from ..core.notices import call_site
+from ..core.state import restore
 from ..core.tensor import next_key
 from ..core.variable import Part, assigned
 from ..errors import CompileError
@@ -177,8 +178,7 @@ class Recorder:
 
     def put_back(self) -> None:
         """Have Variables and random streams as they were before the run; what it made is kept, as it was at first."""
-        for variable, array in self.before.values():
-            variable._array, variable._spare = array, None
+        restore(self.before.values())
         for stream, state in self._own_streams.values():
             stream.state = state
         _streams().set_states(self._streams)

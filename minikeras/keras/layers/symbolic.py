@@ -18,6 +18,7 @@ from ...arrays import random as streams
 from ...core import Tensor
 from ...core.dispatch import BOTTOM, Frame, current, switch
 from ...core.effects import State, Write
+from ...core.state import restore, snapshot
 from ...errors import ShapeError
 from ...files import limits
 from ...functions.creation import zeros
@@ -181,7 +182,7 @@ class Trial:
 
     def run(self, call: Callable[[], Any], below: Frame = BOTTOM) -> Any:
         """The result of a call on top of `below`; state is put back."""
-        kept = [(variable, variable._array) for variable in _variables(self._operation)]
+        kept = snapshot(_variables(self._operation))
         losses = [(layer, list(layer._losses)) for layer in self._holders]
         complete = all(layer.built for layer in self._holders)
         random_state, frame, training = streams.states(), current(), context.training
@@ -195,9 +196,7 @@ class Trial:
         finally:
             switch(frame)
             context.training = training
-            built = [(variable, variable._array) for variable in self._building.values()]
-            for variable, array in (*kept, *self._born.values(), *built):
-                variable._array, variable._spare = array, None
+            restore((*kept, *self._born.values(), *snapshot(self._building.values())))
             for layer in _holders(self._operation):
                 layer._losses.clear()
             for layer, values in losses:

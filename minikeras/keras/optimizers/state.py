@@ -12,6 +12,7 @@ import numpy as np
 
 from ...arrays import device
 from ...core import Variable
+from ...core.state import restore, snapshot
 from ...core.update_lock import UpdateLock
 from ...types import Array
 from ..weight import KerasVariable
@@ -97,13 +98,12 @@ class OptimizerState:
 
 def commit(changes: Sequence[Change]) -> None:
     """Let all Variables hold their new arrays; an interrupt on the way gives them all the old ones back."""
-    before = [variable._array for variable, _ in changes]
+    before = snapshot([variable for variable, _ in changes])
     try:
         for variable, array in changes:
             variable.exchange(array)
     except BaseException:
-        for (variable, _), array in zip(changes, before, strict=True):
-            variable._array, variable._spare = array, None
+        restore(before)
         raise
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...checkpoint.restoring import converted, listed
 from ...core import Tensor, Variable
+from ...core.state import preserved, restore, snapshot
 from ...errors import ShapeError
 from ..optimizers import Optimizer
 from .walk import Place, overrides, own_variables
@@ -111,30 +112,27 @@ class Assignments:
             ShapeError: listing what is missing, unexpected or of another shape.
         """
         held = [variable for place, _ in self._by_themselves for variable in own_variables(place.owner)]
-        before = [(variable, variable._array) for variable in (*(one for one, _ in self.pairs), *held)]
         try:
-            self._refuse_misfits()
-            for variable, array in self.pairs:
-                variable.assign(Tensor(array))
-                variable._spare = None
-            for place, arrays in self._by_themselves:
-                self._load_itself(place, arrays)
-            self._warn()
+            with preserved([*(one for one, _ in self.pairs), *held]):
+                self._refuse_misfits()
+                for variable, array in self.pairs:
+                    variable.assign(Tensor(array))
+                    variable._spare = None
+                for place, arrays in self._by_themselves:
+                    self._load_itself(place, arrays)
+                self._warn()
         except BaseException:
-            for variable, array in before:
-                variable._array, variable._spare = array, None
             for optimizer, slots in self._undo:
                 optimizer.state.restore(slots)
             raise
 
     def _load_itself(self, place: Place, arrays: Arrays) -> None:
-        own = [(variable, variable._array) for variable in own_variables(place.owner)]
+        own = snapshot(own_variables(place.owner))
         try:
             place.owner.load_own_variables({key: np.array(array) for key, array in arrays.items()})
         except (LookupError, TypeError, ValueError) as error:  # what a file that is not of this object leads to
             problem = f"{place.path or place.owner.name}: load_own_variables raised {type(error).__name__}: {error}"
-            for variable, array in own:
-                variable._array, variable._spare = array, None
+            restore(own)
             if isinstance(place.owner, Optimizer):
                 text = f"Skipping variable loading for optimizer '{place.owner.name}': {error}. Its training starts anew."
                 self._skipped_optimizers.append(text)

@@ -13,6 +13,7 @@ from typing import Any
 from ...arrays import random as streams
 from ...core import Variable
 from ...core.changes import clock
+from ...core.state import restore
 from ..layers.layer import Layer
 from ..layers.weight_discovery import Contents
 from ..metrics import Metric
@@ -38,8 +39,7 @@ class Snapshot:
 
     def restore(self) -> None:
         """Have everything as it was."""
-        for variable, array in zip(self._variables, self._arrays, strict=True):
-            variable._array, variable._spare = array, None
+        restore(zip(self._variables, self._arrays, strict=True))
         for layer, attributes in self._layers:
             layer._restore(attributes)
         for holder, attributes in zip(self._holders, self._attributes, strict=True):

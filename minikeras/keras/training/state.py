@@ -23,6 +23,7 @@ from ...arrays import random as streams
 from ...arrays import to_numpy
 from ...checkpoint.plain import join, split
 from ...core import Variable
+from ...core.state import restore
 from ...errors import LoadError
 from ..batches import Feed
 from ..callbacks import CallbackList
@@ -134,6 +135,5 @@ def put_back(model: Any, state: State) -> Any:
         streams.set_states(before)
         raise LoadError(f"The state of training is damaged: {type(error).__name__}: {error}.") from error
     model.reset_metrics()
-    for name, array in new.items():
-        own[name]._array, own[name]._spare = array, None
+    restore((own[name], array) for name, array in new.items())
     return position

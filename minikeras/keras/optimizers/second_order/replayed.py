@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ....arrays import random as streams
 from ....core import Record, Tensor, Variable
+from ....core.state import restore
 from ....errors import CompileError
 from ....program import Program
 from ....program.executors import NUMPY, Executable
@@ -182,6 +183,5 @@ class Replayed:
         return [variable._array for variable in self._step.moved], streams.global_stream().state
 
     def _put(self, state: Any) -> None:
-        for variable, array in zip(self._step.moved, state[0], strict=True):
-            variable._array, variable._spare = array, None
+        restore(zip(self._step.moved, state[0], strict=True))
         streams.global_stream().state = state[1]

@@ -1,0 +1,47 @@
+"""What Variables hold, to go back to: the one place that gives them arrays back from outside.
+
+Key idea: arrays are never written while anything else refers to them, so keeping the old state costs one reference for each
+Variable. An array that comes back was seen by others, so the spare memory beside it is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from ..types import Array
+from .variable import Variable
+
+State = list[tuple[Variable, Array]]
+"""Variables, each with the array that it held."""
+
+
+def snapshot(variables: Iterable[Variable]) -> State:
+    """What Variables hold now.
+
+    >>> import minikeras as tf
+    >>> v = tf.Variable(1.0)
+    >>> before = snapshot([v])
+    >>> _ = v.assign(2.0)
+    >>> restore(before)
+    >>> float(v)
+    1.0
+    """
+    return [(variable, variable._array) for variable in variables]
+
+
+def restore(state: Iterable[tuple[Variable, Array]]) -> None:
+    """Have Variables hold these arrays."""
+    for variable, array in state:
+        variable._array, variable._spare = array, None
+
+
+@contextmanager
+def preserved(variables: Iterable[Variable]) -> Iterator[None]:
+    """Within the block Variables may change; if it raises, they have what they held before."""
+    before = snapshot(variables)
+    try:
+        yield
+    except BaseException:
+        restore(before)
+        raise
