@@ -50,6 +50,11 @@ CASES = [
     for position, array in enumerate(specimen.sample())
     if array.ndim
 ]
+SOME = [
+    case if number % 4 == 0 else pytest.param(*case.values, id=case.id, marks=pytest.mark.slow)
+    for number, case in enumerate(CASES)
+]
+"""A quarter of them in the plain run."""
 
 
 def rows(x: Any) -> list[Any]:
@@ -117,7 +122,7 @@ def test_a_list_gives_the_values_of_the_tensor(specimen, position, form):
     assert_equal(called(specimen, position, form)(*xs), called(specimen, position, tf.identity)(*xs))
 
 
-@pytest.mark.parametrize("specimen, position", CASES)
+@pytest.mark.parametrize("specimen, position", SOME)
 def test_gradients_go_through_a_list(specimen, position):
     xs = samples(specimen)
     if not xs[position].dtype.is_differentiable or not specimen.smooth:
@@ -132,7 +137,7 @@ def test_gradients_go_through_a_list(specimen, position):
     assert_equal([gradient(rows), gradient(nested)], [gradient(tf.identity)] * 2)
 
 
-@pytest.mark.parametrize("specimen, position", CASES)
+@pytest.mark.parametrize("specimen, position", SOME)
 def test_tangents_go_through_a_list(specimen, position):
     xs = samples(specimen)
     if not xs[position].dtype.is_differentiable or not specimen.smooth:
@@ -148,7 +153,7 @@ def test_tangents_go_through_a_list(specimen, position):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("specimen, position", CASES)
+@pytest.mark.parametrize("specimen, position", SOME)
 def test_a_list_of_slices_is_another_one_for_each_slice(specimen, position, form):
     pattern = [i == position for i in range(len(specimen.inputs))]
     given = many(specimen, pattern)
@@ -160,7 +165,7 @@ def test_a_list_of_slices_is_another_one_for_each_slice(specimen, position, form
     assert_alike(mapped(called(specimen, position, form), given, pattern), expected, "result")
 
 
-@pytest.mark.parametrize("specimen, position", CASES)
+@pytest.mark.parametrize("specimen, position", SOME)
 def test_a_slice_may_stand_in_a_list_of_numbers(specimen, position):
     xs = [np.array(x) for x in specimen.sample()]
     if not xs[position].size or specimen.name.startswith(SIZED_BY_VALUES):
@@ -184,7 +189,7 @@ def test_a_slice_may_stand_in_a_list_of_numbers(specimen, position):
     assert_alike(found, expected, "result")
 
 
-@pytest.mark.parametrize("specimen, position", CASES)
+@pytest.mark.parametrize("specimen, position", SOME)
 def test_a_recorded_run_sees_new_values_in_a_list(specimen, position):
     if specimen.reference is None:
         pytest.skip("a random draw")
@@ -206,7 +211,7 @@ class Call(tf.keras.layers.Layer):
         return self.function(x)
 
 
-@pytest.mark.parametrize("specimen, position", CASES)
+@pytest.mark.parametrize("specimen, position", SOME)
 def test_a_functional_model_may_make_lists_in_a_layer(specimen, position):
     if specimen.reference is None:
         pytest.skip("a random draw")
@@ -225,7 +230,7 @@ def test_a_functional_model_may_make_lists_in_a_layer(specimen, position):
     assert_equal(tf.nest.flatten(found), called(specimen, position, tf.identity)(*xs))
 
 
-@pytest.mark.parametrize("specimen, position", CASES)
+@pytest.mark.parametrize("specimen, position", SOME)
 def test_a_list_with_a_symbol_is_refused_as_the_symbol_is(specimen, position):
     xs: list[Any] = samples(specimen)
     symbol = tf.keras.Input(xs[position].shape[1:], batch_size=xs[position].shape[0], dtype=xs[position].dtype)
