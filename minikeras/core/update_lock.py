@@ -1,102 +1,107 @@
-"""UpdateLock: one thread at a time reads the old values of Variables and binds the new ones.
+"""Locks of updates: one thread at a time reads the old values of Variables and binds the new ones.
 
-A step of an optimizer changes many Variables at once, so they share one lock with the optimizer; so does everything else that
-updates them. Variables that no optimizer has taken share one of their own. Where two optimizers come to share a Variable, their
-locks become one.
+An optimizer changes many Variables at once under one lock, its own. A Variable belongs to the lock of the first optimizer that
+took it, for good; an optimizer that shares it takes that lock too, so any two that share a Variable have a lock in common.
+Variables that no optimizer has taken share one. Whoever needs several takes the oldest first, so nobody waits in a circle.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 _next_number = itertools.count().__next__
 
 
 class UpdateLock:
-    """A reentrant lock that others of its kind can become part of; a copy is another one."""
+    """A reentrant lock with a place in the order in which several are taken; a copy is another one."""
 
-    __slots__ = ("_lock", "_number", "_whole")
+    __slots__ = ("acquire", "number", "release")
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._number = _next_number()
-        self._whole: UpdateLock | None = None
-
-    def acquire(self) -> Any:
-        """Wait until no other thread holds it; what is to be released comes back."""
-        whole = self
-        while True:
-            lock = whole._lock
-            lock.acquire()
-            if whole._whole is None:
-                return lock
-            lock.release()  # it is part of another one, perhaps since this thread was waiting
-            whole = whole._whole
-
-    def _found(self) -> UpdateLock:
-        whole = self
-        while whole._whole is not None:
-            whole = whole._whole
-        return whole
-
-    def join(self, variables: Iterable[Any]) -> None:
-        """Let Variables, and the locks that they have already, share this one; what is no Variable is left to later checks."""
-        for variable in variables:
-            if getattr(variable, "_update_lock", self) is self:
-                continue
-            with held(_shared):  # nobody is in the middle of an update of a Variable that has no lock yet
-                known = variable._update_lock
-                if known is None:
-                    variable._update_lock = self
-            if known is not None:
-                self.unite(known)
-
-    def unite(self, other: UpdateLock) -> None:
-        """Become one with another lock: the younger becomes part of the older."""
-        while len(both := in_order([self, other])) > 1:
-            older, younger = both
-            with held(older), held(younger):
-                if older._whole is None and younger._whole is None:
-                    younger._whole = older
+        lock = threading.RLock()
+        self.acquire, self.release, self.number = lock.acquire, lock.release, _next_number()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UpdateLock, ()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> UpdateLock:
-        whole = self._found()
-        return memo.setdefault(id(whole), UpdateLock())
+
+class UpdateLocks:
+    """All the locks that a step of one optimizer holds.
+
+    Attributes:
+        own: the lock of the optimizer.
+        all: it and those of Variables that another optimizer took first, in the order in which they are taken.
+    """
+
+    __slots__ = ("all", "own")
+
+    def __init__(self, own: UpdateLock | None = None) -> None:
+        self.own = own or UpdateLock()
+        self.all: tuple[UpdateLock, ...] = (self.own,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UpdateLocks, (self.own,)  # copies of locks have an order of their own
+
+    def join(self, variables: Iterable[Any]) -> None:
+        """Steps from now on update these Variables too; what is no Variable is left to later checks."""
+        found = set()
+        for variable in variables:
+            if not hasattr(variable, "_update_lock"):
+                continue
+            if variable._update_lock is None:
+                with Held((_shared,)):  # nobody is in the middle of an update of a Variable that no optimizer has taken
+                    variable._update_lock = variable._update_lock or self.own
+            found.add(variable._update_lock)
+        self.include(found)
+
+    def include(self, locks: Iterable[UpdateLock]) -> None:
+        """Steps from now on hold these locks too."""
+        more = set(locks).difference(self.all)
+        if more:
+            self.all = in_order(more.union(self.all))
 
 
-_shared = UpdateLock()
-
-
-def in_order(locks: Iterable[UpdateLock]) -> list[UpdateLock]:
+def in_order(locks: Iterable[UpdateLock]) -> tuple[UpdateLock, ...]:
     """Each of the locks once, the oldest first: the order in which all who need several take them."""
-    return sorted({lock._found() for lock in locks}, key=lambda one: one._number)
+    return tuple(sorted(set(locks), key=lambda lock: lock.number))
 
 
-@contextlib.contextmanager
-def held(*locks: UpdateLock) -> Iterator[None]:
-    """Hold all of the locks within the block; all who hold several take the oldest first."""
-    taken: list[Any] = []
-    try:
-        for lock in in_order(locks):
-            taken.append(lock.acquire())
-        yield
-    finally:
-        for lock in taken:
+class Held:
+    """Holds locks, given in order, within a block; the same thread may hold some of them already."""
+
+    __slots__ = ("_locks",)
+
+    def __init__(self, locks: Iterable[UpdateLock]) -> None:
+        self._locks = locks
+
+    def __enter__(self) -> None:
+        taken = []
+        try:
+            for lock in self._locks:
+                lock.acquire()
+                taken.append(lock)
+        except BaseException:  # an interrupt while waiting
+            for lock in taken:
+                lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        for lock in self._locks:
             lock.release()
 
 
-def acquired(variable: Any) -> Any:
+_shared = UpdateLock()
+"""Of all Variables that no optimizer has taken. Who holds it waits for no other lock."""
+
+
+def acquired(variable: Any) -> UpdateLock:
     """The lock of a Variable, held; it is to be released."""
     while True:
-        wanted = variable._update_lock or _shared
-        lock = wanted.acquire()
-        if (variable._update_lock or _shared) is wanted:
+        lock: UpdateLock = variable._update_lock or _shared
+        lock.acquire()
+        if (variable._update_lock or _shared) is lock:
             return lock
-        lock.release()
+        lock.release()  # an optimizer took the Variable while this thread was waiting

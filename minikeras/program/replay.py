@@ -20,7 +20,7 @@ from ..arrays import namespace
 from ..core import Record, Tensor, Variable
 from ..core.effects import State
 from ..core.registry import operations
-from ..core.update_lock import UpdateLock, in_order
+from ..core.update_lock import Held, UpdateLock, in_order
 from ..core.variable import assigned, read_variable
 from ..errors import MinikerasError
 from ..types import Array
@@ -94,7 +94,7 @@ class Replay:
         self._computes = any(map(_computes, self._lowered))
         self._results = [(self._places[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._idle: list[RunMemory] = []
-        self._locks = _locks_of(program)
+        self._held = Held(_locks_of(program))
         """A step reads weights, and assigns what follows from them, before another thread takes one."""
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
@@ -103,12 +103,8 @@ class Replay:
         Raises:
             MinikerasError: if a kernel or a check refuses values, as in an eager run.
         """
-        held = [lock.acquire() for lock in self._locks]
-        try:
+        with self._held:
             return self._run(arguments)
-        finally:
-            for lock in held:
-                lock.release()
 
     def _run(self, arguments: Sequence[Array]) -> list[Any]:
         try:
@@ -249,12 +245,12 @@ class Replay:
 _NOTHING = contextlib.nullcontext()
 
 
-def _locks_of(program: Program) -> list[UpdateLock]:
+def _locks_of(program: Program) -> tuple[UpdateLock, ...]:
     """The locks of the optimizers whose steps a program takes, the oldest first."""
     steps = [record.params["step"] for record in program.records if "step" in record.params]
     owners = [record.params["optimizer"] for record in program.records if "optimizer" in record.params]
     owners += [step.optimizer for step in steps if hasattr(step, "optimizer")]
-    return in_order(owner.state.lock for owner in owners)
+    return in_order(lock for owner in owners for lock in owner.state.locks.all)
 
 
 def _computes(call: Call | View | Record) -> bool:

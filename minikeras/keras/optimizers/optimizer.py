@@ -19,6 +19,7 @@ from ...core import Tensor, Variable
 from ...core.changes import Watched, live
 from ...core.dispatch import BOTTOM, current, perform
 from ...core.effects import State, decide, effect
+from ...core.update_lock import Held
 from ...errors import ShapeError
 from ...functions.publish import tensor
 from ...module import snake_case
@@ -340,19 +341,17 @@ class Optimizer(Watched):
         state = self.state
         before = state.slots
         if not before:
-            state.lock.join(trainable_variables or ())
-        lock = state.lock.acquire()
-        try:
-            arrays, rows = self.paired(grads, trainable_variables)
-            if current() is BOTTOM:
-                self.commit(self.changes(arrays, rows))
-            else:
-                self._announced(grads, [row.variable for row in rows], trainable_variables)
-        except BaseException:
-            state.restore(before)
-            raise
-        finally:
-            lock.release()
+            state.locks.join(trainable_variables or ())
+        with Held(state.locks.all):
+            try:
+                arrays, rows = self.paired(grads, trainable_variables)
+                if current() is BOTTOM:
+                    self.commit(self.changes(arrays, rows))
+                else:
+                    self._announced(grads, [row.variable for row in rows], trainable_variables)
+            except BaseException:
+                state.restore(before)
+                raise
         return self.iterations
 
     def _announced(self, grads: Sequence[Any], present: list[Variable], given: Sequence[Variable] | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...core import GradientTape, Tensor, Variable
 from ...core.repeat import Repeatable
-from ...core.update_lock import held
+from ...core.update_lock import Held
 from ...functions.publish import tensor
 from ...types import Array
 from .lookup import deserialize, get, serialize
@@ -159,7 +159,7 @@ class PerLayer(Optimizer):
         if problems:
             raise ValueError(f"PerLayer: {len(problems)} things do not fit:\n  " + "\n  ".join(problems))
         self._owner = owner
-        self.state.lock.join(new)
+        self.state.locks.join(new)
         for member in self.members:
             if member.optimizer is not None:
                 member.optimizer.build([variable for variable in new if owner[variable.key] is member])
@@ -271,8 +271,8 @@ class PerLayer(Optimizer):
             The loss before the step.
         """
         chosen = list(variables)
-        self.state.lock.join(chosen)
-        with held(self.state.lock):
+        self.state.locks.join(chosen)
+        with Held(self.state.locks.all):
             before, owner = self.state.slots, self._owner
             try:
                 self.build(chosen)

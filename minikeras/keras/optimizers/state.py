@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import device
 from ...core import Variable
 from ...core.state import restore, snapshot
-from ...core.update_lock import UpdateLock
+from ...core.update_lock import UpdateLocks
 from ...types import Array
 from ..weight import KerasVariable
 
@@ -38,7 +38,7 @@ class SlotState:
 
 
 class OptimizerState:
-    """Slots by Variable, the counter of steps, and the lock that a step holds.
+    """Slots by Variable, the counter of steps, and the locks that a step holds.
 
     Args:
         parts: the states of the optimizers that this one wraps; their slots are its slots.
@@ -46,12 +46,12 @@ class OptimizerState:
     Attributes:
         iterations: how many steps were taken.
         own: what is remembered here and not in a part. Never changed in place.
-        lock: shared by all Variables that have slots.
+        locks: of all Variables that have slots.
     """
 
     def __init__(self, parts: Sequence[OptimizerState] = ()) -> None:
         self.iterations = host_variable(np.int64(0), "iteration")
-        self.lock = UpdateLock()
+        self.locks = UpdateLocks()
         self._parts = tuple(parts)
         self.own: dict[int, SlotState] = {}
         self._join_locks()
@@ -71,7 +71,7 @@ class OptimizerState:
         """Remember more Variables."""
         added = {found.variable.key: found for found in new}
         self.own = self.own | added
-        self.lock.join([*(found.variable for found in added.values()), self.iterations])
+        self.locks.join([*(found.variable for found in added.values()), self.iterations])
 
     def restore(self, slots: Mapping[int, SlotState]) -> None:
         """Remember only those Variables that are among these slots."""
@@ -80,9 +80,9 @@ class OptimizerState:
             part.restore(slots)
 
     def _join_locks(self) -> None:
-        self.lock.join(found.variable for found in self.own.values())
+        self.locks.join(found.variable for found in self.own.values())
         for part in self._parts:
-            self.lock.unite(part.lock)
+            self.locks.include(part.locks.all)
 
     def named(self, groups: Iterable[Sequence[str]]) -> list[Variable]:
         """The slots of these names: group by group, within a group Variable by Variable."""

@@ -16,7 +16,7 @@ from ....arrays import namespace, to_device, to_numpy
 from ....core import Tensor, Variable
 from ....core.dispatch import BOTTOM, current
 from ....core.repeat import Repeatable
-from ....core.update_lock import held
+from ....core.update_lock import Held
 from ....derivatives.flat import unflatten
 from ....functions.elementwise import cast
 from ....types import Array
@@ -114,8 +114,8 @@ class SecondOrder(Optimizer):
         """
         chosen = list({variable.key: variable for variable in variables}.values())
         self._check_size(chosen)
-        self.state.lock.join(chosen)
-        with held(self.state.lock):
+        self.state.locks.join(chosen)
+        with Held(self.state.locks.all):
             before = self.state.slots
             try:
                 self.build(chosen)
