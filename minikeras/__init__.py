@@ -10,6 +10,7 @@ from typing import Any as _Any
 from . import errors, nest
 from .absent import explain_imports as _explain_imports
 from .arrays import device
+from .compiler import function
 from .core import (
     GradientTape,
     IndexedSlices,
@@ -150,7 +151,6 @@ from .functions.shaping import (
     unstack,
 )
 from .module import Module
-from .program import function
 from .types import (
     DType,
     TensorShape,

@@ -27,7 +27,7 @@ LAYERS = [
     ["derivatives", "diagnostics"],
     ["ops"],
     ["functions", "figures"],
-    ["program"],
+    ["compiler"],
     ["autodiff", "bitwise", "config", "experimental", "image", "linalg", "math", "nn", "random"],
     ["module", "data"],
     ["checkpoint", "train"],

@@ -29,7 +29,7 @@ INTERNAL = {
         "functions",
         "module",
         "ops",
-        "program",
+        "compiler",
         "types",
         "keras.arguments",
         "keras.batches",

@@ -4,7 +4,7 @@ Names only, which may come from `arrays` and `program`. `threading.py` holds the
 """
 
 from ..arrays import device_report, list_physical_devices
-from ..program import functions_run_eagerly, run_functions_eagerly
+from ..compiler import functions_run_eagerly, run_functions_eagerly
 from . import threading
 
 __all__ = ["device_report", "functions_run_eagerly", "list_physical_devices", "run_functions_eagerly", "threading"]

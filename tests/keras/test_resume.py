@@ -14,8 +14,8 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.arrays import random as streams
+from minikeras.compiler.executors import base, numba
 from minikeras.errors import LoadError
-from minikeras.program import executors, native
 
 pytest.importorskip("safetensors")
 Dense = tf.keras.layers.Dense
@@ -322,13 +322,13 @@ def test_what_cannot_be_kept_is_named_by_its_place():
 # The machine that Numba compiles ---------------------------------------------------------------------------------------------
 
 
-machine = pytest.mark.skipif(not native.available(), reason="Numba and SciPy carry out words")
+machine = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy carry out words")
 
 
 @pytest.fixture(params=[True, pytest.param("auto", marks=pytest.mark.slow)])
 def by_the_machine(request, monkeypatch):
     """What `jit_compile` is, where every run is long enough for the machine."""
-    monkeypatch.setattr(executors, "COMPILING", 0.0)
+    monkeypatch.setattr(base, "COMPILING", 0.0)
     return request.param
 
 

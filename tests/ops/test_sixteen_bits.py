@@ -6,10 +6,10 @@ import pytest
 
 import minikeras as tf
 from minikeras import nest
+from minikeras.compiler.recorder import Recorder
 from minikeras.core.dispatch import Primitive
 from minikeras.core.registry import operations
 from minikeras.core.tensor import Tensor
-from minikeras.program.recorder import Recorder
 
 N = 10_000
 DTYPES = ["float16", "bfloat16"]

@@ -17,16 +17,16 @@ import numpy as np
 
 from ... import nest
 from ...arrays import creation_namespace, to_device, to_numpy
+from ...compiler import Program as Recorded
+from ...compiler.ir import outputs_of
+from ...compiler.passes.constant_folding import fold_constants
+from ...compiler.passes.dead_code import eliminate_dead_code
+from ...compiler.recorder import Recorder, Slot
 from ...core import Record, Tensor, Variable
 from ...core.dispatch import BOTTOM, Frame
 from ...core.effects import State, Write
 from ...diagnostics.trace import variable_name
 from ...errors import ExportError
-from ...program import Program as Recorded
-from ...program.constants import constant_results
-from ...program.dead import without_dead
-from ...program.program import outputs_of
-from ...program.recorder import Recorder, Slot
 from ...types import Array
 from ..calls import context
 from ..layers.symbolic import Trial
@@ -112,8 +112,8 @@ class Inference(Trial):
         results = [recorder.slot(leaf) for leaf in nest.flatten(outputs)]
         records = [record for record in recorder.records if not record.primitive.effect]
         whole = Recorded(recorder.arguments, records, results, nest.map_structure(lambda leaf: None, outputs))
-        self.program = without_dead(whole)
-        folded = constant_results(self.program, math.inf)
+        self.program = eliminate_dead_code(whole)
+        folded = fold_constants(self.program, math.inf)
         slots = (*self.program.slots(), *folded.slots())
         self.constants = {slot.key: slot.array for slot in slots if slot.array is not None}
 

@@ -4,7 +4,7 @@ one whole example."""
 from typing import NoReturn as _NoReturn
 
 from ...absent import error as _error
-from ...program.expand import EXPANSIONS as _EXPANSIONS
+from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
 from . import schedules
 from .adadelta import Adadelta
 from .adafactor import Adafactor

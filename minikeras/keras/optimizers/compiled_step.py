@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.loops import Body, traced
+from ...compiler.passes.expansion import Writer
 from ...core import Record, Variable
 from ...core.effects import State, effect
 from ...core.layout import Layout
 from ...core.precision import is_short
-from ...program.expand import Writer
-from ...program.loop import Body, traced
 from .optimizer import Optimizer
 from .state import SlotState
 

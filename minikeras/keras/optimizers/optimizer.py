@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...arrays import device, namespace
+from ...compiler.recorder import PLAIN
 from ...core import Tensor, Variable
 from ...core.changes import Watched, live
 from ...core.dispatch import BOTTOM, current, perform
@@ -23,7 +24,6 @@ from ...core.update_lock import Held
 from ...errors import ShapeError
 from ...functions.publish import tensor
 from ...module import snake_case
-from ...program.recorder import PLAIN
 from ...types import Array
 from ..arguments import with_options
 from ..names import auto_name

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ...program import Function
+from ...compiler import Function
 
 Step = Callable[[Any], Any]
 

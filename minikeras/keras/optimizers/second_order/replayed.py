@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ....arrays import random as streams
+from ....compiler import Program
+from ....compiler.executors.base import NUMPY, Executable
+from ....compiler.ir import outputs_of
+from ....compiler.passes.pipeline import optimized
+from ....compiler.recorder import Slot
+from ....compiler.tracing.watch import unwatched
 from ....core import Record, Tensor, Variable
 from ....core.state import restore
 from ....errors import CompileError
-from ....program import Program
-from ....program.executors import NUMPY, Executable
-from ....program.improve import improved
-from ....program.program import outputs_of
-from ....program.recorder import Slot
-from ....program.watch import unwatched
 from ....types import Array
 
 RUNS = ("record", "gradients", "value", "value_and_gradient")
@@ -78,7 +78,7 @@ def programs(pieces: Mapping[str, Piece], handed: Sequence[Slot]) -> dict[str, R
     found = {}
     for name, piece in pieces.items():
         needed, kept = piece.needed(), [slot for key, slot in piece.made().items() if key in wanted]
-        program = improved(Program(list(needed.values()), piece.records, [*piece.results, *kept], None))
+        program = optimized(Program(list(needed.values()), piece.records, [*piece.results, *kept], None))
         for slot, result in zip(kept, program.results[len(piece.results) :], strict=True):
             slot.array = result.array  # what turned out to be constant is so for the sweeps that follow
         given, keys = [slot.key for slot in piece.given], [slot.key for slot in kept]

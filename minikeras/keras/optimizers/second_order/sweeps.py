@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ....compiler.passes.expansion import EXPANSIONS, Writer
+from ....compiler.recorder import Recorder, Slot
 from ....core import Primitive, Record, Tensor, Variable
 from ....core.dispatch import BOTTOM, Frame, current, perform, switch
 from ....core.effects import State, decide, effect
 from ....core.repeat import Repeatable
-from ....program.expand import EXPANSIONS, Writer
-from ....program.recorder import Recorder, Slot
 from ....types import Array
 from .replayed import Piece, Step, programs, runs_loss
 

@@ -1,0 +1,10 @@
+"""The compiled step: record one run, replay it. May import everything up to `functions`.
+
+`ir.py` is the program, `recorder.py` makes one from a run, `tracing/` decides when that run can be repeated. `passes/` improve
+it, `planning/` gives its results memory, `executors/` carry it out: NumPy, or an interpreter that Numba compiles.
+"""
+
+from .ir import Program
+from .tracing.function import Function, function, functions_run_eagerly, run_functions_eagerly
+
+__all__ = ["Function", "Program", "function", "functions_run_eagerly", "run_functions_eagerly"]

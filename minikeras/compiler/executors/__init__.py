@@ -1,0 +1,1 @@
+"""Executors carry out programs; `base.py` is their interface."""

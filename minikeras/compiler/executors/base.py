@@ -1,0 +1,128 @@
+"""Executors: what carries out programs. NumPy is always there; Numba is a second one where it is installed.
+
+Key idea: an executor compiles a program, which only it looks into from then on, to an executable: a function of arrays. An
+executor may give parts to another one: what Numba's interpreter has no instruction for stays a call of NumPy. Numba costs
+seconds when its interpreter is compiled, once on a computer, and a fraction of one when it is loaded, so it is for callers who
+ask for it, or for runs that are long enough (`is_worth_compiling`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ...core import Record
+from ...core.notices import logger
+from ...types import Array
+from ..ir import Program
+from . import numba
+from .numpy.lowering import lowered
+from .numpy.replay import Replay
+
+COMPILING = 10.0
+"""Seconds that Numba's interpreter costs where it was never compiled; one where it is found on disk."""
+SAVED = 0.3
+"""The part of a step that it saves at least."""
+
+
+class Executable(Protocol):
+    """A program, ready to run any number of times, also in several threads at once."""
+
+    program: Program
+    exact: bool
+    """Whether it gives the bits of an eager run."""
+
+    def __call__(self, arguments: Sequence[Array]) -> list[Any]:
+        """The leaves of the result: Tensors, and what is no Tensor as it is. State is read, drawn and assigned anew."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """What a run takes NumPy, roughly."""
+        ...
+
+    @property
+    def kernels(self) -> int:
+        """Calls from Python in each run."""
+        ...
+
+    @property
+    def buffers(self) -> int:
+        """Pieces of memory that are kept from run to run, Variables not counted."""
+        ...
+
+    @property
+    def bytes(self) -> int:
+        """The memory that they take together."""
+        ...
+
+
+class Executor(Protocol):
+    """Compiles programs."""
+
+    def supports(self, instruction: Record) -> bool:
+        """Whether it may carry an instruction out itself; it is not asked to compile programs of which it supports nothing."""
+        ...
+
+    def compile(self, program: Program) -> Executable:
+        """The program, ready to run."""
+        ...
+
+
+class NumPyExecutor:
+    """Calls of NumPy functions that write where they are told; of CuPy's for values that lie on a GPU."""
+
+    def supports(self, instruction: Record) -> bool:
+        """Always: what has no call that writes where it is told runs its own kernel."""
+        return True
+
+    def compile(self, program: Program) -> Executable:
+        """The program, ready to run."""
+        return Replay(program, lowered(program))
+
+
+class NumbaExecutor:
+    """An interpreter of loops, sums, products and losses that Numba compiles; NumPy does the rest."""
+
+    def supports(self, instruction: Record) -> bool:
+        """Whether its interpreter may have instructions for it."""
+        from .numba.encode import supports
+
+        return supports(instruction)
+
+    def compile(self, program: Program) -> Executable:
+        """The program, ready to run."""
+        from .numba.encode import encoded
+        from .numba.segment import Segment
+
+        return Replay(program, encoded(program), Segment)
+
+
+NUMPY: Executor = NumPyExecutor()
+NUMBA: Executor = NumbaExecutor()
+
+
+def executor_for(program: Program, fast: bool) -> Executor:
+    """NumPy, or with `fast` Numba, if it can be had and supports any instruction of the program."""
+    return NUMBA if fast and available() and any(map(NUMBA.supports, program.records)) else NUMPY
+
+
+@functools.cache
+def available() -> bool:
+    """Whether Numba can be had. The first question that is answered no says what to install."""
+    if numba.installed():
+        return True
+    logger.warning(
+        "jit_compile=True: Numba and SciPy are not installed, so NumPy carries out compiled functions. For the machine that "
+        "Numba compiles: pip install 'minikeras[jit]'."
+    )
+    return False
+
+
+def is_worth_compiling(seconds: float) -> bool:
+    """Whether a run that would take NumPy so many seconds is long enough for Numba to pay.
+
+    That it may be on disk already is not asked: the same run is to give the same bits the second time.
+    """
+    return seconds * SAVED > COMPILING and numba.installed()

@@ -1,0 +1,231 @@
+"""Loops over long arrays in NumPy: all steps for one block of elements, then for the next.
+
+Key idea: a block of each array fits the fast memory of a processor, so what lies between two steps never leaves it, and only
+the operands and results themselves go through main memory. Each step is the NumPy function that the eager run would call, with
+memory to write into, so results are the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....arrays.threads import CALL, WORTHWHILE, in_parallel
+from ....types import Array
+from ...loops import Body, Step
+
+BLOCK = 1 << 15
+"""Elements of a block in one thread."""
+
+_scratch = threading.local()
+
+
+def _registers(count: int, size: int, dtype: Any) -> Array:
+    """Memory of this thread for what lies between two steps."""
+    known: dict[Any, Array] = _scratch.__dict__
+    found = known.get(dtype.str)
+    if found is None or found.shape[0] < count or found.shape[1] < size:
+        found = known[dtype.str] = np.empty((count, max(size, BLOCK)), dtype)
+    return found
+
+
+class BlockLoop:
+    """A body as a function of arrays: `loop(*operands, *outputs)` writes the outputs.
+
+    Operands are arrays of the outputs' shape, such as broadcast to it, and Python numbers.
+    """
+
+    __slots__ = ("_last", "_places", "_plan", "_sizes", "body")
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self._last = _last_uses(body)
+        self._places, self._sizes = _places_of(body, self._last)
+        """For each register between steps its dtype and number among those of that dtype; how many there are of each dtype."""
+        self._plan = [(_function(step, body), step.operands, step.register) for step in body.steps]
+
+    def reusable(self, output: int) -> list[int]:
+        """The operands whose memory an output may be written into: those that no step reads after it."""
+        register = self.body.outputs[output]
+        made = {step.register: (position, step) for position, step in enumerate(self.body.steps)}
+        if register not in made:
+            return []
+        position, step = made[register]
+        return [
+            operand
+            for operand, dtype in enumerate(self.body.inputs)
+            if dtype is not float
+            and (self._last[operand] < position or (self._last[operand] == position and step.function != "where"))
+        ]
+
+    def __call__(self, *arrays: Any) -> None:
+        body, count = self.body, len(self.body.inputs)
+        operands, outputs = _flattened(arrays[:count], arrays[count:])
+        rows = len(outputs[0])
+        shape = outputs[0].shape[1:]
+        width = max(math.prod(shape), 1)
+        known = self._numbers(operands)
+        moving = [
+            *((number, x) for number, x in enumerate(operands) if _is_cut(x, outputs[0])),
+            *zip(body.outputs, outputs, strict=True),
+        ]
+
+        def work(start: int, stop: int) -> None:
+            block = max((BLOCK if stop - start == rows else LONG_BLOCK) // width, 1)
+            values, last = known.copy(), 0
+            for first in range(start, stop, block):
+                size = min(block, stop - first)
+                if size != last:
+                    self._lay_out(values, size, shape)
+                    last = size
+                part = slice(first, first + size)
+                for register, x in moving:
+                    values[register] = x[part]
+                for function, read, register in self._plan:
+                    if len(read) == 2:
+                        function(values[read[0]], values[read[1]], values[register])
+                    else:
+                        function(*[values[one] for one in read], values[register])
+
+        in_parallel(work, rows, max(LEAST // width, 1), align=max(LONG_BLOCK // width, 1))
+        self._copy_operands(operands, outputs)
+
+    def _numbers(self, operands: Sequence[Any]) -> list[Any]:
+        """The registers before the first block: operands, literals, and what the steps on Python numbers give."""
+        body = self.body
+        values: list[Any] = [None] * (1 + max([len(operands), *self._last, *[register for register, _ in body.literals]]))
+        values[: len(operands)] = operands
+        for register, number in body.literals:
+            values[register] = number
+        for step in body.numbers:
+            values[step.register] = getattr(operator, step.function)(*[values[register] for register in step.operands])
+        return values
+
+    def _lay_out(self, values: list[Any], size: int, shape: tuple[int, ...]) -> None:
+        """Memory for a block between two steps."""
+        count = size * math.prod(shape)
+        for register, (dtype, number) in self._places.items():
+            values[register] = _registers(self._sizes[dtype], count, dtype)[number, :count].reshape(size, *shape)
+
+    def _copy_operands(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
+        """Results that are operands as they are."""
+        for register, y in zip(self.body.outputs, outputs, strict=True):
+            if register < len(operands):
+                y[...] = operands[register]
+
+
+LONG_BLOCK = CALL
+"""Elements of a block where several threads work: Python's lock passes between them at every call, so calls must be long."""
+LEAST = WORTHWHILE
+"""Elements for each thread."""
+
+
+def _is_cut(x: Any, like: Array) -> bool:
+    """Whether an operand is cut along its first axis with the outputs."""
+    return type(x) not in (float, int) and x.ndim == like.ndim and len(x) == len(like) != 1
+
+
+def _places_of(body: Body, last: dict[int, int]) -> tuple[dict[int, tuple[Any, int]], dict[Any, int]]:
+    """For each step that is no output the dtype and number of the register that holds it; how many of each dtype there are."""
+    places: dict[int, tuple[Any, int]] = {}
+    sizes: dict[Any, int] = {}
+    free: dict[Any, list[int]] = {}
+    for position, step in enumerate(body.steps):
+        ended = [one for one in set(step.operands) if one in places and last[one] == position]
+        if step.function != "where":  # which writes while it still reads
+            for one in ended:
+                free.setdefault(places[one][0], []).append(places[one][1])
+        if step.register not in body.outputs:
+            waiting = free.get(step.dtype)
+            number = waiting.pop() if waiting else sizes.get(step.dtype, 0)
+            sizes[step.dtype] = max(sizes.get(step.dtype, 0), number + 1)
+            places[step.register] = step.dtype, number
+        if step.function == "where":
+            for one in ended:
+                free.setdefault(places[one][0], []).append(places[one][1])
+    return places, sizes
+
+
+def _last_uses(body: Body) -> dict[int, int]:
+    """For each register the position of the last step that reads it; -1 if none does, the end for outputs."""
+    last = dict.fromkeys(range(len(body.inputs)), -1)
+    for position, step in enumerate(body.steps):
+        last[step.register] = position
+        last.update(dict.fromkeys(step.operands, position))
+    last.update({register: len(body.steps) for register in body.outputs})
+    return last
+
+
+def _function(step: Step, body: Body) -> Callable[..., Any]:
+    literals = dict(body.literals)
+    return writing(step.function, [literals.get(register) for register in step.operands])
+
+
+def writing(name: str, operands: Sequence[Any]) -> Callable[..., Any]:
+    """The function of a step that writes into its last argument; Python numbers among the operands are known."""
+    if name == "astype":
+        return copied
+    if name == "where":
+        return chosen(operands)
+    function: Callable[..., Any] = getattr(np, name)
+    if name in ("maximum", "minimum"):  # NumPy wants their memory named
+        return lambda a, b, out: function(a, b, out=out)
+    return function
+
+
+def put(number: Any, out: Array) -> None:
+    """A number in its place."""
+    out[()] = number
+
+
+def copied(x: Array, out: Array) -> None:
+    """The same values in another dtype."""
+    np.copyto(out, x, casting="unsafe")
+
+
+def chosen(operands: Sequence[Any]) -> Callable[..., None]:
+    """`where` for operands of which the Python numbers are known: beside the number 0, an array's bits times 0 or 1."""
+    _, a, b = operands
+    if type(b) is int and b == 0 and type(a) not in (int, float):
+        return lambda condition, x, zero, out: _kept(condition, x, out)
+    if type(a) is int and a == 0 and type(b) not in (int, float):
+        return lambda condition, zero, x, out: _kept(np.logical_not(condition), x, out)
+    return _chosen
+
+
+def _chosen(condition: Array, a: Any, b: Any, out: Array) -> None:
+    np.copyto(out, np.where(condition, a, b))
+
+
+FEW = 1 << 9
+"""Elements up to which a choice element by element takes less time than to look at the elements' bits."""
+
+
+def _kept(condition: Array, x: Array, out: Array) -> None:
+    """The elements where the condition holds, a true zero elsewhere, also in place of infinity and NaN."""
+    if x.size < FEW and condition.dtype == np.bool_:
+        out.fill(0)
+        np.copyto(out, x, where=condition)
+        return
+    if x.dtype.kind != "f" or not x.flags.c_contiguous or condition.dtype != np.bool_ or x.dtype != out.dtype:
+        np.copyto(out, np.where(condition, x, 0))
+        return
+    bits = f"i{x.dtype.itemsize}"
+    np.multiply(x.view(bits), condition, out.view(bits))
+
+
+def _flattened(operands: Sequence[Any], outputs: Sequence[Array]) -> tuple[Sequence[Any], Sequence[Array]]:
+    """Arrays of one axis, if all lie one element behind the other; else as they are, to be cut along their first axis."""
+    shape = outputs[0].shape
+    if len(shape) == 1:
+        return operands, outputs
+    arrays = [x for x in operands if type(x) not in (float, int)]
+    if all(x.flags.c_contiguous and (x.shape == shape or x.size == 1) for x in (*arrays, *outputs)):
+        flat = [x if type(x) in (float, int) else x.reshape(-1) if x.shape == shape else x.reshape(()) for x in operands]
+        return flat, [y.reshape(-1) for y in outputs]
+    return operands, outputs

@@ -1,0 +1,282 @@
+"""Instructions as calls of NumPy functions that write where they are told.
+
+Key idea: a call takes operands and memory for its result. With nothing but such calls, which memory a result gets is decided
+once, before the first run: that is `memory.py`. What has no row here makes its own arrays, as in an eager run.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....core import Record
+from ....core.precision import is_short
+from ....core.registry import operations
+from ...ir import Program, outputs_of
+from ...loops import Body, Step
+from ...passes.fusion import loop_body
+from ...planning.flat_variables import part
+from ...recorder import Slot
+from .blocks import BlockLoop, writing
+
+LARGE_LOOP = 1 << 16
+"""Loops over at least so many elements run in blocks; in smaller ones all that lies between stays in the cache anyway."""
+
+
+class Call:
+    """A function of arrays that writes its results into memory that it is given, behind its operands.
+
+    Attributes:
+        function: `function(*operands, *outputs)`.
+        operands: slots and Python numbers.
+        results: slots.
+        reuses: for each result the positions of operands whose memory it may be written into.
+        record: the instruction that it comes from.
+        addressed: whether operands and results must lie in memory whose address is known before the run.
+    """
+
+    addressed = False
+    __slots__ = ("function", "operands", "record", "results", "reuses")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        results: Sequence[Slot],
+        record: Record,
+        reuses: Sequence[Sequence[int]] = (),
+    ) -> None:
+        self.function, self.operands, self.results, self.record = function, operands, results, record
+        self.reuses = reuses or [()] * len(results)
+
+    def joins(self, calls: Sequence[Any]) -> bool:
+        """Whether it can be part of one call with others before it; only addressed ones can."""
+        return False
+
+
+class View:
+    """Another view of memory, which needs no run: `function(operand)` shares the operand's memory, or is a fresh array."""
+
+    __slots__ = ("function", "operand", "record", "result")
+
+    def __init__(self, function: Callable[[Any], Any], operand: Slot, result: Slot, record: Record) -> None:
+        self.function, self.operand, self.result, self.record = function, operand, result, record
+
+
+class Lowering:
+    """Turns the instructions of a program into calls, and keeps those that it cannot as they are.
+
+    Args:
+        program: where the instructions come from; its keys are taken.
+
+    Attributes:
+        found: the calls, in order.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._keys = program.unused_keys()
+        self.found: list[Call | View | Record] = []
+        self.softmax: dict[int, tuple[Slot, Slot, Slot]] = {}
+        """By logits what the loss and its derivative both need."""
+
+    def temporary(self, shape: Any, dtype: Any, like: Slot | None = None) -> Slot:
+        """A slot for what lies between two calls of one instruction, its axes in the order of those of `like`."""
+        slot = Slot(next(self._keys), shape, np.dtype(dtype))
+        slot.order = like.order if like is not None and like.shape == shape else None
+        return slot
+
+    def lower(self, record: Record) -> None:
+        """Write the calls of one instruction."""
+        slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
+        row = _rows().get(record.primitive)
+        if any(x.xp is not np for x in slots):
+            self.found.append(record)
+        elif row is not None and row(self, record):
+            pass
+        elif (body := loop_body(record)) is not None:
+            self._loop(record, body)
+        else:
+            self.found.append(record)
+
+    def call(
+        self, function: Callable[..., Any], operands: Sequence[Any], result: Slot, record: Record, reuses: Any = ()
+    ) -> Slot:
+        """Write one call; its result."""
+        self.found.append(Call(function, operands, [result], record, [reuses]))
+        return result
+
+    # Loops -----------------------------------------------------------------------------------------------------------------
+
+    def _loop(self, record: Record, body: Body) -> None:
+        operands = [x for x in record.inputs if isinstance(x, Slot)]
+        results = outputs_of(record)
+        if np.prod(results[0].shape) >= LARGE_LOOP or body.numbers:
+            block = BlockLoop(body)
+            self.found.append(Call(block, operands, results, record, [block.reusable(i) for i in range(len(results))]))
+            return
+        values: dict[int, Any] = dict(enumerate(operands)) | dict(body.literals)
+        wanted = dict(zip(body.outputs, results, strict=True))
+        for step in body.steps:
+            values[step.register] = self._step(step, values, wanted.get(step.register), results[0], record)
+        for register, result in zip(body.outputs, results, strict=True):
+            if values[register] is not result:
+                self.found.append(View(_itself, values[register], result, record))
+
+    def _step(self, step: Step, values: dict[int, Any], result: Slot | None, final: Slot, record: Record) -> Slot:
+        operands = [values[register] for register in step.operands]
+        if result is None:
+            shapes = [x.shape for x in operands if isinstance(x, Slot) and x.shape is not None]
+            result = self.temporary(np.broadcast_shapes(*shapes), step.dtype, final)
+        reuses = () if step.function in ("astype", "where") else range(len(operands))
+        return self.call(writing(step.function, operands), operands, result, record, reuses)
+
+
+def lowered(program: Program) -> list[Call | View | Record]:
+    """The calls that carry out a program."""
+    lowering = Lowering(program)
+    for record in program.records:
+        lowering.lower(record)
+    return lowering.found
+
+
+def kernel_of(record: Record, xp: Any) -> Callable[..., Any]:
+    """The function of arrays that carries out an instruction and makes its results, parameters included."""
+    params, x = record.params, record.inputs[0] if record.inputs else None
+    if xp is np and record.primitive is operations.reduce_sum and isinstance(x, Slot) and _adds_up(x.dtype):
+        return functools.partial(np.add.reduce, **_along(params))  # the same sum, without the way through a method
+    if xp is np and record.primitive is operations.reduce_mean and isinstance(x, Slot) and _adds_up(x.dtype):
+        count, add, along = math.prod(x.shape[axis] for axis in params["axes"]), np.add.reduce, _along(params)
+        if count:
+            return lambda array: add(array, **along) / count
+    own = record.primitive.kernel(np) if xp is np else record.primitive.on(xp)  # a replay is quiet as a whole
+    return functools.partial(own, **params) if params else own
+
+
+def _adds_up(dtype: np.dtype[Any]) -> bool:
+    """True for floats that are added up as they are; those of 16 bits are widened by their kernels."""
+    return dtype.kind == "f" and not is_short(dtype)
+
+
+def _itself(array: Any) -> Any:
+    return array
+
+
+# Rows: from an instruction to calls; False where its kernel must decide in each run -------------------------------------------
+
+
+def _view(lowering: Lowering, record: Record) -> bool:
+    function = functools.partial(record.primitive.kernel(np), **record.params)
+    lowering.found.append(View(function, record.inputs[0], record.outputs, record))
+    return True
+
+
+def _product(lowering: Lowering, record: Record) -> bool:
+    a, b = record.inputs[:2]
+    if not (isinstance(a, Slot) and isinstance(b, Slot)) or min(len(a.shape), len(b.shape)) < 2:
+        return False
+    if a.dtype.kind != "c" and not _adds_up(a.dtype):
+        return False
+    function = np.multiply if a.shape[-1] == 1 == b.shape[-2] else np.matmul
+    lowering.call(function, [a, b], record.outputs, record)
+    return True
+
+
+def _sum(lowering: Lowering, record: Record) -> bool:
+    x = record.inputs[0]
+    if not _adds_up(x.dtype) or record.outputs.shape == ():
+        return False
+    function = functools.partial(np.add.reduce, **_along(record.params))
+    lowering.call(_into(function), [x], record.outputs, record)
+    return True
+
+
+def _along(params: dict[str, Any]) -> dict[str, Any]:
+    return {"axis": params["axes"], "keepdims": params["keepdims"]}
+
+
+def _into(reduction: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """A reduction with its memory as the last argument."""
+    return lambda x, out: reduction(x, out=out)
+
+
+def _mean(lowering: Lowering, record: Record) -> bool:
+    x, y = record.inputs[0], record.outputs
+    count = int(np.prod([x.shape[axis] for axis in record.params["axes"]]))
+    if not _adds_up(x.dtype) or y.shape == () or not count:
+        return False
+    total = lowering.temporary(y.shape, y.dtype, y)
+    lowering.call(_into(functools.partial(np.add.reduce, **_along(record.params))), [x], total, record)
+    lowering.call(np.divide, [total, count], y, record, (0,))
+    return True
+
+
+def _rows_of(record: Record) -> Any:
+    """Positions of the rows, if there is one label for each row of a matrix of logits."""
+    labels, logits = record.inputs
+    usual = isinstance(labels, Slot) and isinstance(logits, Slot) and len(logits.shape) == 2 and len(labels.shape) == 1
+    usual = usual and logits.shape[1] > 0
+    return np.arange(logits.shape[0]) if usual and _adds_up(logits.dtype) and labels.dtype.kind in "iu" else None
+
+
+def _softmax(lowering: Lowering, record: Record) -> tuple[Slot, Slot, Slot]:
+    """Logits less the largest of their row, which no exponential of overflows; their exponentials; and the sums of these.
+
+    The loss and its derivative need them both, so they are computed once.
+    """
+    logits = record.inputs[1]
+    if logits.key not in lowering.softmax:
+        rows, dtype = logits.shape[0], logits.dtype
+        column, total = (lowering.temporary((rows, 1), dtype) for _ in range(2))
+        shifted, weights = (lowering.temporary(logits.shape, dtype) for _ in range(2))
+        lowering.call(_into(functools.partial(np.maximum.reduce, axis=1, keepdims=True)), [logits], column, record)
+        lowering.call(np.subtract, [logits, column], shifted, record)
+        lowering.call(np.exp, [shifted], weights, record)
+        lowering.call(_into(functools.partial(np.add.reduce, axis=1, keepdims=True)), [weights], total, record)
+        lowering.softmax[logits.key] = shifted, weights, total
+    return lowering.softmax[logits.key]
+
+
+def _sparse_cross_entropy(lowering: Lowering, record: Record) -> bool:
+    rows, y = _rows_of(record), record.outputs
+    if rows is None or y.shape == ():
+        return False
+    shifted, _, total = _softmax(lowering, record)
+    at_label = lowering.temporary(y.shape, y.dtype)
+    lowering.call(lambda x, at, out: np.copyto(out, x[rows, at]), [shifted, record.inputs[0]], at_label, record)
+    logarithm = lowering.call(lambda x, out: np.log(x[:, 0], out), [total], lowering.temporary(y.shape, y.dtype), record)
+    lowering.call(np.subtract, [logarithm, at_label], y, record, (0,))
+    return True
+
+
+def _label_excess(lowering: Lowering, record: Record) -> bool:
+    rows, y = _rows_of(record), record.outputs
+    if rows is None:
+        return False
+
+    def less_one(weights: Any, at: Any, out: Any) -> None:
+        if out is not weights:
+            np.copyto(out, weights)
+        out[rows, at] -= 1
+
+    _, weights, total = _softmax(lowering, record)
+    shares = lowering.call(np.divide, [weights, total], lowering.temporary(y.shape, y.dtype, y), record, (0,))
+    lowering.call(less_one, [shares, record.inputs[0]], y, record, (0,))
+    return True
+
+
+@functools.cache
+def _rows() -> dict[Any, Callable[[Lowering, Record], bool]]:
+    """By primitive."""
+    return {
+        **dict.fromkeys((operations.reshape, operations.transpose, operations.broadcast_to, part), _view),
+        operations.strided_slice: _view,
+        operations.matrix_product: _product,
+        operations.reduce_sum: _sum,
+        operations.reduce_mean: _mean,
+        operations.sparse_softmax_cross_entropy: _sparse_cross_entropy,
+        operations.label_excess: _label_excess,
+    }

@@ -1,0 +1,114 @@
+"""Program: what a recorded run is when its Tensors are numbered slots. It prints like a tape.
+
+Key idea: a tape entry and an instruction are one datatype. Next: `passes/`, which make
+it shorter, and `replay.py`, which carries it out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..core import Record, Variable
+from .recorder import PLAIN, Slot
+
+
+class Program:
+    """Instructions in their order.
+
+    Args:
+        arguments: the slots that a call fills.
+        records: the instructions, over Slots, Variables and numbers.
+        results: for each leaf of the result its Slot, or what it is in each run.
+        structure: a nest with as many leaves as `results`.
+        guards: each says whether what the program takes for granted of an optimizer still holds.
+
+    >>> import minikeras as tf
+    >>> @tf.function
+    ... def area(radius):
+    ...     return radius * radius * 3.14
+    >>> _ = area(tf.constant(2.0))
+    >>> print(area.program(tf.constant(2.0)))
+    %0:float32[] = argument()
+    %1:float32[] = multiply(%0:float32[], %0:float32[])
+    %2:float32[] = multiply(%1:float32[], 3.14)
+    return %2:float32[]
+    """
+
+    __slots__ = ("arguments", "guards", "records", "results", "structure")
+
+    def __init__(
+        self,
+        arguments: Sequence[Slot],
+        records: Sequence[Record],
+        results: Sequence[Any],
+        structure: Any,
+        guards: Sequence[Callable[[], bool]] = (),
+    ) -> None:
+        self.arguments, self.records, self.results, self.structure = arguments, records, results, structure
+        self.guards = guards
+
+    def with_records(self, records: Sequence[Record], renamed: Mapping[int, Any] | None = None) -> Program:
+        """The same program with other instructions, and other slots where `renamed` has one for a key."""
+        renamed = renamed or {}
+
+        def current(x: Any) -> Any:
+            while isinstance(x, Slot) and renamed.get(x.key, x) is not x:
+                x = renamed[x.key]
+            return x
+
+        ready = records
+        if renamed:
+            ready = [Record(one.primitive, [current(x) for x in one.inputs], one.params, one.outputs) for one in records]
+        return Program(self.arguments, ready, [current(x) for x in self.results], self.structure, self.guards)
+
+    def guarded(self, guards: Sequence[Callable[[], bool]]) -> Program:
+        """The same program with other guards."""
+        return Program(self.arguments, self.records, self.results, self.structure, guards)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The Variables that are read or assigned by the program itself, in the order of their construction."""
+        found = {x.key: x for record in self.records for x in record.inputs if isinstance(x, Variable)}
+        return [found[key] for key in sorted(found)]
+
+    def slots(self) -> Iterator[Slot]:
+        """All slots, each once."""
+        seen: set[int] = set()
+        for place in (*self.arguments, *(slot for record in self.records for slot in slots_of(record)), *self.results):
+            if isinstance(place, Slot) and place.key not in seen:
+                seen.add(place.key)
+                yield place
+
+    def unused_keys(self) -> Iterator[int]:
+        """Keys for new slots, one after the other."""
+        return itertools.count(max([slot.key for slot in self.slots()], default=-1) + 1)
+
+    def __str__(self) -> str:
+        lines = [f"{slot!r} = argument()" for slot in self.arguments]
+        lines += [f"{slot!r} = constant({_values(slot.array)})" for slot in self.slots() if slot.array is not None]
+        lines += [str(record).removeprefix(" = ") for record in self.records]
+        return "\n".join([*lines, f"return {', '.join(map(_shown, self.results))}"])
+
+    def __repr__(self) -> str:
+        return f"<Program of {len(self.records)} instructions, {len(self.variables)} variables>"
+
+
+def slots_of(record: Record) -> Iterator[Slot]:
+    """The slots that an instruction reads and writes."""
+    outputs = record.outputs if type(record.outputs) is tuple else (record.outputs,)
+    return (x for x in (*record.inputs, *outputs) if isinstance(x, Slot))
+
+
+def outputs_of(record: Record) -> tuple[Slot, ...]:
+    """The slots that an instruction writes."""
+    return record.outputs if type(record.outputs) is tuple else (record.outputs,)
+
+
+def _values(array: Any) -> str:
+    return str(array) if array.size == 1 else "..."
+
+
+def _shown(result: Any) -> str:
+    return repr(result) if isinstance(result, (Slot, *PLAIN)) else getattr(result, "name", type(result).__name__)

@@ -1,0 +1,1 @@
+"""Passes over programs, one in each file; `pipeline.py` has their order."""

@@ -1,0 +1,76 @@
+"""What is computed twice is computed once.
+
+Key idea: two instructions with the same primitive, operands and parameters have the same result. Reading a Variable is the same
+as the last reading unless something may have changed it in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from ...core import Record, Variable
+from ...core.effects import State
+from ..ir import Program, outputs_of
+from ..recorder import Slot
+from .remove_identities import replaced
+
+
+def eliminate_common_subexpressions(program: Program) -> Program:
+    """The program in which each result is computed once.
+
+    >>> import minikeras as tf
+    >>> @tf.function
+    ... def twice(x):
+    ...     return tf.sin(x) + tf.sin(x)
+    >>> _ = twice(tf.constant(1.0))
+    >>> [record.primitive.name for record in twice.program(tf.constant(1.0)).records]
+    ['sin', 'add']
+    """
+    renamed: dict[int, Any] = {}
+    known: dict[Hashable, Record] = {}
+    readings: dict[int, Record] = {}
+    kept = []
+    for record in program.records:
+        record = replaced(record, renamed)
+        primitive = record.primitive
+        if State.OPERANDS in primitive.writes:
+            readings.pop(record.inputs[0].key, None)
+        elif State.OPERANDS in primitive.reads:
+            earlier = readings.setdefault(record.inputs[0].key, record)
+            if earlier is not record:
+                renamed[record.outputs.key] = earlier.outputs
+                continue
+        elif primitive.effect:
+            if State.VARIABLES in primitive.writes:
+                readings.clear()
+        else:
+            try:
+                earlier = known.setdefault(_identity(record), record)
+            except TypeError:  # a parameter that cannot be compared
+                earlier = record
+            if earlier is not record:
+                renamed.update({y.key: x for y, x in zip(outputs_of(record), outputs_of(earlier), strict=True)})
+                continue
+        kept.append(record)
+    return program.with_records(kept, renamed)
+
+
+def _identity(record: Record) -> Hashable:
+    """Equal for instructions with equal results."""
+    operands = tuple([("slot", x.key) if isinstance(x, (Slot, Variable)) else _value(x) for x in record.inputs])
+    return id(record.primitive), operands, tuple([(name, _value(value)) for name, value in record.params.items()])
+
+
+def _value(value: Any) -> Hashable:
+    """Tells apart what Python calls equal: 1, 1.0 and True; 0.0 and -0.0."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return kind, tuple([_value(one) for one in value])
+    if kind is slice:
+        return kind, _value((value.start, value.stop, value.step))
+    if kind in (float, complex):
+        return kind, repr(value)
+    if kind in (int, bool, str, bytes, type(None), type(Ellipsis)):
+        return kind, value
+    return kind, id(value)

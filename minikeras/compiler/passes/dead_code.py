@@ -1,0 +1,30 @@
+"""Instructions whose results nobody uses are left out, unless they do more than give a result.
+
+Key idea: one pass from the end. A result of the program is used; so is every operand of what is kept.
+"""
+
+from __future__ import annotations
+
+from ..ir import Program, outputs_of
+from ..recorder import Slot
+
+
+def eliminate_dead_code(program: Program) -> Program:
+    """The program without instructions that change neither a result nor any state.
+
+    >>> import minikeras as tf
+    >>> @tf.function
+    ... def first(x):
+    ...     tf.sin(x)
+    ...     return x + 1.0
+    >>> _ = first(tf.constant(2.0))
+    >>> [record.primitive.name for record in first.program(tf.constant(2.0)).records]
+    ['add']
+    """
+    used = {x.key for x in program.results if isinstance(x, Slot)}
+    kept = []
+    for record in reversed(program.records):
+        if record.primitive.effect or any(y.key in used for y in outputs_of(record)):
+            kept.append(record)
+            used.update(x.key for x in record.inputs if isinstance(x, Slot))
+    return program.with_records(kept[::-1])

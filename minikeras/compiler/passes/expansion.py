@@ -1,0 +1,149 @@
+"""Instructions that stand for several are replaced by them.
+
+Key idea: who defines such an instruction knows what it is made of, and registers that here: an optimizer's step becomes a
+reading of all its Variables as vectors, one loop over their elements and an assignment. Next: `fuse.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import Primitive, Record, Variable
+from ...core.effects import State
+from ...core.layout import Layout
+from ...core.precision import is_short
+from ...core.registry import operations
+from ..ir import Program
+from ..loops import Body, loop
+from ..planning.flat_variables import assign_joined, join, part, read_joined
+from ..recorder import Slot
+
+Expansion = Callable[["Writer", Record], bool]
+"""Writes other instructions in place of one, or returns False."""
+
+EXPANSIONS: dict[Primitive, Expansion] = {}
+
+
+class Writer:
+    """Writes instructions one after the other.
+
+    Attributes:
+        records: what was written.
+        guards: functions that say whether what was written still holds; asked before each run.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.records: list[Record] = []
+        self.guards: list[Callable[[], bool]] = list(program.guards)
+        self._keys = program.unused_keys()
+        self._readings: dict[int, list[int]] = {}
+        """For each Variable the positions of the instructions that read its present value."""
+        self._changed: dict[int | None, int] = {}
+        """For each Variable that was assigned, and under None for any, the position of the last change."""
+
+    def keep(self, record: Record) -> None:
+        """Write an instruction as it is."""
+        if State.OPERANDS in record.primitive.writes:
+            self._change(record.inputs[0].key)
+        elif State.VARIABLES in record.primitive.writes:
+            self._readings.clear()  # it may assign any Variable
+            self._changed[None] = len(self.records)
+        elif State.OPERANDS in record.primitive.reads:
+            self._readings.setdefault(record.inputs[0].key, []).append(len(self.records))
+        self.records.append(record)
+
+    def _change(self, key: int) -> None:
+        self._readings.pop(key, None)
+        self._changed[key] = len(self.records)
+
+    def slot(self, shape: tuple[int, ...] | None, dtype: Any) -> Slot:
+        """The slot of a new result; shape None for a Python number."""
+        return Slot(next(self._keys), shape, dtype)
+
+    def write(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any = ()) -> Any:
+        """A new instruction; its outputs."""
+        self.records.append(Record(primitive, list(inputs), params, outputs))
+        return outputs
+
+    def joined(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
+        """Arrays one after the other; one alone is another view of itself."""
+        whole = self.slot((layout.size,), layout.dtype)
+        if len(arrays) == 1 and arrays[0].dtype == layout.dtype:
+            params = {"shape": (layout.size,), "rank": len(arrays[0].shape)}
+            one: Slot = self.write(operations.reshape, arrays, params, whole)
+            return one
+        found: Slot = self.write(join, arrays, {"layout": layout}, whole)
+        return found
+
+    def read(self, columns: Sequence[Sequence[Variable]], layout: Layout) -> tuple[Slot, ...]:
+        """Variables as one vector for each column. Who has read one since it was last assigned reads its part of that."""
+        flats = tuple([self.slot((layout.size,), layout.dtype) for _ in columns])
+        variables = [variable for column in columns for variable in column]
+        earlier = {variable.key: self._readings.pop(variable.key, []) for variable in variables}
+        first = min(itertools.chain.from_iterable(earlier.values()), default=len(self.records))
+        if any(self._changed.get(key, -1) >= first for key in (None, *earlier)):
+            self.write(read_joined, variables, {"layout": layout}, flats)
+            return flats
+        for flat, column in zip(flats, columns, strict=True):
+            for variable, start, shape in zip(column, layout.starts, layout.shapes, strict=True):
+                for position in earlier[variable.key]:
+                    slot = self.records[position].outputs
+                    self.records[position] = Record(part, [flat], {"start": start, "shape": shape}, slot)
+        self._insert(first, Record(read_joined, variables, {"layout": layout}, flats))
+        return flats
+
+    def begin(self, primitive: Primitive, params: dict[str, Any], outputs: tuple[Slot, ...]) -> None:
+        """An instruction that reads nothing but state: the first one, if nothing was changed before."""
+        self._insert(len(self.records) if self._changed else 0, Record(primitive, [], params, outputs))
+
+    def _insert(self, first: int, record: Record) -> None:
+        self.records.insert(first, record)
+        for positions in self._readings.values():
+            positions[:] = [position + (position >= first) for position in positions]
+        self._changed = {key: position + (position >= first) for key, position in self._changed.items()}
+
+    def assign(self, columns: Sequence[Sequence[Variable]], flats: Sequence[Slot], layout: Layout) -> None:
+        """Let Variables hold the parts of vectors."""
+        variables = [variable for column in columns for variable in column]
+        for variable in variables:
+            self._change(variable.key)
+        self.write(assign_joined, [*variables, *flats], {"layout": layout})
+
+    def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
+        """A body for all elements of vectors; the vectors of its results."""
+        dtypes = body.dtypes
+        outputs = [self.slot((size,), dtypes[register]) for register in body.outputs]
+        self.write(loop, operands, {"body": body}, tuple(outputs))
+        return outputs
+
+
+def expand(program: Program) -> Program:
+    """The program with such instructions replaced. It is for NumPy's arrays only."""
+    writer = Writer(program)
+    EXPANSIONS.setdefault(operations.affine, _taken_apart)
+    for record in program.records:
+        rule = EXPANSIONS.get(record.primitive)
+        if rule is None or not _on_host(record) or not rule(writer, record):
+            writer.keep(record)
+    return program.with_records(writer.records).guarded(writer.guards)
+
+
+def _taken_apart(writer: Writer, record: Record) -> bool:
+    """A layer's product and its sum with the bias, which can then join what follows."""
+    x, kernel, bias = record.inputs
+    y = record.outputs
+    if y.dtype.kind not in "fc" or is_short(y.dtype) or not all(isinstance(one, Slot) for one in record.inputs):
+        return False
+    if min(len(x.shape), len(kernel.shape)) < 2:
+        return False
+    product = writer.write(operations.matrix_product, [x, kernel], {}, writer.slot(y.shape, y.dtype))
+    writer.write(operations.add, [product, bias], {}, y)
+    return True
+
+
+def _on_host(record: Record) -> bool:
+    return all(x.xp is np for x in record.inputs if isinstance(x, Slot))

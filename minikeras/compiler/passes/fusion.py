@@ -1,0 +1,139 @@
+"""Elementwise instructions of one shape that feed each other become one loop.
+
+Key idea: a chain of elementwise instructions reads and writes memory once for each of them, one loop once for all. Instructions
+are taken in their order; a group ends where something else needs one of its results, so nothing is moved past its reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import Record
+from ..ir import Program, outputs_of
+from ..loops import Body, Code, body_of, loop
+from ..recorder import Slot
+
+LONGEST = 48
+"""Steps of a loop; more would not fit the fast memory that holds what lies between them."""
+
+
+class _Group:
+    """Instructions that become one loop."""
+
+    def __init__(self) -> None:
+        self.members: list[tuple[Record, Body]] = []
+        self.made: set[int] = set()
+        self.steps = 0
+
+    def add(self, record: Record, body: Body) -> None:
+        self.members.append((record, body))
+        self.made.update(y.key for y in outputs_of(record))
+        self.steps += len(body.steps)
+
+    def reads(self, record: Record) -> bool:
+        return any(isinstance(x, Slot) and x.key in self.made for x in record.inputs)
+
+
+def fuse(program: Program) -> Program:
+    """The program with loops in the place of elementwise chains.
+
+    >>> import minikeras as tf
+    >>> @tf.function
+    ... def step(x):
+    ...     return tf.exp(x * 2.0) + 1.0
+    >>> _ = step(tf.zeros([2]))
+    >>> print(fuse(step.program(tf.zeros([2]))).records[0])  # doctest: +ELLIPSIS
+    %3:float32[2] = loop(%0:float32[2], body=r2 = multiply(r0, 2.0); r3 = exp(r2); r5 = add(r3, 1.0) -> r5)
+    """
+    readers = _readers(program)
+    kept: list[Record] = []
+    open_groups: dict[tuple[int, ...], _Group] = {}
+
+    def close(shape: tuple[int, ...]) -> None:
+        kept.extend(_merged(open_groups.pop(shape), readers))
+
+    for record in program.records:
+        shape, body = _loop_of(record)
+        for other, group in list(open_groups.items()):
+            if group.reads(record) and (body is None or other != shape):
+                close(other)
+        if body is None:
+            kept.append(record)
+            continue
+        present = open_groups.get(shape)
+        if present is not None and (not _related(present, record) or present.steps + len(body.steps) > LONGEST):
+            close(shape)
+        open_groups.setdefault(shape, _Group()).add(record, body)
+    for shape in list(open_groups):
+        close(shape)
+    return program.with_records(kept)
+
+
+def loop_body(record: Record) -> Body | None:
+    """The body of an instruction, if it is elementwise, on NumPy's arrays, and none of a single element."""
+    return _loop_of(record)[1]
+
+
+def _loop_of(record: Record) -> tuple[tuple[int, ...], Body | None]:
+    """The shape and the body of an elementwise instruction; numbers are handled faster one by one."""
+    shape, body = elementwise_body(record)
+    return (shape, body) if shape != () else ((), None)
+
+
+def elementwise_body(record: Record) -> tuple[tuple[int, ...], Body | None]:
+    """The shape and the body of an elementwise instruction on NumPy's arrays."""
+    if record.primitive is loop:
+        return record.outputs[0].shape, record.params["body"]
+    y = record.outputs
+    if not record.primitive.elementwise or type(y) is tuple or y.xp is not np:
+        return (), None
+    slots = [x for x in record.inputs if isinstance(x, Slot)]
+    shapes = [x.shape for x in slots if x.shape is not None]
+    if len(shapes) < len(slots) or np.broadcast_shapes(*shapes) != y.shape:
+        return (), None
+    body = body_of(record.primitive, [x.dtype if isinstance(x, Slot) else x for x in record.inputs], record.params)
+    if body is None or body.dtypes[body.outputs[0]] != y.dtype:
+        return (), None
+    return y.shape, body
+
+
+def _related(group: _Group, record: Record) -> bool:
+    """Whether an instruction shares a value with the group."""
+    known = group.made | {x.key for member, _ in group.members for x in member.inputs if isinstance(x, Slot)}
+    return any(isinstance(x, Slot) and x.key in known for x in record.inputs)
+
+
+def _readers(program: Program) -> dict[int, list[Any]]:
+    """For each slot the instructions that read it; None stands for who called the program."""
+    readers: dict[int, list[Any]] = {x.key: [None] for x in program.results if isinstance(x, Slot)}
+    for record in program.records:
+        for x in record.inputs:
+            if isinstance(x, Slot):
+                readers.setdefault(x.key, []).append(record)
+    return readers
+
+
+def _merged(group: _Group, readers: dict[int, list[Any]]) -> list[Record]:
+    """One loop of a group; a group of one stays what it is, and of one that nobody reads nothing is left."""
+    if len(group.members) == 1:
+        return [group.members[0][0]]
+    own = {id(record) for record, _ in group.members}
+    inputs: dict[int, Slot] = {}
+    for record, _ in group.members:
+        inputs |= {x.key: x for x in record.inputs if isinstance(x, Slot) and x.key not in group.made}
+    code = Code([x.dtype for x in inputs.values()])
+    values: dict[int, Any] = dict(zip(inputs, code.elements(), strict=True))
+    for record, body in group.members:
+        found = code.inlined(body, [values[x.key] for x in record.inputs if isinstance(x, Slot)])
+        values |= {y.key: value for y, value in zip(outputs_of(record), found, strict=True)}
+    outputs = _wanted([y for record, _ in group.members for y in outputs_of(record)], readers, own)
+    body = code.body([values[y.key] for y in outputs])
+    return [Record(loop, list(inputs.values()), {"body": body}, tuple(outputs))] if outputs else []
+
+
+def _wanted(made: Sequence[Slot], readers: dict[int, list[Any]], own: set[int]) -> list[Slot]:
+    """The results that somebody outside reads."""
+    return [y for y in made if any(id(reader) not in own for reader in readers.get(y.key, ()))]

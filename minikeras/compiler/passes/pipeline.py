@@ -1,0 +1,29 @@
+"""The passes over a program before it is compiled, in their order. Each takes a program and returns one with the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..ir import Program
+from .common_subexpressions import eliminate_common_subexpressions
+from .constant_folding import fold_constants
+from .dead_code import eliminate_dead_code
+from .expansion import expand
+from .fusion import fuse
+from .remove_identities import remove_identities
+
+PASSES: tuple[Callable[[Program], Program], ...] = (
+    remove_identities,
+    fold_constants,
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+    expand,
+    fuse,
+)
+
+
+def optimized(program: Program) -> Program:
+    """The program after all passes."""
+    for run_pass in PASSES:
+        program = run_pass(program)
+    return program

@@ -1,0 +1,1 @@
+"""Which memory the results of a program get."""

@@ -1,0 +1,284 @@
+"""The recording half of a compiled step: an interpreter at the bottom of the stack that keeps a Record of everything.
+
+Key idea: one real run is the program. All that goes through the door is kept, in order; backward sweeps are just more Records.
+What would make the next run another one - a value that leaves for Python, a Variable that is made - is noticed, and then there
+is no program: nothing is repeated that was not seen. Next: `program.py`, what a recording becomes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace
+from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
+from ..core.batch import Stack
+from ..core.dispatch import BOTTOM, Frame, current, switch
+from ..core.effects import State, Write
+from ..core.notices import call_site
+from ..core.state import restore
+from ..core.tensor import next_key
+from ..core.variable import Part, assigned
+from ..errors import CompileError
+from ..types import Array
+from .tracing.watch import unwatched
+
+ASSIGNMENTS = (Write.ASSIGN, Write.ADD, Write.SUBTRACT)
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
+"""What a function may return beside Tensors and Variables: the same at each call."""
+
+
+class Slot:
+    """One value of a program: a Tensor of the recorded run, without its values unless they are the same in each.
+
+    Attributes:
+        key: its number in the program.
+        shape, dtype: of the array; None and `float` for a Python number that each run has another one of.
+        array: the values of a constant, else None.
+        fixed: whether each run has the same values.
+        xp: the library that it is an array of.
+        shares: whether its array was, or was a view of, an operand of the instruction that made it.
+        order: the axes in the order of their strides, as NumPy chose it for the array; None for the usual one.
+    """
+
+    __slots__ = ("array", "dtype", "fixed", "key", "order", "shape", "shares", "xp")
+
+    def __init__(self, key: int, shape: Any, dtype: Any, xp: Any = np, fixed: bool = False, array: Array = None) -> None:
+        self.key, self.shape, self.dtype, self.xp, self.fixed, self.array = key, shape, dtype, xp, fixed, array
+        self.shares = False
+        self.order: tuple[int, ...] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it takes."""
+        return 0 if self.shape is None else math.prod(self.shape) * int(self.dtype.itemsize)
+
+    def __repr__(self) -> str:
+        if self.shape is None:
+            return f"%{self.key}:number"
+        return f"%{self.key}:{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+class Recorder:
+    """The interpreter. What it has seen is in `records`, over Slots in place of Tensors.
+
+    Args:
+        arguments: Tensors of the recorded run that others take the place of in the next ones.
+        strict: whether to raise where Python asks for what only the next run can know, rather than to give up recording.
+        frozen: whether Variables are constants.
+
+    Attributes:
+        refusal: why there is no program; None if there is one.
+        born: whether the run made a Variable: then it was the run that builds, and the next one is recorded.
+        before: what Variables held before the run changed them, those that it made what they held first.
+    """
+
+    sees_all = True
+    """It stays on the stack where custom gradients hide their insides from those who differentiate."""
+
+    def __init__(self, arguments: Sequence[Tensor], strict: bool, frozen: bool = False) -> None:
+        self.records: list[Record] = []
+        self.refusal: str | None = None
+        self.born = False
+        self.before: dict[int, tuple[Variable, Array]] = {}
+        self._streams: Any = _streams().states()
+        self._own_streams: dict[int, tuple[Any, Any]] = {}
+        self._strict, self._frozen = strict, frozen
+        self._within = False
+        self._slots: dict[int, Slot] = {}
+        self._holders: dict[int, Slot] = {}
+        """Slots by the identity of their array: a Tensor made of the array of another one is the same value."""
+        self._alive: list[Array] = []
+        self._count = 0
+        self.arguments = [self._new(x, False) for x in arguments]
+        self._start = next_key()
+
+    def __enter__(self) -> Recorder:
+        switch(Frame(self, current()))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        switch(current().without(self))
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below, and keep a Record."""
+        if primitive.effect:
+            self._keep_state(params)
+        if self._within or self.refusal is not None:
+            return below.interpreter.process(primitive, inputs, params, below.below)
+        if below is BOTTOM and primitive.registered and not primitive.effect and not self._frozen:
+            return self._computed(primitive, inputs, params)
+        self._within = primitive.effect  # an effect repeats what happens within it by itself
+        try:
+            outputs = below.interpreter.process(primitive, inputs, params, below.below)
+        finally:
+            self._within = False
+        if self._frozen and State.OPERANDS in primitive.reads:
+            self._slots[outputs.key] = self._number(outputs, True, True)
+        else:
+            self._keep(primitive, inputs, params, outputs)
+        return outputs
+
+    @unwatched
+    def _computed(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Compute one of the package's own operations, and keep a Record."""
+        outputs = BOTTOM.process(primitive, inputs, params)
+        self._keep(primitive, inputs, params, outputs)
+        return outputs
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Keep assignments and checks; give up where Python gets to know a value that may be another one next time."""
+        assigns = State.OPERANDS in primitive.writes
+        if assigns:
+            if params["conversion"].makes:
+                self.before[outputs.key] = outputs, params["array"]
+            self.before.setdefault(outputs.key, (outputs, outputs._array))
+        if self._within or self.refusal is not None:
+            return
+        if not primitive.repeatable:
+            what = params.get("conversion", "a result whose shape or number of steps depends on values")
+            if any(not self._is_fixed(x) for x in inputs):
+                self.refuse(f"{what} of a tensor" if primitive.escapes else what)
+        elif assigns:
+            self._assign(inputs, params, outputs)
+        elif primitive.effect:
+            self._keep(primitive, inputs, params, ())
+
+    def refuse(self, reason: str, located: bool = True) -> None:
+        """Give up: there will be no program. Raises if the recorder is strict.
+
+        Args:
+            reason: in words.
+            located: whether the line of the user's that runs now has to do with it.
+        """
+        self.refusal = "{}, at {}:{}".format(reason, *call_site("numpy")) if located else reason
+        self.records = []
+        if self._strict:
+            raise CompileError(
+                f"This function cannot be recorded: {self.refusal}. Python would decide once, for all later calls. Use tf "
+                "operations such as tf.where in place of Python's if, float() and .numpy(), or let the function run eagerly: "
+                "without jit_compile=True, or with run_eagerly=True for a model."
+            )
+
+    def keep(self, variables: Iterable[Variable]) -> None:
+        """Remember what Variables hold that an effect is going to change without a word."""
+        for variable in variables:
+            self.before.setdefault(variable.key, (variable, variable._array))
+
+    def _keep_state(self, params: dict[str, Any]) -> None:
+        """Remember the state that an effect may change: Variables to be stepped, an optimizer's, a stream's."""
+        self.keep(params.get("variables", ()))
+        self.keep(getattr(params.get("optimizer"), "variables", ()))
+        stream = getattr(params.get("source"), "__self__", None)
+        if isinstance(stream, _streams().Stream):
+            self._own_streams.setdefault(id(stream), (stream, stream.state))
+
+    def put_back(self) -> None:
+        """Have Variables and random streams as they were before the run; what it made is kept, as it was at first."""
+        restore(self.before.values())
+        for stream, state in self._own_streams.values():
+            stream.state = state
+        _streams().set_states(self._streams)
+
+    def _assign(self, inputs: Sequence[Any], params: dict[str, Any], variable: Variable) -> None:
+        how = params["conversion"]
+        if how.makes:
+            self.born = True
+        elif how in ASSIGNMENTS:
+            value = inputs[0] if inputs else Tensor(params["array"])
+            self.records.append(Record(assigned, [variable, self._input(value)], {"conversion": how}, ()))
+        else:
+            self.refuse(f"{how} of variable '{variable.name}'")
+
+    @unwatched
+    def _keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any) -> None:
+        given = [self._input(x) for x in inputs]
+        fixed = not primitive.effect and all(not isinstance(x, Variable) and getattr(x, "fixed", True) for x in given)
+        if type(outputs) is tuple:
+            made: Any = tuple([self._new(y, fixed) for y in outputs])
+        else:
+            made = self._new(outputs, fixed)
+        for slot, y in zip(
+            made if type(made) is tuple else (made,), outputs if type(made) is tuple else (outputs,), strict=True
+        ):
+            slot.shares = any(_share(x, y) for x in inputs)
+            if slot.dtype.kind == "O":  # of which NumPy makes bare elements, not arrays
+                self.refuse("a result of text")
+                return
+        self.records.append(Record(primitive, given, params, made))
+
+    def _input(self, x: Any) -> Any:
+        """The Slot of a Tensor; a Variable or number as it is."""
+        while type(x) is Stack:
+            x = x.stacked
+        return self.slot(x) if isinstance(x, Tensor) else x
+
+    def slot(self, x: Tensor) -> Slot:
+        """The Slot of a Tensor. One that the run has not made is a constant."""
+        found = self._slots.get(x.key)
+        if found is None and x.key > self._start:
+            found = self._holders.get(id(x._array))
+        if found is None:
+            found = self._number(x, True, True)
+        self._slots[x.key] = found
+        return found
+
+    def _new(self, x: Tensor, fixed: bool) -> Slot:
+        """The Slot of a result or an argument."""
+        slot = self._slots[x.key] = self._number(x, fixed, False)
+        if type(x._array) is not np.bool_:  # of which there are but two
+            self._holders[id(x._array)] = slot
+        return slot
+
+    def _number(self, x: Tensor, fixed: bool, constant: bool) -> Slot:
+        self._count += 1
+        self._alive.append(x._array)
+        array = x._array
+        slot = Slot(self._count - 1, tuple(array.shape), array.dtype, namespace(array), fixed, array if constant else None)
+        slot.order = _order(array)
+        return slot
+
+    def _is_fixed(self, x: Any) -> bool:
+        if isinstance(x, Variable) or type(x) is Stack:
+            return False
+        return not isinstance(x, Tensor) or self.slot(x).fixed
+
+    def result(self, leaf: Any) -> Any:
+        """What stands for one leaf of what the function returned; gives up if there is nothing."""
+        if isinstance(leaf, Variable) or type(leaf) in PLAIN:
+            return leaf
+        if type(leaf) in (Tensor, Part) and getattr(leaf, "_keras_mask", None) is None:
+            return self.slot(leaf)
+        kind = "a tensor with a mask" if isinstance(leaf, Tensor) else type(leaf).__name__
+        if isinstance(leaf, IndexedSlices):
+            kind = "IndexedSlices (tf.convert_to_tensor makes a tensor of it)"
+        self.refuse(f"the function returns {kind}")
+        return None
+
+
+def _streams() -> Any:
+    """The random streams, which are loaded when they are first used: with hashlib, which takes 2 ms of the import."""
+    from ..arrays import random
+
+    return random
+
+
+def _order(array: Array) -> tuple[int, ...] | None:
+    """The order of axes in which an array lies in memory without gaps, unless it is the usual one or there is none."""
+    if not isinstance(array, np.ndarray) or array.flags.c_contiguous or array.base is not None:
+        return None
+    order = tuple(np.argsort([-stride for stride in array.strides], kind="stable").tolist())
+    return order if array.transpose(order).flags.c_contiguous else None
+
+
+def _share(x: Any, y: Tensor) -> bool:
+    """Whether a result is an operand's array or a view of it; what is no array of NumPy is taken to be one."""
+    if not hasattr(x, "_array"):
+        return type(x) is Stack
+    a, b = x._array, y._array
+    if not isinstance(b, np.ndarray):
+        return not isinstance(b, np.generic)
+    return a is b or (b.base is not None and isinstance(a, np.ndarray) and np.may_share_memory(a, b))

@@ -1,0 +1,217 @@
+"""Python facts of a recording: what it read beside its arguments, and whether that is still the same.
+
+Key idea: values are compared by identity, which is one pass through a list in C; only what is another object is looked at more
+closely. Attributes of the package's own objects are many and hardly ever set, so a clock says whether any was.
+Next: `watch.py`, which finds them.
+"""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import Variable
+from ...core.changes import Watched, clock
+
+ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "nothing"})()
+"""Stands for the value of a name that is not there."""
+
+SCALARS = (bool, int, float, complex, str, bytes, type(None), range, slice)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are one object, or equal and unable to change."""
+    if one is other:
+        return True
+    kind = type(one)
+    if kind is not type(other):
+        return False
+    if kind is float or kind is complex:
+        return repr(one) == repr(other)  # tells -0.0 from 0.0, and a NaN is itself
+    if kind in SCALARS:
+        return bool(one == other)
+    if kind is tuple:
+        return len(one) == len(other) and all(map(same, one, other))
+    return isinstance(one, np.generic) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+class Question(NamedTuple):
+    """A value that is found by name: `ask(subject, detail)`.
+
+    Attributes:
+        ask, subject, detail: a dict's `get`, a name and what to give if it is not there; or `getattr` and its arguments.
+        value: the answer.
+        where: how to call it in a message.
+    """
+
+    ask: Callable[..., Any]
+    subject: Any
+    detail: Any
+    value: Any
+    where: str
+
+
+class Elements:
+    """What a list, deque, set or dict holds."""
+
+    __slots__ = ("_container", "_values", "_where")
+
+    def __init__(self, container: Any, values: Sequence[Any], where: str) -> None:
+        self._container, self._values, self._where = container, values, where
+
+    def changed(self) -> str | None:
+        """Where it is, if it holds anything else."""
+        now, then = elements(self._container), self._values
+        if len(now) == len(then) and all(map(operator.is_, now, then)):
+            return None
+        if len(now) != len(then) or not all(map(same, then, now)):
+            return f"the elements of {self._where}"
+        self._values = now
+        return None
+
+
+class Content:
+    """The bytes of an array or the like."""
+
+    __slots__ = ("_bytes", "_read", "_where")
+
+    def __init__(self, read: Callable[[], bytes], content: bytes, where: str) -> None:
+        self._read, self._bytes, self._where = read, content, where
+
+    def changed(self) -> str | None:
+        """Where it is, if the bytes are others."""
+        return None if self._read() == self._bytes else f"the values of {self._where}"
+
+
+def elements(container: Any) -> Sequence[Any]:
+    """The elements of a container, for a dict keys and values."""
+    kind = type(container)
+    if kind is list or kind is tuple:
+        return container  # type: ignore[no-any-return]
+    if kind is dict:
+        return [*container, *container.values()]
+    if isinstance(container, np.ndarray):
+        return list(container.flat)  # of objects
+    return [*container, *container.values()] if isinstance(container, Mapping) else list(container)
+
+
+class Owned:
+    """Attributes of one of the package's own objects.
+
+    Args:
+        owner: a `Watched` object.
+        names: in the code that ran. An attribute that it does not name counts if it holds state, since that is found by walks.
+        where: how to call the object in a message.
+    """
+
+    __slots__ = ("_names", "_owner", "_size", "_values", "_vocabulary", "_where")
+
+    def __init__(self, owner: Any, names: frozenset[str], where: str) -> None:
+        held = vars(owner)
+        self._owner = weakref.ref(owner)  # a model holds its recordings, and is to go when nobody else holds it
+        self._vocabulary, self._where = names, where
+        self._names = [name for name in held if self._counts(name, owner)]
+        self._values = [held[name] for name in self._names]
+        self._size = len(held)
+
+    def changed(self) -> str | None:
+        """Which attribute is another one."""
+        owner = self._owner()
+        if owner is None:
+            return self._where
+        held = vars(owner)
+        if len(held) != self._size:
+            for name in held:
+                if name not in self._names and self._counts(name, owner):
+                    return f"attribute '{name}' of {self._where}"
+            self._size = len(held)
+        now = [held.get(name, ABSENT) for name in self._names]
+        for name, one, other in zip(self._names, self._values, now, strict=True):
+            if one is not other and not same(one, other):
+                return f"attribute '{name}' of {self._where}"
+        self._values = now
+        return None
+
+    def _counts(self, name: str, owner: Any) -> bool:
+        return name not in owner._passing and (name in self._vocabulary or holds_state(vars(owner)[name]))
+
+
+def holds_state(value: Any, within: tuple[int, ...] = ()) -> bool:
+    """Whether a value is a Variable or an object of the package, or a container with one inside; it may hold itself."""
+    if isinstance(value, (list, tuple, dict)) and id(value) not in within:
+        inside = value.values() if isinstance(value, dict) else value
+        return any(holds_state(one, (*within, id(value))) for one in inside)
+    return isinstance(value, (Variable, Watched))
+
+
+class Facts:
+    """All that a recording read.
+
+    Args:
+        questions: values that are found by name: globals, attributes, variables of functions around.
+        bulks: `Elements` and `Content`.
+        owned: facts about the package's own objects; compared if the clock has moved.
+        variables: Variables of which it matters whether they are trained.
+
+    Attributes:
+        guards: of the program; each depends on attributes of the package's objects alone.
+    """
+
+    __slots__ = (
+        *("guards", "_ask", "_bulks", "_details", "_now", "_owned", "_setting", "_subjects"),
+        *("_trained", "_values", "_variables", "_where"),
+    )
+
+    def __init__(
+        self, questions: Sequence[Question], bulks: Sequence[Any], owned: Sequence[Owned], variables: Sequence[Variable]
+    ) -> None:
+        columns: Any = zip(*questions, strict=True) if questions else ((),) * 5
+        self.guards: Sequence[Callable[[], bool]] = ()
+        self._ask, self._subjects, self._details, self._values, self._where = columns
+        self._bulks, self._owned, self._variables = bulks, owned, variables
+        self._trained = [variable._trainable for variable in variables]
+        self._now, self._setting = clock.now, clock.setting
+
+    def changed(self) -> str | None:
+        """The first fact that does not hold any more, in words; None if all do."""
+        if self._now != clock.now:
+            now = clock.now
+            if (found := self._changed_owned()) is not None:
+                return found
+            self._now = now
+        try:
+            # Questions are asked and answers compared in one pass in C, 80 ns each.
+            alike = all(map(operator.is_, map(operator.call, self._ask, self._subjects, self._details), self._values))
+            if not alike and (found := self._changed_name()) is not None:
+                return found
+        except ValueError:  # of a cell
+            return "a variable around a function, which was deleted,"
+        for bulk in self._bulks:
+            if (found := bulk.changed()) is not None:
+                return found  # type: ignore[no-any-return]
+        return None
+
+    def _changed_name(self) -> str | None:
+        now = tuple(map(operator.call, self._ask, self._subjects, self._details))
+        for one, other, where in zip(self._values, now, self._where, strict=True):
+            if not same(one, other):
+                return where
+        self._values = now
+        return None
+
+    def _changed_owned(self) -> str | None:
+        if self._setting != clock.setting:
+            return "a setting of the package"
+        if not all([guard() for guard in self.guards]):
+            return "an option of an optimizer"
+        for fact in self._owned:
+            if (found := fact.changed()) is not None:
+                return found
+        for variable, trained in zip(self._variables, self._trained, strict=True):
+            if variable._trainable is not trained:
+                return f"whether variable '{variable.name}' is trained"
+        return None

@@ -1,0 +1,407 @@
+"""`tf.function`: a function that Python runs once for each signature, and that is replayed from then on.
+
+Key idea: the first call with a signature is a real run that is watched; the program it leaves serves all later calls. Where a
+program would not be faithful - Python asks for a value that only the call can know or writes what outlives the run, somebody
+listens outside, an argument is more than its values - the function simply runs, and says so once. Read `recorder.py` next,
+then `watch.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import operator
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import nest
+from ...arrays import is_array
+from ...core import Tensor, convert_to_tensor
+from ...core.dispatch import BOTTOM, current
+from ...core.notices import logger
+from ...errors import CompileError
+from ..executors import base as executors
+from ..executors import numba
+from ..executors.base import Executable
+from ..ir import Program
+from ..passes.pipeline import optimized
+from ..recorder import Recorder
+from .facts import Facts
+from .signature import Unrecordable, bound, key_of, substituted, written_back
+from .watch import Unfaithful, Watch
+
+CAPACITY = 64
+"""So many signatures of a function are kept, those that were used last."""
+FREE = 8
+"""So many recordings of a function need not have paid before there are more."""
+REPLAYS = 16
+"""So many replays pay for one more recording: it takes up to ten times what an eager run takes."""
+
+_eagerly = False
+
+
+class Eager:
+    """Stands in the place of a program where there is none.
+
+    Attributes:
+        reason: why the function runs eagerly for this signature; None if the next run is recorded, because this one made
+            Variables or set what later ones find.
+        unfaithful: whether it set anything.
+    """
+
+    __slots__ = ("reason", "unfaithful")
+
+    def __init__(self, reason: str | None, unfaithful: bool = False) -> None:
+        self.reason, self.unfaithful = reason, unfaithful
+
+    def __str__(self) -> str:
+        made = "set what later ones find" if self.unfaithful else "made Variables"
+        return f"no program: {self.reason or f'the run {made}; the next one is recorded'}"
+
+
+class Known(NamedTuple):
+    """What a function knows about a signature.
+
+    Attributes:
+        program: ready to run, or why there is none.
+        facts: what it depends on beside the signature; None if there is no program.
+        others: the arguments that the signature tells by identity, which must not be freed meanwhile.
+        packed: gives the leaves of a result their structure.
+    """
+
+    program: Any
+    facts: Facts | None
+    others: list[Any]
+    packed: Callable[[list[Any]], Any]
+
+
+class Function:
+    """A function made by `tf.function`.
+
+    Attributes:
+        python_function: the function that was decorated.
+        input_signature: as it was given.
+        recordings: how many programs were made.
+        replays: how many calls were carried out by a program.
+        eager_calls: how many calls Python carried out, recordings not counted.
+        planned: how many calls there will be, as far as is known: whether the machine is worth it.
+        builds: asked before a first run: whether it is going to make Variables, so that it need not be watched.
+    """
+
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        input_signature: Any = None,
+        name: str | None = None,
+        jit_compile: bool | None = None,
+    ) -> None:
+        functools.update_wrapper(self, python_function)
+        self.python_function = python_function
+        self.input_signature = input_signature
+        self.jit_compile = jit_compile
+        self.name = str(name or getattr(python_function, "__name__", "function"))
+        self.recordings = self.replays = self.eager_calls = 0
+        self._known: OrderedDict[Any, Known] = OrderedDict()
+        self.planned = 0
+        self.builds: Callable[[], bool] = _never
+        self._told: set[str] = set()
+        self._fast = bool(jit_compile)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _eagerly or current() is not BOTTOM:
+            return self._run(args, kwargs)
+        values, tensors, key = self._signature(args, kwargs)
+        if key is None:
+            return self._run(args, kwargs)
+        found = self._known.get(key)
+        if found is None:
+            return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
+        program, facts, _, packed = found
+        if facts is None:
+            return self._run(args, kwargs) if program.reason else self._record(key, values, tensors, program)
+        changed = facts.changed()
+        if changed is not None:
+            return self._recorded(key, values, tensors, f"{changed} is another one")
+        self.replays += 1
+        return packed(program([tensor._array for tensor in tensors]))
+
+    @functools.cached_property
+    def _parameters(self) -> inspect.Signature:
+        return inspect.signature(self.python_function)
+
+    def _recorded(self, key: Any, values: Sequence[Any], tensors: list[Tensor], why: str) -> Any:
+        """A recorded run, unless recordings have not paid so far: each takes as long as some ten eager runs."""
+        if self.recordings < FREE + self.replays // REPLAYS:
+            return self._record(key, values, tensors)
+        reason = f"there are {self.recordings} programs for {self.replays} replays, and in one call after the other {why}"
+        self._tell(reason, "goes on eagerly where it has no program")
+        *args, kwargs = values
+        return self._run(args, kwargs)
+
+    def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        self.eager_calls += 1
+        return _in_tensors(self.python_function(*args, **kwargs))
+
+    def _signature(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], list[Tensor], Any]:
+        """All arguments by position (keywords in a dict at the end), their tensors, and what identifies the program."""
+        if self.input_signature is not None:
+            args, kwargs = bound(self._parameters, self.input_signature, args, kwargs, self.name)
+        elif kwargs:
+            given = self._parameters.bind(*args, **kwargs)
+            args, kwargs = given.args, given.kwargs
+        values = (*args, kwargs)
+        tensors: list[Tensor] = []
+        try:
+            return values, tensors, key_of(values, tensors)
+        except Unrecordable as error:
+            self._tell(f"an argument is {error}")
+            return values, tensors, None
+
+    def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: Eager | None = None) -> Any:
+        """Run the function and keep what it does; `before` says why the run before this one is not the one that is kept."""
+        # A tensor that is given twice, or that the function knows from elsewhere, must not be taken for one argument.
+        fresh = [Tensor(tensor._array) for tensor in tensors]
+        given = iter(fresh)
+        *args, kwargs = [substituted(value, given) for value in values]
+        try:
+            with Recorder(fresh, bool(self.jit_compile)) as recorder:
+                watch = None if before is None and self.builds() else Watch(self.python_function, values)
+                with watch or contextlib.nullcontext():
+                    result = _in_tensors(self.python_function(*args, **kwargs))
+                results = [] if recorder.refusal else [recorder.result(leaf) for leaf in nest.flatten(result)]
+                originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
+                wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
+                facts = self._facts(recorder, watch, before, any(wrote))
+        except CompileError:
+            recorder.put_back()
+            raise
+        structure = nest.map_structure(lambda leaf: None, result)
+        packed, why_none = _packing(structure), self._verdict(recorder, facts)
+        self.recordings += why_none is None
+        self.eager_calls += why_none is not None
+        program: Any = why_none
+        if recorder.refusal is None:
+            recorded = Program(recorder.arguments, recorder.records, results, structure)
+            replay = self._ready(recorded, once=why_none is not None)
+            if replay is not None and not replay.exact:  # its bits are not NumPy's, so it carries out the first run as well
+                recorder.put_back()
+                result = packed(replay([tensor._array for tensor in tensors]))
+            program = why_none or replay
+            if replay is not None and isinstance(facts, Facts):
+                facts.guards = replay.program.guards
+        others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
+        self._known[key] = Known(program, facts if isinstance(facts, Facts) else None, others, packed)
+        if len(self._known) > CAPACITY:
+            self._known.popitem(last=False)
+        return result
+
+    def _facts(self, recorder: Recorder, watch: Watch | None, before: Eager | None, wrote: bool) -> Facts | Unfaithful | None:
+        """What the program depends on beside its arguments; makes the recorder refuse if there can be none."""
+        if recorder.refusal is not None or recorder.born:
+            if recorder.born and before is not None:
+                recorder.refusal = recorder.refusal or "it makes Variables in each call; make them once, outside"
+            return None
+        if watch is None:
+            return None
+        facts = Unfaithful("it changes an argument", True) if wrote else watch.facts()
+        if isinstance(facts, Unfaithful) and (facts.lasting or (before is not None and before.unfaithful)):
+            recorder.refuse(facts.reason, located=False)
+        return facts
+
+    def _verdict(self, recorder: Recorder, facts: Facts | Unfaithful | None) -> Eager | None:
+        """Why no program is kept; None if one is."""
+        if recorder.refusal is not None:
+            self._tell(recorder.refusal)
+            return Eager(recorder.refusal)
+        return Eager(None, isinstance(facts, Unfaithful)) if not isinstance(facts, Facts) else None
+
+    def _ready(self, program: Program, once: bool) -> Executable | None:
+        """A program, ready to run, by the machine if it is asked for or the planned calls are worth it.
+
+        Args:
+            once: whether it is run once, in place of the run that was recorded; None if NumPy's bits serve as well.
+        """
+        if once and not self._fast and not (self.planned and numba.installed()):
+            return None
+        program = optimized(program)
+        if not self._fast:
+            by_numpy = executors.NUMPY.compile(program)
+            if not executors.is_worth_compiling(self.planned * by_numpy.seconds):
+                return by_numpy
+        return executors.executor_for(program, True).compile(program)
+
+    def _tell(self, reason: str, what: str = "runs eagerly") -> None:
+        about = reason if what == "runs eagerly" else what
+        if about not in self._told:
+            self._told.add(about)
+            logger.warning("tf.function %s %s: %s.", self.name, what, reason)
+
+    def program(self, *args: Any, **kwargs: Any) -> Program | Eager:
+        """The program for such arguments, or the reason why there is none. It prints as its instructions.
+
+        Raises:
+            LookupError: if the function was not called with such arguments yet.
+
+        >>> import minikeras as tf
+        >>> @tf.function
+        ... def positive(x):
+        ...     return x if x > 0.0 else -x
+        >>> _ = positive(tf.constant(1.0))
+        >>> print(str(positive.program(tf.constant(1.0)))[:31])
+        no program: bool() of a tensor,
+        """
+        known = self._known.get(self._signature(args, kwargs)[2])
+        if known is None:
+            raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
+        return known.program if isinstance(known.program, Eager) else known.program.program
+
+    def plan(self, calls: int) -> None:
+        """Say how many calls there will be, so that the machine carries out programs that are worth it, known ones included."""
+        if calls == self.planned:
+            return
+        self.planned = calls
+        for key, known in list(self._known.items()):
+            if isinstance(known.program, Eager) or not known.program.exact:
+                continue
+            if executors.is_worth_compiling(calls * known.program.seconds):
+                program = known.program.program
+                self._known[key] = known._replace(program=executors.executor_for(program, True).compile(program))
+
+    @property
+    def _replays(self) -> list[Executable]:
+        return [known.program for known in self._known.values() if not isinstance(known.program, Eager)]
+
+    @property
+    def kernels(self) -> int:
+        """Calls from Python in one run of each program that is known, together."""
+        return sum(one.kernels for one in self._replays)
+
+    @property
+    def buffers(self) -> int:
+        """Pieces of memory that the programs keep from run to run."""
+        return sum(one.buffers for one in self._replays)
+
+    @property
+    def bytes(self) -> int:
+        """The memory that these take."""
+        return sum(one.bytes for one in self._replays)
+
+    def forget(self) -> None:
+        """Let go of all programs; the next call is recorded."""
+        self._known.clear()
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many programs were made, by TensorFlow's name."""
+        return self.recordings
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        counts = f"{self.recordings} recordings, {self.replays} replays, {self.eager_calls} eager calls"
+        return f"<tf.function {self.name}: {counts}>"
+
+
+def _never() -> bool:
+    return False
+
+
+def _in_tensors(result: Any) -> Any:
+    """A result with Tensors in place of Python's numbers and of NumPy's, as in a call of TensorFlow's function."""
+    if type(result) is Tensor or result is None:
+        return result
+    if nest.is_nested(result):
+        leaves = nest.flatten(result)
+        return nest.map_structure(_in_tensors, result) if any(map(_is_number, leaves)) else result
+    return convert_to_tensor(result) if _is_number(result) else result
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number or an array of numbers, but no Tensor."""
+    if isinstance(value, (bool, int, float, complex)):
+        return True
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc"
+
+
+def _packing(structure: Any) -> Callable[[list[Any]], Any]:
+    """What gives leaves a structure; logs, a flat dict, need no walk."""
+    if structure is None:
+        return operator.itemgetter(0)
+    if type(structure) is dict and not any(map(nest.is_nested, structure.values())):
+        order = nest.keys(structure)
+        places = [(name, order.index(name)) for name in structure]
+        return lambda leaves: {name: leaves[place] for name, place in places}
+    return functools.partial(nest.pack, structure)
+
+
+def function(
+    func: Callable[..., Any] | None = None, input_signature: Any = None, jit_compile: bool | None = None, **options: Any
+) -> Any:
+    """A decorator, with or without arguments, as TensorFlow's.
+
+    Python runs once for each signature: structure of the arguments, shapes and dtypes of tensors and arrays, other arguments
+    by value or identity. Later calls replay the operations of that run: Variables, random streams, optimizers and metrics are
+    state that is read and changed at each call. What else the run has read, such as globals and attributes, is compared at each
+    call, and if it has changed the call is recorded anew; what is printed is printed once.
+
+    Args:
+        func: the function. A function that turns a tensor into a Python value, makes Variables in each call, writes Python's
+            state, draws from `np.random` or returns other things than tensors, Variables and plain values runs eagerly; that is
+            logged once, and `program` says why. Numbers and arrays that it returns become tensors.
+        input_signature: a `TensorSpec` for each argument, None sizes fit any. Arguments are converted and checked.
+        jit_compile: True to raise where the function would run eagerly, and to have programs carried out by the machine that
+            Numba compiles, if it is installed: `pip install 'minikeras[jit]'`. Results then are the same up to rounding.
+        options: `autograph`, `reduce_retracing` and `experimental_*` are accepted and have no effect.
+
+    Raises:
+        TypeError: for other options, and at a call that does not fit the signature.
+        CompileError: at a call, with `jit_compile=True`; a TypeError too.
+
+    >>> import minikeras as tf
+    >>> @tf.function
+    ... def square(x):
+    ...     print("recorded")
+    ...     return x * x
+    >>> print(square(tf.constant(3.0)).numpy(), square(tf.constant(4.0)).numpy())
+    recorded
+    9.0 16.0
+    >>> square.recordings, square.replays
+    (1, 1)
+    """
+    unknown = {key for key in options if key not in {"autograph", "reduce_retracing"} and not key.startswith("experimental_")}
+    if unknown:
+        raise TypeError(f"function: unknown options {sorted(unknown)}.")
+    if func is None:
+        return functools.partial(function, input_signature=input_signature, jit_compile=jit_compile, **options)
+    if not callable(func):
+        raise TypeError(
+            f"function: expected a function, found {func!r:.200}. Options are given by name: tf.function(jit_compile=True)."
+        )
+    return Function(func, input_signature, jit_compile=jit_compile)
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Whether functions run as plain Python at each call, for looking into them. False is the usual state.
+
+    Raises:
+        TypeError: if the argument is no bool.
+
+    >>> run_functions_eagerly(False)
+    """
+    global _eagerly
+    if not isinstance(run_eagerly, bool):
+        raise TypeError(f"run_functions_eagerly: expected True or False, found {run_eagerly!r}.")
+    _eagerly = run_eagerly
+
+
+def functions_run_eagerly() -> bool:
+    """What `run_functions_eagerly` was set to.
+
+    >>> functions_run_eagerly()
+    False
+    """
+    return _eagerly

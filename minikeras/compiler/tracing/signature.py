@@ -1,0 +1,185 @@
+"""What two calls of a function must share so that one recording serves both.
+
+Key idea: tensors and arrays differ from call to call, so only their shape, dtype, device and the order of their axes in memory
+count; all else is a fact of the recording: numbers, strings and containers by value, Variables, models and other objects by
+identity, of which the recording then knows what it read (`facts.py`).
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import dataclasses
+import inspect
+import io
+import sys
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import nest
+from ...arrays import creation_namespace, is_array, namespace
+from ...core import Tensor, convert_to_tensor
+from ...core.tensor import Masked
+from ...types import Array, TensorShape, as_dtype
+
+_BY_VALUE = (int, bool, str, bytes, type(None), complex)
+
+
+class Unrecordable(Exception):
+    """An argument for which a function runs eagerly; the message says what it is."""
+
+
+def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
+    """The signature of positional arguments; their tensors are appended to `tensors`.
+
+    Raises:
+        Unrecordable: for tensors that stand for more than their values.
+    """
+    return creation_namespace() is np, tuple([_described(value, tensors) for value in values])
+
+
+def _described(value: Any, tensors: list[Tensor]) -> Hashable:
+    kind = type(value)
+    if kind is Tensor:
+        tensors.append(value)
+        array = value._array
+        host = type(array) is np.ndarray or namespace(array) is np
+        return array.shape, array.dtype, host and (array.flags.c_contiguous or _order(array))
+    if kind is tuple:
+        return kind, tuple([_described(one, tensors) for one in value])
+    if kind in _BY_VALUE:
+        return kind, value
+    if kind is dict and not value:  # the keywords of most calls
+        return dict
+    if kind is float:
+        return kind, value.hex()  # tells -0.0 from 0.0, and a NaN is itself
+    if nest.is_nested(value):
+        if isinstance(value, Mapping):
+            return kind, tuple(value), tuple([_described(value[name], tensors) for name in nest.keys(value)])
+        return kind, tuple([_described(one, tensors) for one in value])
+    if is_array(value) and (value.dtype.kind in "biufc" or value.dtype.kind == "V"):
+        return _described(convert_to_tensor(value), tensors)
+    if isinstance(value, Masked):
+        raise Unrecordable("a tensor with a mask")
+    if isinstance(value, Tensor):
+        raise Unrecordable(f"a tensor that is a {kind.__name__.lower()} of another one")
+    return kind, _content(value, kind)
+
+
+def _content(value: Any, kind: type) -> Hashable:
+    """What tells an argument from others that is neither a tensor nor a nest of them: its values, as far as they are known."""
+    if isinstance(value, (set, frozenset, collections.deque)):
+        return value.maxlen if isinstance(value, collections.deque) else None, _constants(value)
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, array.array):
+        return value.typecode, value.tobytes()
+    if isinstance(value, slice):
+        return value.start, value.stop, value.step
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, _constants(value.flat) if value.dtype.hasobject else value.tobytes()
+    if hasattr(kind, "__next__") and not isinstance(value, io.IOBase):
+        raise Unrecordable(f"a {kind.__name__}, which gives something else each time")
+    if dataclasses.is_dataclass(value) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return _constants(getattr(value, field.name) for field in dataclasses.fields(value))
+    if hasattr(kind, "as_list"):
+        return repr(value)
+    hashed: Any = kind.__hash__
+    own_hash = hashed not in (None, object.__hash__)
+    return value if own_hash and kind.__module__.partition(".")[0] in sys.stdlib_module_names else id(value)
+
+
+def _constants(values: Any) -> Hashable:
+    """What tells values from others where tensors among them are told by identity."""
+    return tuple([id(value) if isinstance(value, Tensor) or is_array(value) else _described(value, []) for value in values])
+
+
+def _order(array: Array) -> tuple[int, ...]:
+    """The axes in the order of their strides: sums go along memory, so it decides about their last bits."""
+    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+
+
+def substituted(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """The same argument with other tensors in place of its own, in the order of `key_of`."""
+    if type(value) is Tensor:
+        return next(tensors)
+    if nest.is_nested(value):
+        return nest.map_structure(lambda leaf: substituted(leaf, tensors), value)
+    return next(tensors) if is_array(value) and value.dtype.kind in "biufcV" else value
+
+
+def written_back(given: Any, used: Any, tensors: Mapping[int, Tensor]) -> bool:
+    """Do to a container what a function did to the one that it got in its place.
+
+    Args:
+        given, used: an argument, and what `substituted` made of it.
+        tensors: by the identity of a tensor in `used` the one that it stands for.
+
+    Returns:
+        Whether there was anything to be done.
+    """
+    if not nest.is_nested(given) or given is used:
+        return False
+    keys = list(given) if isinstance(given, Mapping) else range(len(given))
+    same = len(given) == len(used) and (not isinstance(given, Mapping) or list(used) == keys)
+    if same:
+        pairs = [(given[key], used[key]) for key in keys]
+        same = all(nest.is_nested(x) == nest.is_nested(y) for x, y in pairs)
+        same = same and all(nest.is_nested(x) or tensors.get(id(y), y) is x or is_array(x) for x, y in pairs)
+        if same:
+            return any([written_back(x, y, tensors) for x, y in pairs])
+    if isinstance(given, Mapping):
+        given.clear()  # type: ignore[attr-defined]
+        given.update({key: tensors.get(id(one), one) for key, one in used.items()})  # type: ignore[attr-defined]
+    else:
+        given[:] = [tensors.get(id(one), one) for one in used]  # type: ignore[index]
+    return True
+
+
+def bound(
+    parameters: inspect.Signature, signature: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str
+) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments by position, those of an `input_signature` as tensors of it, and what can only be given by name.
+
+    Parameters beyond the `input_signature` have their defaults; the first of a method, `self`, is no part of it.
+
+    Raises:
+        TypeError: if number, names, shape or dtype differ from it.
+    """
+    first = next(iter(parameters.parameters), "")
+    own = int(first in ("self", "cls"))
+    count = len(signature)
+    try:
+        given = parameters.bind(*args, **kwargs)
+    except TypeError as error:
+        found = len(args) + len(kwargs) - own
+        raise TypeError(f"{name}: {error}; the input_signature has {count} arguments, the call {found}.") from error
+    given.apply_defaults()
+    values = list(given.args)
+    if not len(args) - own <= count <= len(values) - own:
+        raise TypeError(f"{name}: the input_signature has {count} arguments, the call {len(values) - own}.")
+    fitting = [_fitting(spec, value, name) for spec, value in zip(signature, values[own : own + count], strict=True)]
+    return [*values[:own], *fitting, *values[own + count :]], dict(given.kwargs)
+
+
+def _fitting(spec: Any, value: Any, name: str) -> Any:
+    if nest.is_nested(spec):
+        leaves = nest.flatten_up_to(spec, value)
+        return nest.pack(spec, [_fitting(one, leaf, name) for one, leaf in zip(nest.flatten(spec), leaves, strict=True)])
+    if not hasattr(spec, "shape"):
+        return value
+    wanted = None if spec.dtype is None else as_dtype(spec.dtype)
+    tensor = value if type(value) is Tensor else convert_to_tensor(value, wanted)
+    sizes = None if spec.shape is None else tuple(TensorShape(spec.shape))
+    fits = sizes is None or (
+        len(sizes) == tensor.ndim and all(one in (None, size) for one, size in zip(sizes, tensor.shape, strict=True))
+    )
+    if not fits or (wanted is not None and wanted != tensor.dtype):
+        shown = f"{wanted.name if wanted else 'any'}{'' if sizes is None else list(sizes)}"
+        raise TypeError(
+            f"Python inputs incompatible with input_signature: {name} takes {shown}, found "
+            f"{tensor.dtype.name}{list(tensor.shape)}."
+        )
+    return tensor

@@ -1,0 +1,472 @@
+"""Which Python facts a run reads, and whether it writes any: watched while it runs, once.
+
+Key idea: Python itself says which functions are called. Their bytecode says which names they read (`reads.py`); from these, a
+walk finds the values (`reach.py`), as they are when the function is entered and again when all is done. What differs was
+written by the run, so the next one is another one; what does not is a fact of the recording (`facts.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ... import nest
+from ...arrays import is_array
+from ...core import Variable
+from ...core.changes import Watched, live_code
+from ...core.operand import Operand
+from .facts import ABSENT, SCALARS, Content, Elements, Facts, Owned, same
+from .reach import ANY, Reach, attributes_of, content_of, is_generator, shown
+from .reads import is_library, is_library_class, is_library_module, is_own, nested, reads
+
+_OUTSIDE = {
+    **{("time", name): f"time.{name}()" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter")},
+    **{("time", name): f"time.{name}()" for name in ("perf_counter_ns", "process_time", "process_time_ns", "thread_time")},
+    **{("time", name): f"time.{name}()" for name in ("localtime", "gmtime", "ctime", "strftime", "thread_time_ns")},
+    **{(module, "urandom"): "os.urandom()" for module in ("posix", "nt")},
+    **{(module, "open"): "open()" for module in ("io", "_io")},
+    ("builtins", "input"): "input()",
+}
+"""Functions whose results are not the program's own, by module and name."""
+_ROUTES = ("uuid", "secrets", "random", "tempfile")
+"""Modules of Python through which these are asked."""
+_SILENT = ("importlib", "_frozen_importlib", "zipimport", "logging", "warnings", "linecache", "traceback", "inspect")
+"""Modules of Python that read files without any consequence for numbers."""
+_MOMENTS = ("now", "utcnow", "today")
+_ASKED = frozenset([name for _, name in _OUTSIDE] + list(_MOMENTS))
+
+
+class Unfaithful(NamedTuple):
+    """Why a program would not do what the run did.
+
+    Attributes:
+        reason: in words.
+        lasting: whether the next run will be no other.
+    """
+
+    reason: str
+    lasting: bool
+
+
+class Kind(NamedTuple):
+    """What a watch does about a piece of code.
+
+    Attributes:
+        code: kept alive, since it is found by its identity; it takes a microsecond to hash.
+        note: called where the code is called, if there is anything to note.
+        names: in the code, if it is the package's.
+    """
+
+    code: types.CodeType
+    note: Callable[[Watch, types.FrameType, types.CodeType], None] | None
+    names: tuple[str, ...] = ()
+
+
+_KINDS: dict[int, Kind] = {}
+"""Of the package's code, by its identity."""
+
+
+class Watch:
+    """Watches the calls of one run: a context.
+
+    Args:
+        function: what is run.
+        arguments: what it is given.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        self._function = function
+        self._arguments = [one for one in nest.flatten(list(arguments)) if _is_object(one)]
+        self._before = Reach()
+        self._within = self._before.anew()
+        """Walks through what objects of the package hold."""
+        self._owned: dict[int, tuple[Any, dict[str, Any]]] = {}
+        """Objects of the package, and their attributes when they were first seen."""
+        self._born: dict[int, Any] = {}
+        self._entered: dict[int, tuple[Any, bool]] = {}
+        """Objects that functions of the user's were given, and whether these take all their attributes."""
+        self._known: set[Any] = set()
+        self._calls: dict[int, Kind] = {}
+        self._idle: set[int] = set()
+        """Code of which there is nothing to note."""
+        self._codes: dict[types.CodeType, dict[str, Any]] = {}
+        """The user's code that ran, with its globals."""
+        self._outside: str | None = None
+        self._live: Any = None
+        self._draws: list[tuple[str, Any, Any]] = []
+        self._previous: Any = None
+
+    def __enter__(self) -> Watch:
+        self._draws = [(name, one, content_of(one)) for name, one in _global_generators()]
+        self._before.walk(self._function, "the function", ())
+        self._previous = sys.getprofile()
+        if hasattr(self._previous, "disable"):  # cProfile, which cannot be set again by `setprofile`
+            self._previous.disable()
+        sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if hasattr(self._previous, "enable"):
+            sys.setprofile(None)
+            self._previous.enable()
+        else:
+            sys.setprofile(self._previous)
+
+    # While it runs -------------------------------------------------------------------------------------------------------
+
+    def _event(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        """Called some 10,000 times in a small step, so the commonest events end at the first question."""
+        try:
+            if event == "call":
+                if id(frame.f_code) not in self._idle and self._live is None:
+                    self._call(frame)
+            elif event == "c_call":
+                if argument.__name__ in _ASKED and self._live is None and self._outside is None:
+                    self._ask(frame, argument)
+            elif frame is self._live and event == "return":
+                self._live = None
+        except Exception as error:  # which would be raised in the midst of the user's code
+            self._outside = f"it cannot be watched ({type(error).__name__}: {error})"
+
+    def _call(self, frame: types.FrameType) -> None:
+        code = frame.f_code
+        known = self._calls.get(id(code))
+        if known is None:
+            known = self._calls[id(code)] = _KINDS.get(id(code)) or _kind_of(code, frame.f_globals.get("__name__", ""))
+            if known.note is Watch._own_call and not _may_be_watched(frame.f_globals.get(code.co_qualname.partition(".")[0])):
+                self._idle.add(id(code))
+                return
+        if known.note is None:
+            self._idle.add(id(code))
+        else:
+            known.note(self, frame, code)
+
+    def _live_call(self, frame: types.FrameType, code: types.CodeType) -> None:
+        """A function that each replay calls again."""
+        self._live = frame
+
+    def _own_call(self, frame: types.FrameType, code: types.CodeType) -> None:
+        """A method of one of the package's own objects."""
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, Watched) and id(owner) not in self._owned:
+            self._see(owner, code.co_name == "__init__")
+
+    def _foreign_call(self, frame: types.FrameType, code: types.CodeType) -> None:
+        """A function of the user's: take note of all that it can read, as it is now."""
+        self._codes[code] = frame.f_globals
+        given = {name: value for name, value in frame.f_locals.items() if _is_object(value)}
+        if code.co_name == "__init__" and code.co_argcount:
+            self._bear(frame.f_locals.get(code.co_varnames[0]))
+        key = code, tuple(map(id, given.values()))
+        if key in self._known:
+            return
+        self._known.add(key)
+        found = reads(code)
+        texts = found.texts if found.looks_up else frozenset()
+        attributes, lacking = found.attributes | texts, found.stored | texts
+        reach = self._before.anew()
+        for where, value in _roots(code, frame.f_globals, reach):
+            reach.walk(value, where, attributes, lacking)
+        for name, value in given.items():
+            if id(value) not in self._born:
+                self._entered[id(value)] = value, found.any or self._entered.get(id(value), (0, False))[1]
+                reach.walk(value, f"'{name}'", ANY if found.any else attributes, lacking)
+        for owner in list(reach.watched.values()):
+            self._see(owner)
+
+    def _bear(self, owner: Any) -> None:
+        """An object is made in this run, unless it was there before."""
+        if id(owner) not in self._owned and id(owner) not in self._entered:
+            self._born[id(owner)] = owner
+
+    def _see(self, owner: Any, begins: bool = False) -> None:
+        """Note the attributes of an object of the package, and of those that it holds."""
+        if id(owner) in self._owned:
+            return
+        if begins:
+            self._bear(owner)
+        held = dict(vars(owner))
+        self._owned[id(owner)] = owner, held
+        about, met = shown(owner), len(self._before.watched)
+        for name, value in held.items():
+            if isinstance(value, Watched):
+                self._see(value)
+            elif type(value) not in SCALARS and not isinstance(value, Operand):
+                self._within.walk(value, f"attribute '{name}' of {about}", ())
+        for inner in list(itertools.islice(self._before.watched.values(), met, None)):
+            self._see(inner)
+
+    def _ask(self, frame: types.FrameType, function: Any) -> None:
+        """Notice calls whose results come from outside the program."""
+        name, owner = function.__name__, getattr(function, "__self__", None)
+        what = _OUTSIDE.get((function.__module__ or "", name))
+        if isinstance(owner, type) and owner.__module__ == "datetime" and name in _MOMENTS:
+            what = f"{owner.__name__}.{name}()"
+        if what is not None and _asked_by_user(frame, what == "open()"):
+            self._outside = f"it asks {what}, whose answer would be the same in each call"
+
+    # When it is done -----------------------------------------------------------------------------------------------------
+
+    def facts(self) -> Facts | Unfaithful:
+        """What the run has read, or why a program would not be faithful."""
+        if self._outside is not None:
+            return Unfaithful(self._outside, True)
+        for name, generator, state in self._draws:
+            if content_of(generator) != state:
+                return Unfaithful(f"it draws from {name}, {_DRAWN}", True)
+        names = Vocabulary(self._codes, frozenset().union(*[kind.names for kind in self._calls.values()]))
+        reach = self._reached(names)
+        if not reach.spelled <= names.read:
+            names.read |= reach.spelled
+            reach = self._reached(names)
+        if (drawn := self._drawn_from(reach)) is not None:
+            return Unfaithful(f"it draws from {drawn}, {_DRAWN}", True)
+        if written := list(itertools.islice(self._written(reach, names), 3)):
+            return Unfaithful(_CHANGED.format(" and ".join(written)), False)
+        return Unfaithful(reach.trouble[0], True) if reach.trouble else _facts(reach, names, self._born)
+
+    def _reached(self, names: Vocabulary) -> Reach:
+        """All that the code which ran can reach, as it is now, without what was made in the run."""
+        reach = Reach(ran={one for code in self._codes for one in nested(code)})
+        done = set(self._born)
+        reach.walk(self._function, "the function", names.read, names.lacking)
+        for argument in self._arguments:
+            reach.walk(argument, "an argument", names.read, names.lacking)
+        for code, namespace in self._codes.items():
+            for where, value in _roots(code, namespace, reach):
+                reach.walk(value, where, names.read, names.lacking)
+        self._walk_owned(reach, names, done)
+        for function in self._lost_functions(reach):
+            reach.walk(function, "the function", names.read, names.lacking)
+        for value, takes_all in self._entered.values():
+            if reach.has_met(value) or self._outlives(value):
+                reach.anew().walk(value, shown(value), ANY if takes_all else names.read, names.lacking)
+        self._walk_owned(reach, names, done)
+        return reach
+
+    def _walk_owned(self, reach: Reach, names: Vocabulary, done: set[int]) -> None:
+        """Walk through the package's objects whose methods were called, and those that they lead to, unless it is done."""
+        # What the package holds for itself it never changes in place, but there are objects within.
+        within = Reach(ran=())
+        waiting = [*reach.watched.values(), *(owner for owner, _ in self._owned.values())]
+        while waiting:
+            owner = waiting.pop()
+            if id(owner) in done:
+                continue
+            done.add(id(owner))
+            reach.watched[id(owner)] = owner
+            about = shown(owner)
+            for name, value in list(vars(owner).items()):
+                if type(value) in SCALARS or name in owner._passing:
+                    continue
+                if names.counts(name):
+                    reach.walk(value, f"attribute '{name}' of {about}", names.read, names.stored)
+                elif not isinstance(value, Operand):
+                    within.walk(value, name, ())
+            reach.watched.update(within.watched)
+            waiting += [one for one in reach.watched.values() if id(one) not in done]
+
+    def _lost_functions(self, reach: Reach) -> list[Any]:
+        """Functions that ran, have variables around them, and were neither met nor made in the run: looked for in memory."""
+        inner = {one for code in self._codes for one in nested(code) if one is not code}
+        lost = {code for code in self._codes if code.co_freevars} - {code for _, code in reach.functions.values()} - inner
+        found = gc.get_referrers(*lost) if lost else []
+        return [one for one in found if isinstance(one, types.FunctionType) and one.__code__ in lost]
+
+    def _outlives(self, value: Any) -> bool:
+        """Whether anything but this watch, and objects made in the run, holds an object that a function was given."""
+        if id(value) in self._born or isinstance(value, types.FunctionType):
+            return False
+        own: list[Any] = [self._entered.values(), self._owned.values(), self._known]
+        for other, _ in self._entered.values():
+            held = attributes_of(other) or {}
+            own += [held, *held.values()]
+        own += self._before.references()
+        strange = [one for one in gc.get_referrers(value) if not any(one is mine for mine in own)]
+        return any(not isinstance(one, types.FrameType) for one in strange)
+
+    def _drawn_from(self, reach: Reach) -> str | None:
+        """A generator of random numbers whose state is not as it was; one that was not met before may have been drawn from."""
+        for identity, bulk in reach.bulks.items():
+            earlier = self._before.bulks.get(identity)
+            if isinstance(bulk.content, str) and (earlier is None or earlier.content != bulk.content):
+                return bulk.where
+        return None
+
+    def _written(self, reach: Reach, names: Vocabulary) -> Iterator[str]:
+        """What is not as it was when the run came to it."""
+        for key, name in reach.names.items():
+            before = self._before.names.get(key)
+            new = isinstance(name.subject, str) and name.subject in names.stored and name.value is not ABSENT
+            if new if before is None else not same(before.value, name.value):
+                yield name.where
+        for identity, bulk in reach.bulks.items():
+            earlier = self._before.bulks.get(identity)
+            if earlier is not None and not _alike(earlier.content, bulk.content):
+                yield f"the elements of {bulk.where}"
+        for owner, before_ in self._owned.values():
+            for attribute in sorted(names.stored - set(owner._passing)) if id(owner) not in self._born else ():
+                if not same(before_.get(attribute, ABSENT), vars(owner).get(attribute, ABSENT)):
+                    yield _attribute(attribute, owner)
+
+
+_CHANGED = "it changes {}; keep in a tf.Variable what changes from call to call, or change it outside"
+_DRAWN = "whose numbers would be the same in each call; use tf.random"
+
+
+class Vocabulary:
+    """The names in the code that ran.
+
+    Attributes:
+        read: names of attributes in the user's code.
+        stored: names of attributes and globals that it assigns, other than those of objects that it makes.
+        lacking: names of which it counts as well that there is none.
+    """
+
+    def __init__(self, codes: Iterable[types.CodeType], own: frozenset[str]) -> None:
+        found = {code: reads(code) for code in codes}
+        looked_up = [one.texts for one in found.values()] if any(one.looks_up for one in found.values()) else []
+        self.read = frozenset().union(*[one.attributes for one in found.values()], *looked_up)
+        self.stored = frozenset().union(*[one.stored for code, one in found.items() if code.co_name != "__init__"])
+        self.lacking = self.stored.union(*looked_up)
+        self._own = own
+        self._of: dict[type, frozenset[str]] = {}
+
+    def counts(self, name: str) -> bool:
+        """Whether the elements of what an object of the package holds under a name were read as well."""
+        return name in self.read or (not name.startswith("_") and name in self._own)
+
+    def of(self, kind: type) -> frozenset[str]:
+        """The names that count as attributes of objects of a class; in the package's code, those that the class is about."""
+        if kind not in self._of:
+            about = [_words(one) for one in kind.__mro__ if is_library_class(one)]
+            self._of[kind] = self.read | self.lacking | (self._own & frozenset().union(*about))
+        return self._of[kind]
+
+
+@functools.cache
+def _words(kind: type) -> frozenset[str]:
+    """The names in the methods of one class of the package."""
+    functions = [getattr(one, "fget", None) or getattr(one, "__func__", one) for one in vars(kind).values()]
+    codes = [one.__code__ for one in functions if isinstance(one, types.FunctionType)]
+    return frozenset().union(*[one.co_names for code in codes for one in nested(code)])
+
+
+def _facts(reach: Reach, names: Vocabulary, born: dict[int, Any]) -> Facts:
+    """What was met, ready to be compared."""
+    functions = [one for one, code in reach.functions.values() if code in (reach.ran or ()) and not is_library(code)]
+    for function in functions:
+        reach.attribute(function, "__code__", f"function {function.__name__}")
+        if function.__defaults__:
+            reach.attribute(function, "__defaults__", f"a default of function {function.__name__}")
+    foreign: list[Any] = []
+    for bulk in reach.bulks.values():
+        if isinstance(bulk.content, tuple):
+            foreign.append(Elements(bulk.holder, bulk.content, bulk.where))
+        elif isinstance(bulk.content, bytes):
+            foreign.append(Content(functools.partial(content_of, bulk.holder), bulk.content, bulk.where))
+    owned = [Owned(one, names.of(type(one)), shown(one)) for one in reach.watched.values() if id(one) not in born]
+    held = [value for one in reach.watched.values() for value in vars(one).values() if isinstance(value, Variable)]
+    variables = {id(one): one for one in (*reach.variables.values(), *held)}
+    return Facts(list(reach.names.values()), foreign, owned, list(variables.values()))
+
+
+def _kind_of(code: types.CodeType, module: str) -> Kind:
+    """What a watch does where a piece of code is called."""
+    if code in live_code:
+        return Kind(code, Watch._live_call)
+    if is_own(code):
+        kind = Kind(code, Watch._own_call if code.co_varnames[:1] == ("self",) else None, code.co_names)
+        return _KINDS.setdefault(id(code), kind)
+    return Kind(code, None if is_library(code) or module.startswith("namedtuple_") else Watch._foreign_call)
+
+
+def _may_be_watched(kind: Any) -> bool:
+    """Whether there is a class of `Watched` objects among a class and its subclasses; what is no class may be one."""
+    return not isinstance(kind, type) or Watched in kind.__mro__ or any(map(_may_be_watched, type.__subclasses__(kind)))
+
+
+def _roots(code: types.CodeType, namespace: dict[str, Any], reach: Reach) -> Iterator[tuple[str, Any]]:
+    """The global variables and modules that code begins at; also noted themselves."""
+    found = reads(code)
+    for name in found.globals:
+        one = namespace.get(name)
+        if isinstance(one, types.ModuleType) and is_library_module(one.__name__) and name not in found.stored:
+            yield f"module '{name}'", one  # that `np` is NumPy is not asked again
+        elif name in namespace or name in found.stored:
+            where = f"global variable '{name}'"
+            yield where, reach.name(namespace.get, namespace, name, where)
+    for name in found.imported:
+        if name in sys.modules:
+            yield f"module '{name}'", sys.modules[name]
+
+
+def _global_generators() -> Iterator[tuple[str, Any]]:
+    """The generators of random numbers that functions of `np.random` and `random` draw from."""
+    numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
+    if numpys is not None:
+        yield "np.random", numpys.mtrand._rand
+    if pythons is not None:
+        yield "Python's random", pythons._inst
+
+
+def _asked_by_user(frame: types.FrameType | None, through_any: bool) -> bool:
+    """Whether a call was made by the user's code, through modules of Python that hand it on, or through any that read files."""
+    while frame is not None and is_library(frame.f_code):
+        module = frame.f_globals.get("__name__", "")
+        if is_own(frame.f_code) or module.startswith(_SILENT) or not (through_any or module in _ROUTES):
+            return False
+        frame = frame.f_back
+    return frame is not None
+
+
+def unwatched(function: Unwatched) -> Unwatched:
+    """Have a function of the package that calls none of the user's run as fast as it does without a watch."""
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        watching = sys.getprofile()
+        if not isinstance(getattr(watching, "__self__", None), Watch):
+            return function(*args)
+        sys.setprofile(None)
+        try:
+            return function(*args)
+        finally:
+            sys.setprofile(watching)
+
+    return run  # type: ignore[return-value]
+
+
+Unwatched = TypeVar("Unwatched", bound=Callable[..., Any])
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value has attributes of its own that code may read."""
+    kind = type(value)
+    if kind in SCALARS or isinstance(value, (Operand, types.ModuleType, type, np.generic)):
+        return False
+    if nest.is_nested(value) or is_array(value):
+        return False
+    return isinstance(value, Watched) or not is_library_class(kind) or kind in _OPEN or is_generator(value)
+
+
+_OPEN = (types.SimpleNamespace, types.FunctionType, types.MethodType, functools.partial)
+"""Kinds of objects of Python's own that hold what is the user's."""
+
+
+def _alike(before: Any, after: Any) -> bool:
+    """Whether a container or array holds what it held."""
+    if isinstance(before, tuple):
+        return len(before) == len(after) and all(map(same, before, after))
+    return bool(before == after)
+
+
+def _attribute(name: str, owner: Any) -> str:
+    return f"attribute '{name}' of {shown(owner)}"

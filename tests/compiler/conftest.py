@@ -1,0 +1,54 @@
+"""What the laws of compiled steps start from: the tables of layers, optimizers and golden cases, and fresh random streams."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from minikeras.compiler.executors.base import Executor
+
+_KERAS = Path(__file__).parent.parent / "keras"
+sys.path += [str(folder) for folder in (_KERAS, _KERAS / "layers", Path(__file__).parent) if str(folder) not in sys.path]
+
+
+@pytest.fixture(autouse=True)
+def fresh_session() -> Iterator[None]:
+    """Random streams start at a fixed seed and go on afterwards as before; functions are recorded."""
+    import minikeras as tf
+    from minikeras.arrays import random as streams
+
+    stream = streams.global_stream().state
+    tf.keras.utils.clear_session()
+    yield
+    streams.global_stream().state = stream
+    assert not tf.config.functions_run_eagerly(), "the test left functions eager"
+
+
+@pytest.fixture(params=["numpy", "numba"])
+def executor(request: pytest.FixtureRequest) -> Executor:
+    """What carries programs out."""
+    from minikeras.compiler.executors import base, numba
+
+    if request.param == "numpy":
+        return base.NUMPY
+    if not numba.installed():
+        pytest.skip("Numba and SciPy carry out words")
+    return base.NUMBA
+
+
+@pytest.fixture
+def lowering(executor: Executor) -> Callable[..., Any]:
+    """What turns the instructions of a program into calls: of NumPy, or in words for Numba's interpreter."""
+    from minikeras.compiler.executors import base
+    from minikeras.compiler.executors.numpy.lowering import lowered
+
+    if executor is base.NUMPY:
+        return lowered
+    from minikeras.compiler.executors.numba.encode import encoded
+
+    return encoded

@@ -1,0 +1,102 @@
+"""The law: a compiled function is the eager one, in all it returns and all it changes.
+
+With NumPy's own loops it is so bit for bit; an executor that joins them rounds in other places.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras import nest
+from minikeras.arrays import random as streams
+from minikeras.compiler.executors import numba
+
+STEPS = 20
+ROUNDING = 1e-4
+"""Relative to the largest number of an array, after all steps."""
+NOISE = 1e-6
+"""What rounding leaves where numbers near 1 cancel."""
+
+
+class Executor(NamedTuple):
+    """What carries programs out.
+
+    Attributes:
+        exact: whether it gives the same bits as an eager run.
+        jit_compile: what asks for it.
+    """
+
+    exact: bool
+    jit_compile: bool | None
+
+
+EXECUTORS = {"numpy": Executor(True, None), "machine": Executor(False, True)}
+_chosen = ["numpy"]
+
+
+@pytest.fixture(params=EXECUTORS)
+def executor(request):
+    """What carries out the programs of a test. Tests of this law ask for it by `usefixtures`."""
+    if request.param == "machine" and not numba.installed():
+        pytest.skip("Numba and SciPy carry out words")
+    _chosen.append(request.param)
+    yield EXECUTORS[request.param]
+    _chosen.pop()
+
+
+def both_ways(make, batches, eager=False, exact=None):
+    """Run `step(*batch)` over all batches, plainly and compiled; results and state must be the same.
+
+    Args:
+        make: returns a step and the function that lists its Variables; called once for each way, from the same seed.
+        batches: tuples of arguments, cycled through for 20 steps.
+        eager: whether the step cannot be recorded, and has to say so.
+        exact: whether that means the same bits; if None, whatever the executor promises.
+    """
+    chosen = EXECUTORS[_chosen[-1]]
+    exact = chosen.exact if exact is None else exact
+    seen = []
+    for compiled in (False, True):
+        tf.keras.utils.clear_session()
+        streams.set_global_seed(3)
+        step, variables = make()
+        run = tf.function(step, jit_compile=None if eager else chosen.jit_compile) if compiled else step
+        results = [leaves(run(*batches[i % len(batches)])) for i in range(STEPS)]
+        seen.append((results, [variable.numpy() for variable in variables()]))
+    for plain, replayed in zip(*(results for results, _ in seen), strict=True):
+        assert_same(plain, replayed, exact)
+    assert_same(seen[0][1], seen[1][1], exact)
+    if eager:
+        assert run.replays == 0 and run.recordings == 0
+    else:
+        signatures = len({tuple(map(described, batch)) for batch in batches})
+        assert run.recordings == signatures, run
+        assert run.replays >= STEPS - 2 * signatures, run
+    return run
+
+
+def described(argument):
+    return (argument.shape, argument.dtype.name) if hasattr(argument, "dtype") else argument
+
+
+def leaves(result):
+    """The values of a result, as arrays."""
+    return [leaf.numpy() if hasattr(leaf, "numpy") else leaf for leaf in nest.flatten(result)]
+
+
+def assert_same(first, second, exact=True):
+    """The same bits, or the same up to rounding; a NaN is a NaN."""
+    assert len(first) == len(second)
+    for one, other in zip(first, second, strict=True):
+        if isinstance(one, (int, float)):  # a compiled function returns a Tensor in its place
+            one = np.asarray(one, np.asarray(other).dtype)
+        assert np.asarray(one).dtype == np.asarray(other).dtype and np.shape(one) == np.shape(other)
+        if exact or np.asarray(one).dtype.kind not in "fc" or not np.size(one):
+            np.testing.assert_array_equal(one, other)
+        else:
+            largest = np.abs(one, where=np.isfinite(one), out=np.zeros(np.shape(one))).max()
+            np.testing.assert_allclose(other, one, rtol=ROUNDING, atol=ROUNDING * largest + NOISE)

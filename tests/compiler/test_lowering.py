@@ -1,0 +1,124 @@
+"""Instructions as calls that write where they are told give the bits of the primitives' own kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from side_by_side import assert_same, leaves
+from specimens import SPECIMENS
+
+import minikeras as tf
+from minikeras import nest
+from minikeras.compiler.executors.base import NUMPY
+from minikeras.compiler.executors.numpy.lowering import Call, View, _rows, lowered
+from minikeras.compiler.ir import Program
+from minikeras.compiler.passes.expansion import expand
+from minikeras.compiler.recorder import Slot
+from minikeras.core import Record, bind
+from minikeras.core.registry import operations
+
+RANDOM = np.random.default_rng(4)
+
+
+def array(*shape, dtype="float32"):
+    return RANDOM.normal(size=shape).astype(dtype)
+
+
+LABELS = RANDOM.integers(0, 7, 33)
+CASES = [
+    ("affine", [array(33, 5), array(5, 7), array(7)], {}),
+    ("affine", [array(2, 33, 5), array(5, 7), array(7)], {}),
+    ("matrix_product", [array(33, 5), array(5, 7)], {}),
+    ("matrix_product", [array(3, 4, 5, dtype="float64"), array(5, 7, dtype="float64")], {}),
+    ("transpose", [array(3, 4)], {"perm": (-1, -2)}),
+    ("transpose", [array(2, 3, 4, 5)], {"perm": (-1, -3, -2)}),
+    ("reshape", [array(3, 4)], {"shape": (2, 6), "rank": 2}),
+    ("reshape", [array(5, 3, 4)], {"shape": (12,), "rank": 2}),
+    ("reshape", [np.float32(3.0)], {"shape": (1,), "rank": 0}),
+    ("sparse_softmax_cross_entropy", [LABELS, array(33, 7)], {}),
+    ("sparse_softmax_cross_entropy", [LABELS[:1], np.float32([[np.inf, -np.inf, 1.0, 0, 0, 0, 0]])], {}),
+    ("sparse_softmax_cross_entropy", [LABELS.reshape(3, 11), array(3, 11, 7)], {}),
+    ("label_excess", [LABELS, array(33, 7)], {}),
+    ("label_excess", [LABELS.reshape(3, 11), array(3, 11, 7)], {}),
+    *(
+        ("reduce_sum", [array(33, 130, dtype=dtype)], {"axes": axes, "keepdims": keep})
+        for dtype in ("float16", "float32", "float64")
+        for axes in ((-1,), (-2,), (-2, -1), ())
+        for keep in (False, True)
+    ),
+    ("reduce_sum", [LABELS], {"axes": (-1,), "keepdims": False}),
+    *(
+        ("reduce_mean", [array(33, 7)], {"axes": axes, "keepdims": keep})
+        for axes in ((-1,), (-2,), (-2, -1), ())
+        for keep in (False, True)
+    ),
+    ("broadcast_to", [array(7)], {"shape": (33, 7), "rank": 1}),
+    ("strided_slice", [array(33, 7)], {"key": (slice(3, None, 2),), "shape": (33, 7)}),
+    ("strided_slice", [array(33, 7)], {"key": (slice(3, 4), 0, None), "shape": (33, 7)}),
+]
+
+
+def program_of(name, arrays, params):
+    """A program of one instruction, and the result of the primitive's own kernel."""
+    primitive = getattr(operations, name)
+    with np.errstate(all="ignore"):
+        expected = primitive.on_numpy(*arrays, **params)
+    slots = [Slot(i, one.shape, one.dtype) for i, one in enumerate(arrays)]
+    made = Slot(9, expected.shape, expected.dtype)
+    return Program(slots, [Record(primitive, slots, params, made)], [made], None), expected
+
+
+@pytest.mark.parametrize(("name", "arrays", "params"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_lowered_instruction_gives_the_same_bits(name, arrays, params):
+    kept = [np.array(one) for one in arrays]
+    program, expected = program_of(name, arrays, params)
+    program = expand(program)
+    for _ in range(2):
+        (found,) = NUMPY.compile(program)(arrays)
+        assert_same([found.numpy()], [expected])
+    assert_same(arrays, kept)
+
+
+def test_every_row_of_the_lowering_is_tried_and_used():
+    found = {name for name, arrays, params in CASES if type(lowered(program_of(name, arrays, params)[0])[0]) in (Call, View)}
+    assert {primitive.name for primitive in _rows()} - {"part"} == found
+
+
+@pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
+def test_an_operation_and_its_gradient_are_the_same_compiled(specimen):
+    def step(*inputs):
+        with tf.GradientTape() as tape:
+            tape.watch([x for x in inputs if x.dtype.is_differentiable])
+            y = nest.flatten(specimen.call(*inputs))
+        if not specimen.smooth:
+            return y
+        gradients = tape.gradient(y, [x for x in inputs if x.dtype.is_differentiable])
+        return y, [tf.convert_to_tensor(g) for g in gradients if g is not None]
+
+    if specimen.reference is None:
+        pytest.skip("a random draw; tests of training compare those")
+    compiled = tf.function(step)
+    inputs = [tf.constant(x) for x in specimen.sample("float32" if specimen.float32 else "float64")]
+    with np.errstate(all="ignore"):
+        expected = leaves(step(*inputs))
+    for _ in range(3):
+        with np.errstate(all="ignore"):
+            found = leaves(compiled(*inputs))
+        assert_same(found, expected)
+    assert compiled.replays == 2 or compiled.program(*inputs).reason
+
+
+def test_an_operation_of_the_same_name_is_another_one():
+    odd = tf.autodiff.primitive("matrix_product", lambda xp, a, b: a - b, None, None)
+    step = tf.function(lambda a, b: bind(odd, (a, b), {}))
+    for _ in range(2):
+        assert step(tf.ones((2, 2)), tf.ones((2, 2))).numpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert step.replays == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_chain_of_either_precision_is_one_loop(dtype):
+    step = tf.function(lambda x, y: (x * 2.0 + y) * y)
+    x = tf.ones([5], dtype)
+    step(x, x)
+    assert [record.primitive.name for record in step.program(x, x).records] == ["loop"]

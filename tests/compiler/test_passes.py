@@ -1,0 +1,187 @@
+"""Improved programs give the same bits: random programs, step by step and all together; and each step does what it is for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from side_by_side import assert_same, leaves
+from slow import mostly_slow
+
+import minikeras as tf
+from minikeras.compiler.executors.base import NUMPY
+from minikeras.compiler.ir import Program
+from minikeras.compiler.passes.common_subexpressions import eliminate_common_subexpressions
+from minikeras.compiler.passes.constant_folding import LARGEST, fold_constants
+from minikeras.compiler.passes.dead_code import eliminate_dead_code
+from minikeras.compiler.passes.pipeline import PASSES, optimized
+from minikeras.compiler.passes.remove_identities import remove_identities
+from minikeras.compiler.recorder import Recorder
+from minikeras.core.variable import assigned
+
+UNARY = [
+    *(tf.sin, tf.exp, tf.tanh, tf.stop_gradient, tf.identity, tf.zeros_like, tf.ones_like, tf.transpose, tf.sign),
+    *(lambda x: x + 1.0, lambda x: x * -0.0, lambda x: 0.0 - x, lambda x: tf.reshape(x, (2, 2)), lambda x: x[::-1]),
+    *(lambda x: tf.reshape(x, (4,))[1:] * tf.ones(3), lambda x: tf.reduce_sum(x, -1, keepdims=True) + x),
+    *(lambda x: tf.cast(x, "float32"), lambda x: tf.constant([[1.0, 2.0], [3.0, 4.0]]) * 0.5, lambda x: tf.nn.relu(x)),
+    lambda x: tf.cast(tf.cast(x * 3.0, "int32"), "float32"),
+]
+BINARY = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.matmul, lambda a, b: tf.where(a > b, a, b)]
+EFFECTS = ["assign", "assign_add", "read", "draw", "gradient", "gather"]
+INSTRUCTION = st.tuples(st.sampled_from(["unary", "binary", *EFFECTS]), *[st.integers(0, 1000)] * 3)
+
+
+def run(code, variables, x, y):
+    """A function made of random instructions; every value has shape (2, 2)."""
+    values = [x, y]
+    for what, which, first, second in code:
+        a, b = values[first % len(values)], values[second % len(values)]
+        v = variables[which % len(variables)]
+        if what == "unary":
+            made = UNARY[which % len(UNARY)](a)
+            made = made if tuple(made.shape) == (2, 2) else tf.reduce_sum(made) * tf.ones_like(a)
+        elif what == "binary":
+            made = BINARY[which % len(BINARY)](a, b)
+        elif what == "assign":
+            made = v.assign(a).read_value()
+        elif what == "assign_add":
+            made = v.assign_add(b * 0.25) * 1.0
+        elif what == "read":
+            made = v + a
+        elif what == "draw":
+            made = tf.random.uniform((2, 2)) + a
+        elif what == "gather":
+            made = tf.gather(a, [1, 0])
+        else:
+            with tf.GradientTape() as tape:
+                tape.watch(a)
+                z = tf.tanh(a * v) * b
+            made = tape.gradient(z, [a, v], unconnected_gradients="zero")[which % 2]
+        values.append(made)
+    return values[-3:]
+
+
+def fresh():
+    tf.random.set_seed(1)
+    return [tf.Variable(np.full((2, 2), 0.5 + i, "f")) for i in range(2)]
+
+
+def recorded(code):
+    """The program of such a function, and the Variables that it works on, as they were."""
+    variables = fresh()
+    arguments = [tf.constant([[0.1, -0.2], [0.3, 0.4]]), tf.constant([[1.0, 2.0], [-3.0, 0.5]])]
+    with Recorder(arguments, True) as recorder, np.errstate(all="ignore"):
+        result = run(code, variables, *arguments)
+        results = [recorder.result(leaf) for leaf in result]
+    for variable, first in zip(variables, fresh(), strict=True):
+        variable.assign(first)
+    return Program(recorder.arguments, recorder.records, results, result), variables
+
+
+def outcome(program, variables, runs=3):
+    """What some runs of a program return and leave; everything is as before afterwards."""
+    replay, found = NUMPY.compile(program), []
+    for i in range(runs):
+        found += leaves(replay([np.full((2, 2), 0.3 * i, "f"), np.float32([[i, 1.0], [-1.0, 0.0]])]))
+    found += [variable.numpy() for variable in variables]
+    for variable, first in zip(variables, fresh(), strict=True):
+        variable.assign(first)
+    return found
+
+
+@pytest.mark.parametrize("step", mostly_slow([*PASSES, optimized], optimized), ids=lambda step: step.__name__)
+@settings(max_examples=60)
+@given(code=st.lists(INSTRUCTION, min_size=1, max_size=25))
+def test_an_improved_program_gives_the_same_bits(step, code):
+    program, variables = recorded(code)
+    assert_same(outcome(program, variables), outcome(step(program), variables))
+
+
+@settings(max_examples=30)
+@given(code=st.lists(INSTRUCTION, min_size=1, max_size=25))
+def test_a_recorded_program_is_the_function(code):
+    program, variables = recorded(code)
+    own, expected = fresh(), []
+    with np.errstate(all="ignore"):
+        for i in range(3):
+            x, y = tf.constant(np.full((2, 2), 0.3 * i, "f")), tf.constant(np.float32([[i, 1.0], [-1.0, 0.0]]))
+            expected += leaves(run(code, own, x, y))
+    tf.random.set_seed(1)
+    assert_same(expected + [variable.numpy() for variable in own], outcome(program, variables))
+
+
+def names(function, *arguments, step=None):
+    """Primitives of a function's program after one step."""
+    given = [tf.constant(argument) for argument in arguments]
+    with Recorder(given, True) as recorder:
+        results = [recorder.result(function(*given))]
+    program = Program(recorder.arguments, recorder.records, results, None)
+    return [record.primitive.name for record in (step(program) if step else program).records]
+
+
+def test_dead_instructions_go_and_effects_stay():
+    v = tf.Variable(1.0)
+
+    def step(x):
+        tf.sin(x * 2.0)
+        v.assign(tf.exp(x))
+        tf.random.normal([])
+        return x
+
+    assert names(step, 1.0) == ["multiply", "sin", "exp", "assign", "draw", "multiply", "add"]
+    assert names(step, 1.0, step=eliminate_dead_code) == ["exp", "assign", "draw"]
+
+
+def test_constants_are_folded_unless_they_are_large():
+    row = LARGEST // 4 + 1
+    assert names(lambda x: x * (tf.ones_like(x) * 2.0 + 1.0), [1.0, 2.0], step=fold_constants) == ["multiply"]
+    assert names(lambda x: x + tf.broadcast_to(tf.constant(1.0) * 2.0, [row])[:1], [1.0], step=fold_constants) == [
+        "broadcast_to",
+        "strided_slice",
+        "add",
+    ]
+
+
+def test_what_is_computed_twice_is_computed_once_but_not_across_an_assignment():
+    v = tf.Variable(1.0)
+
+    def step(x):
+        a = tf.sin(v * x)
+        b = tf.sin(v * x)
+        v.assign_add(1.0)
+        return a + b + tf.sin(v * x) + x * 0.0 + x * -0.0
+
+    found = names(step, 1.0, step=eliminate_common_subexpressions)
+    assert found.count("read_variable") == found.count("sin") == 2
+    assert found.count("multiply") == 4
+
+
+def test_second_names_cost_nothing():
+    def step(x):
+        return tf.reshape(tf.identity(tf.stop_gradient(tf.cast(x, "float32"))), [2, 1]) + tf.reshape(x, [2])
+
+    assert names(step, [1.0, 2.0], step=remove_identities) == ["reshape", "add"]
+
+
+def test_assignments_keep_their_order():
+    v, w = tf.Variable(1.0), tf.Variable(2.0)
+
+    def step(x):
+        v.assign(w)
+        w.assign(v + x)
+        v.assign_sub(w)
+        return v * w
+
+    program_names = names(step, 1.0, step=optimized)
+    assert program_names.count("assign") == 3
+    run_ = tf.function(step)
+    v.assign(1.0), w.assign(2.0)
+    expected = [1.0, 2.0]
+    for x in (1.0, 2.0, 3.0):
+        old = expected[1]
+        new = old + x
+        expected = [old - new, new]
+        assert float(run_(tf.constant(x))) == expected[0] * expected[1]
+    records = run_.program(tf.constant(1.0)).records
+    assert [record.primitive for record in records].count(assigned) == 3

@@ -1,0 +1,271 @@
+"""The memory of programs: who lives at the same time shares nothing, what is free serves again, what is seen is left alone."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_programs import cases, recorded
+
+import minikeras as tf
+from minikeras.compiler.executors.numpy.lowering import Call, View, lowered
+from minikeras.compiler.passes.pipeline import optimized
+from minikeras.compiler.planning.flat_variables import ALIGNMENT, Row, join
+from minikeras.compiler.planning.memory_plan import Plan
+from minikeras.compiler.recorder import Slot
+from minikeras.core import Tensor
+from minikeras.core.layout import Layout
+
+# Plan ---------------------------------------------------------------------------------------------------------------------
+
+
+class Memory:
+    """The bytes of a program, each with the name of what was written there last."""
+
+    def __init__(self, plan, slots):
+        self.plan, self.slots = plan, slots
+        self.names = np.full(plan.size, -1)
+
+    def bytes_of(self, key):
+        """Where a slot lies in the program's memory; None if it lies elsewhere."""
+        root = self.plan.root(key)
+        if root not in self.plan.offsets:
+            return None
+        start = self.plan.offsets[root]
+        return slice(start, start + self.slots[root].bytes)
+
+    def write(self, key):
+        where = self.bytes_of(key)
+        if where is not None:
+            self.names[where] = self.plan.root(key)
+
+    def check(self, key, also=()):
+        """What is read is what was written."""
+        where = self.bytes_of(key)
+        if where is not None:
+            assert np.isin(self.names[where], [self.plan.root(key), *also]).all()
+
+
+def slots_in(calls):
+    """All slots of the calls, by key."""
+    found = {}
+    for call in calls:
+        if isinstance(call, View):
+            places = (call.operand, call.result)
+        else:
+            outputs = call.results if isinstance(call, Call) else call.outputs
+            inputs = call.operands if isinstance(call, Call) else call.inputs
+            places = (*inputs, *(outputs if isinstance(outputs, (tuple, list)) else (outputs,)))
+        found |= {x.key: x for x in places if isinstance(x, Slot)}
+    return found
+
+
+def carried_out(plan, calls):
+    """All calls, on names in place of numbers."""
+    memory = Memory(plan, slots_in(calls))
+    wholes: dict[int, int] = {}
+    for call in calls:
+        if isinstance(call, View):
+            continue
+        operands = [x.key for x in (call.operands if isinstance(call, Call) else call.inputs) if isinstance(x, Slot)]
+        for key in operands:
+            memory.check(key, wholes.get(plan.root(key), ()))
+        if isinstance(call, Call):
+            assert_results_overlap_nothing_but_what_they_may(memory, call)
+            for y in call.results:
+                memory.write(y.key)
+        elif call.primitive is join:
+            wholes |= {key: (call.outputs.key,) for key in operands}
+            memory.write(call.outputs.key)
+    for key in plan.exported:
+        memory.check(key, wholes.get(key, ()))
+
+
+def assert_results_overlap_nothing_but_what_they_may(memory, call):
+    """A result lies where no other result does, and where an operand does only if the call may write there."""
+    for number, y in enumerate(call.results):
+        own = memory.bytes_of(y.key)
+        others = [memory.bytes_of(other.key) for other in call.results if other is not y]
+        assert not any(overlap(own, other) for other in others)
+        for place, x in enumerate(call.operands):
+            if isinstance(x, Slot) and overlap(own, memory.bytes_of(x.key)):
+                assert place in call.reuses[number] and (x.shape, x.dtype) == (y.shape, y.dtype)
+
+
+def overlap(first, second):
+    return first is not None and second is not None and first.start < second.stop and second.start < first.stop
+
+
+@settings(max_examples=150)
+@given(case=cases(sizes=(0, 1, 3, 6)))
+def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
+    program = optimized(recorded(case)[0])
+    calls = lowering(program)
+    plan = Plan(program, calls)
+    carried_out(plan, calls)
+    slots = slots_in(calls)
+    wholes = [slots[call.outputs.key] for call in calls if getattr(call, "primitive", None) is join]
+    for key, start in plan.offsets.items():
+        assert start + slots[key].bytes <= plan.size
+        assert start % ALIGNMENT == 0 or any(plan.lies_inside(slots[key], whole) for whole in wholes)
+
+
+def planned(function, *shapes, lowering=lowered):
+    """The plan of a function of zeros of these shapes; the bytes of all that lies in its memory, and of copied arguments."""
+    compiled = tf.function(function)
+    given_ = [tf.zeros(shape) for shape in shapes]
+    compiled(*given_)
+    program = compiled.program(*given_)
+    calls = lowering(program)
+    plan = Plan(program, calls)
+    copied = 0 if lowering is lowered else sum(4 * int(tf.size(one)) for one in given_)
+    return plan, sum(slots_in(calls)[key].bytes for key in plan.offsets), copied
+
+
+def test_a_result_is_written_over_the_operand_that_is_read_for_the_last_time(lowering):
+    function = lambda x, w: tf.reduce_sum(tf.tanh(x @ w) * 2.0 + 1.0, 0)
+    plan, together, copied = planned(function, (32, 16), (16, 16), lowering=lowering)
+    assert plan.size <= 32 * 16 * 4 + copied < together + copied
+    assert plan.buffers == 1 or copied
+
+
+def test_memory_serves_again_in_a_long_chain(lowering):
+    def chain(x, w):
+        for _ in range(10):
+            x = tf.tanh(x @ w)
+        return tf.reduce_sum(x, 0)
+
+    plan, together, copied = planned(chain, (32, 16), (16, 16), lowering=lowering)
+    assert plan.size <= 2 * 32 * 16 * 4 + copied and together >= 10 * 32 * 16 * 4
+
+
+def test_a_view_keeps_the_memory_that_it_is_of(lowering):
+    def step(x, w):
+        made = tf.tanh(x @ w)
+        turned, flat = tf.transpose(made), tf.reshape(tf.reshape(made, [-1])[::-1], [-1])
+        for _ in range(3):
+            x = tf.tanh(x @ w)
+        return tf.reduce_sum(turned @ x, 0), tf.reduce_sum(tf.reshape(flat, (32, 16)) * x, 0)
+
+    compiled = tf.function(step)
+    given_ = tf.zeros((32, 16)), tf.zeros((16, 16))
+    compiled(*given_)
+    program = compiled.program(*given_)
+    calls = lowering(program)
+    plan = Plan(program, calls)
+    assert len(plan.views) >= 2
+    carried_out(plan, calls)
+
+
+def test_what_leaves_the_program_does_not_lie_in_its_memory():
+    v = tf.Variable(tf.zeros((8, 8)))
+
+    def step(x):
+        y = tf.tanh(x @ x)
+        v.assign(y * 2.0)
+        return y, tf.transpose(y)
+
+    plan, together, _ = planned(step, (8, 8))
+    assert plan.size == together == 8 * 8 * 4, "the product alone"
+    assert not plan.views and len(plan.fresh) == 2
+
+
+# Row ----------------------------------------------------------------------------------------------------------------------
+
+LAYOUT = Layout([(2, 3), (), (0, 4), (5,)], np.float32)
+HOLDERS = {
+    "the array": lambda piece: piece,
+    "a view": lambda piece: piece[1:],
+    "a view of a view": lambda piece: piece.T[1:][:1],
+    "a reshaped view": lambda piece: piece.reshape(-1),
+    "a tensor": Tensor,
+    "what NumPy makes of a tensor": lambda piece: np.asarray(Tensor(piece)),
+    "a view of that": lambda piece: np.asarray(Tensor(piece))[0],
+    "a memoryview": memoryview,
+    "a DLPack export": lambda piece: piece.__dlpack__(),
+    "an array from DLPack": np.from_dlpack,
+    "an iterator": lambda piece: piece.flat,
+    "a record array": lambda piece: piece.view(np.recarray),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_row_is_seen_as_long_as_somebody_holds_any_of_it(holder):
+    row = Row(LAYOUT, 2)
+    assert not row.seen
+    for number in (0, 4):
+        kept = HOLDERS[holder](row.pieces[number])
+        assert row.seen
+        del kept
+        assert not row.seen
+
+
+def test_a_row_is_not_seen_by_the_programs_that_read_its_vectors():
+    row = Row(LAYOUT, 2)
+    kept = [row.flats[0][3:], LAYOUT.pieces(row.flats[1])]
+    assert not row.seen and len(kept) == 2
+
+
+def test_a_row_that_variables_hold_is_seen_until_they_hold_something_else():
+    row, variables = Row(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+    row.fill(variables, LAYOUT)
+    assert not row.held_by(variables) and not row.seen
+    row.assign(variables)
+    assert row.held_by(variables) and row.seen
+    snapshot = variables[3].value()
+    for variable in variables:
+        assert row.seen
+        variable.assign(tf.ones(variable.shape))
+        assert not row.held_by(variables)
+    assert row.seen, "a snapshot holds a part of it"
+    del snapshot
+    assert not row.seen
+
+
+def test_the_vectors_of_a_row_begin_with_a_line_of_the_cache_and_are_what_variables_hold():
+    for dtype in ("float32", "float64"):
+        layout = Layout(LAYOUT.shapes, dtype)
+        row, variables = Row(layout, 3), [tf.Variable(tf.zeros(shape, dtype)) for shape in layout.shapes] * 3
+        row.assign(variables[: len(row.pieces)])
+        assert not (row.addresses % ALIGNMENT).any()
+        row.flats[2][...] = np.arange(layout.size)
+        found = [variable.numpy() for variable in variables[8:]]
+        np.testing.assert_array_equal(np.concatenate([one.reshape(-1) for one in found]), np.arange(layout.size))
+        assert [one.shape for one in found] == LAYOUT.shapes
+
+
+def test_an_interrupt_within_an_assignment_gives_all_old_values_or_all_new_ones():
+    """The interrupt comes before the first instruction of Python in `assign`, then before the second, and so on to the last."""
+    outcomes = []
+    for wanted in range(1000):
+        row, variables = Row(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+        row.flats[0][...] = 1.0
+        left = wanted
+
+        def trace(frame, event, argument):
+            nonlocal left
+            if frame.f_code is not Row.assign.__code__:
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode":
+                left -= 1
+                if left < 0:
+                    sys.settrace(None)
+                    frame.f_trace = None
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            row.assign(variables)
+        except KeyboardInterrupt:
+            outcomes.append({float(tf.reduce_max(variable)) for variable in variables if tf.size(variable) > 0})
+        else:
+            break
+        finally:
+            sys.settrace(before)
+    assert all(len(values) == 1 for values in outcomes)
+    assert len(outcomes) > 40 and {0.0} in outcomes

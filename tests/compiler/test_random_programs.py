@@ -1,0 +1,121 @@
+"""Random functions, compiled: the same bits as the function itself, and nothing that anybody has seen is ever written to."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_programs import INSTRUCTION, arguments, cases, eagerly, recorded, replayed
+from side_by_side import assert_same, leaves
+from slow import mostly_slow
+
+from minikeras.compiler.executors import numba
+from minikeras.compiler.executors.base import NUMBA, NUMPY
+from minikeras.compiler.executors.numpy import blocks, lowering
+from minikeras.compiler.passes.pipeline import optimized
+
+ANY = st.booleans()
+CHANGES = ("assign", "assign_sub", "optimize", "optimize twice")
+PURE = INSTRUCTION.filter(lambda instruction: instruction[0] not in CHANGES)
+
+
+def assert_is_the_function(case):
+    program, state = recorded(case)
+    results, left = replayed(case, NUMPY.compile(optimized(program)), state)
+    expected, expected_left = eagerly(case)
+    assert_same(expected, results)
+    assert_same(expected_left, left)
+
+
+@settings(max_examples=150)
+@given(case=cases(special=ANY))
+def test_an_improved_program_is_the_function_bit_for_bit_and_keeps_what_was_seen(case):
+    assert_is_the_function(case)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(case=cases(special=ANY))
+def test_a_program_as_it_was_recorded_is_the_function_too(case):
+    program, state = recorded(case)
+    results, left = replayed(case, NUMPY.compile(program), state)
+    expected, expected_left = eagerly(case)
+    assert_same(expected, results)
+    assert_same(expected_left, left)
+
+
+@pytest.mark.parametrize("sizes", mostly_slow([(1, 1), (4, 7), (16, 1)], (4, 7)))
+@settings(max_examples=60)
+@given(case=cases(sizes=(0, 1, 3, 9), special=ANY))
+def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes, monkeypatch):
+    block, least = sizes
+    for module, name, value in (
+        *((lowering, "LARGE_LOOP", 1), (blocks, "BLOCK", block), (blocks, "LONG_BLOCK", block), (blocks, "LEAST", least)),
+    ):
+        monkeypatch.setattr(module, name, value)
+    assert_is_the_function(case)
+
+
+@settings(max_examples=30)
+@given(case=cases(instruction=PURE))
+def test_runs_in_several_threads_do_not_meet(executor, case):
+    program, _ = recorded(case)
+    replay = executor.compile(optimized(program))
+    found, failures = {}, []
+    barrier = threading.Barrier(2)
+
+    def work(first):
+        try:
+            barrier.wait()
+            for number in range(first, first + 20):
+                found[number] = replay(arguments(case, number % 3))
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in (0, 100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    expected = [leaves(replay(arguments(case, number))) for number in range(3)]
+    for number, results in found.items():
+        assert_same(expected[number % 3], leaves(results))
+    assert len(found) == 40
+
+
+machine = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy carry out words")
+
+
+@machine
+@settings(max_examples=150)
+@given(case=cases())
+def test_the_machine_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case):
+    assert_near(case)
+
+
+@machine
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(case=cases(sizes=(0, 1, 3, 9)))
+def test_loops_of_the_machine_in_threads_give_the_same_up_to_rounding(case, monkeypatch):
+    from minikeras.compiler.executors.numba import instructions, segment
+
+    for module in (segment, instructions):
+        monkeypatch.setattr(module, "SHARED", 1)
+    assert_near(case)
+
+
+def assert_near(case):
+    """The machine gives the function's numbers: to 1e-5 of the largest of an array in float32, to 1e-12 in float64."""
+    program, state = recorded(case)
+    results, left = replayed(case, NUMBA.compile(optimized(program)), state)
+    expected, expected_left = eagerly(case)
+    tolerance = {"float32": 1e-5, "float64": 1e-12}[case.dtype]
+    for one, other in zip([*expected, *expected_left], [*results, *left], strict=True):
+        assert (np.shape(one), np.asarray(one).dtype) == (np.shape(other), np.asarray(other).dtype)
+        largest = np.abs(one).max(initial=1.0)
+        np.testing.assert_allclose(other, one, rtol=tolerance, atol=tolerance * largest)

@@ -1,0 +1,132 @@
+"""The seam of executors holds a third one, which carries a program out instruction by instruction, as a reader would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from optimizer_cases import FORMULAS
+from side_by_side import assert_same, both_ways, leaves
+from slow import mostly_slow
+from specimens import SPECIMENS
+
+import minikeras as tf
+from minikeras import nest
+from minikeras.compiler.executors import base as executors
+from minikeras.compiler.executors.numpy.lowering import kernel_of
+from minikeras.compiler.ir import outputs_of
+from minikeras.compiler.recorder import Slot
+from minikeras.core import Tensor
+
+L, losses = tf.keras.layers, tf.keras.losses
+
+
+class ByHand:
+    """A program whose instructions run their own kernels."""
+
+    exact, seconds, kernels, buffers, bytes = True, 0.0, 0, 0, 0
+
+    def __init__(self, program):
+        self.program = program
+        self.constants = {slot.key: slot.array for slot in program.slots() if slot.array is not None}
+
+    def __call__(self, arguments):
+        held = self.constants | {slot.key: array for slot, array in zip(self.program.arguments, arguments, strict=True)}
+        value = lambda x: held[x.key] if isinstance(x, Slot) else x
+        with np.errstate(all="ignore"):
+            for record in self.program.records:
+                results = kernel_of(record, np)(*map(value, record.inputs))
+                results = results if type(record.outputs) is tuple else (results,)
+                held |= {slot.key: array for slot, array in zip(outputs_of(record), results, strict=True)}
+        return [Tensor(value(x)) if isinstance(x, Slot) else x for x in self.program.results]
+
+
+class Toy:
+    """The executor, and the programs that it was given."""
+
+    def __init__(self):
+        self.programs = []
+
+    def supports(self, instruction):
+        return True
+
+    def compile(self, program):
+        self.programs.append(program)
+        return ByHand(program)
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch):
+    """It takes NumPy's place."""
+    made = Toy()
+    monkeypatch.setattr(executors, "NUMPY", made)
+    return made
+
+
+@pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
+def test_an_operation_and_its_gradient(specimen, toy):
+    def step(*inputs):
+        smooth = [x for x in inputs if x.dtype.is_differentiable]
+        with tf.GradientTape() as tape:
+            tape.watch(smooth)
+            y = nest.flatten(specimen.call(*inputs))
+        gradients = tape.gradient(y, smooth) if specimen.smooth else []
+        return y, [tf.convert_to_tensor(g) for g in gradients if g is not None]
+
+    if specimen.reference is None:
+        pytest.skip("draws")
+    compiled = tf.function(step)
+    inputs = [tf.constant(x) for x in specimen.sample("float32" if specimen.float32 else "float64")]
+    with np.errstate(all="ignore"):
+        expected = leaves(step(*inputs))
+    for _ in range(2):
+        assert_same(leaves(compiled(*inputs)), expected, exact=False)
+    assert compiled.program(*inputs) is toy.programs[-1] if compiled.replays else compiled.program(*inputs).reason
+
+
+LAYERS = {
+    "dense": lambda: [L.Dense(8, "relu"), L.BatchNormalization(), L.Dropout(0.3)],
+    "convolution": lambda: [L.Reshape((6, 1)), L.Conv1D(4, 3, activation="gelu"), L.GlobalAveragePooling1D()],
+    "pooling": lambda: [L.Reshape((6, 1)), L.Conv1D(3, 2, activation="tanh"), L.MaxPooling1D(2), L.Flatten()],
+    "norm": lambda: [L.LayerNormalization(), L.Dense(4, "softmax", kernel_regularizer="l2")],
+}
+LOSSES = {
+    "sparse": (losses.SparseCategoricalCrossentropy(from_logits=True), np.arange(8) % 3),
+    "squared": (losses.MeanSquaredError(), np.linspace(0, 1, 24, dtype="float32").reshape(8, 3)),
+    "huber": (losses.Huber(), np.linspace(-2, 2, 24, dtype="float32").reshape(8, 3)),
+}
+
+
+def training(layers, loss_of, optimizer):
+    def make():
+        model, chosen = tf.keras.Sequential([tf.keras.Input((6,)), *layers(), L.Dense(3)]), optimizer()
+
+        def step(x, y):
+            with tf.GradientTape() as tape:
+                loss = loss_of(y, model(x, training=True)) + sum(model.losses, tf.constant(0.0))
+            weights = model.trainable_variables
+            chosen.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+            return loss
+
+        return step, lambda: [*model.variables, *chosen.variables]
+
+    return make
+
+
+X = tf.constant(np.random.default_rng(2).normal(size=(8, 6)), "float32")
+
+
+@pytest.mark.parametrize("layers", LAYERS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_steps_of_layers_and_losses(layers, loss):
+    function, y = LOSSES[loss]
+    both_ways(
+        training(LAYERS[layers], function, lambda: FORMULAS["Adam"](weight_decay=0.01)), [(X, tf.constant(y))], exact=False
+    )
+
+
+@pytest.mark.parametrize("name", mostly_slow(FORMULAS, "SGD", "Adam", "Muon"))
+def test_steps_of_optimizers(name):
+    function, y = LOSSES["sparse"]
+    both_ways(
+        training(LAYERS["dense"], function, lambda: FORMULAS[name](weight_decay=0.01)), [(X, tf.constant(y))], exact=False
+    )
