@@ -15,11 +15,12 @@ pytest.importorskip("scipy")
 
 from minikeras.compiler.executors.numba import installed
 from minikeras.compiler.executors.numba import interpreter as m
+from minikeras.compiler.executors.numba.operations import COMBINED, OPERATIONS, TRANSCENDENTAL
 
 DTYPES = ["float32", "float64"]
 RELATIVE = {"float32": 1e-6, "float64": 1e-14}
-ROUNDED = sorted({*m.TRANSCENDENTAL, "exp", "expm1", "tanh"})
-EXACT = sorted(set(m.OPERATIONS) - set(ROUNDED))
+ROUNDED = sorted({*TRANSCENDENTAL, "exp", "expm1", "tanh"})
+EXACT = sorted(set(OPERATIONS) - set(ROUNDED))
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e-40, -1e-40, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1.0, -1.0, 88.0, 709.0]
 KINDS = [m.FULL, m.ROW, m.COLUMN, m.SCALAR, m.LITERAL]
 HOWS = [m.STORE, m.OVER_ROWS, m.OVER_COLUMNS, m.OVER_ALL]
@@ -42,7 +43,7 @@ def loop(rows, columns, inputs, outputs, steps):
 
 
 def step(name, register, a, b=0, c=0):
-    return (m.OPERATIONS[name], register, a, b, c)
+    return (OPERATIONS[name], register, a, b, c)
 
 
 def normal(*shape, dtype="float32"):
@@ -72,8 +73,8 @@ def operands(name, dtype):
 
 def numpys(name):
     """NumPy's function for an operation and the number of its operands; the tree of a combined one says what it is made of."""
-    if name in m.COMBINED:
-        tree = m.COMBINED[name]
+    if name in COMBINED:
+        tree = COMBINED[name]
         letters = sorted({letter for letter in str(tree) if f"'{letter}'" in str(tree)})
         return lambda *xs: grown(tree, dict(zip(letters, xs, strict=True))), len(letters)
     function = {"copy": np.positive}.get(name) or getattr(np, name)

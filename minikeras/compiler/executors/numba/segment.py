@@ -19,7 +19,7 @@ from ....core.notices import logger
 from ....errors import InvalidArgumentError
 from ....types import Array
 from ...recorder import Slot
-from .instructions import SHARED, Encoded, can_be_shared
+from .encode import SHARED, Encoded, can_be_shared
 from .interpreter import BLOCK, COLUMN, FULL, REGISTERS_MAX, ROW, run, warm
 
 _scratch = threading.local()
