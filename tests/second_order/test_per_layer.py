@@ -1,5 +1,8 @@
 """Several optimizers for one model: who owns what, whose turn it is, and what is refused."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from second_order.problems import data, network, objective
@@ -173,18 +176,35 @@ def test_state_and_configuration_come_back():
     optimizer = PerLayer({"head": Every(2, optimizers.Adam(0.01)), "hidden_0": None, "*": optimizers.SGD(0.1, momentum=0.9)})
     for _ in range(3):
         one_step(optimizer, model)
-    again, copy = PerLayer.from_config(optimizer.get_config()), deep()
+    again, twin = PerLayer.from_config(optimizer.get_config()), deep()
     assert again.get_config() == optimizer.get_config()
-    copy.set_weights(model.get_weights())
+    twin.set_weights(model.get_weights())
     store = {}
     optimizer.save_own_variables(store)
-    again.build(copy.trainable_variables)
+    again.build(twin.trainable_variables)
     again.load_own_variables(store)
     for _ in range(3):
         one_step(optimizer, model)
-        one_step(again, copy)
+        one_step(again, twin)
     for name, expected in weights(model).items():
-        np.testing.assert_array_equal(weights(copy)[name], expected)
+        np.testing.assert_array_equal(weights(twin)[name], expected)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))], ids=["copied", "pickled"])
+def test_a_copy_owns_its_own_variables_and_no_others(copied):
+    layers = [keras.layers.Dense(width, dtype="float64", name=name) for width, name in ((4, "below"), (2, "head"))]
+    model = keras.Sequential([keras.Input((3,), dtype="float64"), *layers])
+    optimizer = PerLayer([(model.layers[-1], "sgd"), ("*", None)])
+    one_step(optimizer, model)
+    twin, again = copied((model, optimizer))
+    assert [again.optimizer_for(v) for v in model.trainable_variables] == [None] * 4
+    assert [again.optimizer_for(v) is not None for v in twin.trainable_variables] == [False] * 2 + [True] * 2
+    before = weights(model)
+    one_step(again, twin)
+    one_step(optimizer, model)
+    for name, expected in weights(model).items():
+        np.testing.assert_array_equal(weights(twin)[name], expected)
+        assert np.array_equal(expected, before[name]) != name.startswith("head")
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ class PerLayer(Optimizer):
         default = next((_turn(rule).optimizer for pattern, rule in pairs if _is_default(pattern)), None)
         self._default = get(default) if default is not None else None
         self.members = [self._member(pattern, _turn(rule)) for pattern, rule in pairs]
-        self._owner: dict[int, Member] = {}
+        self._owner: dict[int, tuple[Variable, Member]] = {}
         self.state = OptimizerState([optimizer.state for optimizer in self.optimizers])
         self.needs_loss = any(optimizer.needs_loss for optimizer in self.optimizers)
 
@@ -137,7 +137,7 @@ class PerLayer(Optimizer):
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Find the owner of each variable, and let the members make their slots."""
-        if not self.built and any(member.optimizer is not None for member in self._owner.values()):
+        if not self.built and any(member.optimizer is not None for _, member in self._owner.values()):
             self._owner = {}  # the slots were taken back: who owns what is asked again
         new = [variable for variable in variables if variable.key not in self._owner]
         if not new:
@@ -150,7 +150,7 @@ class PerLayer(Optimizer):
             if len(found) > 1:
                 problems.append(f"{_path(variable)} belongs to {' and '.join(repr(member.label) for member in found)}")
             elif found:
-                owner[variable.key] = found[0]
+                owner[variable.key] = variable, found[0]
             else:
                 problems.append(f"{_path(variable)} belongs to no entry (a '*' entry would take it)")
         if not self._owner:
@@ -162,14 +162,18 @@ class PerLayer(Optimizer):
         self.state.locks.join(new)
         for member in self.members:
             if member.optimizer is not None:
-                member.optimizer.build([variable for variable in new if owner[variable.key] is member])
+                member.optimizer.build([variable for variable in new if owner[variable.key][1] is member])
 
     def optimizer_for(self, variable: Variable) -> Optimizer | None:
         """The optimizer of a variable; None if it is frozen or belongs to no entry."""
-        member = self._owner.get(variable.key)
-        if member is None:
-            member = next(iter(self._candidates(variable)), None)
+        known = self._owner.get(variable.key)
+        member = known[1] if known else next(iter(self._candidates(variable)), None)
         return None if member is None else member.optimizer
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copied Variable has another key."""
+        self.__dict__.update(state)
+        self._owner = {variable.key: (variable, member) for variable, member in self._owner.values()}
 
     def _candidates(self, variable: Variable) -> list[Member]:
         """The entries that match a variable; the default one if no other does."""
@@ -249,7 +253,7 @@ class PerLayer(Optimizer):
     def _changes(self, due: Sequence[Member], gradients: list[Array], rows: list[SlotState]) -> list[Change]:
         groups: dict[int, tuple[Optimizer, list[int]]] = {}
         for i, kept in enumerate(rows):
-            member = self._owner[kept.variable.key]
+            _, member = self._owner[kept.variable.key]
             if member.optimizer is not None and any(member is one for one in due):
                 groups.setdefault(id(member.optimizer), (member.optimizer, []))[1].append(i)
         found: list[Change] = []
@@ -306,13 +310,13 @@ class PerLayer(Optimizer):
         due, runs = self._due(), runs or Repeatable(loss_fn)
         first = [member for member in due if member.optimizer is not None and not member.optimizer.needs_loss]
         changes = [self._counted()]
-        learning = [variable for variable in variables if any(self._owner[variable.key] is member for member in first)]
+        learning = [variable for variable in variables if any(self._owner[variable.key][1] is member for member in first)]
         loss, *found = sweep("gradients", lambda: _differentiated(runs, learning))
         if learning:
             gradients, rows = super().paired(found, learning)
             changes += self._changes(first, gradients, rows)
         for number, member in enumerate(self.members):
-            owned = [variable for variable in variables if self._owner[variable.key] is member]
+            owned = [variable for variable in variables if self._owner[variable.key][1] is member]
             its_turn = any(member is one for one in due)
             if owned and its_turn and member.optimizer is not None and member.optimizer.needs_loss:
                 own = functools.partial(_numbered, sweep, number)
