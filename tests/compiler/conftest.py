@@ -37,18 +37,18 @@ def executor(request: pytest.FixtureRequest) -> Executor:
     if request.param == "numpy":
         return base.NUMPY
     if not numba.installed():
-        pytest.skip("Numba and SciPy carry out words")
+        pytest.skip("Numba and SciPy are not installed")
     return base.NUMBA
 
 
 @pytest.fixture
 def lowering(executor: Executor) -> Callable[..., Any]:
-    """What turns the instructions of a program into calls: of NumPy, or in words for Numba's interpreter."""
+    """What turns the instructions of a program into calls: of NumPy, or of Numba's interpreter."""
     from minikeras.compiler.executors import base
     from minikeras.compiler.executors.numpy.lowering import lowered
 
     if executor is base.NUMPY:
         return lowered
-    from minikeras.compiler.executors.numba.encode import encoded
+    from minikeras.compiler.executors.numba.encode import encode
 
-    return encoded
+    return encode

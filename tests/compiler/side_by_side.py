@@ -34,15 +34,15 @@ class Executor(NamedTuple):
     jit_compile: bool | None
 
 
-EXECUTORS = {"numpy": Executor(True, None), "machine": Executor(False, True)}
+EXECUTORS = {"numpy": Executor(True, None), "numba": Executor(False, True)}
 _chosen = ["numpy"]
 
 
 @pytest.fixture(params=EXECUTORS)
 def executor(request):
     """What carries out the programs of a test. Tests of this law ask for it by `usefixtures`."""
-    if request.param == "machine" and not numba.installed():
-        pytest.skip("Numba and SciPy carry out words")
+    if request.param == "numba" and not numba.installed():
+        pytest.skip("Numba and SciPy are not installed")
     _chosen.append(request.param)
     yield EXECUTORS[request.param]
     _chosen.pop()

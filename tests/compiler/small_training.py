@@ -1,4 +1,4 @@
-"""A small step of training that runs eagerly, compiled, or compiled for the machine."""
+"""A small step of training that runs eagerly, compiled, or compiled by Numba."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from side_by_side import assert_same, leaves
 import minikeras as tf
 from minikeras.compiler.executors import numba
 
-machine = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy carry out words")
-both = pytest.mark.parametrize("fast", [None, pytest.param(True, marks=machine)], ids=["numpy", "machine"])
+needs_numba = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy are not installed")
+both = pytest.mark.parametrize("fast", [None, pytest.param(True, marks=needs_numba)], ids=["numpy", "numba"])
 RANDOM = np.random.default_rng(6)
 X, LABELS = tf.constant(RANDOM.normal(size=(6, 4)), "float32"), tf.constant(RANDOM.integers(0, 3, 6), "int32")
 
@@ -32,5 +32,5 @@ def trained(optimizer, fast=None, compiled=True):
 
 
 def same(first, second, fast):
-    """The same bits under NumPy, the same numbers on the machine."""
+    """The same bits under NumPy, the same numbers by Numba."""
     assert_same(leaves(first), leaves(second), exact=not fast)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from side_by_side import assert_same, leaves
-from small_training import LABELS, X, machine, same, trained
+from small_training import LABELS, X, needs_numba, same, trained
 
 import minikeras as tf
 from minikeras.compiler.executors import base as executors
@@ -48,7 +48,7 @@ def test_a_step_prints_as_one_reading_one_loop_and_one_assignment():
     assert lines[-1].startswith("return %")
 
 
-@machine
+@needs_numba
 def test_a_function_that_is_planned_for_many_calls_goes_on_with_the_same_numbers_and_programs():
     plain, own = trained(optimizers.Adam(0.1))
     fast, weights = trained(optimizers.Adam(0.1))
@@ -68,7 +68,7 @@ def test_a_function_that_is_planned_for_many_calls_goes_on_with_the_same_numbers
     ] * 2
 
 
-def test_the_machine_is_for_runs_that_are_long_enough(monkeypatch):
+def test_numba_is_for_runs_that_are_long_enough(monkeypatch):
     enough = executors.COMPILING / executors.SAVED
     monkeypatch.setattr(numba, "installed", lambda: True)
     assert (

@@ -87,30 +87,30 @@ def test_runs_in_several_threads_do_not_meet(executor, case):
     assert len(found) == 40
 
 
-machine = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy carry out words")
+needs_numba = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy are not installed")
 
 
-@machine
+@needs_numba
 @settings(max_examples=150)
 @given(case=cases())
-def test_the_machine_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case):
+def test_numba_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case):
     assert_near(case)
 
 
-@machine
+@needs_numba
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(case=cases(sizes=(0, 1, 3, 9)))
-def test_loops_of_the_machine_in_threads_give_the_same_up_to_rounding(case, monkeypatch):
-    from minikeras.compiler.executors.numba import instructions, segment
+def test_loops_of_numba_in_threads_give_the_same_up_to_rounding(case, monkeypatch):
+    from minikeras.compiler.executors.numba import encode, segment
 
-    for module in (segment, instructions):
+    for module in (segment, encode):
         monkeypatch.setattr(module, "SHARED", 1)
     assert_near(case)
 
 
 def assert_near(case):
-    """The machine gives the function's numbers: to 1e-5 of the largest of an array in float32, to 1e-12 in float64."""
+    """Numba gives the function's numbers: to 1e-5 of the largest of an array in float32, to 1e-12 in float64."""
     program, state = recorded(case)
     results, left = replayed(case, NUMBA.compile(optimized(program)), state)
     expected, expected_left = eagerly(case)

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 from side_by_side import assert_same, leaves
-from small_training import LABELS, RANDOM, X, both, machine, same, trained
+from small_training import LABELS, RANDOM, X, both, needs_numba, same, trained
 
 import minikeras as tf
 from minikeras.errors import InvalidArgumentError
@@ -204,9 +204,9 @@ def test_views_of_results_may_be_returned_and_used(fast):
         same(found, step(X * float(i)), fast)
 
 
-@machine
+@needs_numba
 @pytest.mark.parametrize("name", ["cast", "sum"])
-def test_truth_on_the_machine_is_zero_or_one(name):
+def test_truth_by_numba_is_zero_or_one(name):
     functions = {
         "cast": lambda x: tf.cast(tf.cast(tf.sin(x), "bool"), "float32") * 2.0,
         "sum": lambda x: tf.cast(tf.add(x > 0.0, x > -1.0), "float32") * 2.0 + x,

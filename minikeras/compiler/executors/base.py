@@ -93,10 +93,10 @@ class NumbaExecutor:
 
     def compile(self, program: Program) -> Executable:
         """The program, ready to run."""
-        from .numba.encode import encoded
+        from .numba.encode import encode
         from .numba.segment import Segment
 
-        return Replay(program, encoded(program), Segment)
+        return Replay(program, encode(program), Segment)
 
 
 NUMPY: Executor = NumPyExecutor()
@@ -114,8 +114,8 @@ def available() -> bool:
     if numba.installed():
         return True
     logger.warning(
-        "jit_compile=True: Numba and SciPy are not installed, so NumPy carries out compiled functions. For the machine that "
-        "Numba compiles: pip install 'minikeras[jit]'."
+        "jit_compile=True: Numba and SciPy are not installed, so NumPy carries out compiled functions. "
+        "To have Numba carry them out: pip install 'minikeras[jit]'."
     )
     return False
 

@@ -88,7 +88,7 @@ class Function:
         recordings: how many programs were made.
         replays: how many calls were carried out by a program.
         eager_calls: how many calls Python carried out, recordings not counted.
-        planned: how many calls there will be, as far as is known: whether the machine is worth it.
+        planned: how many calls there will be, as far as is known: whether Numba is worth it.
         builds: asked before a first run: whether it is going to make Variables, so that it need not be watched.
     """
 
@@ -220,7 +220,7 @@ class Function:
         return Eager(None, isinstance(facts, Unfaithful)) if not isinstance(facts, Facts) else None
 
     def _ready(self, program: Program, once: bool) -> Executable | None:
-        """A program, ready to run, by the machine if it is asked for or the planned calls are worth it.
+        """A program, ready to run, by Numba if it is asked for or the planned calls are worth it.
 
         Args:
             once: whether it is run once, in place of the run that was recorded; None if NumPy's bits serve as well.
@@ -260,7 +260,7 @@ class Function:
         return known.program if isinstance(known.program, Eager) else known.program.program
 
     def plan(self, calls: int) -> None:
-        """Say how many calls there will be, so that the machine carries out programs that are worth it, known ones included."""
+        """Say how many calls there will be, so that Numba carries out programs that are worth it, known ones included."""
         if calls == self.planned:
             return
         self.planned = calls
@@ -353,8 +353,8 @@ def function(
             state, draws from `np.random` or returns other things than tensors, Variables and plain values runs eagerly; that is
             logged once, and `program` says why. Numbers and arrays that it returns become tensors.
         input_signature: a `TensorSpec` for each argument, None sizes fit any. Arguments are converted and checked.
-        jit_compile: True to raise where the function would run eagerly, and to have programs carried out by the machine that
-            Numba compiles, if it is installed: `pip install 'minikeras[jit]'`. Results then are the same up to rounding.
+        jit_compile: True to raise where the function would run eagerly, and to have programs carried out by Numba,
+            if it is installed: `pip install 'minikeras[jit]'`. Results then are the same up to rounding.
         options: `autograph`, `reduce_retracing` and `experimental_*` are accepted and have no effect.
 
     Raises:

@@ -19,7 +19,7 @@ class CompiledSteps:
     """The compiled steps of one model, by name.
 
     Attributes:
-        planned: the steps of the present run of `fit`: whether it is long enough to have them carried out by the machine.
+        planned: the steps of the present run of `fit`: whether it is long enough to have them carried out by Numba.
     """
 
     __slots__ = ("_steps", "planned")

@@ -1,6 +1,6 @@
-"""Programs as numbers for one compiled machine: what Numba does for compiled steps, if it is there.
+"""Programs as bytecode for one interpreter that Numba compiles. Read `interpreter.py` first.
 
-Numba and SciPy are imported only within `interpreter.py`, which is imported when it is wanted. Read it first.
+Numba and SciPy are imported only by the modules of this folder, and these only when a program is to be compiled.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import importlib.util
 
 
 def installed() -> bool:
-    """Whether the machine can be had: Numba is installed, and SciPy, which brings the BLAS that Numba calls.
+    """Whether Numba is installed, and SciPy, which brings the BLAS that Numba calls.
 
     >>> installed() in (True, False)
     True

@@ -1,7 +1,6 @@
-"""Instructions in the words of the machine.
+"""From the instructions of a program to bytecode over places in a list of addresses; the rest stays calls of NumPy.
 
-Key idea: what the machine can do becomes words over places in a list of addresses; all else stays a call from Python. Calls
-in words that follow one another are one call of the machine. Read `machine.py` first, which says what the words mean.
+Places are known once all calls are, so a call keeps a function that gives its bytecode when it is told them.
 """
 
 from __future__ import annotations
@@ -46,30 +45,31 @@ from .operations import COMBINED, OPERATIONS, TRANSCENDENTAL
 SHARED = 1 << 18
 """Elements for each thread in a loop that several share."""
 
-Words = list[int]
+Bytecode = list[int]
 Address = Callable[[Slot], int]
 """The place of a slot in the list of addresses."""
 Literal = Callable[[float], int]
 """The place of a number in the list of literals."""
 
 
-class Encoded(Call):
-    """A call in words. Its operands and results lie in memory whose address is known, except results that leave the program,
-    which are copied.
+class BytecodeCall(Call):
+    """An instruction of the interpreter.
+
+    Its operands and results lie in memory whose address is known; results that leave the program are copied.
 
     Attributes:
-        words: `words(address, literal)` gives the words; `literal(number)` a place in the list of literals.
-        dtype: of the machine.
+        bytecode: `bytecode(address, literal)` gives it, from the places of slots and literals.
+        dtype: of all its arrays.
         shape: of a loop, as rows and columns; None for other instructions.
         divisible: whether threads may share it: a loop without sums.
     """
 
     addressed = True
-    __slots__ = ("divisible", "dtype", "shape", "words")
+    __slots__ = ("bytecode", "divisible", "dtype", "shape")
 
     def __init__(
         self,
-        words: Callable[[Address, Callable[[float], int]], Words],
+        bytecode: Callable[[Address, Literal], Bytecode],
         operands: Sequence[Any],
         results: Sequence[Slot],
         record: Record,
@@ -77,63 +77,64 @@ class Encoded(Call):
         shape: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(_never, operands, results, record, reuses)
-        self.words, self.dtype, self.shape = words, results[0].dtype, shape
+        self.bytecode, self.dtype, self.shape = bytecode, results[0].dtype, shape
         self.divisible = shape is not None
 
-    def joins(self, calls: Sequence[Encoded]) -> bool:
+    def joins(self, calls: Sequence[BytecodeCall]) -> bool:
         """Whether this call can be part of one with others."""
         return self.dtype == calls[0].dtype and not can_be_shared([self]) and not can_be_shared(calls)
 
 
-def can_be_shared(calls: Sequence[Encoded]) -> bool:
+def can_be_shared(calls: Sequence[BytecodeCall]) -> bool:
     """Whether it is one loop that is long enough for two threads."""
     shape = calls[0].shape
     return len(calls) == 1 and shape is not None and calls[0].divisible and shape[0] * shape[1] >= 2 * SHARED
 
 
 def _never(*arrays: Any) -> None:
-    raise AssertionError("words are carried out by the machine")
+    raise AssertionError("the interpreter carries it out, within a segment")
 
 
-def instruction(opcode: int, operands: Words) -> Words:
-    """The words of one instruction."""
+def instruction(opcode: int, operands: Bytecode) -> Bytecode:
+    """The bytecode of one instruction."""
     return [opcode, len(operands) + 2, *operands]
 
 
 LARGEST_PRODUCT = 1 << 18
-"""Multiplications of the largest product that is left to the machine: NumPy's BLAS uses several threads for larger ones."""
+"""Multiplications of the largest product that the interpreter takes: NumPy's BLAS uses several threads for larger ones."""
 
 
-def encoded(program: Program) -> list[Call | View | Record]:
-    """The calls that carry out a program, in words where the machine can do it."""
-    encoding = Encoding(program)
+def encode(program: Program) -> list[Call | View | Record]:
+    """The calls that carry out a program, in bytecode where the interpreter has instructions."""
+    encoder = Encoder(program, Lowering(program))
     for record in _with_early_checks(program):
-        encoding.encode(record)
-    return list(encoding.calls())
+        encoder.encode(record)
+    return list(encoder.calls())
 
 
 def supports(record: Record) -> bool:
-    """Whether the machine may be able to carry an instruction out; shapes and dtypes decide."""
+    """Whether there may be bytecode for an instruction; shapes and dtypes decide."""
     slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
-    return all(x.xp is np for x in slots) and (record.primitive in _encodings() or elementwise_body(record)[1] is not None)
+    return all(x.xp is np for x in slots) and (record.primitive in _encoders() or elementwise_body(record)[1] is not None)
 
 
-class Encoding:
-    """Turns the instructions of a program into words where the machine can do it; NumPy's lowering does the rest.
+class Encoder:
+    """Turns instructions into bytecode where the interpreter can carry them out.
 
     Args:
-        program: where the instructions come from.
+        program: where they come from.
+        lowering: takes the others.
     """
 
-    def __init__(self, program: Program) -> None:
-        self._numpy = Lowering(program)
+    def __init__(self, program: Program, lowering: Lowering) -> None:
+        self._numpy = lowering
         self.temporary, self._found = self._numpy.temporary, self._numpy.found
         self._addressed: set[int] = {slot.key for slot in program.slots() if _is_constant(slot)}
         """Slots that lie without gaps in memory whose address is known before the run."""
         self._transposed: dict[int, Slot] = {}
         """Matrices that are transposes of such slots."""
         self._copies: dict[tuple[int, Any], Slot] = {}
-        self._loops: dict[int, EncodedLoop] = {}
+        self._loops: dict[int, LoopCall] = {}
         """The loops that make slots."""
         self._readers = collections.Counter(x.key for record in program.records for x in record.inputs if isinstance(x, Slot))
         self._readers.update(x.key for x in program.results if isinstance(x, Slot))
@@ -142,7 +143,7 @@ class Encoding:
 
     def encode(self, record: Record) -> None:
         """Write the calls of one instruction."""
-        encode = _encodings().get(record.primitive)
+        encode = _encoders().get(record.primitive)
         slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
         if all(x.xp is np for x in slots) and (
             (encode is not None and encode(self, record)) or (encode is None and self._elementwise(record))
@@ -172,7 +173,7 @@ class Encoding:
             self._addressed.update(flat.key for flat in call.outputs)
 
     def operand(self, x: Slot, dtype: Any, record: Record) -> Slot:
-        """The slot, or a copy of it that lies without gaps, in the machine's dtype."""
+        """The slot, or a copy of it that lies without gaps, of the interpreter's dtype."""
         if x.key in self._addressed and x.dtype == dtype:
             return x
         found = self._copies.get((x.key, dtype))
@@ -187,7 +188,7 @@ class Encoding:
         return found
 
     def calls(self) -> Iterator[Call | View | Record]:
-        """All calls, copies of operands as early as can be, where they stand between no calls of the machine."""
+        """All calls, copies of operands as early as can be, where they cut no segment in two."""
         waiting = dict(self._staged)
         made = {y.key for call in self._found for y in _made(call)}
         for key in [key for key in waiting if key not in made]:
@@ -197,8 +198,8 @@ class Encoding:
             for y in _made(call):
                 yield from waiting.pop(y.key, ())
 
-    def add(self, call: Encoded) -> None:
-        """Write a call in words, whose results then lie where its address is known."""
+    def add(self, call: BytecodeCall) -> None:
+        """Write a call, whose results then lie at a known address."""
         self._found.append(call)
         self._addressed.update(y.key for y in call.results)
 
@@ -211,7 +212,7 @@ class Encoding:
         dtypes = {dtype for dtype in body.inputs if dtype is not float} | {y.dtype for y in outputs_of(record)}
         (dtype, *others) = dtypes
         slots = [x for x in record.inputs if isinstance(x, Slot)]
-        if shape == () and not (self._follows_words() and all(x.key in self._addressed for x in slots)):
+        if shape == () and not (self._extends_segment() and all(x.key in self._addressed for x in slots)):
             return False  # numbers are handled faster one by one, unless they are there already
         if len(body.steps) == 1 and not any(x.key in self._addressed for x in slots):
             return False  # nothing would be saved
@@ -220,15 +221,15 @@ class Encoding:
         split = split_of(shape, [x.shape or () for x in slots])
         if split is None:
             return False
-        call = EncodedLoop(body, split, [self.operand(x, dtype, record) for x in slots], record)
+        call = LoopCall(body, split, [self.operand(x, dtype, record) for x in slots], record)
         self.add(call)
         self._loops |= {y.key: call for y in call.results}
         return True
 
-    def _follows_words(self) -> bool:
-        """Whether the last call is one in words, which another one joins at no cost."""
+    def _extends_segment(self) -> bool:
+        """Whether the last call is bytecode, which another instruction joins at no cost."""
         last = next((call for call in reversed(self._found) if not isinstance(call, View)), None)
-        return isinstance(last, Encoded)
+        return isinstance(last, BytecodeCall)
 
     def reduce(self, record: Record, x: Slot, result: Slot) -> bool:
         """A sum along neighbouring axes, at the end of the loop that makes what is added up, if there is one."""
@@ -239,7 +240,7 @@ class Encoding:
         if loop is not None and loop.add_sum(x, result, split, self._readers[x.key] == 1):
             self._addressed.add(result.key)
         else:
-            self.add(EncodedSum(split, self.operand(x, x.dtype, record), result, record))
+            self.add(SumCall(split, self.operand(x, x.dtype, record), result, record))
         return True
 
 
@@ -255,7 +256,7 @@ def _is_constant(slot: Slot) -> bool:
 
 
 def _with_early_checks(program: Program) -> list[Record]:
-    """Checks of arguments come first, so that they do not stand between calls of the machine."""
+    """Checks of arguments come first, so that they cut no segment in two."""
     given = {slot.key for slot in program.arguments}
     early = [record for record in program.records if only_checks(record.primitive) and record.inputs[0].key in given]
     others = [record for record in program.records if not any(record is one for one in early)]
@@ -265,7 +266,7 @@ def _with_early_checks(program: Program) -> list[Record]:
 # Rows: by primitive -------------------------------------------------------------------------------------------------------
 
 
-def _product(lowering: Encoding, record: Record) -> bool:
+def _product(encoder: Encoder, record: Record) -> bool:
     a, b = record.inputs
     y = record.outputs
     if not (isinstance(a, Slot) and isinstance(b, Slot)) or not len(a.shape) == len(b.shape) == 2 or y.order is not None:
@@ -273,35 +274,35 @@ def _product(lowering: Encoding, record: Record) -> bool:
     (m, k), n = a.shape, b.shape[1]
     if y.dtype not in (np.float32, np.float64) or m * n * k > LARGEST_PRODUCT:
         return False
-    turned = [int(x.key in lowering._transposed) for x in (a, b)]
-    sources = [lowering.operand(lowering._transposed.get(x.key, x), y.dtype, record) for x in (a, b)]
+    turned = [int(x.key in encoder._transposed) for x in (a, b)]
+    sources = [encoder.operand(encoder._transposed.get(x.key, x), y.dtype, record) for x in (a, b)]
 
-    def words(address: Address, literal: Callable[[float], int]) -> Words:
+    def bytecode(address: Address, literal: Literal) -> Bytecode:
         return instruction(PRODUCT, [address(y), *map(address, sources), m, n, k, *turned])
 
-    lowering.add(Encoded(words, sources, [y], record))
+    encoder.add(BytecodeCall(bytecode, sources, [y], record))
     return True
 
 
-def _sum(lowering: Encoding, record: Record) -> bool:
-    return lowering.reduce(record, record.inputs[0], record.outputs)
+def _sum(encoder: Encoder, record: Record) -> bool:
+    return encoder.reduce(record, record.inputs[0], record.outputs)
 
 
-def _mean(lowering: Encoding, record: Record) -> bool:
+def _mean(encoder: Encoder, record: Record) -> bool:
     x, y = record.inputs[0], record.outputs
     count = math.prod(x.shape[axis] for axis in record.params["axes"])
-    total = lowering.temporary(y.shape, y.dtype)
-    if not count or not lowering.reduce(record, x, total):
+    total = encoder.temporary(y.shape, y.dtype)
+    if not count or not encoder.reduce(record, x, total):
         return False
 
     division = body_of(operations.divide, [total.dtype, count], {})
     assert division is not None
-    lowering.add(EncodedLoop(division, (1, math.prod(y.shape), [FULL]), [total], record))
+    encoder.add(LoopCall(division, (1, math.prod(y.shape), [FULL]), [total], record))
     return True
 
 
-def _of_labels(opcode: int) -> Callable[[Encoding, Record], bool]:
-    def encode(lowering: Encoding, record: Record) -> bool:
+def _of_labels(opcode: int) -> Callable[[Encoder, Record], bool]:
+    def encode(encoder: Encoder, record: Record) -> bool:
         labels, logits = record.inputs
         y = record.outputs
         usual = isinstance(labels, Slot) and isinstance(logits, Slot) and len(logits.shape) == 2 and len(labels.shape) == 1
@@ -309,19 +310,19 @@ def _of_labels(opcode: int) -> Callable[[Encoding, Record], bool]:
             return False
         if not 0 < logits.shape[1] <= REGISTERS_MAX * BLOCK:
             return False
-        at, x = lowering.operand(labels, np.dtype(np.int64), record), lowering.operand(logits, logits.dtype, record)
+        at, x = encoder.operand(labels, np.dtype(np.int64), record), encoder.operand(logits, logits.dtype, record)
 
-        def words(address: Address, literal: Callable[[float], int]) -> Words:
+        def bytecode(address: Address, literal: Literal) -> Bytecode:
             return instruction(opcode, [address(y), address(at), address(x), *x.shape])
 
-        lowering.add(Encoded(words, [at, x], [y], record))
+        encoder.add(BytecodeCall(bytecode, [at, x], [y], record))
         return True
 
     return encode
 
 
 @functools.cache
-def _encodings() -> dict[Any, Callable[[Encoding, Record], bool]]:
+def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     return {
         operations.matrix_product: _product,
         operations.reduce_sum: _sum,
@@ -334,13 +335,13 @@ def _encodings() -> dict[Any, Callable[[Encoding, Record], bool]]:
 # Loops and sums ----------------------------------------------------------------------------------------------------------
 
 LARGEST_TRANSCENDENTAL = 1 << 12
-"""Elements of the largest loop with a function that NumPy has in vectorized form and the machine has not."""
+"""Elements of the largest loop with a function that NumPy has in vectorized form and the interpreter has not."""
 
 Split = tuple[int, int, list[int]]
 """Rows, columns, and how each operand lies in them."""
 
 
-class EncodedLoop(Encoded):
+class LoopCall(BytecodeCall):
     """A body for rows times columns elements, with sums of what it makes.
 
     Args:
@@ -358,10 +359,10 @@ class EncodedLoop(Encoded):
         results = list(outputs_of(record))
         self._outputs = [(y, self._registers[register], STORE) for y, register in zip(results, self._body.outputs, strict=True)]
         reuses = [reusable(self._body, number, self._kinds) for number in range(len(results))]
-        super().__init__(self._in_words, operands, results, record, reuses, shape=(rows, columns))
+        super().__init__(self._encode, operands, results, record, reuses, shape=(rows, columns))
 
     def add_sum(self, x: Slot, result: Slot, split: tuple[int, int, int], alone: bool) -> bool:
-        """Add up a result too, if the loop can; with `alone` nobody else reads it, and it is not even stored."""
+        """Add up a result too, if the loop can; with `alone` no other instruction reads it, and it is not even stored."""
         assert self.shape is not None
         rows, columns, how = split
         flat = not ({ROW, COLUMN} & set(self._kinds)) and all(how in (STORE, OVER_ALL) for _, _, how in self._outputs)
@@ -380,7 +381,7 @@ class EncodedLoop(Encoded):
             self.reuses.append(())  # type: ignore[attr-defined]
         return True
 
-    def _in_words(self, address: Address, literal: Literal) -> Words:
+    def _encode(self, address: Address, literal: Literal) -> Bytecode:
         assert self.shape is not None
         body = self._body
         inputs = [number for x, kind in zip(self.operands, self._kinds, strict=True) for number in (address(x), kind)]
@@ -391,7 +392,7 @@ class EncodedLoop(Encoded):
         return instruction(LOOP, [*head, *inputs, *outputs, *steps])
 
 
-class EncodedSum(Encoded):
+class SumCall(BytecodeCall):
     """A sum along neighbouring axes: a loop without steps."""
 
     __slots__ = ()
@@ -399,20 +400,20 @@ class EncodedSum(Encoded):
     def __init__(self, split: tuple[int, int, int], x: Slot, result: Slot, record: Record) -> None:
         rows, columns, how = split
 
-        def words(address: Address, literal: Literal) -> Words:
+        def bytecode(address: Address, literal: Literal) -> Bytecode:
             return instruction(LOOP, [rows, columns, 1, 1, 0, address(x), FULL, address(result), 0, how])
 
-        super().__init__(words, [x], [result], record)
+        super().__init__(bytecode, [x], [result], record)
 
 
-def _step(step: Step, registers: dict[int, int]) -> Words:
+def _step(step: Step, registers: dict[int, int]) -> Bytecode:
     operation = OPERATIONS["copy" if step.function == "astype" else step.function]
     operands = [registers[register] for register in step.operands]
     return [operation, registers[step.register], *operands, *[0] * (3 - len(operands))]
 
 
 def combined(body: Body) -> Body:
-    """The body with those steps in a row made one for which the machine has an operation."""
+    """The body with those steps in a row made one for which the interpreter has an operation."""
     made = {step.register: step for step in body.steps}
     uses = collections.Counter(register for step in body.steps for register in step.operands)
     uses.update(body.outputs)
@@ -454,9 +455,9 @@ def _match(tree: Any, register: int, made: dict[int, Step], uses: Any, root: boo
 
 
 def registers_of(body: Body) -> dict[int, int]:
-    """Registers of a body as the machine counts them: inputs, literals, results, and as few others as can be.
+    """Registers of a body as the interpreter counts them: inputs, literals, results, and as few others as can be.
 
-    What lies between two steps is to stay in the fastest memory, so a register that nobody reads any more serves again; not for
+    What lies between two steps is to stay in the fastest memory, so a register that no later step reads serves again; not for
     the step that reads it last, because a loop over memory that overlaps is slow.
     """
     last = {register: position for position, step in enumerate(body.steps) for register in step.operands}
@@ -485,7 +486,7 @@ def reusable(body: Body, output: int, kinds: Sequence[int]) -> list[int]:
 
 
 def can_loop(body: Body, dtype: Any, size: int) -> bool:
-    """Whether the machine can carry out a body."""
+    """Whether the interpreter can carry out a body."""
     registers = len(body.inputs) + len(body.literals) + len(body.steps)
     if dtype not in (np.float32, np.float64) or registers > REGISTERS_MAX or set(body.outputs) & set(range(len(body.inputs))):
         return False

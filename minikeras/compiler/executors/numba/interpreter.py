@@ -1,10 +1,10 @@
-"""The machine: one compiled function that carries out programs written as numbers.
+"""The bytecode interpreter: one compiled function that carries out programs written as integers.
 
-Key idea: the program is data. Numba compiles this interpreter once for each dtype and kind of processor and keeps it on disk,
-so no step of a user is ever compiled. An interpreted word costs nanoseconds, and each works on a whole block or product.
+Numba compiles it once for each dtype and kind of processor and keeps it on disk, so no step of a user is ever compiled.
+Interpreting an integer costs nanoseconds, and each instruction works on a whole block or product.
 
-A program is a sequence of instructions, each `opcode, length, operands`; the length counts all words. Arrays are named by their
-place in a list of addresses; they are C-contiguous, of the machine's dtype, labels of int64.
+Bytecode is a sequence of instructions, each `opcode, length, operands`; the length counts all three. Arrays are named by their
+place in a list of addresses; they are C-contiguous, of the interpreter's dtype, labels of int64.
 
     PRODUCT               10      out, a, b, m, n, k, transpose_a, transpose_b
                                   out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise
@@ -46,7 +46,7 @@ STORE, OVER_ROWS, OVER_COLUMNS, OVER_ALL = range(4)
 """What becomes of an output: stored as it is, summed over the rows, summed over the columns, summed to one number."""
 
 
-def _machine(sources: int) -> Any:
+def _interpreter(sources: int) -> Any:
     """`run` for these sources: Numba watches this file only, but on disk it looks also by what a function closes over."""
 
     def run(code: Array, pointers: Array, literals: Array, scratch: Array) -> int:
@@ -54,19 +54,19 @@ def _machine(sources: int) -> Any:
         sums = np.empty(REGISTERS_MAX, np.float64)
         at = 0 * sources
         while at < code.size:
-            opcode, words = code[at], code[at : at + code[at + 1]]
+            opcode, instruction = code[at], code[at : at + code[at + 1]]
             fine = True
             if opcode == LOOP:
-                loop(words, pointers, literals, scratch, places, sums)
+                loop(instruction, pointers, literals, scratch, places, sums)
             elif opcode == PRODUCT:
-                product(words, pointers, scratch)
+                product(instruction, pointers, scratch)
             elif opcode == SPARSE_CROSS_ENTROPY:
-                fine = sparse_cross_entropy(words, pointers, scratch)
+                fine = sparse_cross_entropy(instruction, pointers, scratch)
             else:
-                fine = label_excess(words, pointers, scratch)
+                fine = label_excess(instruction, pointers, scratch)
             if not fine:
                 return at
-            at += words.size
+            at += instruction.size
         return -1
 
     return numba.njit(nogil=True, cache=True, error_model="numpy")(run)
@@ -77,7 +77,7 @@ _FILES = ("interpreter.py", "operations.py")
 
 _SOURCES = b"".join((pathlib.Path(__file__).parent / name).read_bytes() for name in _FILES)
 
-run: Any = _machine(zlib.crc32(_SOURCES))
+run: Any = _interpreter(zlib.crc32(_SOURCES))
 """run(code, pointers, literals, scratch) carries out a program.
 
 Args:
@@ -91,14 +91,14 @@ Returns:
 
 
 def warm(dtype: Any) -> bool:
-    """Makes the machine ready for a dtype, in seconds the first time; whether it was found on disk.
+    """Makes the interpreter ready for a dtype, in seconds the first time; whether it was found on disk.
 
     >>> warm("float32") in (True, False)
     True
     """
     found = sum(run.stats.cache_hits.values())
-    words = np.empty(0, np.int64)
-    run(words, words, np.empty(0), np.empty(REGISTERS_MAX * BLOCK, dtype))
+    nothing = np.empty(0, np.int64)
+    run(nothing, nothing, np.empty(0), np.empty(REGISTERS_MAX * BLOCK, dtype))
     return sum(run.stats.cache_hits.values()) > found
 
 
@@ -152,7 +152,7 @@ def copy(y: Array, x: Array) -> None:
 # the blocks, or that of a piece of scratch memory of its own.
 
 _HEAD, _INPUT, _OUTPUT, _STEP = 7, 2, 3, 5
-"""Words before the inputs, and words of each input, output and step."""
+"""Integers before the inputs, and those of each input, output and step."""
 
 
 @compiled
@@ -354,7 +354,7 @@ def product(code: Array, pointers: Array, scratch: Array) -> None:
 # SPARSE_CROSS_ENTROPY, LABEL_EXCESS --------------------------------------------------------------------------------------
 #
 # The largest logit is subtracted first, so that no exponential overflows. Negative labels count from the end, as indices do
-# in Python; a label outside a row stops the machine.
+# in Python; a label outside a row ends the run.
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""The element-wise operations of the machine: for each a loop over a block that LLVM vectorizes.
+"""The element-wise operations of the interpreter: for each a loop over a block that LLVM vectorizes.
 
 Names and values are those of NumPy's ufuncs. Conditions are 1.0 and 0.0, and any other number but zero counts as true. All
 loops stand in one function, because Numba compiles one long function several times faster than many short ones.

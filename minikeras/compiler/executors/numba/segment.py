@@ -1,7 +1,6 @@
-"""A run of instructions in words, as one call of the machine.
+"""Segments: instructions that follow one another, as one call of the interpreter.
 
-Key idea: words never change; what differs from run to run are addresses of Variables' vectors. They are written into the run's
-list of addresses where those vectors are chosen, so the call itself finds everything ready.
+Their bytecode never changes; what differs from run to run are addresses, which are written where memory is chosen.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ....core.notices import logger
 from ....errors import InvalidArgumentError
 from ....types import Array
 from ...recorder import Slot
-from .encode import SHARED, Encoded, can_be_shared
+from .encode import SHARED, BytecodeCall, can_be_shared
 from .interpreter import BLOCK, COLUMN, FULL, REGISTERS_MAX, ROW, run, warm
 
 _scratch = threading.local()
@@ -35,15 +34,17 @@ def scratch(dtype: Any) -> Array:
 
 @functools.cache
 def make_ready(dtype: str) -> None:
-    """Load the machine for a dtype, or compile it and say how long that took."""
+    """Load the interpreter for a dtype, or compile it and say how long that took."""
     start = time.perf_counter()
     if not warm(dtype):
         seconds = time.perf_counter() - start
-        logger.warning("Numba compiled the machine for compiled steps in %s: %.1f s, once on this computer.", dtype, seconds)
+        logger.warning(
+            "Numba compiled the bytecode interpreter of compiled steps in %s: %.1f s, once on this computer.", dtype, seconds
+        )
 
 
 class Segment:
-    """Calls in words that follow one another.
+    """Bytecode calls that follow one another.
 
     Args:
         calls: of one dtype.
@@ -52,15 +53,14 @@ class Segment:
 
     __slots__ = ("_code", "_dtype", "_literals", "_loop")
 
-    def __init__(self, calls: Sequence[Encoded], address: Callable[[Slot], int]) -> None:
+    def __init__(self, calls: Sequence[BytecodeCall], address: Callable[[Slot], int]) -> None:
         literals: dict[str, float] = {}  # by their text, which tells -0.0 from 0.0
 
         def literal(number: float) -> int:
             literals[repr(number)] = number
             return list(literals).index(repr(number))
 
-        words = [word for call in calls for word in call.words(address, literal)]
-        self._code = np.array(words, np.int64)
+        self._code = np.array([one for call in calls for one in call.bytecode(address, literal)], np.int64)
         self._literals = np.array(list(literals.values()), np.float64)
         self._dtype = np.dtype(calls[0].dtype)
         self._loop = _Shared(self._code, self._dtype.itemsize) if can_be_shared(calls) else None
@@ -82,7 +82,7 @@ class _Shared:
     """One loop, its rows (or the elements of its only row) shared among threads.
 
     Args:
-        code: its words.
+        code: its bytecode.
         itemsize: bytes of an element.
     """
 

@@ -30,8 +30,8 @@ def let_go(dead: list[int], places: list[Any]) -> None:
         places[place] = None
 
 
-def in_words(segment: Callable[[Array], None], exported: list[int]) -> Closure:
-    """A call of the machine."""
+def calling(segment: Callable[[Array], None], exported: list[int]) -> Closure:
+    """A call of a segment."""
 
     def call(places: list[Any]) -> None:
         segment(places[0].addresses)

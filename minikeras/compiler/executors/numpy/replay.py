@@ -33,12 +33,12 @@ from .closures import (
     ASSIGNMENTS,
     Closure,
     assign_row,
+    calling,
     copied_view,
     exporting,
     gather,
     giving_one,
     giving_several,
-    in_words,
     let_go,
     moving,
     read_row,
@@ -84,8 +84,8 @@ class Replay:
         self._sources: list[Record] = []
         self._addressed: dict[int, int] = {}
         """By key of a slot its place in the list of addresses."""
-        self._words: list[Any] = []
-        """Calls in words that wait for the next one."""
+        self._segment: list[Any] = []
+        """Calls of a segment that is not complete."""
         for call, dead in zip(self._lowered, _last_uses(program, self._lowered, self._plan), strict=True):
             self._add(call)
             if dead:
@@ -171,9 +171,9 @@ class Replay:
 
     def _add(self, call: Call | View | Record) -> None:
         if isinstance(call, Call) and call.addressed:
-            if self._words and not call.joins(self._words):
+            if self._segment and not call.joins(self._segment):
                 self._flush()
-            self._words.append(call)
+            self._segment.append(call)
         elif isinstance(call, Call):
             self._append(self._writing(call), call.record)
         elif isinstance(call, View):
@@ -187,13 +187,13 @@ class Replay:
                 self._append(instruction, call)
 
     def _flush(self) -> None:
-        """The calls in words that wait become one."""
-        if self._words:
-            calls, self._words = self._words, []
+        """The calls that wait become one."""
+        if self._segment:
+            calls, self._segment = self._segment, []
             exported = [self._places[y.key] for call in calls for y in call.results if y.key in self._plan.exported]
             assert self._link is not None
             segment = self._link(calls, lambda slot: self._addressed.setdefault(slot.key, len(self._addressed)))
-            self._append(in_words(segment, exported), calls[0].record)
+            self._append(calling(segment, exported), calls[0].record)
 
     def _writing(self, call: Call) -> Closure:
         """A call that writes into memory that is there, or that is made for it."""

@@ -1,4 +1,4 @@
-"""The machine gives what NumPy gives: every operation, kind of input and output, at sizes within and beyond a block."""
+"""The bytecode interpreter gives NumPy's numbers: every operation, kind of input and output, within and beyond a block."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SHAPES = st.one_of(st.tuples(st.integers(0, 9), MANY), st.tuples(MANY, FEW), st.
 
 
 def carry_out(dtype, *instructions, arrays=(), literals=()):
-    """Runs the instructions on arrays that the words name by their places in `arrays`."""
-    code = np.array([word for words in instructions for word in words], np.int64)
+    """Runs the instructions on arrays that they name by their places in `arrays`."""
+    code = np.array([one for instruction in instructions for one in instruction], np.int64)
     pointers = np.array([array.ctypes.data for array in arrays], np.int64)
     assert all(array.flags.c_contiguous and array.dtype in (dtype, np.int64) for array in arrays)
     scratch = np.full(m.REGISTERS_MAX * m.BLOCK, np.nan, dtype)
@@ -38,8 +38,8 @@ def carry_out(dtype, *instructions, arrays=(), literals=()):
 
 
 def loop(rows, columns, inputs, outputs, steps):
-    words = [rows, columns, len(inputs), len(outputs), len(steps), *sum([*inputs, *outputs, *steps], ())]
-    return [m.LOOP, len(words) + 2, *words]
+    operands = [rows, columns, len(inputs), len(outputs), len(steps), *sum([*inputs, *outputs, *steps], ())]
+    return [m.LOOP, len(operands) + 2, *operands]
 
 
 def step(name, register, a, b=0, c=0):
@@ -56,8 +56,8 @@ def applied(name, *inputs):
     arrays = [*inputs, y]
     outputs = [(len(inputs), len(inputs), m.STORE)]
     operands = range(len(inputs))
-    words = loop(1, y.size, [(i, m.FULL) for i in operands], outputs, [step(name, len(inputs), *operands)])
-    assert carry_out(y.dtype, words, arrays=arrays) == -1
+    instruction = loop(1, y.size, [(i, m.FULL) for i in operands], outputs, [step(name, len(inputs), *operands)])
+    assert carry_out(y.dtype, instruction, arrays=arrays) == -1
     return y
 
 
@@ -150,7 +150,7 @@ def test_every_kind_of_input_meets_every_kind_of_output(shape, kinds, hows, of_i
         result, last = np.broadcast_to(inputs[-1], (rows, columns)), len(kinds) - 1
     sizes = {m.STORE: (rows, columns), m.OVER_ROWS: (columns,), m.OVER_COLUMNS: (rows,), m.OVER_ALL: ()}
     outputs = [np.full(sizes[how], np.nan, dtype) for how in hows]
-    words = loop(
+    instruction = loop(
         rows,
         columns,
         [(number, kind) for number, kind in enumerate(kinds)],
@@ -158,7 +158,7 @@ def test_every_kind_of_input_meets_every_kind_of_output(shape, kinds, hows, of_i
         steps,
     )
     kept = [x.copy() for x in inputs]
-    assert carry_out(dtype, words, arrays=[*inputs, *outputs], literals=literals) == -1
+    assert carry_out(dtype, instruction, arrays=[*inputs, *outputs], literals=literals) == -1
     for found, how in zip(outputs, hows, strict=True):
         if how == m.STORE:
             np.testing.assert_array_equal(found, result)
@@ -195,14 +195,14 @@ def test_outputs_may_take_the_memory_of_inputs(rows, columns, dtype):
     new_v = w.dtype.type(0.9) * v + g
     new_w = w - new_v
     total = np.empty(rows, dtype)
-    words = loop(
+    instruction = loop(
         rows,
         columns,
         [(0, m.FULL), (1, m.FULL), (2, m.FULL), (0, m.LITERAL)],
         [(0, 6, m.STORE), (2, 5, m.STORE), (3, 6, m.OVER_COLUMNS)],
         [step("multiply", 4, 2, 3), step("add", 5, 4, 1), step("subtract", 6, 0, 5)],
     )
-    carry_out(dtype, words, arrays=[w, g, v, total], literals=[0.9])
+    carry_out(dtype, instruction, arrays=[w, g, v, total], literals=[0.9])
     np.testing.assert_array_equal(v, new_v)
     np.testing.assert_array_equal(w, new_w)
     np.testing.assert_allclose(total, new_w.sum(1), rtol=1e-4)
@@ -212,8 +212,8 @@ def test_a_register_may_be_stored_twice_and_summed():
     x = normal(50, 60)
     first, second, rows = np.empty_like(x), np.empty_like(x), np.empty(60, np.float32)
     outputs = [(1, 1, m.STORE), (2, 1, m.STORE), (3, 1, m.OVER_ROWS)]
-    words = loop(50, 60, [(0, m.FULL)], outputs, [step("square", 1, 0)])
-    carry_out("float32", words, arrays=[x, first, second, rows])
+    instruction = loop(50, 60, [(0, m.FULL)], outputs, [step("square", 1, 0)])
+    carry_out("float32", instruction, arrays=[x, first, second, rows])
     np.testing.assert_array_equal(first, x * x)
     np.testing.assert_array_equal(second, x * x)
     np.testing.assert_array_equal(rows, (x * x).sum(0))
@@ -239,8 +239,8 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(sizes, transpose_a, t
     a = normal(*((inner, rows) if transpose_a else (rows, inner)), dtype=dtype)
     b = normal(*((columns, inner) if transpose_b else (inner, columns)), dtype=dtype) + 1
     out = np.full((rows, columns), np.nan, dtype)
-    words = [m.PRODUCT, 10, 2, 0, 1, rows, columns, inner, int(transpose_a), int(transpose_b)]
-    assert carry_out(dtype, words, arrays=[a, b, out]) == -1
+    instruction = [m.PRODUCT, 10, 2, 0, 1, rows, columns, inner, int(transpose_a), int(transpose_b)]
+    assert carry_out(dtype, instruction, arrays=[a, b, out]) == -1
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     assert np.all(np.abs(out - a @ b) <= 4 * RELATIVE[dtype] * (np.abs(a) @ np.abs(b)))
 
@@ -268,8 +268,8 @@ def test_losses_of_labels_are_those_of_numpy_also_for_large_logits(rows, columns
 @pytest.mark.parametrize("logits", [[np.inf, 0, 1], [np.nan, 0, 1], [0, np.nan, 1], [-np.inf] * 3])
 def test_losses_of_logits_without_a_largest_number_are_nan(logits):
     arrays = [np.zeros(1, np.float32), np.array([1]), np.array([logits], np.float32), np.zeros((1, 3), np.float32)]
-    words = [[m.SPARSE_CROSS_ENTROPY, 7, 0, 1, 2, 1, 3], [m.LABEL_EXCESS, 7, 3, 1, 2, 1, 3]]
-    carry_out("float32", *words, arrays=arrays)
+    losses = [[m.SPARSE_CROSS_ENTROPY, 7, 0, 1, 2, 1, 3], [m.LABEL_EXCESS, 7, 3, 1, 2, 1, 3]]
+    carry_out("float32", *losses, arrays=arrays)
     assert np.isnan(arrays[0]).all()
     assert np.isnan(arrays[3]).any()
 
@@ -294,7 +294,7 @@ def test_instructions_run_in_their_order():
     np.testing.assert_allclose(product, 4 * (x @ x), rtol=1e-5)
 
 
-def test_a_later_process_finds_the_machine_on_disk():
+def test_a_later_process_finds_the_interpreter_on_disk():
     assert installed()
     m.warm("float32")
     script = "from minikeras.compiler.executors.numba.interpreter import warm; print(warm('float32'), warm('float32'))"
