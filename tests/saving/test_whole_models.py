@@ -59,6 +59,19 @@ def test_a_model_comes_back_with_everything_and_trains_on_alike(tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(model.get_weights(), loaded.get_weights(), strict=True))
 
 
+@pytest.mark.parametrize("form", ["sequential", "functional"])
+def test_models_side_by_side_in_one_model_all_come_back(tmp_path, form):
+    def inner():
+        x = layers.Input((3,))
+        return tf.keras.Sequential([x, layers.Dense(3)]) if form == "sequential" else tf.keras.Model(x, layers.Dense(3)(x))
+
+    model = tf.keras.Sequential([layers.Input((3,)), inner(), inner(), inner()])
+    model.save(tmp_path / "m.keras")
+    loaded = tf.keras.models.load_model(tmp_path / "m.keras")
+    assert all(np.array_equal(a, b) for a, b in zip(model.get_weights(), loaded.get_weights(), strict=True))
+    assert len(list(hdf5.read(members(tmp_path / "m.keras")["model.weights.h5"], "m").datasets())) == 6
+
+
 def test_the_file_has_the_members_of_keras_stored_and_not_compressed(path):
     with zipfile.ZipFile(path) as file:
         assert file.namelist() == ["metadata.json", "config.json", "model.weights.h5"]

@@ -32,7 +32,7 @@ class Place(NamedTuple):
 
 def places(model: Any) -> list[Place]:
     """Every object of a model that has a place in Keras's layout, each once."""
-    return list(_visit(model, "", set()))
+    return list(_visit(model, "", {}))
 
 
 def own_variables(owner: Any) -> list[Variable]:
@@ -48,20 +48,20 @@ def overrides(owner: Any, name: str) -> bool:
     return found is not None and all(found is not getattr(base, name, None) for base in (Layer, Optimizer))
 
 
-def _visit(owner: Any, path: str, seen: set[int]) -> Iterator[Place]:
+def _visit(owner: Any, path: str, seen: dict[int, Any]) -> Iterator[Place]:
     if id(owner) in seen:
         return
-    seen.add(id(owner))
+    seen[id(owner)] = owner
     yield Place(path, owner, own_variables(owner))
     for name, value in _attributes(owner):
         yield from _visit_value(value, f"{path}/{name}" if path else name, seen)
 
 
-def _visit_value(value: Any, path: str, seen: set[int]) -> Iterator[Place]:
+def _visit_value(value: Any, path: str, seen: dict[int, Any]) -> Iterator[Place]:
     if _has_place(value):
         yield from _visit(value, path, seen)
     elif isinstance(value, (list, tuple, Mapping)) and id(value) not in seen:
-        seen.add(id(value))
+        seen[id(value)] = value  # kept: a list made on the way, freed, would leave its id to the next one
         names: Counter[str] = Counter()
         for child in value.values() if isinstance(value, Mapping) else value:
             container = isinstance(child, (list, tuple, Mapping))
