@@ -128,17 +128,17 @@ def _sparse_cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
     return xp.log(xp.exp(shifted).sum(axis=-1)) - xp.take_along_axis(shifted, labels[..., None], axis=-1)[..., 0]
 
 
-def _excess(xp: Any, labels: Array, logits: Array) -> Array:
+def _sparse_cross_entropy_grad(xp: Any, labels: Array, logits: Array) -> Array:
     """softmax(logits) - one_hot(labels), without the one-hot rows."""
-    excess = _softmax(xp, logits, -1)
-    rows = excess.reshape(-1, excess.shape[-1])
-    rows[xp.arange(rows.shape[0]), xp.broadcast_to(labels, excess.shape[:-1]).reshape(-1)] -= 1
-    return excess
+    gradient = _softmax(xp, logits, -1)
+    rows = gradient.reshape(-1, gradient.shape[-1])
+    rows[xp.arange(rows.shape[0]), xp.broadcast_to(labels, gradient.shape[:-1]).reshape(-1)] -= 1
+    return gradient
 
 
-label_excess = primitive(
-    "label_excess",
-    _excess,
+sparse_softmax_cross_entropy_grad = primitive(
+    "sparse_softmax_cross_entropy_grad",
+    _sparse_cross_entropy_grad,
     None,
     lambda g, y, labels, logits: _softmax_vjp(g, softmax(logits, axis=-1), logits, -1),
     uniform=False,
@@ -149,7 +149,7 @@ sparse_softmax_cross_entropy = primitive(
     "sparse_softmax_cross_entropy",
     _sparse_cross_entropy,
     None,
-    lambda g, y, labels, logits: multiply(_widen(g), label_excess(labels, logits)),
+    lambda g, y, labels, logits: multiply(_widen(g), sparse_softmax_cross_entropy_grad(labels, logits)),
     uniform=False,
     batching="lead",
     accumulates=True,

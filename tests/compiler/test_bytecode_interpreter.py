@@ -250,31 +250,31 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(sizes, transpose_a, t
 def test_losses_of_labels_are_those_of_numpy_also_for_large_logits(rows, columns, scale, dtype):
     logits = normal(rows, columns, dtype=dtype) * scale
     labels = np.random.default_rng(4).integers(-columns, columns, rows)
-    losses, excess = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
+    losses, gradients = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
     instructions = [
         [m.SPARSE_CROSS_ENTROPY, 7, 0, 1, 2, rows, columns],
-        [m.LABEL_EXCESS, 7, 3, 1, 2, rows, columns],
+        [m.SPARSE_CROSS_ENTROPY_GRAD, 7, 3, 1, 2, rows, columns],
     ]
-    assert carry_out(dtype, *instructions, arrays=[losses, labels, logits, excess]) == -1
+    assert carry_out(dtype, *instructions, arrays=[losses, labels, logits, gradients]) == -1
     shifted = (logits - logits.max(1, keepdims=True)).astype(np.float64)
     terms = np.exp(shifted)
     each = np.arange(rows)
     np.testing.assert_allclose(losses, np.log(terms.sum(1)) - shifted[each, labels], rtol=4 * RELATIVE[dtype], atol=1e-6)
     expected = terms / terms.sum(1, keepdims=True)
     expected[each, labels] -= 1
-    np.testing.assert_allclose(excess, expected, rtol=1e-5, atol=4 * RELATIVE[dtype])
+    np.testing.assert_allclose(gradients, expected, rtol=1e-5, atol=4 * RELATIVE[dtype])
 
 
 @pytest.mark.parametrize("logits", [[np.inf, 0, 1], [np.nan, 0, 1], [0, np.nan, 1], [-np.inf] * 3])
 def test_losses_of_logits_without_a_largest_number_are_nan(logits):
     arrays = [np.zeros(1, np.float32), np.array([1]), np.array([logits], np.float32), np.zeros((1, 3), np.float32)]
-    losses = [[m.SPARSE_CROSS_ENTROPY, 7, 0, 1, 2, 1, 3], [m.LABEL_EXCESS, 7, 3, 1, 2, 1, 3]]
+    losses = [[m.SPARSE_CROSS_ENTROPY, 7, 0, 1, 2, 1, 3], [m.SPARSE_CROSS_ENTROPY_GRAD, 7, 3, 1, 2, 1, 3]]
     carry_out("float32", *losses, arrays=arrays)
     assert np.isnan(arrays[0]).all()
     assert np.isnan(arrays[3]).any()
 
 
-@pytest.mark.parametrize("opcode", [m.SPARSE_CROSS_ENTROPY, m.LABEL_EXCESS])
+@pytest.mark.parametrize("opcode", [m.SPARSE_CROSS_ENTROPY, m.SPARSE_CROSS_ENTROPY_GRAD])
 @pytest.mark.parametrize("label", [3, -4])
 def test_a_label_outside_its_row_ends_the_run_and_names_the_instruction(opcode, label):
     x, after = normal(3), np.zeros(3, np.float32)

@@ -38,8 +38,8 @@ CASES = [
     ("sparse_softmax_cross_entropy", [LABELS, array(33, 7)], {}),
     ("sparse_softmax_cross_entropy", [LABELS[:1], np.float32([[np.inf, -np.inf, 1.0, 0, 0, 0, 0]])], {}),
     ("sparse_softmax_cross_entropy", [LABELS.reshape(3, 11), array(3, 11, 7)], {}),
-    ("label_excess", [LABELS, array(33, 7)], {}),
-    ("label_excess", [LABELS.reshape(3, 11), array(3, 11, 7)], {}),
+    ("sparse_softmax_cross_entropy_grad", [LABELS, array(33, 7)], {}),
+    ("sparse_softmax_cross_entropy_grad", [LABELS.reshape(3, 11), array(3, 11, 7)], {}),
     *(
         ("reduce_sum", [array(33, 130, dtype=dtype)], {"axes": axes, "keepdims": keep})
         for dtype in ("float16", "float32", "float64")

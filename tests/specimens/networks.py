@@ -70,7 +70,7 @@ SPECIMENS = [
     ),
     row(N.sparse_softmax_cross_entropy_with_logits, (integers(0, 4, 3), x), sparse_cross_entropy),
     row(
-        operations.label_excess,
+        operations.sparse_softmax_cross_entropy_grad,
         (integers(0, 4, 3), x),
         lambda labels, logits: special.softmax(logits, -1) - np.eye(4)[labels],
     ),

@@ -27,7 +27,6 @@ from .interpreter import (
     BLOCK,
     COLUMN,
     FULL,
-    LABEL_EXCESS,
     LITERAL,
     LOOP,
     OVER_ALL,
@@ -38,6 +37,7 @@ from .interpreter import (
     ROW,
     SCALAR,
     SPARSE_CROSS_ENTROPY,
+    SPARSE_CROSS_ENTROPY_GRAD,
     STORE,
 )
 from .operations import COMBINED, OPERATIONS, TRANSCENDENTAL
@@ -328,7 +328,7 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.reduce_sum: _sum,
         operations.reduce_mean: _mean,
         operations.sparse_softmax_cross_entropy: _of_labels(SPARSE_CROSS_ENTROPY),
-        operations.label_excess: _of_labels(LABEL_EXCESS),
+        operations.sparse_softmax_cross_entropy_grad: _of_labels(SPARSE_CROSS_ENTROPY_GRAD),
     }
 
 

@@ -6,13 +6,13 @@ Interpreting an integer costs nanoseconds, and each instruction works on a whole
 Bytecode is a sequence of instructions, each `opcode, length, operands`; the length counts all three. Arrays are named by their
 place in a list of addresses; they are C-contiguous, of the interpreter's dtype, labels of int64.
 
-    PRODUCT               10      out, a, b, m, n, k, transpose_a, transpose_b
-                                  out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise
-    LOOP                  length  rows, columns, inputs, outputs, steps, then for each input (pointer, kind),
-                                  each output (pointer, register, how), each step (operation, register, a, b, c)
-                                  input i is register i; each step writes a register of its own
-    SPARSE_CROSS_ENTROPY  7       out, labels, logits, rows, columns
-    LABEL_EXCESS          7       out, labels, logits, rows, columns
+    PRODUCT                    10      out, a, b, m, n, k, transpose_a, transpose_b
+                                       out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise
+    LOOP                       length  rows, columns, inputs, outputs, steps, then for each input (pointer, kind),
+                                       each output (pointer, register, how), each step (operation, register, a, b, c)
+                                       input i is register i; each step writes a register of its own
+    SPARSE_CROSS_ENTROPY       7       out, labels, logits, rows, columns
+    SPARSE_CROSS_ENTROPY_GRAD  7       out, labels, logits, rows, columns
 
 What is written overlaps nothing that the instruction reads, except that a stored output of a LOOP may be a FULL input which no
 step or output reads after the step that makes the output.
@@ -31,7 +31,7 @@ from numba.extending import intrinsic
 from ....types import Array
 from .operations import compiled, exp, operate, summing
 
-PRODUCT, LOOP, SPARSE_CROSS_ENTROPY, LABEL_EXCESS = range(4)
+PRODUCT, LOOP, SPARSE_CROSS_ENTROPY, SPARSE_CROSS_ENTROPY_GRAD = range(4)
 
 REGISTERS_MAX = 64
 """Registers that one LOOP may have; the scratch memory of a run holds so many blocks."""
@@ -63,7 +63,7 @@ def _interpreter(sources: int) -> Any:
             elif opcode == SPARSE_CROSS_ENTROPY:
                 fine = sparse_cross_entropy(instruction, pointers, scratch)
             else:
-                fine = label_excess(instruction, pointers, scratch)
+                fine = sparse_cross_entropy_grad(instruction, pointers, scratch)
             if not fine:
                 return at
             at += instruction.size
@@ -351,7 +351,7 @@ def product(code: Array, pointers: Array, scratch: Array) -> None:
         np.dot(a, b, out)
 
 
-# SPARSE_CROSS_ENTROPY, LABEL_EXCESS --------------------------------------------------------------------------------------
+# SPARSE_CROSS_ENTROPY and its gradient ----------------------------------------------------------------------------------
 #
 # The largest logit is subtracted first, so that no exponential overflows. Negative labels count from the end, as indices do
 # in Python; a label outside a row ends the run.
@@ -377,16 +377,16 @@ def sparse_cross_entropy(code: Array, pointers: Array, scratch: Array) -> bool:
 
 
 @compiled
-def label_excess(code: Array, pointers: Array, scratch: Array) -> bool:
+def sparse_cross_entropy_grad(code: Array, pointers: Array, scratch: Array) -> bool:
     """out = softmax(x) for each row x of the logits, less one at its label; whether all labels lie in their rows."""
     rows, columns = code[5], code[6]
-    excess, labels = view(pointers[code[2]], (rows, columns), scratch), view(pointers[code[3]], rows, code)
-    _exponentials(excess, view(pointers[code[4]], (rows, columns), scratch))
+    gradient, labels = view(pointers[code[2]], (rows, columns), scratch), view(pointers[code[3]], rows, code)
+    _exponentials(gradient, view(pointers[code[4]], (rows, columns), scratch))
     for i in range(rows):
         label = _column_of(labels[i], columns)
         if label < 0:
             return False
-        y = excess[i]
+        y = gradient[i]
         terms = total(y)
         for j in range(columns):
             y[j] /= terms

@@ -252,7 +252,7 @@ def _sparse_cross_entropy(lowering: Lowering, record: Record) -> bool:
     return True
 
 
-def _label_excess(lowering: Lowering, record: Record) -> bool:
+def _sparse_cross_entropy_grad(lowering: Lowering, record: Record) -> bool:
     rows, y = _rows_of(record), record.outputs
     if rows is None:
         return False
@@ -278,5 +278,5 @@ def _rows() -> dict[Any, Callable[[Lowering, Record], bool]]:
         operations.reduce_sum: _sum,
         operations.reduce_mean: _mean,
         operations.sparse_softmax_cross_entropy: _sparse_cross_entropy,
-        operations.label_excess: _label_excess,
+        operations.sparse_softmax_cross_entropy_grad: _sparse_cross_entropy_grad,
     }
