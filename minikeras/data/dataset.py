@@ -1,9 +1,6 @@
-"""Dataset: a pipeline of slices, shuffles and batches, as TensorFlow users write it.
+"""Dataset: a pipeline of slices, shuffles and batches, as TensorFlow users write it; `Model.fit` reads arrays through it too.
 
-Key idea: as long as a pipeline only reorders and groups the rows of arrays it carries row numbers, and a batch is one gather
-from the arrays (`table.py`). `map` and everything after it works on elements. `Model.fit` reads arrays through the same class,
-so a custom loop over `Dataset.from_tensor_slices(...).shuffle(...).batch(...)` sees the same batches. Orders are drawn from a
-stream of their own: what a model draws in between does not change them, and training can be resumed in the middle of a pass.
+While a pipeline only reorders and groups rows of arrays it carries row numbers, and a batch is one gather (`table.py`).
 """
 
 from __future__ import annotations

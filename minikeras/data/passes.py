@@ -1,8 +1,6 @@
 """Passes: going through data again and again, with a position that can be saved and found again.
 
-Key idea: the order of a pass is fixed by the random streams as they were when it began. So the streams of that moment and the
-number of elements taken since are the whole position; to go back there, the pass is begun again and what was taken is passed
-over. `Resumable` gives it to loops of one's own, `keras/batches/feed.py` to `fit`.
+It is the random streams of when the pass began, which fix its order, and the number of elements taken since.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The arrays that row numbers point into.
-
-Key idea: what only reorders and groups rows works on numbers; a batch is one gather from each array. Next: `dataset.py`.
-"""
+"""The arrays that row numbers point into: a batch is one gather from each."""
 
 from __future__ import annotations
 

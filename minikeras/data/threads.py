@@ -1,8 +1,4 @@
-"""Work done ahead of its use, in other threads, with the results in order.
-
-Key idea: a few tasks are under way at any time, and the oldest is waited for. That one loop serves prefetching (one thread that
-asks an iterator for its next element), parallel `map` and the workers of `PyDataset`.
-"""
+"""Work done ahead of its use in other threads, results in order: prefetching, parallel `map`, the workers of `PyDataset`."""
 
 from __future__ import annotations
 

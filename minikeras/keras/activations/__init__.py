@@ -1,7 +1,4 @@
-"""Activation functions by name, each a plain function of a Tensor. May import the catalogue and all below keras.
-
-Read `rectifiers.py` first.
-"""
+"""Activation functions by name, each a plain function of a Tensor. May import the catalogue and all below keras."""
 
 from .curves import (
     celu,

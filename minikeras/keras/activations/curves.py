@@ -1,7 +1,4 @@
-"""Smooth activations, and those that are smooth but for one point.
-
-Formulas that `tf.nn` has are there, with their sources; this file adds Keras's others. Next: `shares.py`.
-"""
+"""Smooth activations, and those that are smooth but for one point. Formulas that `tf.nn` has are there, with their sources."""
 
 from __future__ import annotations
 

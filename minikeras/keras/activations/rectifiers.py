@@ -1,7 +1,4 @@
-"""Activations with kinks: rectifiers, clipped lines, thresholds, shrinkage.
-
-Key idea: each is made of comparisons and straight lines; the docstring says which slope a kink has. Next: `curves.py`.
-"""
+"""Activations with kinks: rectifiers, clipped lines, thresholds, shrinkage. The docstring says which slope a kink has."""
 
 from __future__ import annotations
 

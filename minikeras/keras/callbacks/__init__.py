@@ -1,8 +1,6 @@
-"""Callbacks: what happens around epochs and batches of `fit`, `evaluate` and `predict`.
+"""Callbacks: what happens around epochs and batches of `fit`, `evaluate` and `predict`. Read `callback.py` first.
 
-Key idea: training calls hooks in a fixed order and knows nothing of what they do; history and progress bar are callbacks like
-any other. What writes files is loaded when it is first used. May import the optimizers and all below. Read `callback.py` first,
-then `callback_list.py`.
+May import the optimizers and all below. What writes files is loaded when it is first used.
 """
 
 from typing import TYPE_CHECKING, Any

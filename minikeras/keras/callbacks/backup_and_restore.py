@@ -1,8 +1,4 @@
-"""Going on after an interruption, exactly where training stood.
-
-Key idea: all that training depends on is one value, `model.get_training_state()` (see `training/state.py`). It is written as
-one safetensors file, whole or not at all, after every other callback has seen the batch or the epoch.
-"""
+"""Going on after an interruption, exactly where training stood: `model.get_training_state()` as one safetensors file."""
 
 from __future__ import annotations
 
@@ -97,7 +93,7 @@ class BackupAndRestore(Callback):
             self.model.set_training_state({"arrays": arrays, "values": values})
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Save if so many batches have passed."""
+        """Save after every `save_freq`-th batch."""
         if isinstance(self.save_freq, int):
             self._unsaved += 1
             if self._unsaved >= self.save_freq:

@@ -1,4 +1,4 @@
-"""Callback: the hooks, and what a callback may remember over a restart. Next: `callback_list.py`, which calls them."""
+"""Callback: the hooks, and what a callback may remember over a restart."""
 
 from __future__ import annotations
 

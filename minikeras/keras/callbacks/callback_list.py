@@ -1,6 +1,6 @@
 """CallbackList: several callbacks as one.
 
-Key idea: a hook that nobody overrides costs nothing, and the numbers of a batch are read from the device only if somebody asks.
+A hook that no callback overrides costs nothing; numbers are read from the device only if a callback wants them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _documented(call: Any, hook: str) -> Any:
 
 
 class CallbackList:
-    """Several callbacks as one, for a loop of one's own: each hook calls that of every callback, with logs as plain numbers.
+    """Several callbacks as one, for a custom training loop: each hook calls that of every callback, with logs as plain numbers.
 
     The order is the user's, then `History`, then the progress bar, then those that run last. Used in `with`, leaving the block
     closes the bar.
@@ -51,7 +51,7 @@ class CallbackList:
         add_history: add a `History`, unless there is one.
         add_progbar: add a progress bar, unless there is one.
         model: the model that is trained; it may also be given later by `set_model`.
-        group: call the hooks of a batch once for so many batches.
+        group: call the hooks of a batch once for this number of batches.
         params: handed to each callback: 'epochs', 'steps'; 'verbose' is 1 or 'auto' for a bar, 2 for a line an epoch.
 
     Attributes:
@@ -149,7 +149,7 @@ class CallbackList:
     # Batches of a model ----------------------------------------------------------------------------------------------------
 
     def listens(self, phase: str) -> bool:
-        """Whether anybody wants to hear of the batches of 'train' or 'test'."""
+        """Whether a callback has a hook for the batches of 'train' or 'test'."""
         return any(self._those(f"on_{phase}_batch_{when}") for when in ("begin", "end"))
 
     def batch_begin(self, phase: str, batch: int) -> None:
@@ -164,7 +164,7 @@ class CallbackList:
             self.report(phase)
 
     def report(self, phase: str) -> None:
-        """Report the last batch if it was not yet: in plain numbers if anybody but the progress bar listens.
+        """Report the last batch if it was not yet: in plain numbers if another callback than the bar listens.
 
         On a GPU each number costs a wait.
         """
@@ -176,7 +176,7 @@ class CallbackList:
                 method(batch, numbers(logs) if plain else logs)
 
     def go_on(self, epoch: int, batch: int) -> None:
-        """Go on in the middle of an epoch: nobody hears of its beginning again, but the bar shows it."""
+        """Go on in the middle of an epoch: the hooks of its beginning are not called again, but the bar shows it."""
         if self._progress is not None:
             self._progress.on_epoch_begin(epoch)
             self._progress.advance_to(batch)

@@ -17,7 +17,7 @@ from .monitor import Monitor
 
 @made_with_numpy
 class ModelCheckpoint(Monitor):
-    """Saves the model, or its weights, after every epoch or every so many batches.
+    """Saves the model, or its weights, after every epoch or every n-th batch.
 
     What it remembers (the best value, the batches since the last file) is part of the training state that `BackupAndRestore`
     keeps, so a run that goes on after a restart does not overwrite its best file with a worse one. A run that starts anew can
@@ -80,7 +80,7 @@ class ModelCheckpoint(Monitor):
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Save if so many batches have passed."""
+        """Save after every `save_freq`-th batch."""
         if isinstance(self.save_freq, int):
             self._unsaved += 1
             if self._unsaved >= self.save_freq:

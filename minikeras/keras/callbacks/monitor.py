@@ -1,8 +1,4 @@
-"""Monitor: which of two values of a log is better. Base of the callbacks that decide by one.
-
-Key idea: 'auto' asks the metric. A loss and everything that measures an error is better when it falls, an accuracy when it
-rises; a metric that does not say has to be told about with `mode`.
-"""
+"""Monitor: which of two values of a log is better. Base of the callbacks that decide by one."""
 
 from __future__ import annotations
 

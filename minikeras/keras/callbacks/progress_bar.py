@@ -51,7 +51,7 @@ class ProgressBar(Callback):
         print(", ".join(filter(None, [f"{self._label}: {steps}", readable(logs)])), file=sys.stderr, flush=True)
 
     def advance_to(self, batch: int) -> None:
-        """Count so many steps of the epoch as done before."""
+        """Count this number of steps of the epoch as done before."""
         self._seen = batch
         if self._live:
             self._bar.update(batch)

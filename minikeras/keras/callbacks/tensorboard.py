@@ -26,7 +26,7 @@ class TensorBoard(Remembering):
 
     Args:
         log_dir: the folder.
-        histogram_freq: write histograms of all weights every so many epochs; 0 for never.
+        histogram_freq: write histograms of all weights every n-th epoch; 0 for never.
         write_graph, write_images: not available, and left out with a warning: there is no graph.
         write_steps_per_second: also write 'epoch_steps_per_second'.
         update_freq: 'epoch', 'batch', or a number of batches after which to write their logs.

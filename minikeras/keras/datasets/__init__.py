@@ -1,12 +1,6 @@
 """Small datasets: found on the machine or downloaded, verified by SHA-256, returned as NumPy arrays in Keras' shapes.
 
-This package may import `minikeras.errors`, NumPy and the standard library, nothing else of minikeras.
-Read `catalogue.py` first (what exists), then `locate.py` (where it is looked for).
-
-    >>> from minikeras.keras import datasets
-    >>> (x_train, y_train), (x_test, y_test) = datasets.iris.load_data()
-    >>> x_train.shape, y_test.shape
-    ((120, 4), (30,))
+May import `minikeras.errors`, `minikeras.files`, NumPy and the standard library. Read `catalogue.py`, then `locate.py`.
 """
 
 from typing import TYPE_CHECKING, Any

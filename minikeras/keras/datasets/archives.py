@@ -1,6 +1,5 @@
-"""Unpacking of downloaded archives (.tar, .tar.gz, .tar.bz2, .tar.xz, .zip) without trusting them.
+"""Unpacking of downloaded archives without trusting them: the first bad member refuses the whole, which appears whole or not.
 
-The first bad member refuses the whole archive, and the target directory appears complete or not at all.
 Python's own extraction methods and their filters are not used: they had holes in several versions.
 """
 

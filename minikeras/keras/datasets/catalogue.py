@@ -1,7 +1,6 @@
 """The datasets this package knows: their files, sizes, SHA-256 hashes, licences and mirrors.
 
-The table is code and not a data file, so that whoever can plant a data file cannot also plant its hash.
-`datasets/CHECKSUMS.tsv` shows the same table to people; a test keeps the two equal.
+Code and not a data file, so that a planted data file brings no hash of its own; `datasets/CHECKSUMS.tsv` is kept equal.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,6 @@
-"""Downloads: https only, bounded in size and time, verified before the file gets its name.
+"""Downloads: https only, bounded in size and time, verified before the file gets its name. Mirrors are tried in turn.
 
-A machine without a network gets its answer at once: an address that cannot be connected to is not tried again.
-Mirrors are tried in turn; only a transfer that broke off half way is worth another round.
+An address that cannot be connected to is not tried again, so a machine without a network gets its answer at once.
 """
 
 import hashlib

@@ -1,7 +1,6 @@
 """Parsers for the file formats of the datasets: gzip, IDX, CSV and .npz.
 
-Each one compares the sizes a file declares with the sizes expected of it before anything of that size is allocated.
-Errors of the underlying libraries come out as LoadError.
+Declared sizes are compared with the expected ones before anything of that size is allocated. All errors are LoadErrors.
 """
 
 import io

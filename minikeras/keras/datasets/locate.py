@@ -1,8 +1,6 @@
 """Finding a dataset: every place in order, every hash checked, every failure noted for the error message.
 
-Order: `$MINIKERAS_HOME/datasets/NAME` (default `~/.minikeras`), each directory of `$MINIKERAS_DATA_PATH`, the
-checkout's `datasets/`, the data inside the installed package, directories of other software, scikit-learn's own copy,
-the network. An explicit `path` is searched alone: a mistyped path must not end in data from somewhere else.
+An explicit `path` is searched alone: a mistyped path must not end in data from somewhere else.
 """
 
 import hashlib
@@ -66,14 +64,16 @@ def candidates(forms: Sequence[Dataset], path: str | os.PathLike[str] | None = N
 
 
 def _directories(forms: Sequence[Dataset]) -> Iterator[Path]:
-    """Directories in search order."""
+    """Directories in search order: `$MINIKERAS_HOME/datasets/NAME` (default `~/.minikeras`), `$MINIKERAS_DATA_PATH`, the checkout,
+    the installed package, other software, scikit-learn. The network comes after all of them.
+    """
     name = forms[0].name
     yield cache_directory(name)
     for entry in filter(None, os.environ.get("MINIKERAS_DATA_PATH", "").split(os.pathsep)):
         yield Path(entry).expanduser() / name
         yield Path(entry).expanduser()
     here = Path(__file__).resolve().parent
-    # Without its table, a `datasets` folder next to the package is somebody else's.
+    # Without its table, a `datasets` folder next to the package is that of another project.
     if (here.parents[2] / "datasets" / "CHECKSUMS.tsv").is_file():
         yield here.parents[2] / "datasets" / name
     yield here / "data" / name

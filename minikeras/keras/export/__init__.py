@@ -1,9 +1,4 @@
-"""Models for other programs: `model.export("model.onnx")`.
-
-Key idea: no layer knows how it is exported. A run in inference mode is recorded (`inference.py`), and each primitive in it is
-translated (`elementwise.py`, `shaping.py`, `windows.py`), so layers of one's own are exported like those that are here. Read
-`inference.py` first.
-"""
+"""Models for other programs: `model.export("model.onnx")`, from a recorded run (`inference.py`), one primitive at a time."""
 
 from .onnx import export_model
 

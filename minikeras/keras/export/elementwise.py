@@ -1,7 +1,4 @@
-"""The primitives that compute element by element, along an axis or by matrix products, in ONNX's operators.
-
-Key idea: most have an operator of the same meaning, and a row in a table says all. Next: `shaping.py`.
-"""
+"""The primitives that compute element by element, along an axis or by matrix products, in ONNX's operators."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A program as an ONNX graph: names, nodes, constants, and sizes that are known only when the model runs.
-
-Key idea: every value has a name; a primitive becomes one node or a few, as the tables in `elementwise.py` and its neighbours
-say. Two transposes in a row become one, and what nobody reads is left out. Next: `elementwise.py`.
-"""
+"""A program as an ONNX graph: names, nodes, constants, and sizes that are known only when the model runs."""
 
 from __future__ import annotations
 

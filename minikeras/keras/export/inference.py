@@ -1,8 +1,6 @@
 """What a model computes in inference mode, as a program with the sizes that may vary left open.
 
-The compiler records the model twice, on inputs of two sizes and other values. What is the same both times is a constant; a
-number that differs between the runs is a size that is not fixed. So neither layers nor operations state anything for an export,
-and what depends on values where a graph cannot follow is noticed. Next: `graph.py`.
+It is recorded twice, on inputs of two sizes and other values: what is the same is constant, a number that differs is a size.
 """
 
 from __future__ import annotations

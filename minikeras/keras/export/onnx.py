@@ -1,7 +1,4 @@
-"""A model as an ONNX file: what goes in and comes out, by name, and the graph between.
-
-Next: `inference.py`, `graph.py`.
-"""
+"""A model as an ONNX file: what goes in and comes out, by name, and the graph between."""
 
 from __future__ import annotations
 
@@ -148,7 +145,7 @@ def _made(helper: Any, name: str, graph: Graph, found: Program, results: dict[st
     """The model as ONNX's object, checked."""
     from ... import __version__
 
-    nodes = _read_by_someone(graph.nodes, set(results))
+    nodes = _without_dead_nodes(graph.nodes, set(results))
     read = {name for node in nodes for name in node.input}
     weights = [_onnx("numpy_helper").from_array(array, key) for key, array in graph.constants.items() if key in read]
     described = helper.make_graph(
@@ -176,7 +173,7 @@ def _described(helper: Any, graph: Graph, name: str, value: Value) -> Any:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), sizes)
 
 
-def _read_by_someone(nodes: list[Any], needed: set[str]) -> list[Any]:
+def _without_dead_nodes(nodes: list[Any], needed: set[str]) -> list[Any]:
     """The nodes that the outputs depend on."""
     kept = []
     for node in reversed(nodes):

@@ -1,7 +1,6 @@
 """The primitives that move elements, in ONNX's operators.
 
-Key idea: a size that is not fixed is read from a tensor that has it when the model runs; in a reshape one such size is left
-for the operator to find out. Next: `windows.py`.
+A size that is not fixed is read from a tensor when the model runs; in a reshape one such size is left to the operator.
 """
 
 from __future__ import annotations

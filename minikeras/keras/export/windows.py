@@ -1,7 +1,6 @@
 """Convolutions and pools, in ONNX's operators.
 
-Key idea: here channels are last, in ONNX they come second; kernels are turned once, values by transposes of which neighbours
-cancel. 'same' padding depends on sizes and stays a word where one is not fixed.
+Here channels are last, in ONNX second: kernels are turned once, values by transposes of which neighbours cancel.
 """
 
 from __future__ import annotations

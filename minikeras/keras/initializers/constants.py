@@ -1,7 +1,4 @@
-"""First values that are not random: zeros, ones, a constant, the identity, Fourier's waves.
-
-Next: `draws.py`.
-"""
+"""First values that are not random: zeros, ones, a constant, the identity, Fourier's waves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """First values drawn from a distribution, and orthogonal matrices.
 
-Key idea: a random initializer is a distribution and a seed. The seed is drawn when the object is made, so one object gives the
-same values for the same shape each time, and two objects differ. Next: `scaling.py`.
+The seed is drawn when an object is made, so it gives the same values for the same shape each time, and two objects differ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The base of initializers: a function from shape and dtype to the first values of a weight.
-
-Next: `constants.py`.
-"""
+"""The base of initializers: a function from shape and dtype to the first values of a weight."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Distributions whose width follows the number of inputs and outputs of a weight, so that signals keep their size.
-
-Key idea: one class, VarianceScaling; Glorot's, He's and LeCun's initializers are settings of it. Next: `../layers/layer.py`.
-"""
+"""Distributions whose width follows the number of inputs and outputs of a weight, so that signals keep their size."""
 
 from __future__ import annotations
 

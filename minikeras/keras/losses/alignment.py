@@ -1,7 +1,6 @@
-"""Labels, predictions and weights of shapes that fit together.
+"""Labels, predictions and weights of shapes that fit together, for losses and metrics; nothing is broadcast in silence.
 
-Key idea: nothing is broadcast in silence. Labels and predictions must have one shape, save that (n,) and (n, 1) stand for each
-other, and there is one weight for each row or one for each value. Losses and metrics both come here. Next: `reduction.py`.
+Labels and predictions have one shape, save that (n,) and (n, 1) stand for each other; weights are one a row or one a value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Circle loss: embeddings of one class near each other, of different classes apart.
-
-Key idea: each pair of rows is weighted by how far its similarity is from where it should be. Next: `ctc.py`.
-"""
+"""Circle loss: embeddings of one class near each other, of different classes apart."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Cross-entropies: of yes or no, of one-hot labels, of class numbers.
 
-Key idea: with logits the logarithm and the exponential cancel, so nothing is clipped and nothing overflows; probabilities are
-kept epsilon away from 0 and 1. Next: `focal.py`, which weights the terms.
+With logits the logarithm and the exponential cancel and nothing overflows; probabilities are kept epsilon away from 0 and 1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Connectionist temporal classification: a sequence of labels, without knowing which step says which.
-
-Key idea: the likelihood is a sum over all ways to stretch the labels over the steps, computed by recursion over the steps.
-Next: `../metrics/metric.py`.
-"""
+"""Connectionist temporal classification: a sequence of labels, without knowing which step says which."""
 
 from __future__ import annotations
 

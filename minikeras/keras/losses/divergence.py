@@ -1,7 +1,4 @@
-"""Losses of distributions and counts: Kullback and Leibler's divergence, Poisson's likelihood.
-
-Next: `overlap.py`.
-"""
+"""Losses of distributions and counts: Kullback and Leibler's divergence, Poisson's likelihood."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Cross-entropies that weigh easy rows less, or wrong labels less.
-
-Key idea: a focal loss multiplies each term by (1 - p)**gamma, p the probability given to the truth, so what is right hardly
-counts. The generalized cross-entropy lies between cross-entropy and absolute error. Next: `margins.py`.
-"""
+"""Cross-entropies that weigh easy rows less by (1 - p)**gamma, or wrong labels less."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Losses as objects: a function of labels and predictions, and how to reduce its values.
-
-Key idea: a loss computes one value for each row; the base class does all else. Next: `regression.py`, the simplest ones.
-"""
+"""Losses as objects: a function of labels and predictions with one value for each row, and how to reduce its values."""
 
 from __future__ import annotations
 

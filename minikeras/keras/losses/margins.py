@@ -1,7 +1,4 @@
-"""Hinges: no loss once the right answer leads by a margin of 1.
-
-Key idea: labels are -1 and 1; labels 0 and 1 are turned into them. Next: `divergence.py`.
-"""
+"""Hinges: no loss once the right answer leads by a margin of 1. Labels 0 and 1 are turned into -1 and 1."""
 
 from __future__ import annotations
 

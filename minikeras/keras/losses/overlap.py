@@ -1,7 +1,4 @@
-"""Losses of masks: how little two regions overlap.
-
-Key idea: intersection over a weighted sum of the intersection, false positives and false negatives. Next: `circle.py`.
-"""
+"""Losses of masks: how little two regions overlap."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""From the loss values of rows to one number.
-
-Key idea: weights and masks multiply the values; the reduction says by what their sum is divided. Next: `loss.py`.
-"""
+"""From the loss values of rows to one number: weights and masks multiply; the reduction says by what the sum is divided."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Losses of numbers: squared, absolute, relative and robust errors, and the angle between vectors.
-
-Key idea: each is an elementwise function of labels and predictions, averaged over the last axis. Next: `crossentropy.py`.
-"""
+"""Losses of numbers: squared, absolute, relative and robust errors, and the angle between vectors."""
 
 from __future__ import annotations
 

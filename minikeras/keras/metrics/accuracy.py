@@ -1,7 +1,4 @@
-"""Accuracies: how many predictions are right.
-
-Key idea: 1 where right and 0 where wrong, for each row, averaged by `MeanMetricWrapper`. Next: `regression.py`.
-"""
+"""Accuracies: 1 for each row that is right and 0 for each that is wrong, averaged."""
 
 from __future__ import annotations
 

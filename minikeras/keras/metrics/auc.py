@@ -1,8 +1,4 @@
-"""Area under a curve of rates: receiver operating characteristic, precision and recall, or their gains.
-
-Key idea: the counts at many thresholds give points of the curve, and the area is a Riemann sum between neighbouring points.
-Next: `f_score.py`.
-"""
+"""Area under a curve of rates, as a Riemann sum between the points that many thresholds give."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """True and false positives and negatives at thresholds, precision and recall.
 
-Key idea: at each threshold a prediction is positive if it lies above. All thresholds are counted at once, by a product of
-matrices: which predictions lie above which threshold, times the weights of positive and negative labels. Next:
-`operating_points.py` and `auc.py`, which read curves off the same counts.
+All thresholds are counted at once by one matrix product: which predictions lie above which threshold, times their weights.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Correlations of labels and predictions: of their ups and downs, and of their values.
-
-Next: `confusion.py`.
-"""
+"""Correlations of labels and predictions: of their ups and downs, and of their values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""F-scores: precision and recall of classes in one number.
-
-Next: `iou.py`.
-"""
+"""F-scores: precision and recall of classes in one number."""
 
 from __future__ import annotations
 

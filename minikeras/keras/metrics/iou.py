@@ -1,8 +1,4 @@
-"""Intersection over union of classes, from a matrix of how often a class was taken for another.
-
-Key idea: row i and column j count labels i that were predicted as j. The diagonal is the intersection; a row and a column
-together, the union.
-"""
+"""Intersection over union of classes, from the matrix of how often label i was predicted as j."""
 
 from __future__ import annotations
 

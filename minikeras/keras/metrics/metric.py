@@ -1,8 +1,4 @@
-"""The base of all metrics: state that accumulates over batches.
-
-Key idea: a metric is a few Variables and three methods. Being Variables, they are saved, restored and rolled back like weights;
-being arrays, they stay on the device until somebody reads a result. Next: `reductions.py`.
-"""
+"""The base of all metrics: Variables that accumulate over batches, and are saved, restored and rolled back like weights."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The best of one rate under a condition on another: sensitivity at a specificity, precision at a recall, and the reverse.
-
-Key idea: both rates at evenly spaced thresholds; the largest of one among those where the other is good enough. Next: `auc.py`.
-"""
+"""The best of one rate under a condition on another: sensitivity at a specificity, precision at a recall, and the reverse."""
 
 from __future__ import annotations
 

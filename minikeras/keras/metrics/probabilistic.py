@@ -1,7 +1,4 @@
-"""Cross-entropies, divergences and hinges, averaged over batches: the loss functions as metrics.
-
-Next: `confusion.py`.
-"""
+"""Cross-entropies, divergences and hinges, averaged over batches: the loss functions as metrics."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The coefficient of determination: the share of the labels' variance that predictions explain.
-
-Next: `correlation.py`.
-"""
+"""The coefficient of determination: the share of the labels' variance that predictions explain."""
 
 from __future__ import annotations
 

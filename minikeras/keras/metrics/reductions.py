@@ -1,8 +1,4 @@
-"""Sums and means of values over batches: what nearly all metrics are.
-
-Key idea: a batch enters as the sum of one value for each row, and the number of rows or the sum of their weights. Next:
-`accuracy.py`.
-"""
+"""Sums and means of values over batches: what nearly all metrics are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Errors and similarities of numbers, averaged over batches.
-
-Key idea: each is the mean of a loss function; the root is taken in `result`. Next: `r2.py`.
-"""
+"""Errors and similarities of numbers, averaged over batches."""
 
 from __future__ import annotations
 
