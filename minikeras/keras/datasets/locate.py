@@ -64,9 +64,7 @@ def candidates(forms: Sequence[Dataset], path: str | os.PathLike[str] | None = N
 
 
 def _directories(forms: Sequence[Dataset]) -> Iterator[Path]:
-    """Directories in search order: `$MINIKERAS_HOME/datasets/NAME` (default `~/.minikeras`), `$MINIKERAS_DATA_PATH`, the checkout,
-    the installed package, other software, scikit-learn. The network comes after all of them.
-    """
+    """In search order: the cache, `$MINIKERAS_DATA_PATH`, the checkout, the installed package, other software, scikit-learn."""
     name = forms[0].name
     yield cache_directory(name)
     for entry in filter(None, os.environ.get("MINIKERAS_DATA_PATH", "").split(os.pathsep)):

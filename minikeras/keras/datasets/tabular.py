@@ -1,6 +1,7 @@
-"""What the four tables share: reading, and the split into training and test rows."""
+"""What the four tables share: `load_data`, reading, and the split into training and test rows."""
 
 import os
+from typing import Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,40 +12,69 @@ from minikeras.keras.datasets.catalogue import Dataset
 from minikeras.keras.datasets.formats import parse_csv
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
+Path = str | os.PathLike[str] | None
 
 
-def load_table(dataset: Dataset, path: str | os.PathLike[str] | None) -> Table:
-    """Features and labels of a table whose last column is the label, in the order of the file.
+class LoadTable(Protocol):
+    """The type of `load_data`."""
+
+    @overload
+    def __call__(
+        self, path: Path = ..., test_split: float = ..., seed: int = ..., *, return_X_y: Literal[False] = ...
+    ) -> tuple[Table, Table]: ...
+
+    @overload
+    def __call__(self, path: Path = ..., test_split: float = ..., seed: int = ..., *, return_X_y: Literal[True]) -> Table: ...
+
+
+_DOC = """Load the {name} data; it is shipped, so this needs no network.
 
     Args:
-        dataset: A tabular dataset of the catalogue.
         path: File or directory to use instead of searching.
+        test_split: Fraction of the {rows} rows for the test part, 0 <= test_split < 1.
+        seed: Seed of the shuffle before the split.
+        return_X_y: Return all rows in the order of the file, without a split.
 
     Returns:
-        float64 features (rows, columns - 1) and int64 labels (rows,).
+        `(x_train, y_train), (x_test, y_test)`, or `(x, y)` with `return_X_y`. Features are float64 (rows, {features}),
+        {values}; labels are int64 (rows,), positions in `CLASS_NAMES`.
 
     Raises:
-        DatasetUnavailableError: No intact copy was found.
+        DatasetUnavailableError: No intact copy was found; the message lists every place.
+        InvalidArgumentError: `test_split` is out of range.
+
+    Source: {source}.
+    Licence: {licence}.
     """
-    _, contents = locate.find((dataset,), path)
-    (name,) = contents
-    table = parse_csv(contents[name], name, dataset.shape)
-    return table[:, :-1].copy(), table[:, -1].astype(np.int64)
+
+
+def table_loader(dataset: Dataset, module: str, values: str, source: str) -> LoadTable:
+    """The `load_data` of a module.
+
+    Args:
+        dataset: a table of the catalogue whose last column is the label.
+        module: the module's name.
+        values: what the features are, for the documentation, like `source`.
+    """
+
+    def load_data(
+        path: Path = None, test_split: float = 0.2, seed: int = 113, *, return_X_y: bool = False
+    ) -> tuple[Table, Table] | Table:
+        _, contents = locate.find((dataset,), path)
+        (name,) = contents
+        table = parse_csv(contents[name], name, dataset.shape)
+        x, y = table[:, :-1].copy(), table[:, -1].astype(np.int64)
+        return (x, y) if return_X_y else split_table((x, y), test_split, seed)
+
+    rows, columns = dataset.shape
+    about = {"name": dataset.name, "rows": rows, "features": columns - 1, "licence": dataset.licence}
+    load_data.__doc__ = _DOC.format(values=values, source=source, **about)
+    load_data.__module__, load_data.__qualname__ = module, "load_data"
+    return load_data  # type: ignore[return-value]  # mypy does not match one signature with two overloads
 
 
 def split_table(table: Table, test_split: float, seed: int) -> tuple[Table, Table]:
     """Shuffle the rows and cut off the test part, exactly as Keras' tabular loaders do.
-
-    Args:
-        table: Features and labels.
-        test_split: Fraction of the rows for the test part, 0 <= test_split < 1.
-        seed: Seed of the shuffle, 0 to 2**32 - 1.
-
-    Returns:
-        `(x_train, y_train), (x_test, y_test)`.
-
-    Raises:
-        InvalidArgumentError: `test_split` is out of range.
 
     >>> table = np.arange(10.0).reshape(5, 2), np.arange(5)
     >>> (x_train, y_train), (x_test, y_test) = split_table(table, test_split=0.4, seed=113)
