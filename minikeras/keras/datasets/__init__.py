@@ -23,12 +23,7 @@ __all__ = [
     "wine",
 ]
 
-_MODULE_OF_FUNCTION = {
-    "clear_cache": "manage",
-    "get_file": "remote_file",
-    "list_available": "manage",
-    "path": "manage",
-}
+_MODULE_OF_FUNCTION = {"clear_cache": "manage", "get_file": "remote_file", "list_available": "manage", "path": "manage"}
 
 
 def __getattr__(name: str) -> Any:

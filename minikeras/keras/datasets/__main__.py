@@ -12,14 +12,7 @@ NAMES = tuple(dict.fromkeys(dataset.name for dataset in DATASETS))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command.
-
-    Args:
-        arguments: Words of the command line, by default those of the process.
-
-    Returns:
-        Exit status: 0 for success, 1 if a dataset is damaged or cannot be had.
-    """
+    """Run one command; exit status 0 for success, 1 if a dataset is damaged or cannot be had."""
     parser = argparse.ArgumentParser(prog="python -m minikeras.keras.datasets", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="show every dataset and where it was found")

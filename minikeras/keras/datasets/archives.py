@@ -34,11 +34,7 @@ class _Member(NamedTuple):
 
 
 def extract(archive: Path, target: Path) -> None:
-    """Unpack `archive` into the new directory `target`.
-
-    Args:
-        archive: A tar or zip file, recognised by its content.
-        target: Directory that does not exist yet; its parent does.
+    """Unpack a tar or zip file, recognised by its content, into the new directory `target`.
 
     Raises:
         LoadError: The archive is damaged, or a member is no plain file or directory, has a dangerous name, or exceeds
@@ -122,7 +118,6 @@ def _write_members(members: Iterator[_Member], root: Path, budget: int) -> None:
 
 
 def _write_file(path: Path, source: IO[bytes], size: int) -> None:
-    """Copy exactly `size` bytes into a new file."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, 0o644), "wb") as stream:
         written = 0

@@ -19,10 +19,7 @@ def offline() -> bool:
 
 
 def make_private(directory: Path) -> None:
-    """Create `directory` below the cache home with mode 0700, refusing every level someone else could write to.
-
-    Args:
-        directory: `home()` or a directory below it.
+    """Create `home()` or a directory below it with mode 0700.
 
     Raises:
         LoadError: A level is a symbolic link, world-writable or owned by another user.
@@ -39,7 +36,6 @@ def make_private(directory: Path) -> None:
 
 
 def _refuse_shared(directory: Path) -> None:
-    """Raise LoadError unless `directory` is a real directory that only this user can write to."""
     status = directory.lstat()
     if stat.S_ISLNK(status.st_mode):
         found = "is a symbolic link"

@@ -46,35 +46,29 @@ class Dataset(NamedTuple):
     in_scikit_learn: bool = False
 
 
-_UCI_LICENCE = "CC BY 4.0 (UCI), BSD-3-Clause (scikit-learn)"
+def _table(name: str, file: DataFile, shape: tuple[int, int]) -> Dataset:
+    return Dataset(name, (file,), "CC BY 4.0 (UCI), BSD-3-Clause (scikit-learn)", shape, in_scikit_learn=True)
 
-DIGITS = Dataset(
+
+DIGITS = _table(
     "digits",
-    (DataFile("digits.csv", 264_712, "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"),),
-    _UCI_LICENCE,
+    DataFile("digits.csv", 264_712, "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"),
     (1797, 65),
-    in_scikit_learn=True,
 )
-IRIS = Dataset(
+IRIS = _table(
     "iris",
-    (DataFile("iris.csv", 2_734, "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449"),),
-    _UCI_LICENCE,
+    DataFile("iris.csv", 2_734, "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449"),
     (150, 5),
-    in_scikit_learn=True,
 )
-WINE = Dataset(
+WINE = _table(
     "wine",
-    (DataFile("wine_data.csv", 11_157, "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede"),),
-    _UCI_LICENCE,
+    DataFile("wine_data.csv", 11_157, "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede"),
     (178, 14),
-    in_scikit_learn=True,
 )
-BREAST_CANCER = Dataset(
+BREAST_CANCER = _table(
     "breast_cancer",
-    (DataFile("breast_cancer.csv", 119_913, "fed3eb72d0575ef6192293f5093c6e801b1476b577d0386bf4455504522172ed"),),
-    _UCI_LICENCE,
+    DataFile("breast_cancer.csv", 119_913, "fed3eb72d0575ef6192293f5093c6e801b1476b577d0386bf4455504522172ed"),
     (569, 31),
-    in_scikit_learn=True,
 )
 FASHION_MNIST_6K = Dataset(
     "fashion_mnist_6k",
@@ -151,13 +145,7 @@ DATASETS = (DIGITS, IRIS, WINE, BREAST_CANCER, FASHION_MNIST_6K, FASHION_MNIST, 
 
 
 def forms_of(name: str) -> tuple[Dataset, ...]:
-    """The forms in which a dataset exists, best first.
-
-    Args:
-        name: A name of the catalogue, for example `"mnist"`.
-
-    Returns:
-        At least one `Dataset`, all of this name.
+    """The forms in which a dataset exists, best first; all have its name.
 
     Raises:
         InvalidArgumentError: No dataset has this name.

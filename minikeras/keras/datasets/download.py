@@ -39,19 +39,15 @@ def download(
     gunzip: bool,
     policy: Policy,
 ) -> bool:
-    """Fetch a file from the first mirror that delivers the right bytes.
+    """Fetch a file from the first mirror that delivers the right bytes; whether one did. Failures are appended to `attempts`.
 
     Args:
         urls: Addresses, best first.
         target: Name of the finished file; its directory exists.
-        sha256: Expected hash of what is stored, that is after decompression.
-        max_bytes: Upper bound of what is stored.
-        attempts: Failures are appended here.
+        sha256, max_bytes: Expected hash and upper bound of what is stored, that is after decompression.
+        attempts: See above.
         gunzip: Decompress what comes from addresses that end in `.gz`.
         policy: Limits.
-
-    Returns:
-        True if `target` now holds the verified file, False if every mirror failed (`attempts` says why).
     """
     remaining = list(urls)
     for round_number in range(policy.rounds):
@@ -167,7 +163,6 @@ def _worth_another_try(error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """A short reason in plain words."""
     if isinstance(error, urllib.error.HTTPError):
         return f"server answers {error.code} {error.reason}"
     if isinstance(error, urllib.error.URLError):

@@ -56,7 +56,6 @@ def load_data(path: str | os.PathLike[str] | None = None, subset: Literal["full"
 
 
 def _load_6k(path: str | os.PathLike[str] | None) -> tuple[Split, Split]:
-    """The shipped subset."""
     _, contents = locate.find((FASHION_MNIST_6K,), path)
     (name,) = contents
     return images_from_npz(contents[name], name, 5_000, 1_000, FASHION_MNIST_6K.shape)

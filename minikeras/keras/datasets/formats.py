@@ -24,19 +24,7 @@ _NPY_HEADER = re.compile(
 
 
 def gunzip_chunks(chunks: Iterable[bytes], max_bytes: int, name: str) -> Iterator[bytes]:
-    """Decompress a gzip stream piece by piece, never producing more than `max_bytes`.
-
-    Args:
-        chunks: The compressed stream, in pieces of any size.
-        max_bytes: Upper bound of the decompressed size.
-        name: File name or address for the error message.
-
-    Returns:
-        Iterator over decompressed pieces.
-
-    Raises:
-        LoadError: The stream is damaged, cut short, longer than `max_bytes` or followed by other data.
-    """
+    """Decompress a gzip stream piece by piece, never producing more than `max_bytes`; `name` is for the error message."""
     decompressor = zlib.decompressobj(16 + zlib.MAX_WBITS)
     produced = 0
     for chunk in chunks:
@@ -56,18 +44,7 @@ def gunzip_chunks(chunks: Iterable[bytes], max_bytes: int, name: str) -> Iterato
 
 
 def parse_idx(content: bytes, name: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Read an IDX file of unsigned bytes.
-
-    Args:
-        content: The whole file, decompressed.
-        name: File name for the error message.
-        shape: Expected shape; a first entry of -1 accepts any number of items.
-
-    Returns:
-        Writable uint8 array of the declared shape.
-
-    Raises:
-        LoadError: The header is not that of an IDX file of bytes, or contradicts `shape` or the file's length.
+    """A writable array from an IDX file of unsigned bytes; a -1 at the front of the expected shape accepts any number.
 
     >>> parse_idx(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]), "labels", (-1,))
     array([7, 8, 9], dtype=uint8)
@@ -85,18 +62,7 @@ def parse_idx(content: bytes, name: str, shape: tuple[int, ...]) -> NDArray[np.u
 
 
 def parse_csv(content: bytes, name: str, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Read a table of numbers in scikit-learn's CSV form, whose first line may be `rows,columns,class names...`.
-
-    Args:
-        content: The whole file, decompressed.
-        name: File name for the error message.
-        shape: Expected rows and columns, the label column included.
-
-    Returns:
-        Writable float64 array of that shape.
-
-    Raises:
-        LoadError: The size differs, or an entry is not a number.
+    """A writable table of numbers in scikit-learn's CSV form, whose first line may be `rows,columns,class names...`.
 
     >>> parse_csv(b"2,1,no,yes\\n0.5,0\\n1.5,1\\n", "tiny.csv", (2, 2))
     array([[0.5, 0. ],
@@ -116,19 +82,7 @@ def parse_csv(content: bytes, name: str, shape: tuple[int, int]) -> NDArray[np.f
 
 
 def parse_npz(content: bytes, name: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[np.uint8]]:
-    """Read an .npz file of uint8 arrays, without pickle.
-
-    Args:
-        content: The whole file.
-        name: File name for the error message.
-        shapes: Names the file has to hold, exactly, with the shape of each.
-
-    Returns:
-        Writable uint8 arrays by name.
-
-    Raises:
-        LoadError: Damaged archive, other members, or an array whose dtype, shape or length is not the expected one.
-    """
+    """Writable uint8 arrays of an .npz file, without pickle; `shapes` names all that the file has to hold."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = {member.filename: member for member in archive.infolist()}

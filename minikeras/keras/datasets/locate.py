@@ -12,7 +12,7 @@ from minikeras.errors import DatasetUnavailableError, LoadError
 from minikeras.keras.datasets import cache
 from minikeras.keras.datasets.catalogue import DataFile, Dataset
 from minikeras.keras.datasets.formats import gunzip_chunks
-from minikeras.keras.datasets.policy import DEFAULT_POLICY, Attempt, Policy
+from minikeras.keras.datasets.policy import DEFAULT_POLICY, OFFLINE, Attempt, Policy, tried
 
 Contents = dict[str, bytes]
 
@@ -20,15 +20,12 @@ Contents = dict[str, bytes]
 def find(
     forms: Sequence[Dataset], path: str | os.PathLike[str] | None = None, policy: Policy = DEFAULT_POLICY
 ) -> tuple[Dataset, Contents]:
-    """Read a dataset from the first place that holds an intact copy, downloading it if there is none.
+    """The form that was found, and the verified bytes of its files by name: from the first place with an intact copy.
 
     Args:
         forms: The forms of one dataset, best first.
         path: Directory, or file of a one-file form, to use instead of searching.
         policy: Limits of a download.
-
-    Returns:
-        The form that was found, and the verified bytes of its files by name.
 
     Raises:
         DatasetUnavailableError: No place holds an intact copy; the message lists them all.
@@ -38,11 +35,10 @@ def find(
         contents = read_intact(form, directory, attempts)
         if contents is not None:
             return form, contents
-    if path is None:
-        for form in forms:
-            contents = fetch(form, attempts, policy)
-            if contents is not None:
-                return form, contents
+    for form in forms if path is None else ():
+        contents = fetch(form, attempts, policy)
+        if contents is not None:
+            return form, contents
     raise DatasetUnavailableError(message(forms, attempts, explicit=path is not None))
 
 
@@ -54,13 +50,11 @@ def candidates(forms: Sequence[Dataset], path: str | os.PathLike[str] | None = N
             if len(form.files) == 1 or not explicit.is_file():
                 yield explicit, form
         return
-    seen: set[tuple[Path, str]] = set()
-    for directory in _directories(forms):
-        for form in forms:
-            key = (directory, form.files[0].name)
-            if key not in seen:
-                seen.add(key)
-                yield directory, form
+    seen: set[tuple[Path, Dataset]] = set()
+    for place in ((directory, form) for directory in _directories(forms) for form in forms):
+        if place not in seen:
+            seen.add(place)
+            yield place
 
 
 def _directories(forms: Sequence[Dataset]) -> Iterator[Path]:
@@ -110,10 +104,6 @@ def read_file(file: DataFile, directory: Path) -> bytes:
     """The verified bytes of one file, stored plain or gzipped in `directory`, or at `directory` if that is a file.
 
     The bytes that are hashed are the bytes that are returned: nothing can change between the check and the use.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        LoadError: It is not the expected file.
     """
     stored = stored_file(file, directory)
     limit = file.size + (1 << 16)
@@ -144,7 +134,7 @@ def fetch(form: Dataset, attempts: list[Attempt], policy: Policy = DEFAULT_POLIC
     if not all(file.urls for file in form.files):
         return None
     if cache.offline():
-        attempts.append(Attempt("download", "MINIKERAS_OFFLINE is set"))
+        attempts.append(OFFLINE)
         return None
     directory = cache_directory(form.name)
     try:
@@ -165,7 +155,6 @@ def fetch(form: Dataset, attempts: list[Attempt], policy: Policy = DEFAULT_POLIC
 
 
 def _is_intact(file: DataFile, directory: Path) -> bool:
-    """Whether the cache already holds this file undamaged."""
     try:
         read_file(file, directory)
     except (OSError, LoadError):
@@ -176,8 +165,7 @@ def _is_intact(file: DataFile, directory: Path) -> bool:
 def message(forms: Sequence[Dataset], attempts: Sequence[Attempt], explicit: bool = False) -> str:
     """What was asked, where it was looked for and with what result, and what to do."""
     name = forms[0].name
-    lines = [f"dataset {name!r} was asked for, but no intact copy was found. Tried:"]
-    lines += [f"  {attempt.place}: {attempt.reason}" for attempt in dict.fromkeys(attempts)]
+    lines = [f"dataset {name!r} was asked for, but no intact copy was found. Tried:", *tried(attempts)]
     wanted = " or ".join(", ".join(file.name for file in form.files) for form in forms)
     lines.append(f"What to do: put the file(s) {wanted} (plain or .gz)")
     if explicit:

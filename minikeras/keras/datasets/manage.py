@@ -10,12 +10,7 @@ from minikeras.keras.datasets.policy import Attempt
 
 
 def list_available() -> list[str]:
-    """Name the datasets that can be loaded now, without a network.
-
-    Only looks whether the files exist; `path` and the loaders also verify them.
-
-    Returns:
-        Names in the order of the catalogue.
+    """Names of the datasets whose files are on this machine; `path` and the loaders also verify them.
 
     >>> "iris" in list_available()
     True
@@ -35,13 +30,10 @@ def location(name: str) -> Path | None:
 
 
 def path(name: str) -> Path:
-    """Find the directory a dataset is loaded from. Nothing is downloaded.
+    """The directory a dataset is loaded from, all files verified. Nothing is downloaded.
 
     Args:
         name: Name of a dataset, for example `"iris"` or `"fashion_mnist_6k"`.
-
-    Returns:
-        Directory that holds all files of the dataset, verified.
 
     Raises:
         DatasetUnavailableError: No intact copy is on this machine.
@@ -59,13 +51,7 @@ def path(name: str) -> Path:
 
 
 def clear_cache(name: str) -> list[Path]:
-    """Remove the downloaded copy of a dataset. Files with names this package did not give stay.
-
-    Args:
-        name: Name of a dataset.
-
-    Returns:
-        The files that were removed.
+    """Remove the downloaded copy of a dataset and name the files that were removed. Files with other names stay.
 
     Raises:
         InvalidArgumentError: No dataset has this name.

@@ -1,6 +1,7 @@
 """Limits of a download, the record of what failed, and how the user is told."""
 
 import sys
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -9,6 +10,14 @@ class Attempt(NamedTuple):
 
     place: str
     reason: str
+
+
+OFFLINE = Attempt("download", "MINIKERAS_OFFLINE is set")
+
+
+def tried(attempts: Iterable[Attempt]) -> list[str]:
+    """The lines of an error message that list attempts, each once."""
+    return [f"  {attempt.place}: {attempt.reason}" for attempt in dict.fromkeys(attempts)]
 
 
 class Policy(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, LoadError
 from minikeras.keras.datasets import archives, cache
-from minikeras.keras.datasets.policy import DEFAULT_POLICY, Attempt, Policy
+from minikeras.keras.datasets.policy import DEFAULT_POLICY, OFFLINE, Attempt, Policy, tried
 
 _HEX_DIGITS = frozenset("0123456789abcdef")
 
@@ -84,16 +84,13 @@ def _holds(target: Path, sha256: str) -> bool:
 
 
 def _fetch(urls: Sequence[str], target: Path, sha256: str, max_bytes: int, policy: Policy) -> None:
-    """Download into the cache or raise DatasetUnavailableError with every reason."""
     attempts = [Attempt(str(target), "not there, or damaged")]
     if cache.offline():
-        attempts.append(Attempt("download", "MINIKERAS_OFFLINE is set"))
+        attempts.append(OFFLINE)
     else:
         from minikeras.keras.datasets.download import download
 
         if download(urls, target, sha256, max_bytes, attempts, gunzip=False, policy=policy):
             return
-    lines = [f"file {target.name!r} was asked for, but it could not be had. Tried:"]
-    lines += [f"  {attempt.place}: {attempt.reason}" for attempt in dict.fromkeys(attempts)]
-    lines.append(f"What to do: put the file at {target}.")
-    raise DatasetUnavailableError("\n".join(lines))
+    lines = [f"file {target.name!r} was asked for, but it could not be had. Tried:", *tried(attempts)]
+    raise DatasetUnavailableError("\n".join([*lines, f"What to do: put the file at {target}."]))
