@@ -8,7 +8,6 @@ leaves the old one as it was: no reader ever sees a later write.
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
@@ -23,6 +22,7 @@ from .convert import convert_to_tensor, holds_tensor, to_array
 from .dispatch import BOTTOM, Primitive, announce, current, perform
 from .effects import State, Write, effect
 from .operand import Operand
+from .ownership import is_only_reference
 from .precision import is_short
 from .registry import operations
 from .tensor import Tensor, next_key, values_text
@@ -216,14 +216,10 @@ class Variable(Operand):
         self._array, self._spare = array, self._array
 
     def spare(self) -> Array:
-        """The array before the last `exchange`, for the caller to write into; None if anybody else can still see it.
-
-        A snapshot, a Record and a view each hold a reference to it, so nobody does if this is the only one.
-        """
-        # Two references: the one in the slot and the one that the question itself makes.
-        alone = isinstance(self._spare, np.ndarray) and self._spare.base is None and sys.getrefcount(self._spare) == 2
+        """The array before the last `exchange`, for the caller to write into; None if anything else still refers to it."""
+        unseen = isinstance(self._spare, np.ndarray) and self._spare.base is None and is_only_reference(self, "_spare")
         array, self._spare = self._spare, None
-        return array if alone else None
+        return array if unseen else None
 
     # Parts -------------------------------------------------------------------------------------------------------
 

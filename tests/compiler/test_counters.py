@@ -39,9 +39,9 @@ def test_a_step_prints_as_one_reading_one_loop_and_one_assignment():
     lines = str(program).splitlines()
     assert lines[:2] == ["%0:float32[6,4] = argument()", "%1:int32[6] = argument()"]
     names = [record.primitive.name for record in program.records]
-    for name in ("step_numbers", "read_joined", "assign_joined", "step_counted", "join"):
+    for name in ("step_numbers", "read_flat", "assign_flat", "step_counted", "flatten"):
         assert names.count(name) == 1 and sum(f"{name}(" in line for line in lines) == 1
-    assert names[-2:] == ["assign_joined", "step_counted"] and names[-3] == "loop"
+    assert names[-2:] == ["assign_flat", "step_counted"] and names[-3] == "loop"
     assert "read_variable" not in names and "apply" not in " ".join(names)
     assert sum("sqrt(" in line for line in lines) == 1, "the formula of Adam"
     assert ":number = step_numbers(" in "\n".join(lines) or ":number, " in "\n".join(lines)

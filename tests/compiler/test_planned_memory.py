@@ -12,7 +12,7 @@ from random_programs import cases, recorded
 import minikeras as tf
 from minikeras.compiler.executors.numpy.lowering import Call, View, lowered
 from minikeras.compiler.passes.pipeline import optimized
-from minikeras.compiler.planning.flat_variables import ALIGNMENT, Row, join
+from minikeras.compiler.planning.flat_variables import ALIGNMENT, FlatBuffer, flatten
 from minikeras.compiler.planning.memory_plan import Plan
 from minikeras.compiler.recorder import Slot
 from minikeras.core import Tensor
@@ -76,7 +76,7 @@ def carried_out(plan, calls):
             assert_results_overlap_nothing_but_what_they_may(memory, call)
             for y in call.results:
                 memory.write(y.key)
-        elif call.primitive is join:
+        elif call.primitive is flatten:
             wholes |= {key: (call.outputs.key,) for key in operands}
             memory.write(call.outputs.key)
     for key in plan.exported:
@@ -106,7 +106,7 @@ def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     plan = Plan(program, calls)
     carried_out(plan, calls)
     slots = slots_in(calls)
-    wholes = [slots[call.outputs.key] for call in calls if getattr(call, "primitive", None) is join]
+    wholes = [slots[call.outputs.key] for call in calls if getattr(call, "primitive", None) is flatten]
     for key, start in plan.offsets.items():
         assert start + slots[key].bytes <= plan.size
         assert start % ALIGNMENT == 0 or any(plan.lies_inside(slots[key], whole) for whole in wholes)
@@ -172,7 +172,7 @@ def test_what_leaves_the_program_does_not_lie_in_its_memory():
     assert not plan.views and len(plan.fresh) == 2
 
 
-# Row ----------------------------------------------------------------------------------------------------------------------
+# FlatBuffer ----------------------------------------------------------------------------------------------------------------
 
 LAYOUT = Layout([(2, 3), (), (0, 4), (5,)], np.float32)
 HOLDERS = {
@@ -192,45 +192,45 @@ HOLDERS = {
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_a_row_is_seen_as_long_as_somebody_holds_any_of_it(holder):
-    row = Row(LAYOUT, 2)
-    assert not row.seen
+def test_a_buffer_is_in_use_as_long_as_anything_holds_a_part_of_it(holder):
+    buffer = FlatBuffer(LAYOUT, 2)
+    assert not buffer.in_use
     for number in (0, 4):
-        kept = HOLDERS[holder](row.pieces[number])
-        assert row.seen
+        kept = HOLDERS[holder](buffer.pieces[number])
+        assert buffer.in_use
         del kept
-        assert not row.seen
+        assert not buffer.in_use
 
 
-def test_a_row_is_not_seen_by_the_programs_that_read_its_vectors():
-    row = Row(LAYOUT, 2)
-    kept = [row.flats[0][3:], LAYOUT.pieces(row.flats[1])]
-    assert not row.seen and len(kept) == 2
+def test_programs_that_read_a_buffer_do_not_use_it():
+    buffer = FlatBuffer(LAYOUT, 2)
+    kept = [buffer.flats[0][3:], LAYOUT.pieces(buffer.flats[1])]
+    assert not buffer.in_use and len(kept) == 2
 
 
-def test_a_row_that_variables_hold_is_seen_until_they_hold_something_else():
-    row, variables = Row(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
-    row.fill(variables, LAYOUT)
-    assert not row.held_by(variables) and not row.seen
-    row.assign(variables)
-    assert row.held_by(variables) and row.seen
+def test_a_buffer_that_variables_hold_is_in_use_until_they_hold_something_else():
+    buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+    buffer.fill(variables, LAYOUT)
+    assert not buffer.is_held_by(variables) and not buffer.in_use
+    buffer.assign(variables)
+    assert buffer.is_held_by(variables) and buffer.in_use
     snapshot = variables[3].value()
     for variable in variables:
-        assert row.seen
+        assert buffer.in_use
         variable.assign(tf.ones(variable.shape))
-        assert not row.held_by(variables)
-    assert row.seen, "a snapshot holds a part of it"
+        assert not buffer.is_held_by(variables)
+    assert buffer.in_use, "a snapshot holds a part of it"
     del snapshot
-    assert not row.seen
+    assert not buffer.in_use
 
 
-def test_the_vectors_of_a_row_begin_with_a_line_of_the_cache_and_are_what_variables_hold():
+def test_the_columns_of_a_buffer_begin_with_a_line_of_the_cache_and_are_what_variables_hold():
     for dtype in ("float32", "float64"):
         layout = Layout(LAYOUT.shapes, dtype)
-        row, variables = Row(layout, 3), [tf.Variable(tf.zeros(shape, dtype)) for shape in layout.shapes] * 3
-        row.assign(variables[: len(row.pieces)])
-        assert not (row.addresses % ALIGNMENT).any()
-        row.flats[2][...] = np.arange(layout.size)
+        buffer, variables = FlatBuffer(layout, 3), [tf.Variable(tf.zeros(shape, dtype)) for shape in layout.shapes] * 3
+        buffer.assign(variables[: len(buffer.pieces)])
+        assert not (buffer.addresses % ALIGNMENT).any()
+        buffer.flats[2][...] = np.arange(layout.size)
         found = [variable.numpy() for variable in variables[8:]]
         np.testing.assert_array_equal(np.concatenate([one.reshape(-1) for one in found]), np.arange(layout.size))
         assert [one.shape for one in found] == LAYOUT.shapes
@@ -240,13 +240,13 @@ def test_an_interrupt_within_an_assignment_gives_all_old_values_or_all_new_ones(
     """The interrupt comes before the first instruction of Python in `assign`, then before the second, and so on to the last."""
     outcomes = []
     for wanted in range(1000):
-        row, variables = Row(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
-        row.flats[0][...] = 1.0
+        buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+        buffer.flats[0][...] = 1.0
         left = wanted
 
         def trace(frame, event, argument):
             nonlocal left
-            if frame.f_code is not Row.assign.__code__:
+            if frame.f_code is not FlatBuffer.assign.__code__:
                 return None
             frame.f_trace_opcodes = True
             if event == "opcode":
@@ -260,7 +260,7 @@ def test_an_interrupt_within_an_assignment_gives_all_old_values_or_all_new_ones(
         before = sys.gettrace()
         sys.settrace(trace)
         try:
-            row.assign(variables)
+            buffer.assign(variables)
         except KeyboardInterrupt:
             outcomes.append({float(tf.reduce_max(variable)) for variable in variables if tf.size(variable) > 0})
         else:

@@ -19,7 +19,7 @@ from ...core.precision import is_short
 from ...core.registry import operations
 from ..ir import Program
 from ..loops import Body, loop
-from ..planning.flat_variables import assign_joined, join, part, read_joined
+from ..planning.flat_variables import assign_flat, flatten, part, read_flat
 from ..recorder import Slot
 
 Expansion = Callable[["Writer", Record], bool]
@@ -69,14 +69,14 @@ class Writer:
         self.records.append(Record(primitive, list(inputs), params, outputs))
         return outputs
 
-    def joined(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
+    def flatten(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
         """Arrays one after the other; one alone is another view of itself."""
         whole = self.slot((layout.size,), layout.dtype)
         if len(arrays) == 1 and arrays[0].dtype == layout.dtype:
             params = {"shape": (layout.size,), "rank": len(arrays[0].shape)}
             one: Slot = self.write(operations.reshape, arrays, params, whole)
             return one
-        found: Slot = self.write(join, arrays, {"layout": layout}, whole)
+        found: Slot = self.write(flatten, arrays, {"layout": layout}, whole)
         return found
 
     def read(self, columns: Sequence[Sequence[Variable]], layout: Layout) -> tuple[Slot, ...]:
@@ -86,14 +86,14 @@ class Writer:
         earlier = {variable.key: self._readings.pop(variable.key, []) for variable in variables}
         first = min(itertools.chain.from_iterable(earlier.values()), default=len(self.records))
         if any(self._changed.get(key, -1) >= first for key in (None, *earlier)):
-            self.write(read_joined, variables, {"layout": layout}, flats)
+            self.write(read_flat, variables, {"layout": layout}, flats)
             return flats
         for flat, column in zip(flats, columns, strict=True):
             for variable, start, shape in zip(column, layout.starts, layout.shapes, strict=True):
                 for position in earlier[variable.key]:
                     slot = self.records[position].outputs
                     self.records[position] = Record(part, [flat], {"start": start, "shape": shape}, slot)
-        self._insert(first, Record(read_joined, variables, {"layout": layout}, flats))
+        self._insert(first, Record(read_flat, variables, {"layout": layout}, flats))
         return flats
 
     def begin(self, primitive: Primitive, params: dict[str, Any], outputs: tuple[Slot, ...]) -> None:
@@ -111,7 +111,7 @@ class Writer:
         variables = [variable for column in columns for variable in column]
         for variable in variables:
             self._change(variable.key)
-        self.write(assign_joined, [*variables, *flats], {"layout": layout})
+        self.write(assign_flat, [*variables, *flats], {"layout": layout})
 
     def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
         """A body for all elements of vectors; the vectors of its results."""

@@ -1,15 +1,13 @@
-"""Variables that lie one after the other: read, computed and assigned as one flat array.
+"""Flattened Variables: weights, gradients and slots of one dtype are a flat array each, read, computed and assigned as a whole.
 
-Key idea: weights, gradients and slots of one dtype are one vector each, so a formula for each element is one pass over memory,
-however many layers there are. Two vectors serve in turn: a step reads one and writes the other, so that nobody ever sees a
-value change, and what a step that failed has written is nowhere to be seen. Next: `lower.py`.
+Formulas are one pass over memory, however many layers there are. Arrays are double-buffered: a step reads one buffer and writes
+the other, so no reader sees a value change, and a step that fails leaves no trace.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,20 +16,22 @@ import numpy as np
 from ...core import Primitive, Record, Variable
 from ...core.effects import State, effect
 from ...core.layout import Layout
+from ...core.ownership import Owned
+from ...core.state import restore
 from ...types import Array
 
 ALIGNMENT = 64
 """Bytes: a line of the cache."""
 
 
-def _join(*arrays: Array, layout: Layout) -> Array:
+def _flatten(*arrays: Array, layout: Layout) -> Array:
     return np.concatenate([np.asarray(array, layout.dtype).reshape(-1) for array in arrays])
 
 
 def _read(*variables: Variable, layout: Layout) -> tuple[Array, ...]:
     count = len(layout.shapes)
     columns = [variables[start : start + count] for start in range(0, len(variables), count)]
-    return tuple([_join(*[variable._array for variable in column], layout=layout) for column in columns])
+    return tuple([_flatten(*[variable._array for variable in column], layout=layout) for column in columns])
 
 
 def _assign(*operands: Any, layout: Layout) -> tuple[()]:
@@ -42,12 +42,12 @@ def _assign(*operands: Any, layout: Layout) -> tuple[()]:
     return ()
 
 
-join = Primitive("join", lambda xp: _join, differentiable=False, uniform=False, registered=False)
-"""Arrays one after the other."""
-read_joined = effect("read_joined", _read, reads=(State.OPERANDS,))
-"""Variables one after the other, as one vector for each column: weights, then one slot of each, then the next."""
-assign_joined = effect("assign_joined", _assign, writes=(State.OPERANDS,), escapes=True)
-"""Variables are given the parts of vectors."""
+flatten = Primitive("flatten", lambda xp: _flatten, differentiable=False, uniform=False, registered=False)
+"""Arrays raveled and concatenated."""
+read_flat = effect("read_flat", _read, reads=(State.OPERANDS,))
+"""Variables as one flat array for each column: weights, then one slot of each, then the next."""
+assign_flat = effect("assign_flat", _assign, writes=(State.OPERANDS,), escapes=True)
+"""Variables are given the parts of flat arrays."""
 part = Primitive(
     "part",
     lambda xp: lambda flat, *, start, shape: flat[start : start + math.prod(shape)].reshape(shape),
@@ -58,7 +58,7 @@ part = Primitive(
 
 
 def flats_of(record: Record) -> list[Any]:
-    """The vectors of an assignment."""
+    """The flat arrays of an assignment."""
     return [x for x in record.inputs if not isinstance(x, Variable)]
 
 
@@ -67,48 +67,47 @@ def variables_of(record: Record) -> list[Variable]:
     return [x for x in record.inputs if isinstance(x, Variable)]
 
 
-class Row:
-    """Memory for one value of Variables that are read and assigned as vectors.
+class FlatBuffer:
+    """Memory for one value of flattened Variables.
 
     Args:
         layout: where the Variables of one column lie.
-        columns: how many vectors there are.
+        columns: how many flat arrays there are.
 
     Attributes:
-        flats: the vectors, as programs see them.
-        addresses: of the vectors.
+        flats: the flat arrays, as programs see them.
+        addresses: of the flat arrays.
         pieces: what the Variables hold, column by column.
+        bound: what an executor has made of it, for the next run.
     """
 
-    __slots__ = ("_base", "_quiet", "addresses", "flats", "pieces")
+    __slots__ = ("_base", "_owned", "addresses", "bound", "flats", "pieces")
 
     def __init__(self, layout: Layout, columns: int) -> None:
         per_line = ALIGNMENT // layout.dtype.itemsize
         width = -(-layout.size // per_line) * per_line
         memory = memoryview(memory_of(columns * width * layout.dtype.itemsize))
-        # Two arrays over one memory: who holds a part of the first has seen a Variable, the second belongs to programs.
+        # Two arrays over one memory: what refers to a part of the first has seen a Variable, the second belongs to programs.
         self._base: Array = np.frombuffer(memory, layout.dtype)
         own: Array = np.frombuffer(memory, layout.dtype)
         starts = [column * width for column in range(columns)]
         self.flats = [own[start : start + layout.size] for start in starts]
         self.addresses = np.array([flat.ctypes.data for flat in self.flats], np.int64)
         self.pieces = [piece for start in starts for piece in layout.pieces(self._base[start : start + layout.size])]
-        self._quiet = self._references()
-
-    def _references(self) -> int:
-        return sum(map(sys.getrefcount, self.pieces)) + sys.getrefcount(self._base)
+        self._owned = Owned([*self.pieces, self._base])
+        self.bound: Any = None
 
     @property
-    def seen(self) -> bool:
-        """Whether anybody beside programs holds any of it: a Variable, a Tensor, a view."""
-        return self._references() != self._quiet
+    def in_use(self) -> bool:
+        """Whether anything beside programs refers to any of it: a Variable, a Tensor, a view."""
+        return self._owned.is_shared
 
-    def held_by(self, variables: Sequence[Variable]) -> bool:
+    def is_held_by(self, variables: Sequence[Variable]) -> bool:
         """Whether this is what the Variables hold."""
         return all(map(operator.is_, [variable._array for variable in variables], self.pieces))
 
     def fill(self, variables: Sequence[Variable], layout: Layout) -> None:
-        """Take over what the Variables hold. They keep arrays of their own."""
+        """Copy what the Variables hold. They keep arrays of their own."""
         arrays = [variable._array for variable in variables]
         count = len(layout.shapes)
         for flat, start in zip(self.flats, range(0, len(arrays), count), strict=True):
@@ -124,9 +123,54 @@ class Row:
             for variable, piece in zip(variables, self.pieces, strict=True):
                 variable._array = piece
         except BaseException:
-            for variable, array in zip(variables, before, strict=True):
-                variable._array = array
+            restore(zip(variables, before, strict=True))
             raise
+
+
+class FlatVariables:
+    """Variables that one run at a time reads or assigns as flat arrays. Their buffers are two, read and written in turn.
+
+    Args:
+        variables: column by column.
+        layout: of one column.
+    """
+
+    __slots__ = ("_buffers", "_columns", "_current", "_layout", "_next", "_variables")
+
+    def __init__(self, variables: Sequence[Variable], layout: Layout) -> None:
+        self._variables, self._layout = variables, layout
+        self._columns = len(variables) // len(layout.shapes)
+        self._buffers: list[FlatBuffer] = []
+        self._current: FlatBuffer | None = None
+        self._next: FlatBuffer | None = None
+
+    def begin(self) -> FlatBuffer:
+        """The buffer for new values: one that only programs see."""
+        for buffer in self._buffers:
+            if not buffer.in_use:
+                break
+        else:
+            buffer = FlatBuffer(self._layout, self._columns)
+            self._buffers.append(buffer)
+            del self._buffers[:-2]  # an older one belongs to what still refers to it
+        self._next = buffer
+        return buffer
+
+    def read(self) -> FlatBuffer:
+        """The buffer that the Variables hold, or one with copies of what they hold."""
+        for buffer in self._buffers:
+            if buffer is not self._next and buffer.is_held_by(self._variables):
+                break
+        else:
+            buffer = FlatBuffer(self._layout, self._columns)
+            buffer.fill(self._variables, self._layout)
+        self._current = buffer  # its memory must stay while it is read by its address
+        return buffer
+
+    def assign(self) -> None:
+        """Let the Variables hold what was written."""
+        assert self._next is not None
+        self._next.assign(self._variables)
 
 
 def memory_of(size: int) -> Array:

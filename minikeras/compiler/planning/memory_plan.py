@@ -19,7 +19,7 @@ from ...types import Array
 from ..executors.numpy.lowering import Call, View
 from ..ir import Program, outputs_of
 from ..recorder import Slot
-from .flat_variables import ALIGNMENT, assign_joined, flats_of, join, read_joined, variables_of
+from .flat_variables import ALIGNMENT, assign_flat, flats_of, flatten, read_flat, variables_of
 
 LIMIT = 1 << 25
 """Bytes: a result larger than this is not kept between the runs."""
@@ -76,13 +76,13 @@ class Plan:
                     self._slots[y.key] = y
             elif isinstance(call, View):
                 self._view(call, kept)
-            elif call.primitive is read_joined:
+            elif call.primitive is read_flat:
                 for number, flat in enumerate(call.outputs):
                     kept.add(flat.key)
                     self.reads[flat.key] = call, number
         leaving = {x.key for x in program.results if isinstance(x, Slot)}
         for call in self._calls:
-            if isinstance(call, Record) and call.primitive is assign_joined:
+            if isinstance(call, Record) and call.primitive is assign_flat:
                 self.writes |= {x.key: (call, number) for number, x in enumerate(flats_of(call))}
             elif isinstance(call, Record) and _lets_out(call):
                 leaving |= {x.key for x in call.inputs if isinstance(x, Slot)}
@@ -146,7 +146,7 @@ class Plan:
                 operands = () if call.addressed else call.operands
             elif isinstance(call, View):
                 operands = [call.operand] if call.result.key not in self.views or call.result.key in self.copied else ()
-            elif call.primitive is not assign_joined:
+            elif call.primitive is not assign_flat:
                 operands = call.inputs
             found |= {x.key for x in operands if isinstance(x, Slot)}
         return found
@@ -167,7 +167,7 @@ class Plan:
     def _find_joins(self) -> None:
         """Results that are written right where they lie among others in a vector."""
         for call in self._calls:
-            if not (isinstance(call, Record) and call.primitive is join):
+            if not (isinstance(call, Record) and call.primitive is flatten):
                 continue
             whole, layout = call.outputs, call.params["layout"]
             self._slots[whole.key] = whole
@@ -205,7 +205,7 @@ class Plan:
     def _written(self, call: Call | View | Record) -> Sequence[Slot]:
         if isinstance(call, Call):
             return call.results
-        return (call.outputs,) if isinstance(call, Record) and call.primitive is join else ()
+        return (call.outputs,) if isinstance(call, Record) and call.primitive is flatten else ()
 
     def _ends(self) -> dict[int, int]:
         """For each slot the position of the last call that reads it, a view of it, or the vector that it lies in."""
@@ -244,7 +244,7 @@ def _lets_out(record: Record) -> bool:
     """Whether somebody may hold an operand of an instruction after it: a Variable, Python, or a result that is a view of it."""
     if record.primitive.effect:
         return record.primitive.escapes
-    return record.primitive is not join and any(y.shares for y in outputs_of(record))
+    return record.primitive is not flatten and any(y.shares for y in outputs_of(record))
 
 
 class _Memory:

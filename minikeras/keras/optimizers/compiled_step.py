@@ -78,7 +78,7 @@ def compiled_step(writer: Writer, record: Record) -> bool:
         first = rows[places[0]].variable._array
         layout = Layout([rows[place].variable._array.shape for place in places], first.dtype)
         columns = list(zip(*[rows[place].targets for place in places], strict=True))
-        gradient = writer.joined([record.inputs[place] for place in places], layout)
+        gradient = writer.flatten([record.inputs[place] for place in places], layout)
         operands = [gradient, *writer.read(columns, layout), *own, *([next(remaining)] if decay else [])]
         writer.assign(columns, writer.loop(body, operands, layout.size), layout)
     if type(optimizer).end_step is Optimizer.end_step:

@@ -19,7 +19,7 @@ from ....core.registry import operations
 from ...ir import Program, outputs_of
 from ...loops import Body, Step, body_of
 from ...passes.fusion import elementwise_body
-from ...planning.flat_variables import join, part, read_joined
+from ...planning.flat_variables import flatten, part, read_flat
 from ...recorder import Slot
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Call, Lowering, View
@@ -167,9 +167,9 @@ class Encoder:
                 self._transposed[y.key] = x
         elif isinstance(call, Call):
             self._addressed.update(y.key for y in call.results if y.shape not in ((), None) and y.order is None)
-        elif call.primitive is join:
+        elif call.primitive is flatten:
             self._addressed.add(call.outputs.key)
-        elif call.primitive is read_joined:
+        elif call.primitive is read_flat:
             self._addressed.update(flat.key for flat in call.outputs)
 
     def operand(self, x: Slot, dtype: Any, record: Record) -> Slot:

@@ -25,7 +25,7 @@ from ....core.variable import assigned, read_variable
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, outputs_of
-from ...planning.flat_variables import assign_joined, join, read_joined
+from ...planning.flat_variables import assign_flat, flatten, read_flat
 from ...planning.memory_plan import Plan
 from ...recorder import Slot
 from .blocks import put
@@ -211,11 +211,11 @@ class Replay:
             return reading(record.inputs[0], places[record.outputs.key])
         if primitive is assigned:
             return self._assignment(record)
-        if primitive is read_joined:
+        if primitive is read_flat:
             return functools.partial(read_row, self._plan.vector_of(record))
-        if primitive is assign_joined:
+        if primitive is assign_flat:
             return functools.partial(assign_row, self._plan.vector_of(record))
-        if primitive is join:
+        if primitive is flatten:
             whole, given = record.outputs, enumerate(record.inputs)
             moved = [(places[x.key], number) for number, x in given if not self._plan.lies_inside(x, whole)]
             return functools.partial(gather, moved, places[whole.key], record.params["layout"]) if moved else None
@@ -257,7 +257,7 @@ def _computes(call: Call | View | Record) -> bool:
     """Whether NumPy computes anything in a call, and might warn of it."""
     if isinstance(call, Call):
         return not call.addressed and call.function is not put
-    if isinstance(call, View) or call.primitive is join:
+    if isinstance(call, View) or call.primitive is flatten:
         return False
     if State.OPERANDS in (*call.primitive.reads, *call.primitive.writes):
         return False
