@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .core import Variable
-from .core.changes import Watched
+from .core.changes import watched
 
 waiting: weakref.WeakSet[Any] = weakref.WeakSet()
 """Restored checkpoints with values left over; built layers and new attributes are where these may belong."""
 
 
-class Module(Watched):
+@watched
+class Module:
     """Base of everything that holds Variables.
 
     Args:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, TypeVar
 
+Owner = TypeVar("Owner")
+
 _numbers = itertools.count(1)
 
 
@@ -39,20 +41,32 @@ class Clock:
 clock = Clock()
 
 
-class Watched:
-    """An object of which a recorded step knows which attributes it read, and notices when they are set."""
+def watched(cls: type[Owner]) -> type[Owner]:
+    """Class decorator: the clock moves whenever an attribute of an object of the class is set or deleted.
 
-    _passing: tuple[str, ...] = ()
-    """Attributes that come and go without any consequence for what the object holds and computes."""
+    A recorded step knows which of these attributes it read. Those that the class names in `_unwatched` come and go without any
+    consequence for what the object holds and computes.
+    """
+    assign = cls.__dict__.get("__setattr__") or (lambda self, *pair: super(cls, self).__setattr__(*pair))
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name not in self._passing:
+    def set_attribute(self: Any, name: str, value: Any) -> None:
+        assign(self, name, value)
+        if name not in self._unwatched:
             clock.tick()
 
-    def __delattr__(self, name: str) -> None:
-        super().__delattr__(name)
+    def delete_attribute(self: Any, name: str) -> None:
+        super(cls, self).__delattr__(name)
         clock.tick()
+
+    methods = {"__setattr__": set_attribute, "__delattr__": delete_attribute}
+    for name, value in (methods | {"_unwatched": getattr(cls, "_unwatched", ())}).items():
+        setattr(cls, name, value)
+    return cls
+
+
+def is_watched(value: Any) -> bool:
+    """Whether the clock moves when an attribute of this object is set."""
+    return hasattr(type(value), "_unwatched")
 
 
 Live = TypeVar("Live", bound=Callable[..., Any])

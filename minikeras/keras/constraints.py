@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import Tensor
-from ..core.changes import Watched
+from ..core.changes import watched
 from ..functions.elementwise import clip_by_value, maximum
 from ..functions.publish import tensor
 from ..functions.reductions import reduce_euclidean_norm
@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 
-class Constraint(Watched):
+@watched
+class Constraint:
     """Base: a function from a weight to its projection.
 
     >>> import minikeras as tf

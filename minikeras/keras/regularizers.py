@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import Tensor
-from ..core.changes import Watched
+from ..core.changes import watched
 from ..errors import ShapeError
 from ..functions.contractions import matmul
 from ..functions.elementwise import abs, square
@@ -37,7 +37,8 @@ __all__ = [
 ]
 
 
-class Regularizer(Watched):
+@watched
+class Regularizer:
     """Base: a function from a weight to a scalar."""
 
     def __call__(self, x: TensorLike) -> Tensor:

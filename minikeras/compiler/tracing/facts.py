@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import Variable
-from ...core.changes import Watched, clock
+from ...core.changes import clock, is_watched
 
 ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 """Stands for the value of a name that is not there."""
@@ -103,7 +103,7 @@ class Owned:
     """Attributes of one of the package's own objects.
 
     Args:
-        owner: a `Watched` object.
+        owner: a watched object.
         names: in the code that ran. An attribute that it does not name counts if it holds state, since that is found by walks.
         where: how to call the object in a message.
     """
@@ -137,7 +137,7 @@ class Owned:
         return None
 
     def _counts(self, name: str, owner: Any) -> bool:
-        return name not in owner._passing and (name in self._vocabulary or holds_state(vars(owner)[name]))
+        return name not in owner._unwatched and (name in self._vocabulary or holds_state(vars(owner)[name]))
 
 
 def holds_state(value: Any, within: tuple[int, ...] = ()) -> bool:
@@ -145,7 +145,7 @@ def holds_state(value: Any, within: tuple[int, ...] = ()) -> bool:
     if isinstance(value, (list, tuple, dict)) and id(value) not in within:
         inside = value.values() if isinstance(value, dict) else value
         return any(holds_state(one, (*within, id(value))) for one in inside)
-    return isinstance(value, (Variable, Watched))
+    return isinstance(value, Variable) or is_watched(value)
 
 
 class Facts:

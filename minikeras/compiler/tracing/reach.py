@@ -23,7 +23,7 @@ import numpy as np
 
 from ...arrays import is_array
 from ...core import Variable
-from ...core.changes import Watched
+from ...core.changes import is_watched
 from ...core.operand import Operand
 from .facts import ABSENT, SCALARS, Question, elements
 from .reads import is_library, is_library_class, is_library_module
@@ -260,10 +260,10 @@ class Reach:
 
     def _object(self, value: Any, where: str) -> None:
         kind = type(value)
-        if isinstance(value, Watched):
+        if is_watched(value):
             self.watched[id(value)] = value
             for name in _both(self._attributes, vars(value)):
-                if name in value._passing:
+                if name in value._unwatched:
                     continue
                 self._follow(vars(value)[name], f"attribute '{name}' of {shown(value)}")
         elif isinstance(value, collections.UserList):

@@ -20,7 +20,7 @@ import numpy as np
 from ... import nest
 from ...arrays import is_array
 from ...core import Variable
-from ...core.changes import Watched, live_code
+from ...core.changes import is_watched, live_code
 from ...core.operand import Operand
 from .facts import ABSENT, SCALARS, Content, Elements, Facts, Owned, same
 from .reach import ANY, Reach, attributes_of, content_of, is_generator, shown
@@ -155,7 +155,7 @@ class Watch:
     def _own_call(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A method of one of the package's own objects."""
         owner = frame.f_locals.get("self")
-        if isinstance(owner, Watched) and id(owner) not in self._owned:
+        if is_watched(owner) and id(owner) not in self._owned:
             self._see(owner, code.co_name == "__init__")
 
     def _foreign_call(self, frame: types.FrameType, code: types.CodeType) -> None:
@@ -196,7 +196,7 @@ class Watch:
         self._owned[id(owner)] = owner, held
         about, met = shown(owner), len(self._before.watched)
         for name, value in held.items():
-            if isinstance(value, Watched):
+            if is_watched(value):
                 self._see(value)
             elif type(value) not in SCALARS and not isinstance(value, Operand):
                 self._within.walk(value, f"attribute '{name}' of {about}", ())
@@ -264,7 +264,7 @@ class Watch:
             reach.watched[id(owner)] = owner
             about = shown(owner)
             for name, value in list(vars(owner).items()):
-                if type(value) in SCALARS or name in owner._passing:
+                if type(value) in SCALARS or name in owner._unwatched:
                     continue
                 if names.counts(name):
                     reach.walk(value, f"attribute '{name}' of {about}", names.read, names.stored)
@@ -312,7 +312,7 @@ class Watch:
             if earlier is not None and not _alike(earlier.content, bulk.content):
                 yield f"the elements of {bulk.where}"
         for owner, before_ in self._owned.values():
-            for attribute in sorted(names.stored - set(owner._passing)) if id(owner) not in self._born else ():
+            for attribute in sorted(names.stored - set(owner._unwatched)) if id(owner) not in self._born else ():
                 if not same(before_.get(attribute, ABSENT), vars(owner).get(attribute, ABSENT)):
                     yield _attribute(attribute, owner)
 
@@ -389,8 +389,8 @@ def _kind_of(code: types.CodeType, module: str) -> Kind:
 
 
 def _may_be_watched(kind: Any) -> bool:
-    """Whether there is a class of `Watched` objects among a class and its subclasses; what is no class may be one."""
-    return not isinstance(kind, type) or Watched in kind.__mro__ or any(map(_may_be_watched, type.__subclasses__(kind)))
+    """Whether there is a class of watched objects among a class and its subclasses; what is no class may be one."""
+    return not isinstance(kind, type) or hasattr(kind, "_unwatched") or any(map(_may_be_watched, type.__subclasses__(kind)))
 
 
 def _roots(code: types.CodeType, namespace: dict[str, Any], reach: Reach) -> Iterator[tuple[str, Any]]:
@@ -454,7 +454,7 @@ def _is_object(value: Any) -> bool:
         return False
     if nest.is_nested(value) or is_array(value):
         return False
-    return isinstance(value, Watched) or not is_library_class(kind) or kind in _OPEN or is_generator(value)
+    return is_watched(value) or not is_library_class(kind) or kind in _OPEN or is_generator(value)
 
 
 _OPEN = (types.SimpleNamespace, types.FunctionType, types.MethodType, functools.partial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
-from ...core.changes import Watched
+from ...core.changes import watched
 from ...types import as_dtype
 from ..arguments import with_options
 from ..catalogue import Catalogue
@@ -15,7 +15,8 @@ catalogue = Catalogue("initializer")
 serialize, deserialize = catalogue.serialize, catalogue.deserialize
 
 
-class Initializer(Watched):
+@watched
+class Initializer:
     """Base: a function from shape and dtype to a Tensor.
 
     >>> import minikeras as tf

@@ -53,7 +53,7 @@ def before_set(layer: Layer, name: str, value: Any) -> None:
             raise ValueError(locked(layer, f"attribute '{name}'"))
         if isinstance(value, Variable) and not isinstance(value, Weight) and not layer._trainable:
             _freeze(layer, value)
-    if name not in layer._passing and (_leads_on(value) or _leads_on(layer.__dict__.get(name))):
+    if name not in layer._unwatched and (_leads_on(value) or _leads_on(layer.__dict__.get(name))):
         structure_changed()
 
 

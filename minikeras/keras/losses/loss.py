@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
-from ...core.changes import Watched
+from ...core.changes import watched
 from ...functions.elementwise import cast
 from ...module import snake_case
 from ...types import TensorLike, as_dtype
@@ -22,7 +22,8 @@ catalogue = Catalogue("loss")
 serialize = catalogue.serialize
 
 
-class Loss(Watched):
+@watched
+class Loss:
     """Base class: a function of labels and predictions, and how to reduce its values.
 
     A subclass writes `call(y_true, y_pred)`, which gets both as Tensors of one float dtype (labels (n,) as (n, 1) if the

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core import Tensor, Variable
-from ...core.changes import Watched
+from ...core.changes import watched
 from ...files import limits
 from ...functions.elementwise import cast
 from ...functions.publish import static_shape
@@ -22,7 +22,8 @@ catalogue = Catalogue("metric")
 serialize = catalogue.serialize
 
 
-class Metric(Watched):
+@watched
+class Metric:
     """Base class: `update_state` for each batch, `result` at any time, `reset_state` between epochs.
 
     Args:

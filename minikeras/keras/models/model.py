@@ -71,7 +71,7 @@ class Model(Layer):
 
     _not_walked = (*Layer._not_walked, "_trainer", "optimizer", "loss", "history", "_given")
     _checkpointed = ("optimizer",)
-    _passing = (*Layer._passing, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
+    _unwatched = (*Layer._unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         if cls is Model and configuration.is_functional(arguments, options):

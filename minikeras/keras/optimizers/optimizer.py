@@ -17,7 +17,7 @@ import numpy as np
 from ...arrays import device, namespace
 from ...compiler.recorder import PLAIN
 from ...core import Tensor, Variable
-from ...core.changes import Watched, live
+from ...core.changes import live, watched
 from ...core.dispatch import BOTTOM, current, perform
 from ...core.effects import State, decide, effect
 from ...core.update_lock import Held
@@ -34,7 +34,8 @@ from .flat_groups import FlatGroup, Formula, grouped
 from .state import Change, OptimizerState, SlotState, commit, name_of, names_of
 
 
-class Optimizer(Watched):
+@watched
+class Optimizer:
     """Base class.
 
     The order within a step: gradients that are None are left out, division by the loss scale, accumulation, clipping, weight
@@ -75,7 +76,7 @@ class Optimizer(Watched):
     elementwise = False
     """Whether the formula works on each element by itself; then large arrays may be handed to it in pieces, and small ones
     together."""
-    _passing = ("_learning_rate", "_grouped", "_owner")
+    _unwatched = ("_learning_rate", "_grouped", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too."""

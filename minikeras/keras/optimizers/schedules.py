@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor
-from ...core.changes import Watched
+from ...core.changes import watched
 from ...functions.publish import tensor
 from ...types import as_dtype
 from ..arguments import with_options
@@ -25,7 +25,8 @@ _catalogue = Catalogue("learning rate schedule")
 serialize, deserialize = _catalogue.serialize, _catalogue.deserialize
 
 
-class LearningRateSchedule(Watched):
+@watched
+class LearningRateSchedule:
     """Base class: override `rate(step)`, a number from a number, or `__call__(step)`, a Tensor from a Tensor.
 
     >>> import minikeras as tf
