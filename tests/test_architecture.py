@@ -200,6 +200,22 @@ def test_every_folder_of_modules_is_a_package() -> None:
     assert {folder for folder in folders if not (folder / "__init__.py").exists()} == set()
 
 
+@pytest.mark.parametrize(
+    ("kind", "ancestors"),
+    [
+        (minikeras.keras.Model, ["Model", "Layer", "Module", "object"]),
+        (minikeras.keras.layers.Dense, ["Dense", "Layer", "Module", "object"]),
+        (minikeras.keras.layers.Conv2D, ["Conv2D", "Convolution", "Layer", "Module", "object"]),
+        (minikeras.keras.optimizers.Adam, ["Adam", "Optimizer", "object"]),
+        (minikeras.keras.losses.Loss, ["Loss", "object"]),
+        (minikeras.keras.metrics.Metric, ["Metric", "object"]),
+    ],
+)
+def test_classes_have_few_ancestors(kind: type, ancestors: list[str]) -> None:
+    """What a class does beside its idea it has as parts, or a decorator adds it."""
+    assert [one.__name__ for one in kind.__mro__] == ancestors
+
+
 @pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
 def test_only_arrays_tells_numpy_from_cupy(name: str) -> None:
     """No other folder imports CuPy, and no file there calls NumPy and CuPy by choice."""

@@ -9,7 +9,8 @@ from ...errors import ShapeError, kind_of
 from ...functions.elementwise import cast, where
 from ...functions.shaping import broadcast_to, reshape
 from ...types import as_dtype
-from .. import activations, constraints, initializers, regularizers
+from .. import activations
+from . import weight_options
 from .inputs import InputSpec
 from .layer import SameShape
 
@@ -109,9 +110,7 @@ class PReLU(SameShape):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.alpha_initializer = initializers.get(alpha_initializer)
-        self.alpha_regularizer = regularizers.get(alpha_regularizer)
-        self.alpha_constraint = constraints.get(alpha_constraint)
+        weight_options.keep(self, "alpha", alpha_initializer, alpha_regularizer, alpha_constraint)
         axes = (shared_axes,) if isinstance(shared_axes, int) else shared_axes
         self.shared_axes = None if axes is None else tuple(int(axis) for axis in axes)
 
@@ -124,13 +123,7 @@ class PReLU(SameShape):
         shape = tuple(1 if axis in shared else input_shape[axis] for axis in range(1, rank))
         if None in shape:
             raise ShapeError(f"Layer '{self.name}' (PReLU): axis sizes of {input_shape} must be known, or be in shared_axes.")
-        self.alpha = self.add_weight(
-            shape,
-            self.alpha_initializer,
-            regularizer=self.alpha_regularizer,
-            constraint=self.alpha_constraint,
-            name="alpha",
-        )
+        self.alpha = weight_options.add(self, "alpha", shape)
         axes = {axis: input_shape[axis] for axis in range(1, rank) if axis not in shared}
         self.input_spec = InputSpec(ndim=rank, axes=axes, fixed_by=self.alpha)
 

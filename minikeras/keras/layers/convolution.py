@@ -9,12 +9,15 @@ from ...errors import ShapeError
 from ...functions import convolution as functions
 from ...functions.shaping import reshape
 from ...ops.convolution import places
+from .. import activations
+from . import weight_options
 from .inputs import InputSpec
-from .kernel import KernelLayer
+from .layer import Layer
 from .reshaping import checked_format
+from .weight_options import activated, without_absent
 
 
-class Convolution(KernelLayer):
+class Convolution(Layer):
     """Base of convolutions: activation(convolution(x, kernel) + bias).
 
     Args:
@@ -32,6 +35,7 @@ class Convolution(KernelLayer):
     """
 
     rank: int
+    _takes_one_tensor = True
 
     def __init__(
         self,
@@ -44,9 +48,16 @@ class Convolution(KernelLayer):
         groups: int = 1,
         activation: Any = None,
         use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(activation, use_bias, **options)
+        super().__init__(activity_regularizer=activity_regularizer, **without_absent(self, options))
         kind = type(self).__name__
         for name, number in (("filters", filters), ("groups", groups)):
             if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
@@ -61,6 +72,11 @@ class Convolution(KernelLayer):
             raise ValueError(f"{kind}: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
         self.padding = checked_padding(self, padding, causal=self.rank == 1)
         self.data_format = checked_format(self, data_format)
+        self.activation, self.use_bias = activations.get(activation), bool(use_bias)
+        weight_options.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        weight_options.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        self.kernel: Any = None
+        self.bias: Any = None
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def build(self, input_shape: Any) -> None:
@@ -72,7 +88,9 @@ class Convolution(KernelLayer):
                 f"groups={self.groups}, found {channels} in input shape {tuple(input_shape)}."
             )
         self.compute_output_shape(input_shape)
-        self.add_kernel((*self.kernel_size, channels // self.groups, self.filters), self.filters)
+        self.kernel = weight_options.add(self, "kernel", (*self.kernel_size, channels // self.groups, self.filters))
+        if self.use_bias:
+            self.bias = weight_options.add(self, "bias", (self.filters,))
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels}, fixed_by=self.kernel)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -83,7 +101,7 @@ class Convolution(KernelLayer):
         if self.use_bias:
             bias = self.bias.read_value()
             y = y + (reshape(bias, (-1, *(1,) * self.rank)) if self.data_format == "channels_first" else bias)
-        return self.activated(y)
+        return activated(self, y)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, filters)."""

@@ -1,7 +1,4 @@
-"""Dense, Identity, Masking, and why there is no Lambda.
-
-Next: `activations.py`, `reshaping.py`, `normalization.py` and the others, one file for each idea.
-"""
+"""Dense, Identity, Masking, and why there is no Lambda."""
 
 from __future__ import annotations
 
@@ -18,20 +15,24 @@ from ...ops.arithmetic import cast
 from ...ops.contractions import affine, matrix_product
 from ...ops.nn import masked_fill
 from ...ops.shaping import reshape
+from .. import activations
+from . import weight_options
 from .inputs import InputSpec, attach
-from .kernel import KernelLayer
-from .layer import SameShape
+from .layer import Layer, SameShape
+from .weight_options import activated, without_absent
 
 
-class Dense(KernelLayer):
+class Dense(Layer):
     """A fully connected layer: activation(x @ kernel + bias).
 
     Args:
         units: number of outputs, a positive int.
         activation: by name or as a function of a Tensor; None for none.
         use_bias: whether there is a bias.
-        options: `kernel_initializer`, `bias_initializer`, `kernel_regularizer`, `bias_regularizer`, `activity_regularizer`,
-            `kernel_constraint`, `bias_constraint`; `name`, `dtype`, `trainable`, as in `Layer`.
+        kernel_initializer, bias_initializer: first values, by name or object.
+        kernel_regularizer, bias_regularizer, activity_regularizer: penalties added to the losses.
+        kernel_constraint, bias_constraint: projections after each step.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     Shapes: input (batch, ..., features), output (batch, ..., units); kernel (features, units), bias (units,).
 
@@ -46,19 +47,40 @@ class Dense(KernelLayer):
     """
 
     supports_masking = True
+    _takes_one_tensor = True
 
-    def __init__(self, units: int, activation: Any = None, use_bias: bool = True, **options: Any) -> None:
-        super().__init__(activation, use_bias, **options)
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **without_absent(self, options))
         if not isinstance(units, int) or isinstance(units, bool) or units <= 0:
             raise ValueError(f"Received an invalid value for `units`, expected a positive integer. Received: units={units!r}.")
         self.units = units
+        self.activation, self.use_bias = activations.get(activation), bool(use_bias)
+        weight_options.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        weight_options.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        self.kernel: Any = None
+        self.bias: Any = None
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
         if len(input_shape) < 2 or input_shape[-1] is None:
             raise ShapeError(f"Layer '{self.name}' (Dense) needs a known number of features, found shape {tuple(input_shape)}.")
         features = input_shape[-1]
-        self.add_kernel((features, self.units), self.units)
+        self.kernel = weight_options.add(self, "kernel", (features, self.units))
+        if self.use_bias:
+            self.bias = weight_options.add(self, "bias", (self.units,))
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features}, fixed_by=self.kernel)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -71,7 +93,7 @@ class Dense(KernelLayer):
         y = affine(x, kernel, self.bias.read_value()) if self.use_bias else matrix_product(x, kernel)
         if len(shape) != 2:
             y = reshape(y, shape=(*shape[:-1], self.units), rank=2)
-        return self.activated(y)
+        return activated(self, y)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, ..., units)."""

@@ -7,8 +7,7 @@ from typing import Any
 from ...core import Tensor
 from ...functions.elementwise import cast, not_equal
 from ...functions.indexing import gather
-from .. import constraints, initializers, regularizers
-from .kernel import refuse_absent
+from . import weight_options
 from .layer import Layer
 
 
@@ -49,16 +48,13 @@ class Embedding(Layer):
         weights: Any = None,
         **options: Any,
     ) -> None:
-        refuse_absent(self, options)
-        options.setdefault("autocast", False)  # large integers would not survive half precision
-        super().__init__(**options)
+        autocast = options.pop("autocast", False)  # large integers would not survive half precision
+        super().__init__(autocast=autocast, **weight_options.without_absent(self, options))
         for name, value in (("input_dim", input_dim), ("output_dim", output_dim)):
             if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
                 raise ValueError(f"Embedding: `{name}` must be a positive integer. Received: {name}={value!r}.")
         self.input_dim, self.output_dim = input_dim, output_dim
-        self.embeddings_initializer = initializers.get(embeddings_initializer)
-        self.embeddings_regularizer = regularizers.get(embeddings_regularizer)
-        self.embeddings_constraint = constraints.get(embeddings_constraint)
+        weight_options.keep(self, "embeddings", embeddings_initializer, embeddings_regularizer, embeddings_constraint)
         self.mask_zero = self.supports_masking = bool(mask_zero)
         if weights is not None:
             self.build()
@@ -66,14 +62,7 @@ class Embedding(Layer):
             self.set_weights(weights if single else [weights])
 
     def build(self, input_shape: Any = None) -> None:
-        self.embeddings = self.add_weight(
-            (self.input_dim, self.output_dim),
-            self.embeddings_initializer,
-            regularizer=self.embeddings_regularizer,
-            constraint=self.embeddings_constraint,
-            autocast=False,
-            name="embeddings",
-        )
+        self.embeddings = weight_options.add(self, "embeddings", (self.input_dim, self.output_dim), autocast=False)
 
     def call(self, inputs: Tensor) -> Tensor:
         indices = inputs if inputs.dtype.is_integer else cast(inputs, "int32")

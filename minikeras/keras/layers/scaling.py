@@ -1,7 +1,4 @@
-"""What normalizations share: the factor gamma and the offset beta, one for each feature.
-
-Next: `batch_normalization.py` and `normalization.py`.
-"""
+"""What normalizations share: the factor gamma and the offset beta, one for each feature."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...functions.shaping import reshape
 from ...types import as_dtype
-from .. import constraints, initializers, regularizers
+from . import weight_options
 from .layer import SameShape
 
 
@@ -40,35 +37,17 @@ class ScalingLayer(SameShape):
     ) -> None:
         super().__init__(**{"autocast": False, **options})
         self.center, self.scale = bool(center), bool(scale)
-        self.beta_initializer = initializers.get(beta_initializer)
-        self.gamma_initializer = initializers.get(gamma_initializer)
-        self.beta_regularizer = regularizers.get(beta_regularizer)
-        self.gamma_regularizer = regularizers.get(gamma_regularizer)
-        self.beta_constraint = constraints.get(beta_constraint)
-        self.gamma_constraint = constraints.get(gamma_constraint)
+        weight_options.keep(self, "beta", beta_initializer, beta_regularizer, beta_constraint)
+        weight_options.keep(self, "gamma", gamma_initializer, gamma_regularizer, gamma_constraint)
         self.gamma: Any = None
         self.beta: Any = None
 
     def add_gamma_and_beta(self, shape: tuple[int, ...]) -> None:
         """Make the weights that the layer has."""
         if self.scale:
-            self.gamma = self.add_weight(
-                shape,
-                self.gamma_initializer,
-                autocast=False,
-                regularizer=self.gamma_regularizer,
-                constraint=self.gamma_constraint,
-                name="gamma",
-            )
+            self.gamma = weight_options.add(self, "gamma", shape, autocast=False)
         if self.center:
-            self.beta = self.add_weight(
-                shape,
-                self.beta_initializer,
-                autocast=False,
-                regularizer=self.beta_regularizer,
-                constraint=self.beta_constraint,
-                name="beta",
-            )
+            self.beta = weight_options.add(self, "beta", shape, autocast=False)
 
 
 def known_axes(layer: Any, axes: tuple[int, ...], input_shape: Any) -> tuple[int, ...]:
