@@ -1,16 +1,15 @@
 """Second derivatives of a loss with respect to all variables of a model, in one call.
 
-Key idea: as in `first_order.py`, the loss is a function without arguments that is run once; its tape gives the rest. Each
-result comes flat, with the variables raveled in C order one after the other, or as blocks. P is the number of parameters.
+Each result comes flat, with the variables raveled in C order one after the other, or as blocks. P is the number of parameters.
 Source: Pearlmutter, Fast exact multiplication by the Hessian (1994); Schraudolph, Fast curvature matrix-vector products (2002).
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..arrays import namespace, to_device
 from ..arrays import random as streams
@@ -21,9 +20,10 @@ from ..core.questions import checked_chunk_size
 from ..core.registry import operations
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor
+from ..types import Array
 from .first_order import jacobian, run_loss, scalar
-from .flat import directions, flatten, listed, size_of, symmetric
-from .hessian import derivative_of_gradient, tape_with_gradient
+from .flat import directions, listed, size_of, symmetric
+from .hessian import RecordedGradient
 from .output_curvature import OutputCurvature
 
 LossFunction = Callable[[], Any]
@@ -89,12 +89,9 @@ def block_hessian(loss_fn: LossFunction, layers: Any, chunk_size: int | None = N
         raise ValueError(f"block_hessian: no trainable variables in {', '.join(empty)}; leave out what has none.")
     chunk_size = checked_chunk_size(chunk_size)
     chosen = [variable for group in groups for variable in group]
-    tape, loss = run_loss(loss_fn, chosen, strict)
-    second, gradients = tape_with_gradient(tape, loss, chosen)
-    stops = np.cumsum([len(group) for group in groups]).tolist()
-    with second:
-        flat = [flatten(gradients[stop - len(group) : stop]) for group, stop in zip(groups, stops, strict=True)]
-    return [derivative_of_gradient(second, gradient, group, chunk_size) for gradient, group in zip(flat, groups, strict=True)]
+    gradient = RecordedGradient(*run_loss(loss_fn, chosen, strict), chosen)
+    places = iter(range(len(chosen)))
+    return [gradient.matrix(list(itertools.islice(places, len(group))), chunk_size) for group in groups]
 
 
 def hvp(loss_fn: LossFunction, variables: Any, vector: Any, strict: bool = False) -> Any:
@@ -199,29 +196,20 @@ def fisher(log_likelihood_fn: Callable[[], Any], variables: Any, chunk_size: int
     return symmetric(operations.transpose(flat, perm=(-1, -2)) @ flat) * (1.0 / max(flat.shape[0], 1))
 
 
-def _probes(like: Sequence[Any], samples: int, seed: int | None) -> list[Tensor]:
-    """Random vectors of +1 and -1."""
-    stream = streams.global_stream() if seed is None else streams.Stream(seed)
-    dtype = like[0].dtype.numpy
-    length = sum(map(size_of, like))
-    xp = namespace(like[0]._array)
-    signs = lambda generator: to_device(generator.integers(0, 2, length).astype(dtype) * 2 - 1, xp)
-    return [draw(stream.generator, signs) for _ in range(samples)]
+def random_signs(generator: Any, like: Array) -> Array:
+    """A random vector of +1 and -1."""
+    return to_device(generator.integers(0, 2, like.size).astype(like.dtype) * 2 - 1, namespace(like))
 
 
 def _probed(loss_fn: LossFunction, chosen: Sequence[Any], samples: int, seed: int | None, strict: bool) -> Tensor:
     """v * (H v) for random v, shape (samples, P). One recorded gradient serves all: reverse over reverse."""
     if samples < 1:
         raise ValueError(f"samples: at least one is needed, found {samples}.")
-    tape, loss = run_loss(loss_fn, chosen, strict)
-    second, gradients = tape_with_gradient(tape, loss, chosen)
-    with second:
-        gradient = flatten(gradients)
-    products = [
-        probe * flatten(second.gradient(gradient, list(chosen), probe, unconnected_gradients="zero"))
-        for probe in _probes(chosen, samples, seed)
-    ]
-    return operations.stack(products)
+    gradient = RecordedGradient(*run_loss(loss_fn, chosen, strict), chosen)
+    stream = streams.global_stream() if seed is None else streams.Stream(seed)
+    sample = functools.partial(random_signs, like=gradient.flat._array)
+    probes = [draw(stream.generator, sample) for _ in range(samples)]
+    return operations.stack([probe * gradient.flat_product(probe) for probe in probes])
 
 
 def _mean_and_error(values: Tensor) -> Estimate:
@@ -283,9 +271,8 @@ def hessian_trace(
     >>> print(tf.autodiff.hessian_trace(lambda: tf.reduce_sum(w ** 3), [w]).numpy())
     18.0
     """
-    chosen = listed(variables)
     if samples is None:
-        return operations.reduce_sum(
-            hessian_diag(loss_fn, chosen, chunk_size=chunk_size, strict=strict), axes=(-1,), keepdims=False
-        )
-    return _mean_and_error(operations.reduce_sum(_probed(loss_fn, chosen, samples, seed, strict), axes=(-1,), keepdims=False))
+        diagonal = hessian_diag(loss_fn, variables, chunk_size=chunk_size, strict=strict)
+        return operations.reduce_sum(diagonal, axes=(-1,), keepdims=False)
+    found = _probed(loss_fn, listed(variables), samples, seed, strict)
+    return _mean_and_error(operations.reduce_sum(found, axes=(-1,), keepdims=False))

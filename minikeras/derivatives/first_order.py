@@ -1,8 +1,7 @@
 """First derivatives with respect to all variables of a model, in one call.
 
-Key idea: what is differentiated is a function without arguments. It is run once, however many derivatives are taken of that
-run, so a layer's state moves once and a random mask is the same in all of them. Rows of matrices come flat, with the variables
-raveled in C order one after the other. P is the number of parameters. Next: `curvature.py`, the second derivatives.
+A function without arguments is run once, however many derivatives are taken of that run, so a layer's state moves once and a
+random mask is the same in all of them. Rows of matrices are flat over all variables. P is the number of parameters.
 """
 
 from __future__ import annotations
@@ -33,6 +32,11 @@ def run_loss(loss_fn: Callable[[], Any], chosen: Sequence[Any], strict: bool = F
     """A tape that recorded the loss, and the loss, which has to be a scalar."""
     tape, loss = run_once(loss_fn, chosen, strict)
     return tape, scalar(loss)
+
+
+def found_any(tape: GradientTape) -> bool:
+    """Whether the last target of a tape depends on any of the sources that it was asked for."""
+    return tape._answer is not None and bool(tape._answer[1])
 
 
 def scalar(loss: Any) -> Tensor:

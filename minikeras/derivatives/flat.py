@@ -1,7 +1,7 @@
 """Variables as one vector, and back: the form in which curvature is asked for.
 
-Key idea: P parameters are the elements of all variables, each raveled in C order, one variable after the other. Everything is
-made of recorded operations. Next: `first_order.py` and `curvature.py`.
+P parameters are the elements of all variables, each raveled in C order, one variable after the other. Everything is made of
+recorded operations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """OutputCurvature: J^T H J, the curvature that a loss of a model's outputs has in the model's variables.
 
-Key idea: one record of the outputs z and one of the loss's gradient in z serve the matrix and any number of products. J^T u is
-linear in u, so a record of that sweep gives J v by one more sweep. In most losses the rows of z do not meet, and H is one small
-block for each row; whether it is so, a product with a random vector shows. Next: `curvature.py`, its public face.
+In most losses the rows of z do not meet, and H is one small block for each row; a product with a random vector shows whether
+that is so.
 Source: Schraudolph, Fast curvature matrix-vector products (2002), section 3; Townsend, A new trick for calculating Jacobian
 vector products (2017), for J v by two backward sweeps.
 """
@@ -19,13 +18,13 @@ from ..core.backward import sweep
 from ..core.batch import Batch, Stack
 from ..core.convert import convert_to_tensor
 from ..core.dispatch import BOTTOM, Record, current
+from ..core.effects import State
 from ..core.registry import operations
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor
-from ..core.variable import read_variable
 from .first_order import run_loss, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric
-from .hessian import derivative_of_gradient, tape_with_gradient
+from .hessian import RecordedGradient
 
 
 class OutputCurvature:
@@ -54,7 +53,8 @@ class OutputCurvature:
         with self.tape:
             self.tape.watch(self.variables)
             self.outputs = convert_to_tensor(output_fn())
-        self._bending: tuple[GradientTape, Tensor, Tensor] | None = None
+        self._loss_gradient: RecordedGradient | None = None
+        """Of the loss in the rows of z."""
         self._turned: tuple[GradientTape, Tensor, list[Tensor]] | None = None
 
     # Products ------------------------------------------------------------------------------------------------------------
@@ -76,7 +76,8 @@ class OutputCurvature:
 
     def bent(self, direction: Tensor) -> Tensor:
         """H times a direction among the outputs."""
-        found = self._bent(operations.reshape(direction, shape=self._shape, rank=len(direction.shape)))
+        rows = operations.reshape(direction, shape=self._shape, rank=len(direction.shape))
+        (found,) = self._bending().product([rows])
         return operations.reshape(found, shape=tuple(self.outputs.shape), rank=2)
 
     def back(self, cotangent: Tensor) -> list[Tensor]:
@@ -90,19 +91,14 @@ class OutputCurvature:
         rows = self.outputs.shape[0] if self.outputs.shape else 1
         return rows, size_of(self.outputs) // max(rows, 1)
 
-    def _bend(self) -> tuple[GradientTape, Tensor, Tensor]:
-        """A record of the loss's gradient in the rows of z, the rows and the gradient."""
-        if self._bending is None:
+    def _bending(self) -> RecordedGradient:
+        """The loss's gradient in the rows of z."""
+        if self._loss_gradient is None:
             whole = tuple(self.outputs.shape)
             rows = operations.reshape(self.outputs, shape=self._shape, rank=len(whole))
             tape, loss = run_loss(lambda: self._loss_of_output(operations.reshape(rows, shape=whole, rank=2)), [rows])
-            second, (gradient,) = tape_with_gradient(tape, loss, [rows])
-            self._bending = second, rows, gradient
-        return self._bending
-
-    def _bent(self, direction: Tensor) -> Tensor:
-        second, rows, gradient = self._bend()
-        return second.gradient(gradient, rows, direction, "zero")
+            self._loss_gradient = RecordedGradient(tape, loss, [rows])
+        return self._loss_gradient
 
     # Matrices ------------------------------------------------------------------------------------------------------------
 
@@ -111,10 +107,7 @@ class OutputCurvature:
         rows = self.jacobian(chosen, chunk_size)
         hessians = self.row_hessians()
         if hessians is None:
-            second, z, gradient = self._bend()
-            with second:
-                flat = flatten([gradient])
-            bent = derivative_of_gradient(second, flat, [z], chunk_size) @ rows
+            bent = self._bending().matrix(None, chunk_size) @ rows
         else:
             stacked = operations.reshape(rows, shape=(*self._shape, rows.shape[-1]), rank=2)
             bent = operations.reshape(hessians @ stacked, shape=tuple(rows.shape), rank=3)
@@ -178,11 +171,10 @@ class OutputCurvature:
         """
         if current() is not BOTTOM or not self.outputs.shape or not size_of(self.outputs):
             return None
-        second, z, gradient = self._bend()
-        blocks: Tensor = second.batch_jacobian(gradient, z)
-        probe = self._random(z.shape)
+        bending = self._bending()
+        blocks, probe = bending.blocks_of_rows(), self._random(self._shape)
         apart = operations.einsum(blocks, probe, terms=("nij", "nj"), result="ni")
-        return blocks if _close(apart, self._bent(probe)) else None
+        return blocks if _close(apart, *bending.product([probe])) else None
 
 
 def _close(found: Tensor, expected: Tensor) -> bool:
@@ -196,7 +188,7 @@ def rows_apart(records: Sequence[Record], batch: Batch) -> list[Record]:
 
     What is read from a Variable stays whole.
     """
-    whole = {record.outputs.key for record in records if record.primitive is read_variable}
+    whole = {record.outputs.key for record in records if State.OPERANDS in record.primitive.reads}
 
     def apart(value: Any) -> Any:
         if type(value) is tuple:

@@ -1,7 +1,6 @@
 """The transpose of a linear map that is given as a function, by differentiating it.
 
-Key idea: a VJP is linear in its cotangent. Its derivative in that cotangent, applied to a tangent, is the JVP; so one
-written rule serves both directions.
+A VJP is linear in its cotangent. Its derivative in that cotangent, applied to a tangent, is the JVP.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .... import nest
-from ....core import GradientTape, Tensor, Variable
+from ....core import Tensor, Variable
 from ....core.repeat import Repeatable
 from ....derivatives.flat import flatten, unflatten
-from ....derivatives.hessian import derivative_of_gradient, tape_with_gradient
+from ....derivatives.hessian import RecordedGradient
 from ....derivatives.output_curvature import OutputCurvature
 from ....errors import ShapeError
 from ....functions.elementwise import cast
@@ -86,18 +86,15 @@ class ObjectiveCurvature:
         runs.start()
         self.variables = list(variables)
         self.bare = OutputCurvature(lambda: runs.again(outputs), loss_of_outputs, variables)
-        self._penalty: tuple[GradientTape, list[Tensor]] | None = None
+        self._penalty: RecordedGradient | None = None
         if extra[0] is not None:
-            self._penalty = tape_with_gradient(self.bare.tape, scalar(extra[0]), self.variables)
+            self._penalty = RecordedGradient(self.bare.tape, scalar(extra[0]), self.variables)
 
     def matrix(self, chosen: Sequence[Variable], chunk_size: int | None = None) -> Array:
         """The block of some of the variables."""
         block = self.bare.matrix(chosen, chunk_size)
         if self._penalty is not None:
-            tape, gradients = self._penalty
-            with tape:
-                gradient = flatten([gradients[position] for position in positions_of(chosen, self.variables)])
-            block = block + derivative_of_gradient(tape, gradient, chosen, chunk_size)
+            block = block + self._penalty.matrix(positions_of(chosen, self.variables), chunk_size)
         return block._array
 
     def product(self, vector: Array) -> Array:
@@ -105,8 +102,7 @@ class ObjectiveCurvature:
         parts = unflatten(Tensor(vector), self.variables)
         result = flatten(self.bare.product(parts))
         if self._penalty is not None:
-            tape, gradients = self._penalty
-            result = result + flatten(tape.gradient(gradients, self.variables, parts, "zero"))
+            result = result + flatten(self._penalty.product(parts))
         return result._array
 
 

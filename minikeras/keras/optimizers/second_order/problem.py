@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace, to_device, to_numpy
+from ....arrays import namespace, to_numpy
 from ....arrays import random as streams
-from ....core import GradientTape, Tensor, Variable
+from ....core import Tensor, Variable
 from ....core.repeat import Repeatable
+from ....derivatives.curvature import random_signs
+from ....derivatives.first_order import found_any, run_once
 from ....derivatives.flat import flatten, unflatten
-from ....functions.publish import tensor
+from ....derivatives.hessian import RecordedGradient
 from ....types import Array
+from ..state import names_of
 from .blocks import BlockMatrix
 from .objective import ObjectiveCurvature, scalar
 from .sweeps import Sweep, plainly
@@ -66,8 +69,7 @@ class Problem:
         self.loss_fn = loss_fn
         self.runs = runs or Repeatable(loss_fn)
         self._sweep = sweep
-        self._tape: GradientTape | None = None
-        self._parts: list[Tensor] = []
+        self._recorded: RecordedGradient | None = None
         self.loss: Tensor
         self.gradient: Array
 
@@ -82,28 +84,19 @@ class Problem:
 
     def record(self, twice: bool = True) -> None:
         """Run the loss, and take its gradient; with `twice` keep the record from which curvature is taken."""
-        self.loss, whole = self._sweep("record", functools.partial(self._recorded, twice))
+        self.loss, whole = self._sweep("record", functools.partial(self._run, twice))
         self.gradient = whole._array
 
-    def _recorded(self, twice: bool) -> tuple[Tensor, Tensor]:
-        outer = GradientTape(persistent=True, watch_accessed_variables=False)
-        with outer if twice else contextlib.nullcontext():
-            if twice:
-                outer.watch(self.variables)
-            with GradientTape(watch_accessed_variables=False) as inner:
-                inner.watch(self.variables)
-                loss = scalar(self.runs())
-            found = inner.gradient(loss, self.variables)
-            if all(part is None for part in found):
-                names = ", ".join(getattr(variable, "path", variable.name) for variable in self.variables)
-                raise ValueError(f"minimize: the loss does not depend on any of the variables {names}.")
-            self._parts = [
-                Tensor(namespace(variable._array).zeros_like(variable._array)) if part is None else tensor(part)
-                for part, variable in zip(found, self.variables, strict=True)
-            ]
-            whole = flatten(self._parts)
-        self._tape, self._whole = (outer, whole) if twice else (None, whole)
-        return loss, whole
+    def _run(self, twice: bool) -> tuple[Tensor, Tensor]:
+        tape, loss = run_once(lambda: scalar(self.runs()), self.variables)
+        if twice:
+            self._recorded = RecordedGradient(tape, loss, self.variables)
+            gradient = self._recorded.flat
+        else:
+            gradient = flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))
+        if not found_any(tape):
+            raise ValueError(f"minimize: the loss does not depend on any of the variables {names_of(self.variables)}.")
+        return loss, gradient
 
     # Curvature ---------------------------------------------------------------------------------------------------------
 
@@ -113,15 +106,14 @@ class Problem:
         return found._array
 
     def _product(self, vector: Tensor) -> tuple[Tensor]:
-        assert self._tape is not None
-        return (flatten(self._tape.gradient(self._whole, self.variables, vector, unconnected_gradients="zero")),)
+        assert self._recorded is not None
+        return (self._recorded.flat_product(vector),)
 
     def probed(self, product: Callable[[Array], Array], count: int) -> Iterator[Array]:
         """z * (B z) for `count` vectors z of random signs: estimates of the diagonal of B, whose product is given."""
         generator = streams.global_stream().generator()
         for _ in range(count):
-            signs = generator.integers(0, 2, self.size).astype(self.gradient.dtype) * 2 - 1
-            probe = to_device(signs, namespace(self.gradient))
+            probe = random_signs(generator, self.gradient)
             yield probe * product(probe)
 
     def hessian(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
@@ -135,12 +127,8 @@ class Problem:
 
     def _rows(self, group: Sequence[int], chunk_size: int | None) -> list[Tensor]:
         """The rows of one block, in a part for each variable."""
-        assert self._tape is not None
-        with self._tape:  # the joining of the parts has to be on the record
-            joined = flatten([self._parts[i] for i in group])
-        chosen = [self.variables[i] for i in group]
-        found: list[Tensor] = self._tape.jacobian(joined, chosen, unconnected_gradients="zero", chunk_size=chunk_size)
-        return found
+        assert self._recorded is not None
+        return self._recorded.rows(group, chunk_size)
 
     def output_curvature(self) -> ObjectiveCurvature:
         """The curvature that follows from the structure of an `Objective`."""
@@ -187,9 +175,7 @@ class Problem:
         return (found if found == found else float("inf")), gradient._array
 
     def _differentiated(self) -> tuple[Tensor, Tensor]:
-        with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(self.variables)
-            loss = scalar(self.runs())
+        tape, loss = run_once(lambda: scalar(self.runs()), self.variables)
         return loss, flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))
 
 
