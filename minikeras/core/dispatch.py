@@ -53,12 +53,14 @@ class Primitive:
         elementwise: True if each element of the result comes from the elements of the inputs in its place, broadcast.
         accumulates: True if many elements become one: the kernel computes in float32 for 16-bit floats, and rounds once.
         moves: True if it only moves elements, so that NumPy has nothing to warn of.
+        weight: the position of the operand w in a product of rows x @ w; an operand behind it is added to each row. None for
+            other operations.
         registered: True if it is in the registry: one of the package's own, whose kernel calls nothing of the user's.
     """
 
     __slots__ = (
         *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "escapes", "jvp", "kernel", "name"),
-        *("on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "writes"),
+        *("on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "weight", "writes"),
     )
 
     def __init__(
@@ -79,6 +81,7 @@ class Primitive:
         elementwise: bool = False,
         accumulates: bool = False,
         moves: bool = False,
+        weight: int | None = None,
         registered: bool = True,
     ) -> None:
         self.name = name
@@ -90,6 +93,7 @@ class Primitive:
         self.writes = tuple(writes)
         self.escapes = escapes
         self.repeatable = repeatable
+        self.weight = weight
         self.elementwise = elementwise
         self.kernel: Callable[[Any], Callable[..., Any]] = (lambda xp: in_float32(kernel(xp))) if accumulates else kernel
         self.vjp = vjp

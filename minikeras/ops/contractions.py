@@ -50,7 +50,9 @@ def _product_of_stacks(batch: Any, product: Any, inputs: Any, params: Any) -> An
     return batch.align(product, inputs, params)
 
 
-matrix_product = bilinear("matrix_product", _matrix_product, _left, _right, batching=_product_of_stacks, accumulates=True)
+matrix_product = bilinear(
+    "matrix_product", _matrix_product, _left, _right, batching=_product_of_stacks, accumulates=True, weight=1
+)
 
 
 def _affine(xp: Any, x: Array, kernel: Array, bias: Array) -> Array:
@@ -88,6 +90,7 @@ affine = primitive(
     jvp=_affine_jvp,
     batching=_affine_of_stacks,
     accumulates=True,
+    weight=1,
 )
 
 

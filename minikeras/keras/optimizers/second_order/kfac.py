@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from ....arrays import namespace, to_device
 from ....arrays import random as streams
 from ....core import GradientTape, Tensor, Variable
+from ....core.effects import State
+from ....core.registry import operations
 from ....derivatives.flat import unflatten
 from ....files import limits
 from ....types import Array
@@ -160,13 +162,12 @@ def dense_uses(tape: GradientTape, variables: list[Variable]) -> list[tuple[int,
     reads: dict[int, int] = {}
     uses: dict[int, tuple[int, int | None, Tensor, Tensor]] = {}
     for record in tape._records:
-        if record.primitive.name == "cast" and record.inputs[0].key in reads:  # a mixed policy computes in another dtype
-            reads[record.outputs.key] = reads[record.inputs[0].key]
-        elif record.primitive.name == "read_variable" and record.inputs[0].key in positions:
-            reads[record.outputs.key] = positions[record.inputs[0].key]
-        elif record.primitive.name in ("affine", "matrix_product") and record.inputs[1].key in reads:
-            x, kernel = record.inputs[0], reads[record.inputs[1].key]
-            bias = reads.get(record.inputs[2].key) if record.primitive.name == "affine" else None
-            if x.ndim == 2:
-                uses[kernel] = kernel, bias, x, record.outputs
+        primitive, inputs, weight = record.primitive, record.inputs, record.primitive.weight
+        if primitive is operations.cast and inputs[0].key in reads:  # a mixed policy computes in another dtype
+            reads[record.outputs.key] = reads[inputs[0].key]
+        elif State.OPERANDS in primitive.reads and inputs[0].key in positions:
+            reads[record.outputs.key] = positions[inputs[0].key]
+        elif weight is not None and inputs[weight].key in reads and inputs[0].ndim == 2:
+            kernel, biases = reads[inputs[weight].key], [reads.get(x.key) for x in inputs[weight + 1 :]]
+            uses[kernel] = kernel, biases[0] if biases else None, inputs[0], record.outputs
     return list(uses.values())
