@@ -36,6 +36,7 @@ class Module:
     """
 
     _deferred: Any
+    _unwatched: tuple[str, ...] = ()
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name or snake_case(type(self).__name__)

@@ -597,3 +597,15 @@ def test_a_copied_model_has_facts_of_its_own():
     for _ in range(3):
         model.train_on_batch(X, Y), other.train_on_batch(X, Y)
     assert model._trainer.steps["train_step"].recordings == 1
+
+
+def test_two_models_trained_in_turn_replay_though_attributes_are_set_that_no_step_reads():
+    one, other = made("auto"), made("auto")
+    for number in range(10):
+        one.train_on_batch(X, Y), other.train_on_batch(X, Y)
+        held = one._collect()
+        other.note, other.layers[0].log = [number], (number, "seen")
+        assert one._collect() is held  # a change of the other model is none of this one
+    for model in (one, other):
+        step = model._trainer.steps["train_step"]
+        assert (step.recordings, step.replays) == (1, 9)

@@ -709,6 +709,74 @@ def test_configurations_make_equal_layers():
         assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()
 
 
+@pytest.fixture
+def walks(monkeypatch):
+    """The layers whose walks began, in order: those of sublayers are parts of them."""
+    found, depth, gather = [], [], weight_discovery.gather
+
+    def counted(layer, *arguments):
+        found.extend([layer] if not depth else [])
+        depth.append(1)
+        try:
+            return gather(layer, *arguments)
+        finally:
+            depth.pop()
+
+    monkeypatch.setattr(weight_discovery, "gather", counted)
+    return found
+
+
+def test_a_change_of_one_model_is_no_change_of_another(walks):
+    def holding(*parts):
+        model = tf.keras.Model()
+        model.parts = list(parts)
+        return model
+
+    shared = Scale()
+    inner, other = holding(Scale(), shared), holding(shared, Scale())
+    outer = holding(holding(inner))
+    models = [inner, outer, other]
+
+    def walked_after(change):
+        change()
+        walks.clear()
+        [model._collect() for model in models]
+        return [models.index(model) for model in walks]
+
+    assert walked_after(lambda: None) == [0, 1, 2]
+    assert walked_after(lambda: None) == []
+    assert walked_after(lambda: setattr(other, "note", [1])) == [2]
+    assert walked_after(lambda: setattr(inner.parts[0], "more", Scale())) == [0, 1]
+    assert walked_after(lambda: setattr(shared, "more", Scale())) == [0, 1, 2]
+    assert walked_after(lambda: Scale().build((1, 2))) == []
+    assert walked_after(lambda: delattr(inner.parts[0], "more")) == [0, 1]
+    assert walked_after(lambda: setattr(outer, "number", 2)) == []
+    assert len(outer._collect().sublayers) == 5
+
+
+def test_a_copy_of_a_layer_holds_what_it_is_given_and_not_the_original():
+    original = tf.keras.Model()
+    original.first = Scale()
+    original._collect()
+    for copied in (copy.copy(original), copy.deepcopy(original)):
+        copied.second = Scale()
+        assert [len(model._collect().sublayers) for model in (original, copied)] == [1, 2]
+        copied.first.third = Scale()
+        expected = 2 if copied.first is original.first else 1
+        assert [len(model._collect().sublayers) for model in (original, copied)] == [expected, 3]
+        del copied.first.third
+
+
+def test_a_layer_does_not_keep_those_that_hold_it():
+    inner, outer = Scale(), tf.keras.Model()
+    outer.inner = inner
+    outer._collect()
+    reference = weakref.ref(outer)
+    del outer
+    gc.collect()
+    assert reference() is None and not inner._structure.owners
+
+
 @pytest.mark.parametrize("kind", [list, dict])
 def test_a_container_is_walked_again_only_when_it_has_other_elements(kind, monkeypatch):
     class Holding(tf.keras.Model):

@@ -26,7 +26,7 @@ from . import building, description, inputs, weight_discovery
 from .description import described
 from .inputs import shapes
 from .keras_tensor import LayerIO, holds_symbol
-from .weight_discovery import Contents, Loose
+from .weight_discovery import Contents, Structure
 
 __all__ = ["Layer", "SameShape", "described", "shapes"]
 
@@ -54,20 +54,21 @@ class Layer(Module):
     array([2.], dtype=float32)
     """
 
+    _structure: Structure
     _is_layer = True
     _open = False
     """Whether further state may be added after building."""
     _makes_nothing = False
     """Whether it has neither weights nor sublayers, so that there is nothing to build. A subclass may have some."""
     _call_names: tuple[str, ...] = ()
-    _unwatched: tuple[str, ...] = ("_collected",)
     _not_walked: tuple[str, ...] = (
-        *("_losses", "_collected", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
+        *("_losses", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
         *("_added", "_settled", "_given"),
     )
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
+        object.__setattr__(made, "_structure", Structure())
         if cls.get_config is Layer.get_config and not description.is_of_package(cls):
             object.__setattr__(made, "_given", description.recorded(cls, Layer, arguments, options))
         return made
@@ -99,7 +100,6 @@ class Layer(Module):
         """The weights that `add_weight` made: they count whether or not they are kept in an attribute."""
         self._settled: list[Any] = []
         """What it held when `trainable` was last set. What comes later is frozen if it is, once."""
-        self._collected: tuple[int, Contents, list[Loose]] | None = None
         self._policy = mixed_precision.get(dtype)
         self._dtype = self._policy.compute_dtype
         self._array_dtype = as_dtype(self._dtype).numpy
@@ -190,8 +190,10 @@ class Layer(Module):
     # Attributes ----------------------------------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
-        weight_discovery.before_set(self, name, value)
+        may_hold_others = weight_discovery.before_set(self, name, value)
         super().__setattr__(name, value)
+        if may_hold_others:
+            self._structure.changed()
 
     def __delattr__(self, name: str) -> None:
         gone = self.__dict__.get(name)
@@ -212,7 +214,7 @@ class Layer(Module):
             self._deferred.taken_back(self)
         if stream is not None:
             self.__dict__["_stream"] = stream
-        weight_discovery.structure_changed()
+        self._structure.changed()
         clock.tick()
 
     # Weights -------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The weights of a layer: its Variables and sublayers, found by walking attributes, and whether they are trained.
 
-Nothing is registered. Attributes, lists, tuples and dicts are walked when asked, in the order in which they were set; the walk
-is kept until some layer sets an attribute or a list or dict on the way has other elements.
+Nothing is registered. Attributes, lists, tuples and dicts are walked when asked, in the order in which they were set. A walk is
+kept until this layer or one within it sets an attribute, or a list or dict on the way has other elements.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 import warnings
+import weakref
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +22,7 @@ from ..weight import Weight
 if TYPE_CHECKING:
     from .layer import Layer
 
-_structure = {"version": 0}
+_versions = itertools.count(1)
 
 
 class Contents(NamedTuple):
@@ -36,33 +37,66 @@ Loose = tuple[Any, list[Any]]
 """A container that may change unseen, and the elements that it had."""
 
 
+class Structure:
+    """The walk that a layer keeps, and whether it is still good.
+
+    Attributes:
+        version: another number after each change of what the layer, or one within it, may hold.
+        owners: the layers that hold this one, by identity: its changes are changes of theirs.
+        kept: version and layer of the last walk, what it found, and the containers on its way that may change unseen.
+    """
+
+    __slots__ = ("kept", "owners", "version")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.owners: weakref.WeakValueDictionary[int, Layer] = weakref.WeakValueDictionary()
+        self.kept: tuple[tuple[int, int], Contents, list[Loose]] | None = None
+
+    def changed(self) -> None:
+        """Have the layer, and all that hold it, walk again when they are asked for what they hold."""
+        waiting, seen = [self], {id(self)}
+        while waiting:
+            structure = waiting.pop()
+            structure.version = next(_versions)
+            for reference in structure.owners.valuerefs():  # a copy, while other threads add owners
+                owner = reference()
+                if owner is not None and id(owner._structure) not in seen:
+                    seen.add(id(owner._structure))
+                    waiting.append(owner._structure)
+
+    def __deepcopy__(self, memo: Any) -> Structure:
+        return Structure()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Structure, ()
+
+
 def is_layer(value: Any) -> bool:
     """Whether a value is a layer or a model."""
     return bool(getattr(type(value), "_is_layer", False))
 
 
-def structure_changed() -> None:
-    """Have every layer look again for what it holds."""
-    _structure["version"] += 1
+def before_set(layer: Layer, name: str, value: Any) -> bool:
+    """An attribute is about to be set: refuse state that comes too late, freeze what joins a frozen layer.
 
-
-def before_set(layer: Layer, name: str, value: Any) -> None:
-    """An attribute is about to be set: refuse state that comes too late, freeze what joins a frozen layer."""
+    Returns:
+        Whether the layer may hold other things once the attribute is set.
+    """
     if "_name" in layer.__dict__ and name not in layer._not_walked and _holds_state(value):
         if layer._built and not layer._open and layer.__dict__.get(name) is not value:
             raise ValueError(locked(layer, f"attribute '{name}'"))
         if isinstance(value, Variable) and not isinstance(value, Weight) and not layer._trainable:
             _freeze(layer, value)
-    if name not in layer._unwatched and (_leads_on(value) or _leads_on(layer.__dict__.get(name))):
-        structure_changed()
+    return name not in layer._unwatched and (_leads_on(value) or _leads_on(layer.__dict__.get(name)))
 
 
 def forget(layer: Layer, thing: Any) -> None:
     """Hold something no more: its attribute is gone."""
     layer._added = tuple(weight for weight in layer._added if weight is not thing)
     layer._settled = [one for one in layer._settled if one is not thing]
-    structure_changed()
-    object.__setattr__(layer, "_collected", None)  # it may hold what is to go
+    layer._structure.changed()
+    layer._structure.kept = None  # it may hold what is to go
 
 
 def held_by(layer: Layer) -> tuple[list[Any], list[Loose]]:
@@ -89,17 +123,15 @@ def notice_unheld(caller: Layer, layer: Layer) -> None:
 
 
 def collect(layer: Layer) -> Contents:
-    """All that is held by this layer and by those within it, in the order of the attributes.
-
-    The walk is kept until some layer sets an attribute, or a list or dict on the way has other elements.
-    """
-    kept = layer._collected
-    if kept is not None and kept[0] == _structure["version"] and all(itertools.starmap(_has, kept[2])):
+    """All that is held by this layer and by those within it, in the order of the attributes."""
+    structure = layer._structure
+    kept, now = structure.kept, (structure.version, id(layer))  # a shallow copy of a layer has the same structure
+    if kept is not None and kept[0] == now and all(itertools.starmap(_has, kept[2])):
         return kept[1]
     contents = Contents([], [], [])
     loose = gather(layer, contents, {id(layer)})
     contents = Contents(_distinct(contents.variables), contents.sublayers, _distinct(contents.metrics))
-    object.__setattr__(layer, "_collected", (_structure["version"], contents, loose))
+    structure.kept = now, contents, loose
     return contents
 
 
@@ -112,6 +144,8 @@ def gather(layer: Layer, contents: Contents, seen: set[int]) -> list[Loose]:
     contents.variables.extend(thing.state for thing in own if isinstance(thing, SeedGenerator))
     contents.metrics.extend(thing for thing in own if isinstance(thing, Metric))
     for thing in own:
+        if is_layer(thing):
+            thing._structure.owners[id(layer)] = layer
         if is_layer(thing) and id(thing) not in seen:
             seen.add(id(thing))
             contents.sublayers.append(thing)
