@@ -1,7 +1,7 @@
 """minikeras: a Keras-style deep-learning framework on its own gradient tape.
 
 TensorFlow's and Keras's names, over NumPy on the CPU and CuPy on the GPU. `import minikeras as tf` runs TensorFlow's autodiff
-guides. This file holds names only: functions are loaded at once, modules when first used. Read `core/dispatch.py` first.
+guides. This file holds names only: functions are loaded at once, modules when first used. Read `core/stack.py` first.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -194,7 +194,7 @@ def get_logger() -> _Any:
     >>> get_logger().name
     'minikeras'
     """
-    from .core.notices import logger
+    from .core.warnings import logger
 
     return logger
 

@@ -19,7 +19,7 @@ from laws import cyclic_garbage
 
 import minikeras as tf
 from minikeras.arrays import devices, probe
-from minikeras.core.dispatch import BOTTOM, current, switch
+from minikeras.core.stack import BOTTOM, current, switch
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures without a window
 strict_array.install()

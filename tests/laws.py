@@ -18,8 +18,9 @@ from specimens import Specimen
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.core.dispatch import BOTTOM, Record, arrays_of, current
-from minikeras.core.tensor import Tensor
+from minikeras.core.primitive import Record
+from minikeras.core.stack import BOTTOM, current
+from minikeras.core.tensor import Tensor, arrays_of
 from minikeras.errors import DTypeError
 
 Array = np.ndarray

@@ -255,11 +255,11 @@ def test_no_file_of_the_package_can_run_code_from_data(name: str) -> None:
 
 def test_the_checks_see_imports_of_every_form() -> None:
     """Without this, a change of how imports are read could pass everything."""
-    assert Import("core.tape", "core.dispatch", imports("core.tape")[0].line, True).target in {
+    assert Import("core.tape", "core.stack", imports("core.tape")[0].line, True).target in {
         i.target for i in imports("core.tape")
     }
     assert {"nest", "errors", "core.backward"} <= {one.target for one in imports("core.tape")}
-    assert not next(one for one in imports("") if one.target == "core.notices").at_load
+    assert not next(one for one in imports("") if one.target == "core.warnings").at_load
     assert {"nest", "core", "functions.shaping"} <= {one.target for one in imports("")}
 
 

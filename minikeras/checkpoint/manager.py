@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core import Variable
-from ..core.notices import logger
+from ..core.warnings import logger
 from ..errors import LoadError
 from . import bundle, pointer
 from .checkpoint import Checkpoint, CheckpointOptions

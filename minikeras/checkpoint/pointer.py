@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..core.notices import logger
+from ..core.warnings import logger
 from ..errors import LoadError, NotFoundError
 from ..files import durable, strict_json
 from ..files.reading import read_file, refused

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from ..arrays import namespace, to_device
 from ..core import Variable
 from ..core.effects import Write
-from ..core.notices import logger
 from ..core.state import restore
+from ..core.warnings import logger
 from ..errors import ShapeError
 from ..module import waiting
 from .bundle import Bundle

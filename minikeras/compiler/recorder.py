@@ -16,12 +16,12 @@ import numpy as np
 from ..arrays import namespace
 from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
 from ..core.batch import Stack
-from ..core.dispatch import BOTTOM, Frame, current, switch
 from ..core.effects import State, Write
-from ..core.notices import call_site
+from ..core.stack import BOTTOM, Frame, Interpreter
 from ..core.state import restore
 from ..core.tensor import next_key
 from ..core.variable import Part, assigned
+from ..core.warnings import call_site
 from ..errors import CompileError
 from ..types import Array
 from .tracing.watch import unwatched
@@ -62,7 +62,7 @@ class Slot:
         return f"%{self.key}:{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
 
-class Recorder:
+class Recorder(Interpreter):
     """The interpreter. What it has seen is in `records`, over Slots in place of Tensors.
 
     Args:
@@ -95,13 +95,6 @@ class Recorder:
         self._count = 0
         self.arguments = [self._new(x, False) for x in arguments]
         self._start = next_key()
-
-    def __enter__(self) -> Recorder:
-        switch(Frame(self, current()))
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        switch(current().without(self))
 
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
         """Ask below, and keep a Record."""

@@ -5,11 +5,12 @@ May import `errors`, `types`, `nest` and `arrays`; knows no layer and no particu
 
 from .convert import convert_to_tensor
 from .custom import custom_gradient, recompute_grad
-from .dispatch import Primitive, Record, bind
 from .families import bilinear, elementwise, linear, primitive
 from .forward import ForwardAccumulator
 from .gradient_registry import RegisterGradient, no_gradient
 from .indexed_slices import IndexedSlices
+from .primitive import Primitive, Record
+from .stack import bind
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor
 from .variable import Variable

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .dispatch import Record, arrays_of
 from .gradient_registry import registered_rule
 from .indexed_slices import IndexedSlices
+from .primitive import Record
 from .registry import operations
-from .tensor import Tensor
+from .tensor import Tensor, arrays_of
 from .variable import read_variable
 
 

@@ -7,9 +7,8 @@ Next: `derivatives/jacobian.py`, which sweeps back once over a stack of cotangen
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,10 @@ import numpy as np
 from ..arrays import namespace, to_numpy
 from ..errors import InvalidArgumentError
 from ..types import Array
-from .dispatch import Frame, Primitive, current, switch
 from .effects import check, decide
+from .primitive import Primitive
 from .registry import operations
+from .stack import Frame, Interpreter, current, switch
 from .tensor import Tensor, next_key
 
 loop_fallbacks: Counter[str] = Counter()
@@ -79,7 +79,7 @@ def own_values(x: Tensor) -> np.ndarray[Any, Any]:
     return x.numpy() if isinstance(x, Stack) else to_numpy(x._array)
 
 
-class Batch:
+class Batch(Interpreter):
     """The interpreter for one stack size.
 
     Args:
@@ -87,18 +87,10 @@ class Batch:
     """
 
     __slots__ = ("size",)
+    sees_all = True
 
     def __init__(self, size: int) -> None:
         self.size = size
-
-    @contextlib.contextmanager
-    def on_top(self) -> Iterator[Batch]:
-        """Interpret everything within the block."""
-        switch(Frame(self, current()))
-        try:
-            yield self
-        finally:
-            switch(current().without(self))
 
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
         """Send the operation on whole stacks below."""
@@ -119,9 +111,6 @@ class Batch:
         if type(outputs) is tuple:
             return tuple([Stack(output, self) for output in outputs])
         return Stack(outputs, self)
-
-    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Nothing to watch: a stack goes by as it is."""
 
     def holds(self, x: Any) -> bool:
         """True for stacks of this batch."""

@@ -15,9 +15,9 @@ from ..arrays import creation_namespace, is_array, namespace, to_device, to_nump
 from ..arrays.exchange import adopt, is_foreign
 from ..errors import DTypeError
 from ..types import Array, DType, as_dtype
-from .complaints import mixed_dtypes
-from .dispatch import Primitive
-from .registry import enter, operations
+from .operation_errors import mixed_dtypes
+from .primitive import Primitive
+from .registry import operations, register
 from .tensor import Tensor
 
 _NUMBERS = (bool, int, float, complex)
@@ -224,4 +224,4 @@ def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:
     return Tensor(to_device(to_array(value, dtype), namespace(beside._array)))
 
 
-enter("operands", operands)
+register("operands", operands)

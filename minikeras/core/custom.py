@@ -16,13 +16,14 @@ import numpy as np
 
 from .. import nest
 from ..arrays import is_array
-from .batch import Batch, Stack
+from .batch import Stack
 from .convert import convert_to_tensor
-from .dispatch import Evaluate, Frame, Primitive, announce, arrays_of, current, switch
 from .operand import Operand
+from .primitive import Primitive
 from .registry import late
+from .stack import Evaluate, Frame, current, notify, switch
 from .tape import GradientTape
-from .tensor import Tensor
+from .tensor import Tensor, arrays_of
 from .variable import Variable
 
 Function = Callable[..., Any]
@@ -43,8 +44,7 @@ def _without_watchers(frame: Frame) -> Frame:
     if isinstance(frame.interpreter, Evaluate):
         return frame
     below = _without_watchers(frame.below)
-    stays = isinstance(frame.interpreter, Batch) or getattr(frame.interpreter, "sees_all", False)
-    return Frame(frame.interpreter, below) if stays else below
+    return Frame(frame.interpreter, below) if frame.interpreter.sees_all else below
 
 
 def _is_argument(value: Any) -> bool:
@@ -132,7 +132,7 @@ def _called(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     name = getattr(function, "__name__", "custom")
     primitive = _rule(name, grad_fn, args, len(inputs), variables, several=len(outputs) != 1)
     inputs += [variable.read_value() for variable in variables]
-    announce(current(), primitive, inputs, {}, tuple(outputs) if len(outputs) != 1 else outputs[0])
+    notify(current(), primitive, inputs, {}, tuple(outputs) if len(outputs) != 1 else outputs[0])
     return nest.pack(result, list(outputs))
 
 

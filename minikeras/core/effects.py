@@ -14,8 +14,9 @@ import numpy as np
 
 from ..arrays import to_numpy
 from ..types import Array
-from .dispatch import BOTTOM, Primitive, announce, current, perform
-from .registry import enter
+from .primitive import Primitive
+from .registry import register
+from .stack import BOTTOM, current, notify, perform
 from .tensor import Tensor
 
 
@@ -106,10 +107,10 @@ def leave(operand: Any, conversion: str, value: Any = None) -> None:
     """Tell the interpreters that an operand is converted to Python or NumPy."""
     frame = current()
     if frame is not BOTTOM:
-        announce(frame, left, (operand,), {"conversion": conversion, "value": value}, ())
+        notify(frame, left, (operand,), {"conversion": conversion, "value": value}, ())
 
 
-enter("leave", leave)
+register("leave", leave)
 
 
 def check(operand: Any, test: Callable[[np.ndarray[Any, Any]], None], values: np.ndarray[Any, Any]) -> None:
@@ -117,14 +118,14 @@ def check(operand: Any, test: Callable[[np.ndarray[Any, Any]], None], values: np
     test(values)
     frame = current()
     if frame is not BOTTOM:
-        announce(frame, checked, (operand,), {"test": test}, ())
+        notify(frame, checked, (operand,), {"test": test}, ())
 
 
 def decide(operand: Any) -> None:
     """Tell the interpreters that the operand's values decide what is computed next."""
     frame = current()
     if frame is not BOTTOM:
-        announce(frame, decided, (operand,), {}, ())
+        notify(frame, decided, (operand,), {}, ())
 
 
 def draw(source: Callable[[], np.random.Generator], sample: Callable[[np.random.Generator], Array]) -> Tensor:

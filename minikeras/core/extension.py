@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import families
-from .dispatch import Primitive, Rule
+from .primitive import Primitive, Rule
 from .tensor import Tensor
 
 

@@ -12,11 +12,13 @@ operations, which are polymorphic, so the same text runs on bare arrays and, whe
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .dispatch import Primitive, Rule, kernel
+from ..arrays import resolve
 from .precision import rule_in_float32
+from .primitive import Primitive, Rule
 from .registry import late, operations
 
 Partial = Rule | int | None
@@ -25,11 +27,8 @@ Partial = Rule | int | None
 def _kernel(function: str | Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
     """The kernel for the name of an elementwise function, or for `function(xp, *arrays, **params)`."""
     if isinstance(function, str):
-        from ..arrays import resolve
-
-        name = function
-        return lambda xp: resolve(xp, name)
-    return kernel(function)
+        return lambda xp: resolve(xp, function)
+    return lambda xp: functools.partial(function, xp)
 
 
 def is_complex(value: Any) -> bool:

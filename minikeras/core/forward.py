@@ -14,12 +14,13 @@ from typing import Any
 from .. import nest
 from ..errors import ShapeError, kind_of
 from .convert import convert_to_tensor
-from .dispatch import BOTTOM, Frame, Primitive, arrays_of, current, switch
-from .notices import warn
-from .questions import UnconnectedGradients, unconnected_choice
+from .gradient_arguments import UnconnectedGradients, unconnected_choice
+from .primitive import Primitive
 from .registry import operations
-from .tensor import Tensor
+from .stack import BOTTOM, Frame, Interpreter, current, switch
+from .tensor import Tensor, arrays_of
 from .variable import Variable
+from .warnings import warn
 
 _SMOOTH = "fcV"  # kinds of dtypes that have tangents; V is bfloat16
 
@@ -43,7 +44,7 @@ def _forget(gone: Any) -> None:
         owner._tangents.pop(gone.key, None)
 
 
-class ForwardAccumulator:
+class ForwardAccumulator(Interpreter):
     """Jacobian-vector products by forward mode: derivatives along one direction, at the cost of the function itself.
 
     Args:
@@ -97,19 +98,12 @@ class ForwardAccumulator:
     def __enter__(self) -> ForwardAccumulator:
         if self._active:
             raise ValueError("Accumulator is already recording.")
-        switch(Frame(self, current()))
         self._active = True
-        return self
+        return super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
-        switch(current().without(self))
+        super().__exit__()
         self._active = False
-
-    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Ask below, then push tangents along."""
-        outputs = below.interpreter.process(primitive, inputs, params, below.below)
-        self.observe(primitive, inputs, params, outputs, below)
-        return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Compute the tangents of the results from those of the inputs."""

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..arrays import is_array
-from .dispatch import arrays_of
-from .tensor import Tensor
+from .tensor import Tensor, arrays_of
 
 Function = Callable[..., Any]
 

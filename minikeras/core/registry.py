@@ -1,7 +1,6 @@
-"""Operations by name, for the few places below `ops` that need one.
+"""Operations by name, for the few places below `ops` that need one: `Tensor.__add__`, the sums of cotangents.
 
-`Tensor.__add__`, the undoing of broadcasting and the adding up of cotangents use operations that live above the core. Every
-primitive enters itself here when it is defined, and is looked up when it is called. What few programs need is loaded by `late`.
+Every primitive registers itself when it is defined, and is looked up when it is called. `late` loads what few programs need.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _LATE = {
 """What the core asks of modules above it, and where it is defined."""
 
 
-def enter(name: str, operation: Any) -> None:
+def register(name: str, operation: Any) -> None:
     """Make `operations.<name>` stand for an operation.
 
     Raises:

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..arrays import random as streams
 from . import effects
-from .dispatch import Frame, Primitive, current, switch
+from .primitive import Primitive
+from .stack import Frame, Interpreter
 from .state import State, restore, snapshot
 
 
@@ -48,15 +49,13 @@ class Repeatable:
     def _first(self) -> Any:
         stream = streams.global_stream()
         start, watcher = stream.state, _Assignments()
-        switch(Frame(watcher, current()))
         try:
-            result = self._function()
+            with watcher:
+                result = self._function()
         except BaseException:
             restore(watcher.before)
             stream.state = start
             raise
-        finally:
-            switch(current().without(watcher))
         self._before = watcher.before
         self._after = snapshot(variable for variable, _ in watcher.before)
         self._stream = start, stream.state
@@ -76,16 +75,12 @@ class Repeatable:
             stream.state = end
 
 
-class _Assignments:
+class _Assignments(Interpreter):
     """An interpreter that notes which Variables are assigned, and what they held before."""
 
     def __init__(self) -> None:
         self.before: State = []
         self._known: set[int] = set()
-
-    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Ask below."""
-        return below.interpreter.process(primitive, inputs, params, below.below)
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Note an assignment that is about to happen, or the first value of a Variable made within the run."""

@@ -18,9 +18,7 @@ import numpy as np
 from .. import nest
 from ..errors import TapeError
 from .backward import sweep
-from .dispatch import BOTTOM, Frame, Primitive, Record, current, switch
-from .notices import warn
-from .questions import (
+from .gradient_arguments import (
     INSIDE_OWN_BLOCK,
     UnconnectedGradients,
     differentiable_leaves,
@@ -29,10 +27,13 @@ from .questions import (
     unconnected_choice,
     watchable_leaves,
 )
+from .primitive import Primitive, Record
 from .registry import late
+from .stack import BOTTOM, Frame, Interpreter, current, switch
 from .tape_leaks import tell_of_tapes_that_outlive
 from .tensor import next_key
 from .variable import Variable, read_variable
+from .warnings import warn
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
@@ -41,7 +42,7 @@ class NeverEnteredError(TapeError, AttributeError):
     """A tape was asked to watch before its `with` block; an AttributeError too, as in TensorFlow."""
 
 
-class GradientTape:
+class GradientTape(Interpreter):
     """Records operations for automatic differentiation.
 
     Within its block a tape records every operation that depends on what it watches. Trainable Variables are watched when
@@ -132,12 +133,6 @@ class GradientTape:
             self._spent = True
             if self._trace is None:
                 self._records = []
-
-    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Ask below, and watch."""
-        outputs = below.interpreter.process(primitive, inputs, params, below.below)
-        self.observe(primitive, inputs, params, outputs, below)
-        return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Keep a Record if an input is tracked."""

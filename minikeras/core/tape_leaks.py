@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import Any
 
-from .notices import call_site, warn
+from .warnings import call_site, warn
 
 BYTES = 64 * 2**20
 """What the tapes of a loop may hold together before the warning comes."""

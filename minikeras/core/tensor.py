@@ -86,3 +86,12 @@ def values_text(array: Array) -> str:
 
 # TensorFlow's guides print the class of a tensor; code that was written beside them compares that name.
 Tensor.__name__ = Masked.__name__ = "EagerTensor"
+
+
+def arrays_of(values: Any) -> Array:
+    """The bare array of a Tensor, or of each in a tuple; anything else as it is."""
+    if isinstance(values, Tensor):
+        return values._array
+    if type(values) is tuple:
+        return tuple([arrays_of(value) for value in values])
+    return values

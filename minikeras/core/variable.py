@@ -19,12 +19,13 @@ from ..errors import InvalidArgumentError, ShapeError
 from ..types import Array, as_dtype
 from .changes import clock
 from .convert import convert_to_tensor, holds_tensor, to_array
-from .dispatch import BOTTOM, Primitive, announce, current, perform
 from .effects import State, Write, effect
 from .operand import Operand
 from .ownership import is_only_reference
 from .precision import is_short
+from .primitive import Primitive
 from .registry import operations
+from .stack import BOTTOM, current, notify, perform
 from .tensor import Tensor, next_key, values_text
 from .update_lock import UpdateLock, acquired
 
@@ -168,7 +169,7 @@ class Variable(Operand):
         frame = current()
         if frame is not BOTTOM:
             inputs = (value,) if isinstance(value, Operand) else ()
-            announce(frame, assigned, inputs, {"conversion": how, "array": array}, self)
+            notify(frame, assigned, inputs, {"conversion": how, "array": array}, self)
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Hold the value plus `delta`, which has the same shape; otherwise as `assign`."""

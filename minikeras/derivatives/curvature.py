@@ -16,7 +16,7 @@ from ..arrays import random as streams
 from ..core.convert import convert_to_tensor
 from ..core.effects import draw
 from ..core.forward import ForwardAccumulator
-from ..core.questions import checked_chunk_size
+from ..core.gradient_arguments import checked_chunk_size
 from ..core.registry import operations
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor

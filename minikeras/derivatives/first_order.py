@@ -141,7 +141,7 @@ def per_example_gradients(loss_fn: Callable[..., Any], variables: Any, *examples
     chosen = listed(variables)
     tensors = [convert_to_tensor(example) for example in examples]
     batch = Batch(tensors[0].shape[0])
-    with batch.on_top():
+    with batch:
         tape, loss = run_once(lambda: loss_fn(*[Stack(tensor, batch) for tensor in tensors]), chosen, strict)
         found = tape.gradient(loss, chosen, unconnected_gradients=unconnected(strict))
     return [batch.stack_of(gradient) for gradient in found]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.convert import convert_to_tensor
-from ..core.questions import checked_chunk_size, one_target
+from ..core.gradient_arguments import checked_chunk_size, one_target
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor
 from ..errors import ShapeError

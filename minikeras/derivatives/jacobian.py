@@ -17,8 +17,7 @@ from .. import nest
 from ..arrays import namespace
 from ..core.backward import sweep
 from ..core.batch import Batch, Stack
-from ..core.dispatch import Record
-from ..core.questions import (
+from ..core.gradient_arguments import (
     UnconnectedGradients,
     absent_jacobian,
     checked_chunk_size,
@@ -26,6 +25,7 @@ from ..core.questions import (
     one_target,
     unconnected_choice,
 )
+from ..core.primitive import Record
 from ..core.registry import operations
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor
@@ -123,7 +123,7 @@ def rows(
 
 def _swept(records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor) -> dict[int, Tensor]:
     batch = Batch(seeds.shape[0])
-    with batch.on_top():
+    with batch:
         found = sweep(records, {target.key: Stack(seeds, batch)}, sources, bare=False)
     return {key: batch.stack_of(cotangent) for key, cotangent in found.items()}
 

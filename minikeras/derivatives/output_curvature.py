@@ -17,9 +17,10 @@ from ..arrays import namespace, to_device, to_numpy
 from ..core.backward import sweep
 from ..core.batch import Batch, Stack
 from ..core.convert import convert_to_tensor
-from ..core.dispatch import BOTTOM, Record, current
 from ..core.effects import State
+from ..core.primitive import Record
 from ..core.registry import operations
+from ..core.stack import BOTTOM, current
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor
 from .first_order import run_loss, unconnected
@@ -136,7 +137,7 @@ class OutputCurvature:
         xp, array, keys = namespace(z._array), z._array, [variable.key for variable in chosen]
         found = []
         try:
-            with batch.on_top():
+            with batch:
                 units = xp.eye(columns, dtype=array.dtype)
                 for column in range(columns):
                     unit = units[column].reshape((1, 1, *array.shape[1:]))

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.convert import convert_to_tensor
-from ..core.dispatch import arrays_of
 from ..core.registry import operations
 from ..core.tape import GradientTape
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, arrays_of
 
 
 def transposed(rule: Callable[[Any], Sequence[Any]], y: Any, tangents: Sequence[Any]) -> Any:

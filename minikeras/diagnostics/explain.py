@@ -16,8 +16,9 @@ import numpy as np
 
 from ..core.backward import sweep
 from ..core.custom import _hidden
-from ..core.dispatch import BOTTOM, Record, current
-from ..core.questions import differentiable_leaves, seeds_of
+from ..core.gradient_arguments import differentiable_leaves, seeds_of
+from ..core.primitive import Record
+from ..core.stack import BOTTOM, current
 from ..core.tape import GradientTape, tapes_that_track
 from ..core.tensor import Tensor
 from ..core.variable import Variable

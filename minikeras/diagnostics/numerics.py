@@ -15,31 +15,21 @@ import numpy as np
 
 from ..arrays import to_numpy
 from ..core.backward import sweep
-from ..core.complaints import describe
-from ..core.dispatch import Frame, Primitive, current, switch
-from ..core.notices import call_site
 from ..core.operand import Operand
+from ..core.operation_errors import describe
+from ..core.primitive import Primitive
+from ..core.stack import Frame, Interpreter, current
+from ..core.warnings import call_site
 from ..errors import NotFiniteError
 
 
-class NumericsCheck:
+class NumericsCheck(Interpreter):
     """Checks every operation of this thread within its block, forward and backward."""
 
     __slots__ = ("__weakref__",)
 
     def __enter__(self) -> NumericsCheck:
-        if not _on_stack(current(), self):
-            switch(Frame(self, current()))
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        switch(current().without(self))
-
-    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Ask below, and check."""
-        outputs = below.interpreter.process(primitive, inputs, params, below.below)
-        self.observe(primitive, inputs, params, outputs, below)
-        return outputs
+        return self if _on_stack(current(), self) else super().__enter__()
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Check the results if the inputs are finite."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.dispatch import Frame, Primitive, Record
-from ..core.notices import call_site
+from ..core.effects import State
 from ..core.operand import Operand
+from ..core.primitive import Primitive, Record
+from ..core.stack import Frame, Interpreter
 from ..core.tensor import next_key
+from ..core.warnings import call_site
 
 
 class Step(NamedTuple):
@@ -43,7 +45,7 @@ class Step(NamedTuple):
     value: Any = None
 
 
-class Trace:
+class Trace(Interpreter):
     """The interpreter that keeps Steps. It stays on the stack while its tape stops recording."""
 
     __slots__ = ("names", "steps")
@@ -52,16 +54,9 @@ class Trace:
         self.steps: list[Step] = []
         self.names: dict[int, str] = {}
 
-    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Ask below, and note."""
-        outputs = below.interpreter.process(primitive, inputs, params, below.below)
-        if not primitive.effect:
-            self.observe(primitive, inputs, params, outputs, below)
-        return outputs
-
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Note what went in, what came out and where; random numbers and checks have no part in derivatives."""
-        if primitive.effect and not primitive.escapes:
+        """Note what went in, what came out and where; of effects, conversions to Python and assignments."""
+        if primitive.effect and (not primitive.escapes or State.VARIABLES in primitive.writes):
             return
         results = outputs if type(outputs) is tuple else (outputs,)
         for x in inputs:

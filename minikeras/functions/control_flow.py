@@ -345,7 +345,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         )
     size = next((size for size in sizes if size != 1), 1)
     batch = Batch(size)
-    with batch.on_top():
+    with batch:
         slices = [Stack(leaf, batch) if leaf.shape[0] == size else leaf[0] for leaf in leaves]
         result = fn(nest.pack(elems, slices))
         whole = [tensor(leaf) for leaf in nest.flatten(result)]

@@ -16,7 +16,7 @@ from ..core import Tensor, convert_to_tensor
 from ..core.batch import Stack, check_values, own_values
 from ..core.convert import read
 from ..core.operand import Operand
-from ..core.registry import enter
+from ..core.registry import register
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import arithmetic, indexing, shaping
 from ..types import TensorLike
@@ -43,7 +43,7 @@ def getitem(x: TensorLike, key: Any) -> Any:
     return indexing.strided_slice(value, key=key, shape=tuple(value.shape))
 
 
-enter("getitem", getitem)
+register("getitem", getitem)
 
 
 def _picked_for_each(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:

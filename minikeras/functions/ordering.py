@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import Primitive, Tensor, convert_to_tensor
 from ..core.batch import Stack, all_values, own_values
-from ..core.dispatch import announce, current
+from ..core.stack import current, notify
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import indexing, reductions
 from ..types import TensorLike, as_dtype
@@ -99,7 +99,7 @@ def unique(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> Un
     order = np.argsort(first, kind="stable")
     rank = np.argsort(order, kind="stable")
     results = Unique(beside(vector, values[order]), beside(vector, rank[positions].astype(as_dtype(out_idx).numpy)))
-    announce(current(), _unique, (vector,), {}, tuple(results))
+    notify(current(), _unique, (vector,), {}, tuple(results))
     return results
 
 

@@ -14,9 +14,9 @@ from typing import Any
 from ..arrays import namespace, to_device
 from ..core import Primitive, Tensor, bind, convert_to_tensor
 from ..core.convert import holds_tensor, read
-from ..core.dispatch import perform
 from ..core.precision import is_short
 from ..core.registry import operations
+from ..core.stack import perform
 from ..errors import DTypeError, ShapeError
 from ..types import TensorLike, TensorShape, as_dtype
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.batch import Stack
 from ..core.convert import holds_tensor, read
-from ..core.registry import enter
+from ..core.registry import register
 from ..errors import DTypeError, ShapeError
 from ..ops import arithmetic, indexing, shaping
 from ..types import TensorLike
@@ -138,7 +138,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     return shaping.stack_along(*parts, axis=negative_axis(axis, parts[0].ndim + 1, "stack"))
 
 
-enter("stack", stack)
+register("stack", stack)
 
 
 def _of_one_kind(values: list[Any]) -> list[Any]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import to_numpy
-from ..core.dispatch import Primitive
 from ..core.families import elementwise, is_complex, linear, primitive, unbroadcast
-from ..core.registry import enter, operations
+from ..core.primitive import Primitive
+from ..core.registry import operations, register
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..types import Array, as_dtype
 
@@ -262,7 +262,7 @@ def _compare(a: Any, b: Any, equality: bool) -> Any:
     return (equal if equality else not_equal)(a, b)
 
 
-enter("elementwise_equality", elementwise_equality)
+register("elementwise_equality", elementwise_equality)
 
 # Choice and identity -------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.dispatch import Primitive
 from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
+from ..core.primitive import Primitive
 from ..types import Array
 
 Sizes = tuple[int, ...]

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import is_array, namespace
-from ..core.dispatch import Primitive
 from ..core.families import linear
 from ..core.indexed_slices import IndexedSlices
+from ..core.primitive import Primitive
 from ..core.registry import operations
 from ..core.tensor import Tensor
 from ..types import Array

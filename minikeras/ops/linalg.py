@@ -13,9 +13,9 @@ import numpy as np
 
 from ..arrays import namespace, to_numpy
 from ..core.batch import all_values
-from ..core.dispatch import Primitive
 from ..core.effects import decide
 from ..core.families import is_complex, linear, primitive, unbroadcast
+from ..core.primitive import Primitive
 from ..core.tensor import Tensor
 from ..types import Array
 from .arithmetic import add, cast, conj, divide, equal, imag, multiply, negative, real, select, subtract, zeros_like

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import to_numpy
-from ..core.dispatch import Primitive
 from ..core.families import elementwise, is_complex, linear, primitive
+from ..core.primitive import Primitive
 from ..core.registry import operations
 from ..errors import InvalidArgumentError
 from ..types import Array

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import Primitive
 from ..core.families import linear, unbroadcast
+from ..core.primitive import Primitive
 from ..core.registry import operations
 from ..types import Array
 

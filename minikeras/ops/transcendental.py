@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 from ..arrays import special
-from ..core.dispatch import Primitive
 from ..core.families import elementwise
+from ..core.primitive import Primitive
 from ..types import Array
 from .arithmetic import (
     add,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minikeras.core import notices
+from minikeras.core import warnings
 from minikeras.core.registry import operations
 
 
@@ -16,4 +16,4 @@ def _toy_operations_are_unregistered():
 
 @pytest.fixture(autouse=True)
 def _warnings_are_counted_afresh():
-    notices._told.clear()
+    warnings._told.clear()

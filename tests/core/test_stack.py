@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.core.dispatch import BOTTOM, Frame, Record, bind, current, switch
-from minikeras.core.registry import enter, operations
+from minikeras.core.primitive import Record
+from minikeras.core.registry import operations, register
+from minikeras.core.stack import BOTTOM, Frame, Interpreter, bind, current, switch
 
 
-class Witness:
+class Witness(Interpreter):
     """An interpreter that notes its name and asks below."""
 
     def __init__(self, name, log):
@@ -23,9 +24,6 @@ class Witness:
         outputs = below.process(primitive, inputs, params)
         self.log.append((self.name, "after", primitive.name))
         return outputs
-
-    def observe(self, primitive, inputs, params, outputs, below):
-        """Announcements are not its subject."""
 
 
 @pytest.fixture
@@ -164,7 +162,7 @@ def test_a_primitive_names_itself():
 
 def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match="operation 'sin' is defined already; choose another name"):
-        enter("sin", None)
+        register("sin", None)
 
 
 def test_bind_reads_variables_and_follows_the_tensors_dtype():

@@ -6,7 +6,7 @@ import pytest
 from specimens import SMOOTH
 
 import minikeras as tf
-from minikeras.core import notices
+from minikeras.core import warnings
 
 Accumulator = tf.autodiff.ForwardAccumulator
 TWICE = [s for s in SMOOTH if s.second_order]
@@ -96,7 +96,7 @@ def test_a_tangent_is_converted_to_the_dtype_of_its_primal():
 
 def test_an_integer_primal_warns_and_has_no_tangent(caplog):
     """T78."""
-    notices._told.clear()
+    warnings._told.clear()
     x = tf.constant(3)
     with Accumulator(x, tf.constant(1)) as accumulator:
         y = x * x

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.core.dispatch import BOTTOM, current
+from minikeras.core.stack import BOTTOM, current
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from minikeras.core import notices
+from minikeras.core import warnings
 
 
 @pytest.fixture(autouse=True)
 def _warnings_are_counted_afresh():
-    notices._told.clear()
+    warnings._told.clear()

@@ -9,7 +9,7 @@ import pytest
 
 import minikeras as tf
 from minikeras.arrays import random as streams
-from minikeras.core import dispatch
+from minikeras.core import stack
 
 Dense = tf.keras.layers.Dense
 generator = np.random.default_rng(1)
@@ -365,7 +365,7 @@ def test_memory_that_runs_out_at_any_operation_changes_nothing(number, monkeypat
     for one in (model, untouched):
         one.train_on_batch(X, Y)
     model.reset_metrics()
-    before, calls, process, ran_out = state(model), [], dispatch.Evaluate.process, False
+    before, calls, process, ran_out = state(model), [], stack.Evaluate.process, False
 
     def failing(self, *arguments):
         calls.append(1)
@@ -374,7 +374,7 @@ def test_memory_that_runs_out_at_any_operation_changes_nothing(number, monkeypat
         return process(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(dispatch.Evaluate, "process", failing)
+        patch.setattr(stack.Evaluate, "process", failing)
         try:
             model.train_on_batch(X, Y)
         except MemoryError:

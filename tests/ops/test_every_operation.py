@@ -9,8 +9,8 @@ from specimens import SPECIMENS
 import minikeras as tf
 from minikeras.arrays import ALLOWED_NAMES
 from minikeras.core import Primitive
-from minikeras.core.dispatch import Frame, current, switch
 from minikeras.core.registry import operations
+from minikeras.core.stack import Interpreter
 from minikeras.core.tensor import Tensor
 
 # Not functions of tensors: they make tensors, draw random ones, run functions, or belong to the core with tests of its
@@ -33,7 +33,7 @@ WITHOUT_SPECIMEN = {
 PRIMITIVES_WITHOUT_SPECIMEN = {"read_variable"}  # its input is a Variable; tests/core
 
 
-class Listener:
+class Listener(Interpreter):
     """An interpreter that writes down which primitives it hears."""
 
     def __init__(self):
@@ -43,19 +43,12 @@ class Listener:
         self.heard.add(primitive.name)
         return below.process(primitive, inputs, params)
 
-    def observe(self, primitive, inputs, params, outputs, below):
-        """What is announced was not computed by a kernel, so it counts for none."""
-
 
 def test_every_primitive_is_used_by_a_specimen():
     listener = Listener()
-    before = current()
-    switch(Frame(listener, before))
-    try:
+    with listener:
         for specimen in SPECIMENS:
             specimen.call(*[Tensor(x) for x in specimen.sample()])
-    finally:
-        switch(before)
     registered = {name for name, value in vars(operations).items() if isinstance(value, Primitive)}
     missing = registered - listener.heard - PRIMITIVES_WITHOUT_SPECIMEN
     assert not missing, f"add a row to tests/specimens/ for {sorted(missing)}"

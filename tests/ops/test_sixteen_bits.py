@@ -7,7 +7,7 @@ import pytest
 import minikeras as tf
 from minikeras import nest
 from minikeras.compiler.recorder import Recorder
-from minikeras.core.dispatch import Primitive
+from minikeras.core.primitive import Primitive
 from minikeras.core.registry import operations
 from minikeras.core.tensor import Tensor
 

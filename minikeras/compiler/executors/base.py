@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ...core import Record
-from ...core.notices import logger
+from ...core.warnings import logger
 from ...types import Array
 from ..ir import Program
 from . import numba

@@ -21,8 +21,8 @@ import numpy as np
 from ... import nest
 from ...arrays import is_array
 from ...core import Tensor, convert_to_tensor
-from ...core.dispatch import BOTTOM, current
-from ...core.notices import logger
+from ...core.stack import BOTTOM, current
+from ...core.warnings import logger
 from ...errors import CompileError
 from ..executors import base as executors
 from ..executors import numba

@@ -21,8 +21,8 @@ from ...compiler.passes.constant_folding import fold_constants
 from ...compiler.passes.dead_code import eliminate_dead_code
 from ...compiler.recorder import Recorder, Slot
 from ...core import Record, Tensor, Variable
-from ...core.dispatch import BOTTOM, Frame
 from ...core.effects import State, Write
+from ...core.stack import BOTTOM, Frame
 from ...diagnostics.trace import variable_name
 from ...errors import ExportError
 from ...types import Array

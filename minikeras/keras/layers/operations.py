@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ...core.registry import enter
+from ...core.registry import register
 from ...module import snake_case
 from ..names import auto_name
 from .keras_tensor import holds_symbol
@@ -85,4 +85,4 @@ CLASSES: dict[str, type[Operation]] = {
 """By the names that Keras gives them in its module `keras.src.ops.numpy`."""
 globals().update(CLASSES)  # where pickle looks for a class
 
-enter("symbolic_operator", lambda name, operands: CLASSES[name]()(*operands))
+register("symbolic_operator", lambda name, operands: CLASSES[name]()(*operands))

@@ -16,8 +16,8 @@ import numpy as np
 from ... import nest
 from ...arrays import random as streams
 from ...core import Tensor
-from ...core.dispatch import BOTTOM, Frame, current, switch
 from ...core.effects import State, Write
+from ...core.stack import BOTTOM, Frame, Interpreter, current, switch
 from ...core.state import restore, snapshot
 from ...errors import ShapeError
 from ...files import limits
@@ -152,7 +152,7 @@ def _merged(operation: Any, first: Tensor, second: Tensor | None = None) -> Spec
     return Spec(tuple([a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)]), first.dtype)
 
 
-class Trial:
+class Trial(Interpreter):
     """Calls of a layer that leave no trace. An interpreter: it notes what values Variables are made with.
 
     Args:
@@ -204,12 +204,8 @@ class Trial:
             if complete:  # else the first weights have drawn from the streams, and what comes next must not draw the same
                 streams.set_states(random_state)
 
-    def process(self, primitive: Any, inputs: Any, params: Any, below: Any) -> Any:
-        """Let the level below compute."""
-        return below.interpreter.process(primitive, inputs, params, below.below)
-
     def observe(self, primitive: Any, inputs: Any, params: Any, outputs: Any, below: Any) -> None:
-        """Note the value that a Variable is made with, or has once its layer is built; assignments are announced beforehand."""
+        """Note the value that a Variable is made with, or has once its layer is built. Assignments come after this."""
         if State.OPERANDS not in primitive.writes:
             return
         key = outputs.key

@@ -16,8 +16,8 @@ import numpy as np
 
 from ...arrays import namespace, to_numpy
 from ...core import Variable
-from ...core.dispatch import perform
 from ...core.effects import State, effect
+from ...core.stack import perform
 from ...functions.publish import tensor
 from ...types import Array
 from .lookup import deserialize, serialize

@@ -18,8 +18,8 @@ from ...arrays import device, namespace
 from ...compiler.recorder import PLAIN
 from ...core import Tensor, Variable
 from ...core.changes import live, watched
-from ...core.dispatch import BOTTOM, current, perform
 from ...core.effects import State, decide, effect
+from ...core.stack import BOTTOM, current, perform
 from ...core.update_lock import Held
 from ...errors import ShapeError
 from ...functions.publish import tensor

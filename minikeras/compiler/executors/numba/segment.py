@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays.threads import in_parallel
-from ....core.notices import logger
+from ....core.warnings import logger
 from ....errors import InvalidArgumentError
 from ....types import Array
 from ...recorder import Slot

@@ -162,7 +162,7 @@ class Replay:
         self._sources.append(record)
 
     def _explained(self, position: int, error: Exception) -> Exception:
-        from ....core.complaints import explained
+        from ....core.operation_errors import explained
 
         record = self._sources[position]
         return error if record.primitive.effect else explained(record.primitive, record.inputs, record.params, error)

@@ -14,8 +14,8 @@ import numpy as np
 
 from ....arrays import namespace, to_device, to_numpy
 from ....core import Tensor, Variable
-from ....core.dispatch import BOTTOM, current
 from ....core.repeat import Repeatable
+from ....core.stack import BOTTOM, current
 from ....core.update_lock import Held
 from ....derivatives.flat import unflatten
 from ....functions.elementwise import cast

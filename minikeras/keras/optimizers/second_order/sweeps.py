@@ -17,9 +17,9 @@ import numpy as np
 from ....compiler.passes.expansion import EXPANSIONS, Writer
 from ....compiler.recorder import Recorder, Slot
 from ....core import Primitive, Record, Tensor, Variable
-from ....core.dispatch import BOTTOM, Frame, current, perform, switch
 from ....core.effects import State, decide, effect
 from ....core.repeat import Repeatable
+from ....core.stack import BOTTOM, Frame, current, perform, switch
 from ....types import Array
 from .replayed import Piece, Step, programs, runs_loss
 

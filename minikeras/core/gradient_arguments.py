@@ -15,12 +15,11 @@ import numpy as np
 from .. import nest
 from ..arrays import namespace
 from ..errors import DTypeError, ShapeError, kind_of
-from .complaints import describe
 from .convert import convert_to_tensor
-from .dispatch import arrays_of
 from .indexed_slices import IndexedSlices
+from .operation_errors import describe
 from .registry import operations
-from .tensor import Tensor
+from .tensor import Tensor, arrays_of
 from .variable import Variable
 
 
