@@ -108,8 +108,5 @@ class Circle(LossFunctionWrapper):
         options = {"gamma": gamma, "margin": margin, "remove_diagonal": remove_diagonal}
         super().__init__(circle, reduction, name, dtype, **options)
 
-    def call(self, y_true: Any, y_pred: Any) -> Tensor:
-        return circle(y_true, y_pred, **self.options)
-
     def _rows_that_count(self, labels: Tensor, values: Tensor) -> Tensor | None:
         return values > 0.0

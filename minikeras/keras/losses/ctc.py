@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...functions.shaping import broadcast_to, concat, pad, reshape, stack
 from ...ops.indexing import take_along
 from ...types import TensorLike
 from .alignment import as_integers, as_predictions
-from .loss import LossFunctionWrapper, catalogue
+from .loss import FunctionLoss, catalogue
 
 _NEVER = -float("inf")
 
@@ -63,23 +64,17 @@ def _later(x: Tensor, places: int, filler: Any) -> Tensor:
 
 
 def _check(labels: Tensor, logits: Tensor) -> None:
-    """Refuse what has no likelihood."""
     if labels.ndim != 2 or logits.ndim != 3 or labels.shape[0] != logits.shape[0] or not labels.shape[1]:
         raise ShapeError(
             f"ctc: expected labels (n, length) and logits (n, steps, classes), found y_true {labels.shape} and "
             f"y_pred {logits.shape}."
         )
     check_labels(labels, logits.shape[-1])
-    steps, shape = logits.shape[1], logits.shape
-
-    def possible(values: np.ndarray[Any, Any]) -> None:
-        _check_rows(values, steps, shape)
-
-    check_values(labels, possible)
+    check_values(labels, partial(_check_rows, steps=logits.shape[1], shape=logits.shape))
 
 
 def _check_rows(values: np.ndarray[Any, Any], steps: int, shape: Any) -> None:
-    """Refuse labels that no path through so many steps can spell."""
+    """Refuse labels that no path through this number of steps can spell."""
     if ((values[..., 1:] != 0) & (values[..., :-1] == 0)).any():
         raise InvalidArgumentError("ctc: a label follows a 0; zeros fill up the end of a row, and class 0 is the blank.")
     needed = (values != 0).sum(-1) + ((values[..., 1:] == values[..., :-1]) & (values[..., 1:] != 0)).sum(-1)
@@ -91,18 +86,7 @@ def _check_rows(values: np.ndarray[Any, Any], steps: int, shape: Any) -> None:
 
 
 @catalogue.add()
-class CTC(LossFunctionWrapper):
-    """Connectionist temporal classification. Labels and logits as in `ctc`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.CTC()([[1]], [[[0.0, 0.0], [0.0, 0.0]]]).numpy().round(4))
-    0.2877
-    """
+class CTC(FunctionLoss, fn=ctc):
+    """Connectionist temporal classification. Labels and logits as in `ctc`; reduction, name, dtype as in `Loss`."""
 
     _float_labels = False
-
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "ctc", dtype: Any = None) -> None:
-        super().__init__(ctc, reduction, name, dtype)
-
-    def call(self, y_true: Any, y_pred: Any) -> Tensor:
-        return ctc(y_true, y_pred)

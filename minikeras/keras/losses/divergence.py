@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...core import Tensor
 from ...functions.elementwise import clip_by_value, log
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon
 from .alignment import aligned
-from .loss import LossFunctionWrapper, catalogue
+from .loss import FunctionLoss, catalogue
 
 
 def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
@@ -42,28 +40,10 @@ def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 @catalogue.add("kld", "KLD", "kullback_leibler_divergence")
-class KLDivergence(LossFunctionWrapper):
-    """sum(y_true log(y_true / y_pred)). As `kl_divergence`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.KLDivergence()([[0.5, 0.5]], [[0.25, 0.75]]).numpy().round(4))
-    0.1438
-    """
-
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "kl_divergence", dtype: Any = None
-    ) -> None:
-        super().__init__(kl_divergence, reduction, name, dtype)
+class KLDivergence(FunctionLoss, fn=kl_divergence):
+    """sum(y_true log(y_true / y_pred)). As `kl_divergence`; reduction, name, dtype as in `Loss`."""
 
 
 @catalogue.add()
-class Poisson(LossFunctionWrapper):
-    """mean(y_pred - y_true log(y_pred)). As `poisson`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.Poisson()([[3.0]], [[1.0]]).numpy().round(4))
-    1.0
-    """
-
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "poisson", dtype: Any = None) -> None:
-        super().__init__(poisson, reduction, name, dtype)
+class Poisson(FunctionLoss, fn=poisson):
+    """mean(y_pred - y_true log(y_pred)). As `poisson`; reduction, name, dtype as in `Loss`."""

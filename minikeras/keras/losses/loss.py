@@ -7,7 +7,8 @@ from typing import Any
 
 from ...core import Tensor, convert_to_tensor
 from ...core.changes import watched
-from ...functions.elementwise import cast
+from ...functions.elementwise import cast, divide_no_nan
+from ...functions.reductions import reduce_mean, reduce_sum
 from ...module import snake_case
 from ...types import TensorLike, as_dtype
 from ..arguments import with_options
@@ -15,11 +16,12 @@ from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
 from ..saving.objects import deserialize_keras_object
-from .alignment import as_floats, both, mask_of, same_rank
-from .reduction import checked_reduction, reduced
+from .alignment import as_floats, both, mask_of, same_rank, spread_weights
 
 catalogue = Catalogue("loss")
 serialize = catalogue.serialize
+
+REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
 
 
 @watched
@@ -52,7 +54,11 @@ class Loss:
 
     def __init__(self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None) -> None:
         self.name = name or snake_case(type(self).__name__)
-        self.reduction = checked_reduction(reduction)
+        if reduction not in REDUCTIONS:
+            raise ValueError(
+                f"Invalid value for argument `reduction`. Expected one of {list(REDUCTIONS)}. Received: {reduction=}."
+            )
+        self.reduction = reduction
         self.dtype = None if dtype is None else policy_of(dtype).compute_dtype
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
@@ -112,6 +118,28 @@ class Loss:
     __repr__ = with_options
 
 
+def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, mask: Any = None) -> Tensor:
+    """Loss values of rows, weighted and reduced.
+
+    sum_over_batch_size and mean: sum / number of values, those that a mask leaves; sum: sum; mean_with_sample_weight: sum / sum
+    of weights, 0 if that is 0; none: as is.
+    """
+    weights = None if sample_weight is None else spread_weights(sample_weight, values)
+    if mask is not None:
+        valid = spread_weights(mask, values, "mask")
+        if reduction in ("sum_over_batch_size", "mean"):
+            valid = valid * divide_no_nan(float(valid.shape.num_elements()), reduce_sum(valid))
+        weights = valid if weights is None else weights * valid
+    weighted = values if weights is None else values * weights
+    if reduction in (None, "none"):
+        return weighted
+    if reduction == "sum" or not weighted.ndim:
+        return reduce_sum(weighted)
+    if reduction == "mean_with_sample_weight" and weights is not None:
+        return divide_no_nan(reduce_sum(weighted), reduce_sum(weights))
+    return reduce_mean(weighted)
+
+
 class LossFunctionWrapper(Loss):
     """A loss made of a function.
 
@@ -152,6 +180,20 @@ class LossFunctionWrapper(Loss):
         """A loss from `get_config`, in which a function may stand as its configuration."""
         fn = config.get("fn")
         return cls(**(config | {"fn": deserialize_keras_object(fn)} if isinstance(fn, Mapping) else config))
+
+
+class FunctionLoss(LossFunctionWrapper):
+    """A loss of one function without options, which the class statement names: `class Hinge(FunctionLoss, fn=hinge)`."""
+
+    _function: Callable[..., Tensor]
+
+    def __init_subclass__(cls, fn: Callable[..., Tensor] | None = None) -> None:
+        super().__init_subclass__()
+        if fn is not None:
+            cls._function = staticmethod(fn)
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(self._function, reduction, name, dtype)
 
 
 def get(identifier: Any) -> Any:

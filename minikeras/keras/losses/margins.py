@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...core import Tensor
 from ...functions.elementwise import logical_or, square, where
 from ...functions.nn import relu
 from ...functions.reductions import reduce_all, reduce_max, reduce_mean, reduce_sum
 from ...types import TensorLike
 from .alignment import aligned
-from .loss import LossFunctionWrapper, catalogue
+from .loss import FunctionLoss, catalogue
 
 
 def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
@@ -56,43 +54,15 @@ def _shortfall(name: str, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 @catalogue.add()
-class Hinge(LossFunctionWrapper):
-    """mean(max(1 - y_true y_pred, 0)). Labels as in `hinge`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.Hinge()([[1.0, -1.0]], [[0.5, -2.0]]).numpy())
-    0.25
-    """
-
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "hinge", dtype: Any = None) -> None:
-        super().__init__(hinge, reduction, name, dtype)
+class Hinge(FunctionLoss, fn=hinge):
+    """mean(max(1 - y_true y_pred, 0)). Labels as in `hinge`; reduction, name, dtype as in `Loss`."""
 
 
 @catalogue.add()
-class SquaredHinge(LossFunctionWrapper):
-    """mean(max(1 - y_true y_pred, 0)**2). Labels as in `hinge`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.SquaredHinge()([[1.0, 0.0]], [[0.5, -2.0]]).numpy())
-    0.125
-    """
-
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "squared_hinge", dtype: Any = None
-    ) -> None:
-        super().__init__(squared_hinge, reduction, name, dtype)
+class SquaredHinge(FunctionLoss, fn=squared_hinge):
+    """mean(max(1 - y_true y_pred, 0)**2). Labels as in `hinge`; reduction, name, dtype as in `Loss`."""
 
 
 @catalogue.add()
-class CategoricalHinge(LossFunctionWrapper):
-    """The margin of the right class over the best wrong one. As `categorical_hinge`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.CategoricalHinge()([[0.0, 1.0]], [[0.5, 1.0]]).numpy())
-    0.5
-    """
-
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "categorical_hinge", dtype: Any = None
-    ) -> None:
-        super().__init__(categorical_hinge, reduction, name, dtype)
+class CategoricalHinge(FunctionLoss, fn=categorical_hinge):
+    """The margin of the right class over the best wrong one. As `categorical_hinge`; reduction, name, dtype as in `Loss`."""

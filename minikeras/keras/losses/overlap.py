@@ -54,12 +54,7 @@ def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: fl
 
 @catalogue.add()
 class Dice(LossFunctionWrapper):
-    """1 - Dice's coefficient. Options as in `dice`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.Dice()([[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]).numpy().round(4))
-    0.3333
-    """
+    """1 - Dice's coefficient. Options as in `dice`; reduction, name, dtype as in `Loss`."""
 
     def __init__(
         self, reduction: str | None = "sum_over_batch_size", name: str | None = "dice", axis: Any = None, dtype: Any = None
@@ -69,12 +64,7 @@ class Dice(LossFunctionWrapper):
 
 @catalogue.add()
 class Tversky(LossFunctionWrapper):
-    """1 - Tversky's index. Options as in `tversky`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.Tversky()([[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]).numpy().round(4))
-    0.3333
-    """
+    """1 - Tversky's index. Options as in `tversky`; reduction, name, dtype as in `Loss`."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from ...functions.reductions import l2_normalize, reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon
 from .alignment import aligned
-from .loss import LossFunctionWrapper, catalogue
+from .loss import FunctionLoss, LossFunctionWrapper, catalogue
 
 # Functions -------------------------------------------------------------------------------------------------------------
 
@@ -114,79 +114,28 @@ def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 @catalogue.add("mse", "MSE")
-class MeanSquaredError(LossFunctionWrapper):
-    """mean((y_pred - y_true)**2). reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.MeanSquaredError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
-    2.5
-    """
-
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_squared_error", dtype: Any = None
-    ) -> None:
-        super().__init__(mean_squared_error, reduction, name, dtype)
+class MeanSquaredError(FunctionLoss, fn=mean_squared_error):
+    """mean((y_pred - y_true)**2). reduction, name, dtype as in `Loss`."""
 
 
 @catalogue.add("mae", "MAE")
-class MeanAbsoluteError(LossFunctionWrapper):
-    """mean(|y_pred - y_true|). reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.MeanAbsoluteError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
-    1.5
-    """
-
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_absolute_error", dtype: Any = None
-    ) -> None:
-        super().__init__(mean_absolute_error, reduction, name, dtype)
+class MeanAbsoluteError(FunctionLoss, fn=mean_absolute_error):
+    """mean(|y_pred - y_true|). reduction, name, dtype as in `Loss`."""
 
 
 @catalogue.add("mape", "MAPE")
-class MeanAbsolutePercentageError(LossFunctionWrapper):
-    """100 mean(|y_pred - y_true| / |y_true|). reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.MeanAbsolutePercentageError()([[2.0, 4.0]], [[1.0, 4.0]]).numpy())
-    25.0
-    """
-
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "mean_absolute_percentage_error",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(mean_absolute_percentage_error, reduction, name, dtype)
+class MeanAbsolutePercentageError(FunctionLoss, fn=mean_absolute_percentage_error):
+    """100 mean(|y_pred - y_true| / |y_true|). reduction, name, dtype as in `Loss`."""
 
 
 @catalogue.add("msle", "MSLE")
-class MeanSquaredLogarithmicError(LossFunctionWrapper):
-    """mean((log(1 + y_pred) - log(1 + y_true))**2). reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.MeanSquaredLogarithmicError()([[0.0]], [[1.0]]).numpy().round(4))
-    0.4805
-    """
-
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "mean_squared_logarithmic_error",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(mean_squared_logarithmic_error, reduction, name, dtype)
+class MeanSquaredLogarithmicError(FunctionLoss, fn=mean_squared_logarithmic_error):
+    """mean((log(1 + y_pred) - log(1 + y_true))**2). reduction, name, dtype as in `Loss`."""
 
 
 @catalogue.add()
 class CosineSimilarity(LossFunctionWrapper):
-    """-cos of the angle between labels and predictions along `axis`. reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.CosineSimilarity()([[0.0, 2.0]], [[0.0, 5.0]]).numpy())
-    -1.0
-    """
+    """-cos of the angle between labels and predictions along `axis`. reduction, name, dtype as in `Loss`."""
 
     def __init__(
         self,
@@ -200,12 +149,7 @@ class CosineSimilarity(LossFunctionWrapper):
 
 @catalogue.add()
 class Huber(LossFunctionWrapper):
-    """A parabola for errors up to `delta`, a line beyond. Options as in `huber`; reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.Huber()([[0.0, 0.0]], [[1.0, 3.0]]).numpy())
-    1.5
-    """
+    """A parabola for errors up to `delta`, a line beyond. Options as in `huber`; reduction, name, dtype as in `Loss`."""
 
     def __init__(
         self,
@@ -218,13 +162,5 @@ class Huber(LossFunctionWrapper):
 
 
 @catalogue.add("logcosh")
-class LogCosh(LossFunctionWrapper):
-    """mean(log(cosh(y_pred - y_true))). reduction, name, dtype as in `Loss`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.losses.LogCosh()([[0.0]], [[0.0]]).numpy())
-    0.0
-    """
-
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "log_cosh", dtype: Any = None) -> None:
-        super().__init__(log_cosh, reduction, name, dtype)
+class LogCosh(FunctionLoss, fn=log_cosh):
+    """mean(log(cosh(y_pred - y_true))). reduction, name, dtype as in `Loss`."""
