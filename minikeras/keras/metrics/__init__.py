@@ -39,7 +39,6 @@ from .accuracy import (
 )
 from .auc import AUC
 from .confusion import FalseNegatives, FalsePositives, Precision, Recall, TrueNegatives, TruePositives
-from .correlation import ConcordanceCorrelation, PearsonCorrelation, concordance_correlation, pearson_correlation
 from .f_score import F1Score, FBetaScore
 from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
 from .metric import Metric, catalogue, serialize
@@ -62,14 +61,18 @@ from .probabilistic import (
 from .r2 import R2Score
 from .reductions import Mean, MeanMetricWrapper, Sum
 from .regression import (
+    ConcordanceCorrelation,
     CosineSimilarity,
     LogCoshError,
     MeanAbsoluteError,
     MeanAbsolutePercentageError,
     MeanSquaredError,
     MeanSquaredLogarithmicError,
+    PearsonCorrelation,
     RootMeanSquaredError,
+    concordance_correlation,
     cosine_similarity,
+    pearson_correlation,
 )
 
 __all__ = [

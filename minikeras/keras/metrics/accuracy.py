@@ -13,7 +13,7 @@ from ...types import TensorLike
 from ..config import floatx
 from ..losses.alignment import aligned, as_floats, as_predictions, class_labels, same_shape
 from .metric import catalogue
-from .reductions import MeanMetricWrapper
+from .reductions import FunctionMetric, MeanMetricWrapper
 
 # Functions -------------------------------------------------------------------------------------------------------------
 
@@ -124,28 +124,13 @@ def _hits(right: Tensor) -> Tensor:
 
 
 @catalogue.add()
-class Accuracy(MeanMetricWrapper):
-    """Share of predictions that equal their labels.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.Accuracy()([1, 2], [1, 3]).numpy())
-    0.5
-    """
-
-    _direction = "up"
-
-    def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
-        super().__init__(accuracy, name, dtype)
+class Accuracy(FunctionMetric, fn=accuracy, better="up"):
+    """Share of predictions that equal their labels."""
 
 
 @catalogue.add()
 class BinaryAccuracy(MeanMetricWrapper):
-    """Share of predictions on the right side of `threshold`, which lies in (0, 1).
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.BinaryAccuracy()([[1.0], [0.0]], [[0.7], [0.6]]).numpy())
-    0.5
-    """
+    """Share of predictions on the right side of `threshold`, which lies in (0, 1)."""
 
     _direction = "up"
 
@@ -156,43 +141,18 @@ class BinaryAccuracy(MeanMetricWrapper):
 
 
 @catalogue.add()
-class CategoricalAccuracy(MeanMetricWrapper):
-    """Share of rows whose largest prediction is that of the one-hot label.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.CategoricalAccuracy()([[0.0, 1.0]], [[0.3, 0.7]]).numpy())
-    1.0
-    """
-
-    _direction = "up"
-
-    def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(categorical_accuracy, name, dtype)
+class CategoricalAccuracy(FunctionMetric, fn=categorical_accuracy, better="up"):
+    """Share of rows whose largest prediction is that of the one-hot label."""
 
 
 @catalogue.add()
-class SparseCategoricalAccuracy(MeanMetricWrapper):
-    """Share of rows whose largest prediction is that of the integer label.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.SparseCategoricalAccuracy()([1], [[0.3, 0.7]]).numpy())
-    1.0
-    """
-
-    _direction = "up"
-
-    def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(sparse_categorical_accuracy, name, dtype)
+class SparseCategoricalAccuracy(FunctionMetric, fn=sparse_categorical_accuracy, better="up"):
+    """Share of rows whose largest prediction is that of the integer label."""
 
 
 @catalogue.add()
 class TopKCategoricalAccuracy(MeanMetricWrapper):
-    """Share of rows whose one-hot label is among the `k` largest predictions.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.TopKCategoricalAccuracy(k=1)([[0, 1, 0]], [[0.5, 0.3, 0.2]]).numpy())
-    0.0
-    """
+    """Share of rows whose one-hot label is among the `k` largest predictions."""
 
     _direction = "up"
 
@@ -202,12 +162,7 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
 @catalogue.add()
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
-    """Share of rows whose integer label is among the `k` largest predictions.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.SparseTopKCategoricalAccuracy(k=1)([1], [[0.5, 0.3, 0.2]]).numpy())
-    0.0
-    """
+    """Share of rows whose integer label is among the `k` largest. Options as in `sparse_top_k_categorical_accuracy`."""
 
     _direction = "up"
 

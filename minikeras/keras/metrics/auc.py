@@ -49,6 +49,9 @@ class AUC(ThresholdMetric):
     """
 
     _direction = "up"
+    _configured = (
+        "num_thresholds", "curve", "summation_method", "multi_label", "num_labels", "label_weights", "from_logits",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -77,16 +80,7 @@ class AUC(ThresholdMetric):
             self._make_state(*([num_labels] if num_labels else []))
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
-        """Let a batch enter.
-
-        Args:
-            y_true: labels; 0 is negative, all else positive.
-            y_pred: probabilities, or logits with `from_logits`; (n, labels) with `multi_label`.
-            sample_weight: None, a number, or one weight for each row or value.
-
-        Raises:
-            ShapeError: if shapes do not fit; the state stays.
-        """
+        """Let a batch enter; (n, labels) with `multi_label`."""
         scores = as_floats(y_pred, self.dtype)
         scores = sigmoid(scores) if self.from_logits else clip_by_value(scores, 0.0, 1.0)
         labels, scores, weights = self._entries(y_true, scores, sample_weight)
@@ -159,16 +153,7 @@ class AUC(ThresholdMetric):
         return divide_no_nan(slope * (dtp + intercept * log(ratio)), maximum(tp[1:] + fn[1:], 0.0))
 
     def get_config(self) -> dict[str, Any]:
-        own = {
-            "num_thresholds": self.num_thresholds,
-            "curve": self.curve,
-            "summation_method": self.summation_method,
-            "multi_label": self.multi_label,
-            "num_labels": self.num_labels,
-            "label_weights": self.label_weights,
-            "from_logits": self.from_logits,
-        }
-        return {**super().get_config(), **own, **({} if self._given is None else {"thresholds": self._given})}
+        return super().get_config() | ({} if self._given is None else {"thresholds": self._given})
 
 
 def _inner_thresholds(number: int, thresholds: Sequence[float] | None) -> list[float]:

@@ -72,16 +72,7 @@ class ThresholdMetric(Metric):
         return getattr(self, field)
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
-        """Let a batch enter.
-
-        Args:
-            y_true: labels; 0 is negative, all else positive.
-            y_pred: predictions of the same shape.
-            sample_weight: None, a number, or one weight for each row or value.
-
-        Raises:
-            ShapeError: if shapes do not fit; the state stays.
-        """
+        """Let a batch enter; arguments as in `Metric`. Label 0 is negative, all else positive."""
         self._count(*self._entries(y_true, y_pred, sample_weight))
 
     def _entries(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> tuple[Tensor, Tensor, Tensor]:

@@ -46,6 +46,7 @@ class FBetaScore(Metric):
     """
 
     _direction = "up"
+    _configured: tuple[str, ...] = ("average", "beta", "threshold")
     true_positives: Variable
 
     def __init__(
@@ -70,16 +71,7 @@ class FBetaScore(Metric):
         self.threshold = None if threshold is None else float(threshold)
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
-        """Let a batch enter.
-
-        Args:
-            y_true: 0 and 1, (n, classes).
-            y_pred: scores, (n, classes).
-            sample_weight: None, a number, or one weight for each row or value.
-
-        Raises:
-            ShapeError: if shapes do not fit; the state stays.
-        """
+        """Let a batch enter: 0 and 1 as labels, scores as predictions, both (n, classes)."""
         labels, predictions = aligned(type(self).__name__, y_true, as_floats(y_pred, self.dtype))
         known = self.true_positives.shape[-1] if self.variables and self.average != "micro" else None
         if predictions.ndim != 2 or known not in (None, predictions.shape[-1]):
@@ -116,10 +108,6 @@ class FBetaScore(Metric):
             return reduce_sum(score * occurrences / (reduce_sum(occurrences) + epsilon()))
         return score if self.average is None else reduce_mean(score)
 
-    def get_config(self) -> dict[str, Any]:
-        own = {"average": self.average, "beta": self.beta, "threshold": self.threshold}
-        return {**super().get_config(), **own}
-
 
 @catalogue.add()
 class F1Score(FBetaScore):
@@ -131,10 +119,9 @@ class F1Score(FBetaScore):
     [0.667 0.667]
     """
 
+    _configured = ("average", "threshold")
+
     def __init__(
         self, average: str | None = None, threshold: float | None = None, name: str | None = "f1_score", dtype: Any = None
     ) -> None:
         super().__init__(average, 1.0, threshold, name, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {key: value for key, value in super().get_config().items() if key != "beta"}

@@ -47,8 +47,7 @@ class IoU(Metric):
     """
 
     _direction = "up"
-    _options: tuple[str, ...] = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
-    """Arguments of the constructor beside name and dtype."""
+    _configured: tuple[str, ...] = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
 
     def __init__(
         self,
@@ -75,11 +74,7 @@ class IoU(Metric):
         self.total_cm = self.add_variable(shape, "zeros", kind, name="total_confusion_matrix")
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
-        """Let a batch enter.
-
-        Args:
-            y_true, y_pred: classes of one shape, or with an axis of classes: see `sparse_y_true`.
-            sample_weight: None, a number, or one weight for each row or value.
+        """Let a batch enter: classes of one shape, or with an axis of classes (see `sparse_y_true`).
 
         Raises:
             ShapeError: if shapes do not fit; the state stays.
@@ -146,9 +141,6 @@ class IoU(Metric):
         occurs = cast(union > 1e-9, matrix.dtype) * beside(matrix, wanted, matrix.dtype)
         return reduce_sum(occurs * shared / (union + epsilon())) / (reduce_sum(occurs) + epsilon())
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **{name: getattr(self, name) for name in self._options}}
-
 
 def _within(classes: Tensor, count: int) -> Tensor:
     return logical_and(classes >= 0, classes < count)
@@ -174,7 +166,7 @@ class BinaryIoU(IoU):
     0.3333
     """
 
-    _options: tuple[str, ...] = ("target_class_ids", "threshold")
+    _configured = ("target_class_ids", "threshold")
 
     def __init__(
         self, target_class_ids: Sequence[int] = (0, 1), threshold: float = 0.5, name: str | None = None, dtype: Any = None
@@ -197,7 +189,7 @@ class MeanIoU(IoU):
     0.3333
     """
 
-    _options: tuple[str, ...] = ("num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
+    _configured: tuple[str, ...] = ("num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
 
     def __init__(
         self,
@@ -222,7 +214,7 @@ class OneHotIoU(IoU):
     0.0
     """
 
-    _options: tuple[str, ...] = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_pred", "axis")
+    _configured = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_pred", "axis")
 
     def __init__(
         self,
@@ -247,7 +239,7 @@ class OneHotMeanIoU(MeanIoU):
     0.25
     """
 
-    _options: tuple[str, ...] = ("num_classes", "ignore_class", "sparse_y_pred", "axis")
+    _configured = ("num_classes", "ignore_class", "sparse_y_pred", "axis")
 
     def __init__(
         self,

@@ -50,6 +50,9 @@ class Metric:
     _direction: str | None = None
     """'up' or 'down': which way is better, if one is."""
 
+    _configured: tuple[str, ...] = ()
+    """Arguments of the constructor beside name and dtype, kept as attributes of the same names."""
+
     _initial: tuple[tuple[Variable, Tensor], ...]
     _inner: tuple[Metric, ...]
     _containers: tuple[list[Any] | dict[Any, Any], ...]
@@ -152,7 +155,11 @@ class Metric:
         self.reset_state()
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
-        """Let a batch enter. Override it."""
+        """Let a batch enter. Override it.
+
+        Most metrics take labels, predictions and `sample_weight`: None, a number, or one weight for each row or value. If
+        shapes do not fit they raise a ShapeError and stay as they were.
+        """
         raise NotImplementedError(f"{type(self).__name__} must implement update_state.")
 
     def result(self) -> Any:
@@ -166,7 +173,7 @@ class Metric:
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"name": self.name, "dtype": self.dtype}
+        return {"name": self.name, "dtype": self.dtype, **{name: getattr(self, name) for name in self._configured}}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Metric:

@@ -41,7 +41,6 @@ class _RateAtRate(ThresholdMetric):
         self._make_state()
 
     def result(self) -> Tensor:
-        """The largest rate that can be had, 0 if none."""
         kept, wanted = self._quotient(*_RATES[self._kept]), self._quotient(*_RATES[self._wanted])
         return reduce_max(where(kept >= self.value, wanted, 0.0))
 

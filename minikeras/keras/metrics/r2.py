@@ -36,6 +36,7 @@ class R2Score(Metric):
     """
 
     _direction = "up"
+    _configured = ("class_aggregation", "num_regressors")
 
     def __init__(
         self,
@@ -56,15 +57,7 @@ class R2Score(Metric):
         self.num_samples = self.add_variable((), "zeros", name="num_samples")
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
-        """Let a batch enter.
-
-        Args:
-            y_true, y_pred: (n, outputs).
-            sample_weight: None, a number, or one weight for each row or value.
-
-        Raises:
-            ShapeError: if shapes do not fit; the state stays.
-        """
+        """Let a batch enter; labels and predictions are (n, outputs)."""
         labels, predictions = aligned("R2Score", y_true, as_floats(y_pred, self.dtype))
         known = self.count.shape[0] if self._built else None
         if predictions.ndim != 2 or known not in (None, predictions.shape[-1]):
@@ -119,7 +112,3 @@ class R2Score(Metric):
             )
             return score
         return 1.0 - (1.0 - score) * ((rows - 1.0) / (rows - regressors - 1.0))
-
-    def get_config(self) -> dict[str, Any]:
-        own = {"class_aggregation": self.class_aggregation, "num_regressors": self.num_regressors}
-        return {**super().get_config(), **own}

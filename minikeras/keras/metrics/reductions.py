@@ -64,15 +64,7 @@ class Mean(Metric):
         self.count = self.add_variable((), "zeros", name="count")
 
     def update_state(self, values: TensorLike, sample_weight: TensorLike = None) -> None:
-        """Let values enter.
-
-        Args:
-            values: numbers of any shape; the first axis is that of the rows.
-            sample_weight: None, a number, or one weight for each row or value.
-
-        Raises:
-            ShapeError: if the weights do not fit; the state stays.
-        """
+        """Let values of any shape enter; the first axis is that of the rows, weights as in `Metric`."""
         total, count = row_sums(as_floats(values, self.dtype), sample_weight, reduce_mean)
         self.total.assign_add(total)
         self.count.assign_add(count)
@@ -131,15 +123,6 @@ class MeanMetricWrapper(Mean):
             self._direction = "down"
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:  # type: ignore[override]
-        """Let a batch enter.
-
-        Args:
-            y_true, y_pred: labels and predictions as `fn` takes them.
-            sample_weight: None, a number, or one weight for each row or value.
-
-        Raises:
-            ShapeError: if shapes do not fit; the state stays.
-        """
         values = self._fn(y_true, y_pred, **self._options)
         super().update_state(values, both(sample_weight, mask_of(y_pred), values))
 
@@ -153,3 +136,17 @@ class MeanMetricWrapper(Mean):
         """A metric from `get_config`, in which a function may stand as its configuration."""
         fn = config.get("fn")
         return cls(**(config | {"fn": deserialize_keras_object(fn)} if isinstance(fn, Mapping) else config))
+
+
+class FunctionMetric(MeanMetricWrapper):
+    """The mean of one function without options, which the class statement names: `class Hinge(FunctionMetric, fn=hinge)`."""
+
+    _function: Callable[..., Any]
+
+    def __init_subclass__(cls, fn: Callable[..., Any] | None = None, better: str = "down") -> None:
+        super().__init_subclass__()
+        if fn is not None:
+            cls._function, cls._direction = staticmethod(fn), better
+
+    def __init__(self, name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(self._function, name, dtype)

@@ -1,4 +1,4 @@
-"""Errors and similarities of numbers, averaged over batches."""
+"""Errors, similarities and correlations of numbers, averaged over batches."""
 
 from __future__ import annotations
 
@@ -6,26 +6,18 @@ from typing import Any
 
 from ...core import Tensor
 from ...functions.elementwise import sqrt, square
+from ...functions.reductions import reduce_mean, reduce_std, reduce_variance
 from ...types import TensorLike
 from .. import losses
+from ..config import epsilon
 from ..losses.alignment import aligned, as_floats
 from .metric import catalogue
-from .reductions import Mean, MeanMetricWrapper
+from .reductions import FunctionMetric, Mean, MeanMetricWrapper
 
 
 @catalogue.add("mse", "MSE")
-class MeanSquaredError(MeanMetricWrapper):
-    """The mean of (y_pred - y_true)**2.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.MeanSquaredError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
-    2.5
-    """
-
-    _direction = "down"
-
-    def __init__(self, name: str | None = "mean_squared_error", dtype: Any = None) -> None:
-        super().__init__(losses.mean_squared_error, name, dtype)
+class MeanSquaredError(FunctionMetric, fn=losses.mean_squared_error):
+    """The mean of (y_pred - y_true)**2."""
 
 
 @catalogue.add("rmse", "RMSE")
@@ -53,48 +45,18 @@ class RootMeanSquaredError(Mean):
 
 
 @catalogue.add("mae", "MAE")
-class MeanAbsoluteError(MeanMetricWrapper):
-    """The mean of |y_pred - y_true|.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.MeanAbsoluteError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy())
-    1.5
-    """
-
-    _direction = "down"
-
-    def __init__(self, name: str | None = "mean_absolute_error", dtype: Any = None) -> None:
-        super().__init__(losses.mean_absolute_error, name, dtype)
+class MeanAbsoluteError(FunctionMetric, fn=losses.mean_absolute_error):
+    """The mean of |y_pred - y_true|."""
 
 
 @catalogue.add("mape", "MAPE")
-class MeanAbsolutePercentageError(MeanMetricWrapper):
-    """The mean of 100 |y_pred - y_true| / |y_true|.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.MeanAbsolutePercentageError()([[2.0, 4.0]], [[1.0, 4.0]]).numpy())
-    25.0
-    """
-
-    _direction = "down"
-
-    def __init__(self, name: str | None = "mean_absolute_percentage_error", dtype: Any = None) -> None:
-        super().__init__(losses.mean_absolute_percentage_error, name, dtype)
+class MeanAbsolutePercentageError(FunctionMetric, fn=losses.mean_absolute_percentage_error):
+    """The mean of 100 |y_pred - y_true| / |y_true|."""
 
 
 @catalogue.add("msle", "MSLE")
-class MeanSquaredLogarithmicError(MeanMetricWrapper):
-    """The mean of (log(1 + y_pred) - log(1 + y_true))**2.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.MeanSquaredLogarithmicError()([[0.0]], [[1.0]]).numpy().round(4))
-    0.4805
-    """
-
-    _direction = "down"
-
-    def __init__(self, name: str | None = "mean_squared_logarithmic_error", dtype: Any = None) -> None:
-        super().__init__(losses.mean_squared_logarithmic_error, name, dtype)
+class MeanSquaredLogarithmicError(FunctionMetric, fn=losses.mean_squared_logarithmic_error):
+    """The mean of (log(1 + y_pred) - log(1 + y_true))**2."""
 
 
 def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
@@ -109,12 +71,7 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
 
 @catalogue.add()
 class CosineSimilarity(MeanMetricWrapper):
-    """The mean of cos of the angle between labels and predictions along `axis`.
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.CosineSimilarity()([[0.0, 2.0]], [[0.0, 5.0]]).numpy())
-    1.0
-    """
+    """The mean of `cosine_similarity`, along `axis`."""
 
     _direction = "up"
 
@@ -124,14 +81,64 @@ class CosineSimilarity(MeanMetricWrapper):
 
 @catalogue.add("logcosh", "log_cosh")
 class LogCoshError(MeanMetricWrapper):
-    """The mean of log(cosh(y_pred - y_true)).
-
-    >>> import minikeras as tf
-    >>> print(tf.keras.metrics.LogCoshError()([[0.0]], [[1.0]]).numpy().round(4))
-    0.4338
-    """
+    """The mean of `losses.log_cosh`."""
 
     _direction = "down"
 
     def __init__(self, name: str | None = "logcosh", dtype: Any = None) -> None:
         super().__init__(losses.log_cosh, name, dtype)
+
+
+# Correlations ----------------------------------------------------------------------------------------------------------
+
+
+def pearson_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
+    """Covariance divided by both standard deviations, along an axis: 1 for a rising line, nan if either is constant.
+
+    Source: Pearson (1895), Note on Regression and Inheritance.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.pearson_correlation([[0.0, 1.0, 0.5]], [[0.1, 0.9, 0.5]]).numpy().round(4))
+    [1.]
+    """
+    labels, predictions = aligned("pearson_correlation", y_true, y_pred)
+    return _covariance(labels, predictions, axis) / (reduce_std(labels, axis) * reduce_std(predictions, axis))
+
+
+def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
+    """2 covariance / (both variances + squared difference of means), along an axis: 1 only for equal values.
+
+    Source: Lin (1989), A Concordance Correlation Coefficient to Evaluate Reproducibility.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.concordance_correlation([[0.0, 1.0, 0.5]], [[0.1, 0.9, 0.5]]).numpy().round(4))
+    [0.9756]
+    """
+    labels, predictions = aligned("concordance_correlation", y_true, y_pred)
+    shift = square(reduce_mean(labels, axis) - reduce_mean(predictions, axis))
+    spread = reduce_variance(labels, axis) + reduce_variance(predictions, axis) + shift
+    return 2.0 * _covariance(labels, predictions, axis) / (spread + epsilon())
+
+
+def _covariance(a: Tensor, b: Tensor, axis: int) -> Tensor:
+    return reduce_mean((a - reduce_mean(a, axis, True)) * (b - reduce_mean(b, axis, True)), axis)
+
+
+@catalogue.add()
+class PearsonCorrelation(MeanMetricWrapper):
+    """The mean of `pearson_correlation` along `axis`: -1 correlates within a row, 0 the rows of a batch (no rows to weight)."""
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "pearson_correlation", dtype: Any = None, axis: int = -1) -> None:
+        super().__init__(pearson_correlation, name, dtype, axis=axis)
+
+
+@catalogue.add()
+class ConcordanceCorrelation(MeanMetricWrapper):
+    """The mean of `concordance_correlation`. Arguments as in `PearsonCorrelation`."""
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "concordance_correlation", dtype: Any = None, axis: int = -1) -> None:
+        super().__init__(concordance_correlation, name, dtype, axis=axis)
