@@ -258,7 +258,7 @@ def test_the_checks_see_imports_of_every_form() -> None:
     assert Import("core.tape", "core.stack", imports("core.tape")[0].line, True).target in {
         i.target for i in imports("core.tape")
     }
-    assert {"nest", "errors", "core.backward"} <= {one.target for one in imports("core.tape")}
+    assert {"nest", "errors", "core.tape"} <= {one.target for one in imports("core.gradient_tape")}
     assert not next(one for one in imports("") if one.target == "core.warnings").at_load
     assert {"nest", "core", "functions.shaping"} <= {one.target for one in imports("")}
 

@@ -8,10 +8,10 @@ from .custom import custom_gradient, recompute_grad
 from .families import bilinear, elementwise, linear, primitive
 from .forward import ForwardAccumulator
 from .gradient_registry import RegisterGradient, no_gradient
+from .gradient_tape import GradientTape, UnconnectedGradients
 from .indexed_slices import IndexedSlices
 from .primitive import Primitive, Record
 from .stack import bind
-from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor
 from .variable import Variable
 

@@ -18,11 +18,11 @@ from .. import nest
 from ..arrays import is_array
 from .batch import Stack
 from .convert import convert_to_tensor
+from .gradient_tape import GradientTape
 from .operand import Operand
 from .primitive import Primitive
 from .registry import late
 from .stack import Evaluate, Frame, current, notify, switch
-from .tape import GradientTape
 from .tensor import Tensor, arrays_of
 from .variable import Variable
 

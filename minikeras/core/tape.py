@@ -1,144 +1,49 @@
-"""GradientTape: an interpreter that keeps a Record of what depends on what it watches, and sweeps back over the Records.
-
-A tape holds nothing but the keys of what it watches and the list of Records that depend on them. Nesting, persistence and the
-order of tapes follow from the stack in `dispatch.py`. Every derivative is the same sweep with other seeds: ones for a gradient,
-the rows of the identity matrix for a Jacobian (`derivatives/jacobian.py`); a second derivative is a sweep over the Records that
-the first sweep has left (`derivatives/hessian.py`).
-"""
+"""Tape: an interpreter that keeps a Record of each operation that depends on what it watches, to sweep back over them."""
 
 from __future__ import annotations
 
-import contextlib
-import weakref
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from .. import nest
-from ..errors import TapeError
 from .backward import sweep
-from .gradient_arguments import (
-    INSIDE_OWN_BLOCK,
-    UnconnectedGradients,
-    differentiable_leaves,
-    finished,
-    seeds_of,
-    unconnected_choice,
-    watchable_leaves,
-)
 from .primitive import Primitive, Record
-from .registry import late
-from .stack import BOTTOM, Frame, Interpreter, current, switch
-from .tape_leaks import tell_of_tapes_that_outlive
-from .tensor import next_key
+from .stack import BOTTOM, Frame, Interpreter, current
 from .variable import Variable, read_variable
-from .warnings import warn
-
-__all__ = ["GradientTape", "UnconnectedGradients"]
 
 
-class NeverEnteredError(TapeError, AttributeError):
-    """A tape was asked to watch before its `with` block; an AttributeError too, as in TensorFlow."""
-
-
-class GradientTape(Interpreter):
-    """Records operations for automatic differentiation.
-
-    Within its block a tape records every operation that depends on what it watches. Trainable Variables are watched when
-    they are read, anything else by `watch`. Cost: about a microsecond and one Record for each operation.
+class Tape(Interpreter):
+    """What depends on what. `GradientTape` has one, and adds TensorFlow's rules: nests, one use or many, errors.
 
     Args:
-        persistent: keep the Records after a `gradient`, so that it may be called again; they go with the tape.
-        watch_accessed_variables: whether trainable Variables are watched when they are read.
-        strict: raise UnconnectedGradientError, with the reasons, instead of giving None; traces as well.
-        trace: note everything that happens in the block, with its line, for `explain`; costs some microseconds for each
-            operation, and the Records stay until the tape goes.
+        watch_accessed: whether trainable Variables are watched when they are read.
 
-    Source: Griewank and Walther, Evaluating Derivatives (2008), section 3.2 (reverse mode).
-
-    >>> import minikeras as tf
-    >>> x = tf.Variable(3.0)
-    >>> with tf.GradientTape() as tape:
-    ...     y = x * x
-    >>> tape.gradient(y, x)
-    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    Attributes:
+        records: the operations that depend on what is watched, in the order in which they happened.
+        tracked: keys of what is watched, and of what depends on it. They keep no Tensor alive.
+        accessed: the watched Variables, by key.
+        lifted: whether rules need Tensors: a bare bfloat16 array beside a number would turn into float32.
     """
 
-    __slots__ = (
-        *("__weakref__", "_accessed", "_active", "_answer", "_entered", "_lifted", "_moments", "_persistent", "_records"),
-        *("_spent", "_strict", "_trace", "_tracked", "_was_reset", "_watch_accessed", "_watched_at"),
-    )
+    __slots__ = ("accessed", "lifted", "records", "tracked", "watch_accessed")
 
-    def __init__(
-        self, persistent: bool = False, watch_accessed_variables: bool = True, strict: bool = False, trace: bool = False
-    ) -> None:
-        self._persistent = persistent
-        self._watch_accessed = watch_accessed_variables
-        self._strict = strict
-        self._lifted = False  # whether rules need Tensors: a bare bfloat16 array beside a number would turn into float32
-        self._trace = late("Trace")() if strict or trace else None
-        self._entered = self._active = False
-        self._forget()
+    def __init__(self, watch_accessed: bool = True) -> None:
+        self.watch_accessed = watch_accessed
+        self.lifted = False
+        self.clear()
 
-    # Recording ---------------------------------------------------------------------------------------------------
-
-    def __enter__(self) -> Self:
-        if self._active:
-            raise ValueError(
-                "Tape is still recording, This can happen if you try to re-enter an already-active tape. "
-                "Use a second tape, or leave the block first."
-            )
-        self._entered = True
-        _entered.add(self)
-        if self._persistent:
-            tell_of_tapes_that_outlive(self)
-        if self._trace is not None:
-            switch(Frame(self._trace, current()))
-        self._resume(Frame(self, current()))
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._pause()
-        if self._trace is not None:
-            switch(current().without(self._trace))
-
-    def _resume(self, frame: Frame) -> None:
-        """Record in this thread, from the given place on its stack; a tape that is used up starts afresh."""
-        if self._spent:
-            self._forget()
-        switch(frame)
-        self._active = True
-        self._moments.append(next_key())
-
-    def _pause(self) -> None:
-        """Leave this thread's stack. Harmless if the tape is not on it: `gradient` may have been called elsewhere."""
-        switch(current().without(self))
-        if self._active:
-            self._active = False
-            self._moments.append(next_key())
-
-    def _forget(self) -> None:
-        self._records: list[Record] = []
-        self._tracked: set[int] = set()  # keys of what is watched and of what depends on it
-        self._accessed: dict[int, Variable] = {}
-        self._watched_at: dict[int, int] = {}
-        self._moments: list[int] = []  # serial numbers at which recording began, stopped, began again, ...
-        self._answer: tuple[set[int], set[int]] | None = None  # keys of the last targets, and of what had a gradient
-        self._spent = self._was_reset = False
-
-    def _use_up(self) -> None:
-        """Let go of the Records after the only use, unless they were to be kept for explanations."""
-        if not self._persistent:
-            self._spent = True
-            if self._trace is None:
-                self._records = []
+    def clear(self) -> None:
+        """Forget all Records, and what is watched."""
+        self.records: list[Record] = []
+        self.tracked: set[int] = set()
+        self.accessed: dict[int, Variable] = {}
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Keep a Record if an input is tracked."""
-        tracked = self._tracked
-        if primitive is read_variable and self._watch_accessed and inputs[0]._trainable:
-            self._accessed[inputs[0].key] = inputs[0]
+        """Keep a Record if an input is tracked, and track the results."""
+        tracked = self.tracked
+        if primitive is read_variable and self.watch_accessed and inputs[0]._trainable:
+            self.accessed[inputs[0].key] = inputs[0]
             tracked.add(inputs[0].key)
         if not primitive.differentiable:
             return
@@ -149,7 +54,7 @@ class GradientTape(Interpreter):
                 else:
                     smooth = [outputs.key] if outputs._array.dtype.kind in "fc" else []
                 if smooth or (smooth := self._unusual(primitive, outputs)):
-                    self._records.append(Record(primitive, inputs, params, outputs))
+                    self.records.append(Record(primitive, inputs, params, outputs))
                     tracked.update(smooth)
                 return
 
@@ -157,324 +62,19 @@ class GradientTape(Interpreter):
         """Keys of results worth a Record though NumPy calls none a float: of bfloat16, and of what is to refuse a gradient."""
         results = outputs if type(outputs) is tuple else (outputs,)
         smooth = [y.key for y in results if y.dtype.is_differentiable]
-        self._lifted = self._lifted or bool(smooth)
+        self.lifted = self.lifted or bool(smooth)
         return smooth if primitive.vjp is not None else [y.key for y in results]
 
-    def watch(self, tensor: Any) -> None:
-        """Track a Tensor, a Variable or any nest of them from now on.
+    @property
+    def bare(self) -> bool:
+        """Whether rules may run on bare arrays: no interpreter is there to see what they compute."""
+        return current() is BOTTOM and not self.lifted
 
-        Raises:
-            ValueError: for anything else, naming the value and its type.
-            TapeError: if the tape was never entered; an AttributeError too.
-        """
-        leaves = watchable_leaves(tensor)
-        if not self._entered:
-            raise NeverEnteredError("watch: enter the tape with `with` first: `with tf.GradientTape() as tape:`.")
-        moment = next_key()
-        for leaf in leaves:
-            if leaf.dtype.is_differentiable:
-                if leaf.key not in self._tracked:
-                    self._watched_at[leaf.key] = moment
-                self._tracked.add(leaf.key)
-            else:
-                warn(5, "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", leaf.dtype)
-            if isinstance(leaf, Variable):
-                self._accessed[leaf.key] = leaf
-
-    def watched_variables(self) -> tuple[Variable, ...]:
-        """The Variables watched so far, in the order of their construction."""
-        return tuple(self._accessed[key] for key in sorted(self._accessed))
-
-    @contextlib.contextmanager
-    def stop_recording(self) -> Iterator[None]:
-        """Let operations within the block go unrecorded on this tape; other tapes go on.
-
-        Raises:
-            TapeError: if the tape was never entered or is used up.
-            ValueError: if it is not recording for another reason.
-        """
-        if not self._entered or self._spent:
-            raise TapeError("Trying to stop recording a tape which is not recording.")
-        if not self._active:
-            raise ValueError("Tape is not recording.")
-        before = current()
-        self._pause()
-        without = current()
-        try:
-            yield
-        finally:
-            # The place on the stack has a meaning, so the tape returns to it unless others came or went meanwhile.
-            self._resume(before if current() is without else Frame(self, current()))
-
-    def reset(self) -> None:
-        """Forget all Records and watches, and record afresh.
-
-        Raises:
-            ValueError: outside the tape's block.
-        """
-        if not self._active:
-            raise ValueError("Tape is not recording.")
-        self._forget()
-        self._was_reset = True
-        self._moments.append(next_key())
-
-    # Derivatives --------------------------------------------------------------------------------------------------
-
-    def gradient(
-        self,
-        target: Any,
-        sources: Any,
-        output_gradients: Any = None,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-    ) -> Any:
-        """The gradient of the sum of all elements of `target`, for each source.
-
-        In terms of a vector v, the seeds: v^T J, with J the Jacobian of the targets; v is ones by default.
-
-        Args:
-            target: Tensor, Variable or nest of them.
-            sources: Tensor, Variable or nest of them; intermediate results as well.
-            output_gradients: seeds, one for each target and of its shape.
-            unconnected_gradients: 'none' gives None, 'zero' zeros, for a source the target does not depend on.
-
-        Returns:
-            A nest like `sources`; each Tensor has its source's shape and dtype. For a source that was only looked up in, by
-            `tf.gather` along its first axis, a `tf.IndexedSlices`, unless the sweep itself is recorded.
-
-        Raises:
-            TapeError: at the second call on a tape that is not persistent.
-            LookupError: if an operation on the way has no gradient; the tape stays usable for another target.
-            TypeError: if a target or source is no Tensor or Variable.
-
-        >>> import minikeras as tf
-        >>> w, b = tf.Variable(2.0), tf.Variable(1.0)
-        >>> with tf.GradientTape() as tape:
-        ...     loss = (3.0 * w + b) ** 2
-        >>> [float(g) for g in tape.gradient(loss, [w, b])]
-        [42.0, 14.0]
-        """
-        fill = unconnected_choice(unconnected_gradients)
-        targets, leaves = differentiable_leaves("target", target), differentiable_leaves("source", sources)
-        self._use()
-        bare = current() is BOTTOM and not self._lifted
-        keys = [leaf.key for leaf in leaves]
-        cotangents = seeds_of(target, targets, output_gradients, keys, bare, self._tracked)
+    def gradients(
+        self, seeds: dict[int, Any], sources: Iterable[int], bare: bool, refused: list[tuple[Record, int]] | None = None
+    ) -> dict[int, Any]:
+        """The cotangents of sources, by key, for the seeds of targets; see `backward.sweep`."""
+        # An operand without a watch may be in a Record beside one that is watched; it gets no gradient.
+        known = [key for key in sources if key in self.tracked or key in seeds]
         with np.errstate(all="ignore"):
-            # An operand that nobody watches may stand in a Record beside one that is watched; it gets no gradient.
-            known = [key for key in keys if key in self._tracked or key in cotangents]
-            try:
-                found = sweep(self._records, cotangents, known, bare)
-            except LookupError as error:
-                if self._trace is not None:
-                    self._trace.note_line(error)
-                raise
-        self._answer = {leaf.key for leaf in targets}, set(found)
-        self._use_up()
-        self._check_connected(target, leaves, found, fill)
-        return nest.pack(sources, [finished(found.get(leaf.key), leaf, fill, bare) for leaf in leaves])
-
-    def jacobian(
-        self,
-        target: Any,
-        sources: Any,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        chunk_size: int | None = None,
-    ) -> Any:
-        """The derivative of every element of `target`, for each source.
-
-        Args:
-            target: one Tensor or Variable.
-            sources: Tensor, Variable or nest of them.
-            unconnected_gradients: as in `gradient`.
-            parallel_iterations: accepted for compatibility, ignored.
-            experimental_use_pfor: False sweeps back once for each element instead of once over all; needs a persistent tape.
-            chunk_size: carry at most so many elements of the target at once, to bound memory: chunk_size times the size of the
-                largest intermediate result. At least 1.
-
-        Returns:
-            A nest like `sources` of Tensors of shape target.shape + source.shape.
-
-        Raises:
-            TypeError: if the target is no Tensor or Variable.
-            TapeError: as in `gradient`.
-
-        >>> import minikeras as tf
-        >>> x = tf.Variable([1.0, 2.0])
-        >>> with tf.GradientTape() as tape:
-        ...     y = x * x
-        >>> print(tape.jacobian(y, x).numpy().tolist())
-        [[2.0, 0.0], [0.0, 4.0]]
-        """
-        return late("jacobian_of_tape")(self, target, sources, unconnected_gradients, experimental_use_pfor, chunk_size)
-
-    def batch_jacobian(
-        self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        chunk_size: int | None = None,
-    ) -> Any:
-        """The derivative of each row of `target` with respect to the row of `source` at the same place.
-
-        Each row of the target is taken to depend on its own row of the source only; what it gets from others is added in.
-
-        Args:
-            target: shape (batch, ...).
-            source: shape (batch, ...).
-            unconnected_gradients: accepted for compatibility; an unconnected source gives zeros.
-            parallel_iterations, experimental_use_pfor, chunk_size: as in `jacobian`.
-
-        Returns:
-            A Tensor of shape (batch, *target.shape[1:], *source.shape[1:]).
-
-        Raises:
-            ValueError: if the first axes differ or are missing.
-
-        >>> import minikeras as tf
-        >>> x = tf.constant([[1.0], [3.0]])
-        >>> with tf.GradientTape() as tape:
-        ...     tape.watch(x)
-        ...     y = x * x
-        >>> print(tape.batch_jacobian(y, x).numpy().ravel())
-        [2. 6.]
-        """
-        return late("batch_jacobian_of_tape")(self, target, source, unconnected_gradients, experimental_use_pfor, chunk_size)
-
-    def hessian(self, target: Any, sources: Any, flat: bool = True, chunk_size: int | None = None) -> Any:
-        """All second derivatives of a scalar target: `jacobian` of the gradient, with the order of the two left to the tape.
-
-        Args:
-            target: a scalar Tensor or Variable.
-            sources: Tensor, Variable or nest of them; P elements together.
-            flat: True for one symmetric matrix (P, P), the sources raveled one after the other; False for a list of lists of
-                blocks of shape s_i.shape + s_j.shape.
-            chunk_size: as in `jacobian`.
-
-        Cost: one gradient, and one backward sweep over a stack of P cotangents. Needs a tape for one use, or a persistent one.
-        Sources that the target does not depend on have zeros; a strict tape raises.
-
-        Raises:
-            ShapeError: if the target is no scalar.
-            TapeError: as in `gradient`.
-
-        >>> import minikeras as tf
-        >>> x = tf.Variable([1.0, 2.0])
-        >>> with tf.GradientTape() as tape:
-        ...     y = tf.reduce_sum(x**3)
-        >>> print(tape.hessian(y, x).numpy().tolist())
-        [[6.0, 0.0], [0.0, 12.0]]
-        """
-        return late("hessian_of_tape")(self, target, sources, flat, chunk_size)
-
-    def hvp(self, target: Any, sources: Any, vector: Any) -> Any:
-        """The Hessian of a scalar target times a vector, without the Hessian: reverse over reverse.
-
-        Args:
-            target: a scalar Tensor or Variable.
-            sources: Tensor, Variable or nest of them; P elements together.
-            vector: a nest like the sources, or flat, of shape (P,); the result has the same form.
-
-        Cost: two backward sweeps, the second over the Records of the first.
-
-        Raises:
-            ShapeError: if the target is no scalar, or the vector does not fit.
-            TapeError: as in `gradient`.
-
-        >>> import minikeras as tf
-        >>> x = tf.Variable([1.0, 2.0])
-        >>> with tf.GradientTape() as tape:
-        ...     y = tf.reduce_sum(x**3)
-        >>> print(tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy())
-        [6. 0.]
-        """
-        return late("hvp_of_tape")(self, target, sources, vector)
-
-    def _check_connected(self, target: Any, leaves: Sequence[Any], found: Any, fill: UnconnectedGradients) -> None:
-        """A strict tape refuses sources without a gradient, with the reasons, unless zeros were asked for."""
-        missing = [leaf for leaf in leaves if leaf.key not in found] if self._strict else []
-        if missing and fill is not UnconnectedGradients.ZERO:
-            late("refuse_unconnected")(self, target, missing, len(leaves))
-
-    def _use(self) -> None:
-        """Check that the tape may be differentiated now; inside its own block a tape for one use stops recording."""
-        if self._spent or not self._entered:
-            raise TapeError(
-                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
-                "Ask for all sources in one call, or use GradientTape(persistent=True)."
-            )
-        if not self._active:
-            return
-        if self._persistent:
-            warn(1, INSIDE_OWN_BLOCK)
-        else:
-            self._pause()
-
-    # Questions about the recording ----------------------------------------------------------------------------------------
-
-    def explain(self, target: Any, sources: Any) -> Any:
-        """Why `gradient` gives None for a source, or that it does not. Does not use up the tape.
-
-        Runs the rules of derivatives once, those of custom gradients included, unless the tape is used up. Then it answers
-        for the same target; a tape with `trace=True` answers for any. What an ordinary tape cannot know the text says.
-
-        Args:
-            target: Tensor, Variable or nest of them.
-            sources: Tensor, Variable or nest of them.
-
-        Returns:
-            A nest like `sources` of `Explanation`: true if connected, else with `.reason`, `.op`, `.where`, `.hint`.
-
-        Raises:
-            TapeError: if an ordinary tape was used up by another target.
-
-        >>> import minikeras as tf
-        >>> x = tf.constant(3.0)
-        >>> with tf.GradientTape() as tape:
-        ...     y = x * x
-        >>> print(tape.explain(y, x).reason)
-        not_watched
-        """
-        targets, leaves = differentiable_leaves("target", target), differentiable_leaves("source", sources)
-        return nest.pack(sources, late("explanations")(self, targets, leaves))
-
-    def memory(self) -> int:
-        """Bytes of the arrays that the recording holds, each buffer counted once; 0 when it is used up.
-
-        Arrays that others hold as well count: the value of a Variable, or an input of the computation.
-
-        >>> import minikeras as tf
-        >>> x = tf.Variable([1.0, 2.0])
-        >>> with tf.GradientTape() as tape:
-        ...     y = x * x
-        >>> tape.memory()
-        16
-        """
-        return int(late("bytes_of_tape")(self))
-
-    def summary(self) -> Any:
-        """The number of Records, the bytes that they hold and the watched Variables: a `TapeSummary`.
-
-        >>> import minikeras as tf
-        >>> x = tf.Variable(3.0, name="x")
-        >>> with tf.GradientTape() as tape:
-        ...     y = x * x
-        >>> print(tape.summary())
-        3 records, 8 bytes, watching x:0
-        """
-        return late("summary_of_tape")(self)
-
-    def __str__(self) -> str:
-        return "\n".join([f"GradientTape: {self.summary()}", *(f"  {record}" for record in self._records)])
-
-
-_entered: weakref.WeakSet[GradientTape] = weakref.WeakSet()
-"""The tapes that are alive, so that an explanation can name another one that watches a source."""
-
-
-def tapes_that_track(key: int) -> list[GradientTape]:
-    """The tapes, whatever thread they belong to, that track a Tensor or Variable."""
-    return [tape for tape in _entered if key in tape._tracked]
+            return sweep(self.records, seeds, known, bare, refused)

@@ -17,8 +17,8 @@ from ..core.convert import convert_to_tensor
 from ..core.effects import draw
 from ..core.forward import ForwardAccumulator
 from ..core.gradient_arguments import checked_chunk_size
+from ..core.gradient_tape import GradientTape
 from ..core.registry import operations
-from ..core.tape import GradientTape
 from ..core.tensor import Tensor
 from ..types import Array
 from .first_order import jacobian, run_loss, scalar

@@ -13,8 +13,8 @@ from .. import nest
 from ..core.batch import Batch, Stack
 from ..core.convert import convert_to_tensor
 from ..core.forward import ForwardAccumulator
+from ..core.gradient_tape import GradientTape
 from ..core.registry import operations
-from ..core.tape import GradientTape
 from ..core.tensor import Tensor
 from ..errors import ShapeError
 from .flat import directions, listed, matrix_of, size_of

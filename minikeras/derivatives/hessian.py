@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.convert import convert_to_tensor
 from ..core.gradient_arguments import checked_chunk_size, one_target
-from ..core.tape import GradientTape
+from ..core.gradient_tape import GradientTape
 from ..core.tensor import Tensor
 from ..errors import ShapeError
 from .flat import directions, flatten, matrix_of, split_blocks, symmetric
@@ -30,7 +30,7 @@ class RecordedGradient:
         self.leaves = list(leaves)
         self._tape = GradientTape(persistent=True, watch_accessed_variables=False)
         with self._tape:
-            self._tape._records, self._tape._tracked = list(tape._records), set(tape._tracked)
+            self._tape._tape.records, self._tape._tape.tracked = list(tape._tape.records), set(tape._tape.tracked)
             self.parts: list[Tensor] = tape.gradient(target, self.leaves, None, "none" if tape._strict else "zero")
             self.flat = flatten(self.parts)
 

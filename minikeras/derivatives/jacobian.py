@@ -25,9 +25,9 @@ from ..core.gradient_arguments import (
     one_target,
     unconnected_choice,
 )
+from ..core.gradient_tape import GradientTape
 from ..core.primitive import Record
 from ..core.registry import operations
-from ..core.tape import GradientTape
 from ..core.tensor import Tensor
 from ..errors import TapeError
 
@@ -89,13 +89,13 @@ def _rows_by_source(
             "with  experimental_use_pfor set to False."
         )
     tape._use()
-    records = tape._records
+    records = tape._tape.records
     tape._use_up()
     found: dict[int, Any] = {}
     if target.dtype.is_differentiable:
         carry = functools.partial(rows, chunk_size=chunk_size) if vectorized else looped
         with np.errstate(all="ignore"):
-            known = [leaf.key for leaf in leaves if leaf.key in tape._tracked or leaf.key == target.key]
+            known = [leaf.key for leaf in leaves if leaf.key in tape._tape.tracked or leaf.key == target.key]
             found = carry(records, target, known, seeds(target))
     tape._answer = {target.key}, set(found)
     return found

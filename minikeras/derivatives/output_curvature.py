@@ -18,10 +18,10 @@ from ..core.backward import sweep
 from ..core.batch import Batch, Stack
 from ..core.convert import convert_to_tensor
 from ..core.effects import State
+from ..core.gradient_tape import GradientTape
 from ..core.primitive import Record
 from ..core.registry import operations
 from ..core.stack import BOTTOM, current
-from ..core.tape import GradientTape
 from ..core.tensor import Tensor
 from .first_order import run_loss, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric
@@ -133,7 +133,7 @@ class OutputCurvature:
         if current() is not BOTTOM or rows < 2 or not columns or self._fill == "none":
             return None
         batch = Batch(rows)
-        records = rows_apart(self.tape._records, batch)
+        records = rows_apart(self.tape._tape.records, batch)
         xp, array, keys = namespace(z._array), z._array, [variable.key for variable in chosen]
         found = []
         try:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.convert import convert_to_tensor
+from ..core.gradient_tape import GradientTape
 from ..core.registry import operations
-from ..core.tape import GradientTape
 from ..core.tensor import Tensor, arrays_of
 
 

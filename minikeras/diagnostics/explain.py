@@ -12,14 +12,10 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..core.backward import sweep
 from ..core.custom import _hidden
 from ..core.gradient_arguments import differentiable_leaves, seeds_of
+from ..core.gradient_tape import GradientTape, tapes_that_track
 from ..core.primitive import Record
-from ..core.stack import BOTTOM, current
-from ..core.tape import GradientTape, tapes_that_track
 from ..core.tensor import Tensor
 from ..core.variable import Variable
 from ..errors import TapeError, UnconnectedGradientError
@@ -42,7 +38,7 @@ class Inquiry:
         self.tape = tape
         self.targets = targets
         self.trace: Trace | None = tape._trace
-        self.steps = [self._with_moment(s) for s in self.trace.steps] if self.trace else steps_of(tape._records)
+        self.steps = [self._with_moment(s) for s in self.trace.steps] if self.trace else steps_of(tape._tape.records)
         self.made = {key: step for step in self.steps for key in step.outputs}
         self.refused: Refused = set()
         self.without_rule: str | None = None
@@ -62,13 +58,11 @@ class Inquiry:
         if not self.known:
             return self._remembered({target.key for target in self.targets}, smooth, set(keys))
         refused: list[tuple[Record, int]] = []
-        records = self.tape._records
-        with _hidden(), np.errstate(all="ignore"):
-            bare = current() is BOTTOM and not self.tape._lifted
+        with _hidden():
+            bare = self.tape._tape.bare
             seeds = seeds_of(self.targets, self.targets, None, keys, bare)
-            reachable = [key for key in keys if key in self.tape._tracked or key in seeds]
             try:
-                found = set(sweep(records, seeds, reachable, bare, refused))
+                found = set(self.tape._tape.gradients(seeds, keys, bare, refused))
             except LookupError as error:
                 self.without_rule = str(error).rpartition(" ")[2]
                 found = smooth & set(keys)
@@ -80,7 +74,7 @@ class Inquiry:
     def _remembered(self, targets: set[int], smooth: set[int], sources: set[int]) -> set[int]:
         """As `connected`, of a tape whose Records are gone, from its last answer."""
         asked, found = self.tape._answer
-        if targets == asked or not smooth & self.tape._tracked:
+        if targets == asked or not smooth & self.tape._tape.tracked:
             return sources & (found if targets == asked else smooth)
         raise TapeError(
             "explain: the tape was used up by another target, and its Records are gone. Explain that target, ask before "
@@ -138,7 +132,7 @@ class Inquiry:
         if not any(dtype.is_differentiable for dtype in dtypes):
             where = self.made[self.targets[0].key].where if self.targets[0].key in self.made else None
             yield because("integer_dtype", name, where=where, detail=f"the target has dtype {dtypes[0].name}")
-        known = self.made.keys() | self.tape._tracked
+        known = self.made.keys() | self.tape._tape.tracked
         unseen = [target for target in self.targets if isinstance(target, Tensor) and target.key not in known]
         for target in unseen[:1]:
             when = _when(self.tape, target.key)
@@ -169,7 +163,7 @@ class Inquiry:
     def _not_watched(self, source: Any, name: str, passed: bool) -> Iterator[Explanation]:
         """Reasons that lie in the source itself."""
         tape = self.tape
-        if source.key in tape._tracked:
+        if source.key in tape._tape.tracked:
             late = source.key in tape._watched_at and all(t.key < tape._watched_at[source.key] for t in self.targets)
             if late and not passed:
                 yield because("not_watched", name, detail="was watched only after the target had been computed")
@@ -187,7 +181,7 @@ class Inquiry:
             detail = "is a Tensor that was never watched; tapes watch only Variables by themselves"
             rebound = "If `x = x + 1` put it in the place of a Variable, write x.assign_add(1)."
             yield because("not_watched", name, detail=detail, further_hint=rebound)
-        elif not tape._watch_accessed:
+        elif not tape._tape.watch_accessed:
             yield because("not_watched", name, detail="was never watched, and the tape has watch_accessed_variables=False")
 
     # Following what happened -----------------------------------------------------------------------------------------
@@ -267,8 +261,8 @@ class Inquiry:
 
     def _name(self, key: int) -> str:
         """The name of a Variable in quotes, or nothing."""
-        if key in self.tape._accessed:
-            return f"'{variable_name(self.tape._accessed[key])}'"
+        if key in self.tape._tape.accessed:
+            return f"'{variable_name(self.tape._tape.accessed[key])}'"
         return f"'{self.trace.names[key]}'" if self.trace and key in self.trace.names else ""
 
 

@@ -31,7 +31,7 @@ class TapeSummary:
 def bytes_of_tape(tape: Any) -> int:
     """Bytes of the arrays that the Records of a tape hold, each buffer counted once."""
     buffers: dict[int, int] = {}
-    for record in tape._records:
+    for record in tape._tape.records:
         outputs = record.outputs if type(record.outputs) is tuple else (record.outputs,)
         for value in (*record.inputs, *outputs, *record.params.values()):
             while hasattr(value, "stacked"):
@@ -46,5 +46,5 @@ def bytes_of_tape(tape: Any) -> int:
 
 def summary_of_tape(tape: Any) -> TapeSummary:
     """The number of Records, the bytes that they hold and the watched Variables."""
-    names = [variable_name(tape._accessed[key]) for key in sorted(tape._accessed)]
-    return TapeSummary(len(tape._records), bytes_of_tape(tape), tuple(names))
+    names = [variable_name(tape._tape.accessed[key]) for key in sorted(tape._tape.accessed)]
+    return TapeSummary(len(tape._tape.records), bytes_of_tape(tape), tuple(names))

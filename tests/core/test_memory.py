@@ -268,7 +268,7 @@ def test_a_tensor_never_takes_the_place_of_a_dead_one(without_collector):
         newcomers = [tf.constant(3.0) for _ in range(100)]
         results = [newcomer * newcomer for newcomer in newcomers]
     assert addresses & {id(newcomer) for newcomer in newcomers}, "no address was used again, so nothing was tested"
-    assert tape._records == []
+    assert tape._tape.records == []
     assert tape.gradient(results, newcomers) == [None] * 100
 
 

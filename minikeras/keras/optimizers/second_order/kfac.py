@@ -161,7 +161,7 @@ def dense_uses(tape: GradientTape, variables: list[Variable]) -> list[tuple[int,
     positions = {variable.key: i for i, variable in enumerate(variables)}
     reads: dict[int, int] = {}
     uses: dict[int, tuple[int, int | None, Tensor, Tensor]] = {}
-    for record in tape._records:
+    for record in tape._tape.records:
         primitive, inputs, weight = record.primitive, record.inputs, record.primitive.weight
         if primitive is operations.cast and inputs[0].key in reads:  # a mixed policy computes in another dtype
             reads[record.outputs.key] = reads[inputs[0].key]
