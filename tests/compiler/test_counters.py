@@ -63,9 +63,7 @@ def test_a_function_that_is_planned_for_many_calls_goes_on_with_the_same_numbers
     same(own, weights, fast=True)
     assert (fast.recordings, fast.replays) == (1, 5)
     fast(X[:3], LABELS[:3])
-    assert [any(call.addressed for call in replay._lowered if hasattr(call, "addressed")) for replay in fast._replays] == [
-        True
-    ] * 2
+    assert [replay.exact for replay in fast._replays] == [False] * 2
 
 
 def test_numba_is_for_runs_that_are_long_enough(monkeypatch):

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from random_programs import cases, recorded
 
 import minikeras as tf
-from minikeras.compiler.executors.numpy.lowering import Call, View, lowered
+from minikeras.compiler.executors.numpy.calls import Call, Flatten, View
+from minikeras.compiler.executors.numpy.lowering import lowered
+from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.passes.pipeline import optimized
-from minikeras.compiler.planning.flat_variables import ALIGNMENT, FlatBuffer, flatten
-from minikeras.compiler.planning.memory_plan import Plan
+from minikeras.compiler.planning.arena import ALIGNMENT
+from minikeras.compiler.planning.flat_variables import FlatBuffer
 from minikeras.compiler.recorder import Slot
 from minikeras.core import Tensor
 from minikeras.core.layout import Layout
@@ -26,14 +28,14 @@ class Memory:
 
     def __init__(self, plan, slots):
         self.plan, self.slots = plan, slots
-        self.names = np.full(plan.size, -1)
+        self.names = np.full(plan.arena.size, -1)
 
     def bytes_of(self, key):
         """Where a slot lies in the program's memory; None if it lies elsewhere."""
         root = self.plan.root(key)
-        if root not in self.plan.offsets:
+        if root not in self.plan.placed:
             return None
-        start = self.plan.offsets[root]
+        _, start = self.plan.placed[root]
         return slice(start, start + self.slots[root].bytes)
 
     def write(self, key):
@@ -50,16 +52,7 @@ class Memory:
 
 def slots_in(calls):
     """All slots of the calls, by key."""
-    found = {}
-    for call in calls:
-        if isinstance(call, View):
-            places = (call.operand, call.result)
-        else:
-            outputs = call.results if isinstance(call, Call) else call.outputs
-            inputs = call.operands if isinstance(call, Call) else call.inputs
-            places = (*inputs, *(outputs if isinstance(outputs, (tuple, list)) else (outputs,)))
-        found |= {x.key: x for x in places if isinstance(x, Slot)}
-    return found
+    return {x.key: x for call in calls for x in (*call.operands, *call.results) if isinstance(x, Slot)}
 
 
 def carried_out(plan, calls):
@@ -69,16 +62,16 @@ def carried_out(plan, calls):
     for call in calls:
         if isinstance(call, View):
             continue
-        operands = [x.key for x in (call.operands if isinstance(call, Call) else call.inputs) if isinstance(x, Slot)]
+        operands = [x.key for x in call.operands if isinstance(x, Slot)]
         for key in operands:
             memory.check(key, wholes.get(plan.root(key), ()))
         if isinstance(call, Call):
             assert_results_overlap_nothing_but_what_they_may(memory, call)
             for y in call.results:
                 memory.write(y.key)
-        elif call.primitive is flatten:
-            wholes |= {key: (call.outputs.key,) for key in operands}
-            memory.write(call.outputs.key)
+        elif isinstance(call, Flatten):
+            wholes |= {key: (call.results[0].key,) for key in operands}
+            memory.write(call.results[0].key)
     for key in plan.exported:
         memory.check(key, wholes.get(key, ()))
 
@@ -91,7 +84,7 @@ def assert_results_overlap_nothing_but_what_they_may(memory, call):
         assert not any(overlap(own, other) for other in others)
         for place, x in enumerate(call.operands):
             if isinstance(x, Slot) and overlap(own, memory.bytes_of(x.key)):
-                assert place in call.reuses[number] and (x.shape, x.dtype) == (y.shape, y.dtype)
+                assert place in call.may_alias[number] and (x.shape, x.dtype) == (y.shape, y.dtype)
 
 
 def overlap(first, second):
@@ -103,12 +96,12 @@ def overlap(first, second):
 def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     program = optimized(recorded(case)[0])
     calls = lowering(program)
-    plan = Plan(program, calls)
+    plan = MemoryPlan(program, calls)
     carried_out(plan, calls)
     slots = slots_in(calls)
-    wholes = [slots[call.outputs.key] for call in calls if getattr(call, "primitive", None) is flatten]
-    for key, start in plan.offsets.items():
-        assert start + slots[key].bytes <= plan.size
+    wholes = [call.results[0] for call in calls if isinstance(call, Flatten)]
+    for key, (_, start) in plan.placed.items():
+        assert start + slots[key].bytes <= plan.arena.size
         assert start % ALIGNMENT == 0 or any(plan.lies_inside(slots[key], whole) for whole in wholes)
 
 
@@ -119,16 +112,16 @@ def planned(function, *shapes, lowering=lowered):
     compiled(*given_)
     program = compiled.program(*given_)
     calls = lowering(program)
-    plan = Plan(program, calls)
+    plan = MemoryPlan(program, calls)
     copied = 0 if lowering is lowered else sum(4 * int(tf.size(one)) for one in given_)
-    return plan, sum(slots_in(calls)[key].bytes for key in plan.offsets), copied
+    return plan, sum(slots_in(calls)[key].bytes for key in plan.placed), copied
 
 
 def test_a_result_is_written_over_the_operand_that_is_read_for_the_last_time(lowering):
     function = lambda x, w: tf.reduce_sum(tf.tanh(x @ w) * 2.0 + 1.0, 0)
     plan, together, copied = planned(function, (32, 16), (16, 16), lowering=lowering)
-    assert plan.size <= 32 * 16 * 4 + copied < together + copied
-    assert plan.buffers == 1 or copied
+    assert plan.arena.size <= 32 * 16 * 4 + copied < together + copied
+    assert plan.arena.buffers == 1 or copied
 
 
 def test_memory_serves_again_in_a_long_chain(lowering):
@@ -138,7 +131,7 @@ def test_memory_serves_again_in_a_long_chain(lowering):
         return tf.reduce_sum(x, 0)
 
     plan, together, copied = planned(chain, (32, 16), (16, 16), lowering=lowering)
-    assert plan.size <= 2 * 32 * 16 * 4 + copied and together >= 10 * 32 * 16 * 4
+    assert plan.arena.size <= 2 * 32 * 16 * 4 + copied and together >= 10 * 32 * 16 * 4
 
 
 def test_a_view_keeps_the_memory_that_it_is_of(lowering):
@@ -154,7 +147,7 @@ def test_a_view_keeps_the_memory_that_it_is_of(lowering):
     compiled(*given_)
     program = compiled.program(*given_)
     calls = lowering(program)
-    plan = Plan(program, calls)
+    plan = MemoryPlan(program, calls)
     assert len(plan.views) >= 2
     carried_out(plan, calls)
 
@@ -168,7 +161,7 @@ def test_what_leaves_the_program_does_not_lie_in_its_memory():
         return y, tf.transpose(y)
 
     plan, together, _ = planned(step, (8, 8))
-    assert plan.size == together == 8 * 8 * 4, "the product alone"
+    assert plan.arena.size == together == 8 * 8 * 4, "the product alone"
     assert not plan.views and len(plan.fresh) == 2
 
 

@@ -17,8 +17,8 @@ from ...core.warnings import logger
 from ...types import Array
 from ..ir import Program
 from . import numba
+from .numpy.builder import build
 from .numpy.lowering import lowered
-from .numpy.replay import Replay
 
 COMPILING = 10.0
 """Seconds that Numba's interpreter costs where it was never compiled; one where it is found on disk."""
@@ -79,7 +79,7 @@ class NumPyExecutor:
 
     def compile(self, program: Program) -> Executable:
         """The program, ready to run."""
-        return Replay(program, lowered(program))
+        return build(program, lowered(program))
 
 
 class NumbaExecutor:
@@ -94,9 +94,9 @@ class NumbaExecutor:
     def compile(self, program: Program) -> Executable:
         """The program, ready to run."""
         from .numba.encode import encode
-        from .numba.segment import Segment
+        from .numba.segment import link
 
-        return Replay(program, encode(program), Segment)
+        return build(program, encode(program), link)
 
 
 NUMPY: Executor = NumPyExecutor()

@@ -19,9 +19,7 @@ from ...core.layout import Layout
 from ...core.ownership import Owned
 from ...core.state import restore
 from ...types import Array
-
-ALIGNMENT = 64
-"""Bytes: a line of the cache."""
+from .arena import ALIGNMENT, memory_of
 
 
 def _flatten(*arrays: Array, layout: Layout) -> Array:
@@ -171,10 +169,3 @@ class FlatVariables:
         """Let the Variables hold what was written."""
         assert self._next is not None
         self._next.assign(self._variables)
-
-
-def memory_of(size: int) -> Array:
-    """Bytes that begin with a line of the cache."""
-    whole = np.empty(size + ALIGNMENT, np.uint8)
-    start = -whole.ctypes.data % ALIGNMENT
-    return whole[start : start + size]

@@ -19,10 +19,11 @@ from ....core.registry import operations
 from ...ir import Program, outputs_of
 from ...loops import Body, Step, body_of
 from ...passes.fusion import elementwise_body
-from ...planning.flat_variables import flatten, part, read_flat
+from ...planning.flat_variables import part
 from ...recorder import Slot
 from ..numpy.blocks import copied, put
-from ..numpy.lowering import Call, Lowering, View
+from ..numpy.calls import Call, Flatten, Lowered, ReadFlat, View
+from ..numpy.lowering import Lowering
 from .interpreter import (
     BLOCK,
     COLUMN,
@@ -73,16 +74,12 @@ class BytecodeCall(Call):
         operands: Sequence[Any],
         results: Sequence[Slot],
         record: Record,
-        reuses: Sequence[Sequence[int]] = (),
+        may_alias: Sequence[Sequence[int]] = (),
         shape: tuple[int, int] | None = None,
     ) -> None:
-        super().__init__(_never, operands, results, record, reuses)
+        super().__init__(_never, operands, results, record, may_alias)
         self.bytecode, self.dtype, self.shape = bytecode, results[0].dtype, shape
         self.divisible = shape is not None
-
-    def joins(self, calls: Sequence[BytecodeCall]) -> bool:
-        """Whether this call can be part of one with others."""
-        return self.dtype == calls[0].dtype and not can_be_shared([self]) and not can_be_shared(calls)
 
 
 def can_be_shared(calls: Sequence[BytecodeCall]) -> bool:
@@ -104,7 +101,7 @@ LARGEST_PRODUCT = 1 << 18
 """Multiplications of the largest product that the interpreter takes: NumPy's BLAS uses several threads for larger ones."""
 
 
-def encode(program: Program) -> list[Call | View | Record]:
+def encode(program: Program) -> list[Lowered]:
     """The calls that carry out a program, in bytecode where the interpreter has instructions."""
     encoder = Encoder(program, Lowering(program))
     for record in _with_early_checks(program):
@@ -154,23 +151,27 @@ class Encoder:
         for call in self._found[first:]:
             self._note(call)
 
-    def _note(self, call: Call | View | Record) -> None:
+    def _note(self, call: Lowered) -> None:
         """Remember where results lie."""
         if isinstance(call, View):
-            x, y = call.operand, call.result
-            primitive = call.record.primitive
-            if x.array is not None:
-                pass  # it is the same in each run, but lies in no memory that the plan knows
-            elif x.key in self._addressed and primitive in (operations.reshape, part) and y.shape != ():
-                self._addressed.add(y.key)
-            elif x.key in self._addressed and primitive is operations.transpose and len(x.shape) == 2:
-                self._transposed[y.key] = x
+            (x,), (y,) = call.operands, call.results
+            note = _views().get(call.record.primitive)
+            if note is not None and x.key in self._addressed and x.array is None:  # the plan knows no memory of constants
+                note(self, x, y)
         elif isinstance(call, Call):
             self._addressed.update(y.key for y in call.results if y.shape not in ((), None) and y.order is None)
-        elif call.primitive is flatten:
-            self._addressed.add(call.outputs.key)
-        elif call.primitive is read_flat:
-            self._addressed.update(flat.key for flat in call.outputs)
+        elif isinstance(call, (Flatten, ReadFlat)):
+            self._addressed.update(y.key for y in call.results)
+
+    def note_contiguous(self, x: Slot, y: Slot) -> None:
+        """A view without gaps lies at a known address too."""
+        if y.shape != ():
+            self._addressed.add(y.key)
+
+    def note_transposed(self, x: Slot, y: Slot) -> None:
+        """Products take transposed matrices as they are."""
+        if len(x.shape) == 2:
+            self._transposed[y.key] = x
 
     def operand(self, x: Slot, dtype: Any, record: Record) -> Slot:
         """The slot, or a copy of it that lies without gaps, of the interpreter's dtype."""
@@ -187,15 +188,15 @@ class Encoder:
                 self._staged.setdefault(x.key, []).append(Call(copy, [x], [found], record))
         return found
 
-    def calls(self) -> Iterator[Call | View | Record]:
+    def calls(self) -> Iterator[Lowered]:
         """All calls, copies of operands as early as can be, where they cut no segment in two."""
         waiting = dict(self._staged)
-        made = {y.key for call in self._found for y in _made(call)}
+        made = {y.key for call in self._found for y in call.results}
         for key in [key for key in waiting if key not in made]:
             yield from waiting.pop(key)
         for call in self._found:
             yield call
-            for y in _made(call):
+            for y in call.results:
                 yield from waiting.pop(y.key, ())
 
     def add(self, call: BytecodeCall) -> None:
@@ -242,12 +243,6 @@ class Encoder:
         else:
             self.add(SumCall(split, self.operand(x, x.dtype, record), result, record))
         return True
-
-
-def _made(call: Call | View | Record) -> Sequence[Slot]:
-    if isinstance(call, Record):
-        return outputs_of(call)
-    return (call.result,) if isinstance(call, View) else call.results
 
 
 def _is_constant(slot: Slot) -> bool:
@@ -332,6 +327,15 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     }
 
 
+@functools.cache
+def _views() -> dict[Any, Callable[[Encoder, Slot, Slot], None]]:
+    return {
+        operations.reshape: Encoder.note_contiguous,
+        part: Encoder.note_contiguous,
+        operations.transpose: Encoder.note_transposed,
+    }
+
+
 # Loops and sums ----------------------------------------------------------------------------------------------------------
 
 LARGEST_TRANSCENDENTAL = 1 << 12
@@ -358,8 +362,8 @@ class LoopCall(BytecodeCall):
         self._registers = registers_of(self._body)
         results = list(outputs_of(record))
         self._outputs = [(y, self._registers[register], STORE) for y, register in zip(results, self._body.outputs, strict=True)]
-        reuses = [reusable(self._body, number, self._kinds) for number in range(len(results))]
-        super().__init__(self._encode, operands, results, record, reuses, shape=(rows, columns))
+        may_alias = [reusable(self._body, number, self._kinds) for number in range(len(results))]
+        super().__init__(self._encode, operands, results, record, may_alias, shape=(rows, columns))
 
     def add_sum(self, x: Slot, result: Slot, split: tuple[int, int, int], alone: bool) -> bool:
         """Add up a result too, if the loop can; with `alone` no other instruction reads it, and it is not even stored."""
@@ -374,11 +378,11 @@ class LoopCall(BytecodeCall):
         self.divisible = False
         output = result, self._outputs[number][1], how
         if alone:
-            self._outputs[number], self.results[number], self.reuses[number] = output, result, ()  # type: ignore[index]
+            self._outputs[number], self.results[number], self.may_alias[number] = output, result, ()  # type: ignore[index]
         else:
             self._outputs.append(output)
             self.results.append(result)  # type: ignore[attr-defined]
-            self.reuses.append(())  # type: ignore[attr-defined]
+            self.may_alias.append(())  # type: ignore[attr-defined]
         return True
 
     def _encode(self, address: Address, literal: Literal) -> Bytecode:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ from ....core.warnings import logger
 from ....errors import InvalidArgumentError
 from ....types import Array
 from ...recorder import Slot
+from ..numpy.builder import Builder, Step
+from ..numpy.calls import Lowered
+from ..numpy.closures import Closure, exporting
 from .encode import SHARED, BytecodeCall, can_be_shared
 from .interpreter import BLOCK, COLUMN, FULL, REGISTERS_MAX, ROW, run, warm
 
@@ -41,6 +44,36 @@ def make_ready(dtype: str) -> None:
         logger.warning(
             "Numba compiled the bytecode interpreter of compiled steps in %s: %.1f s, once on this computer.", dtype, seconds
         )
+
+
+def link(steps: Sequence[Step], builder: Builder) -> Iterator[tuple[Lowered, Closure]]:
+    """The steps of a program, each run of bytecode calls as one segment."""
+    waiting: list[BytecodeCall] = []
+    for call, closure in steps:
+        if waiting and (closure is not None or not _extends(waiting, call)):
+            yield waiting[0], _closure(waiting, builder)
+            waiting = []
+        if closure is None:
+            waiting.append(call)
+        else:
+            yield call, closure
+    if waiting:
+        yield waiting[0], _closure(waiting, builder)
+
+
+def _extends(calls: Sequence[BytecodeCall], call: BytecodeCall) -> bool:
+    """Whether a call can be part of one segment with those before it."""
+    return call.dtype == calls[0].dtype and not can_be_shared([call]) and not can_be_shared(calls)
+
+
+def _closure(calls: Sequence[BytecodeCall], builder: Builder) -> Closure:
+    segment = Segment(calls, builder.address)
+
+    def run_segment(registers: list[Any]) -> None:
+        segment(registers[0].addresses)
+
+    exported = [register for call in calls for register in builder.exported(call)]
+    return exporting(run_segment, exported) if exported else run_segment
 
 
 class Segment:

@@ -49,7 +49,7 @@ class BlockLoop:
         """For each register between steps its dtype and number among those of that dtype; how many there are of each dtype."""
         self._plan = [(_function(step, body), step.operands, step.register) for step in body.steps]
 
-    def reusable(self, output: int) -> list[int]:
+    def may_alias(self, output: int) -> list[int]:
         """The operands whose memory an output may be written into: those that no step reads after it."""
         register = self.body.outputs[output]
         made = {step.register: (position, step) for position, step in enumerate(self.body.steps)}

@@ -1,7 +1,7 @@
-"""Instructions as functions of the list of arrays that a run works on.
+"""Calls as functions of registers, the list of arrays that a run works on; register 0 is the memory of the run.
 
-Key idea: whatever can be looked up before the first run is bound here; the usual numbers of operands are spelt out, since
-unpacking a list would cost as much as the rest.
+What can be looked up is bound before the first run. The usual numbers of operands are spelt out: to unpack a list costs as much
+as the rest.
 """
 
 from __future__ import annotations
@@ -18,34 +18,25 @@ from ....core import Variable
 from ....core.effects import Write
 from ....core.layout import Layout
 from ....types import Array
-from ...planning.memory_plan import arranged
 from ...recorder import Slot
+from .memory_plan import arranged
 
 Closure = Callable[[list[Any]], None]
 
 
-def let_go(dead: list[int], places: list[Any]) -> None:
-    """Let go of arrays that nobody reads any more."""
-    for place in dead:
-        places[place] = None
-
-
-def calling(segment: Callable[[Array], None], exported: list[int]) -> Closure:
-    """A call of a segment."""
-
-    def call(places: list[Any]) -> None:
-        segment(places[0].addresses)
-
-    return exporting(call, exported) if exported else call
+def drop(dead: list[int], registers: list[Any]) -> None:
+    """Drop the references to arrays that no later call reads."""
+    for register in dead:
+        registers[register] = None
 
 
 def exporting(closure: Closure, exported: list[int]) -> Closure:
-    """A call whose results leave the program: copies take the places of what lies in its memory."""
+    """A call whose results leave the program: copies take the place of what lies in the arena."""
 
-    def call(places: list[Any]) -> None:
-        closure(places)
-        for place in exported:
-            places[place] = _copied(places[place])
+    def call(registers: list[Any]) -> None:
+        closure(registers)
+        for register in exported:
+            registers[register] = _copied(registers[register])
 
     return call
 
@@ -58,38 +49,38 @@ def _copied(array: Array) -> Array:
 def reading(variable: Variable, to: int) -> Closure:
     """Reading a Variable."""
 
-    def call(places: list[Any]) -> None:
-        places[to] = variable._array
+    def call(registers: list[Any]) -> None:
+        registers[to] = variable._array
 
     return call
 
 
-def read_row(number: int, places: list[Any]) -> None:
-    """Reading Variables that lie one after the other."""
-    memory = places[0]
-    memory.vectors[number].read(places, memory.addresses)
+def read_flat_variables(number: int, registers: list[Any]) -> None:
+    """Reading flattened Variables."""
+    memory = registers[0]
+    memory.flat[number].read(registers, memory.addresses)
 
 
-def assign_row(number: int, places: list[Any]) -> None:
-    """Assigning them."""
-    places[0].vectors[number].assign()
+def assign_flat_variables(number: int, registers: list[Any]) -> None:
+    """Assigning flattened Variables."""
+    registers[0].flat[number].assign()
 
 
-def gather(moved: list[tuple[int, int]], to: int, layout: Layout, places: list[Any]) -> None:
-    """Copy those arrays into a vector that were not written there right away."""
-    pieces = layout.pieces(places[to])
-    for place, number in moved:
-        pieces[number][...] = places[place]
+def gather(moved: list[tuple[int, int]], to: int, layout: Layout, registers: list[Any]) -> None:
+    """Copy those arrays into a flat one that were not written there right away."""
+    pieces = layout.pieces(registers[to])
+    for register, number in moved:
+        pieces[number][...] = registers[register]
 
 
-def moving(assign: Closure, xp: Any, place: int) -> Closure:
+def moving(assign: Closure, xp: Any, register: int) -> Closure:
     """An assignment to a Variable on another device."""
 
-    def call(places: list[Any]) -> None:
-        kept = places[place]
-        places[place] = to_device(kept, xp)
-        assign(places)
-        places[place] = kept
+    def call(registers: list[Any]) -> None:
+        kept = registers[register]
+        registers[register] = to_device(kept, xp)
+        assign(registers)
+        registers[register] = kept
 
     return call
 
@@ -99,20 +90,20 @@ def copied_view(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     return lambda array: _copied(function(array))
 
 
-def _value(source: int | Variable, places: list[Any]) -> Array:
-    return source._array if isinstance(source, Variable) else places[source]
+def _value(source: int | Variable, registers: list[Any]) -> Array:
+    return source._array if isinstance(source, Variable) else registers[source]
 
 
-def _assign(variable: Variable, source: int | Variable, places: list[Any]) -> None:
-    variable._array = _value(source, places)
+def _assign(variable: Variable, source: int | Variable, registers: list[Any]) -> None:
+    variable._array = _value(source, registers)
 
 
-def _assign_add(variable: Variable, source: int | Variable, places: list[Any]) -> None:
-    variable._combine(_value(source, places), operator.add)
+def _assign_add(variable: Variable, source: int | Variable, registers: list[Any]) -> None:
+    variable._combine(_value(source, registers), operator.add)
 
 
-def _assign_sub(variable: Variable, source: int | Variable, places: list[Any]) -> None:
-    variable._combine(_value(source, places), operator.sub)
+def _assign_sub(variable: Variable, source: int | Variable, registers: list[Any]) -> None:
+    variable._combine(_value(source, registers), operator.sub)
 
 
 ASSIGNMENTS = {Write.ASSIGN: _assign, Write.ADD: _assign_add, Write.SUBTRACT: _assign_sub}
@@ -121,25 +112,25 @@ ASSIGNMENTS = {Write.ASSIGN: _assign, Write.ADD: _assign_add, Write.SUBTRACT: _a
 # Calls. The usual numbers of operands are spelt out: unpacking a list would cost as much as the rest. -------------------------
 
 
-def writing_into(function: Callable[..., Any], places_of: list[int]) -> Closure:
+def writing_into(function: Callable[..., Any], numbers: list[int]) -> Closure:
     """A call that writes into the last of its arrays."""
-    if len(places_of) == 2:
-        a, to = places_of
+    if len(numbers) == 2:
+        a, to = numbers
 
-        def one(places: list[Any]) -> None:
-            function(places[a], places[to])
+        def one(registers: list[Any]) -> None:
+            function(registers[a], registers[to])
 
         return one
-    if len(places_of) == 3:
-        a, b, to = places_of
+    if len(numbers) == 3:
+        a, b, to = numbers
 
-        def two(places: list[Any]) -> None:
-            function(places[a], places[b], places[to])
+        def two(registers: list[Any]) -> None:
+            function(registers[a], registers[b], registers[to])
 
         return two
 
-    def any_number(places: list[Any]) -> None:
-        function(*[places[i] for i in places_of])
+    def any_number(registers: list[Any]) -> None:
+        function(*[registers[i] for i in numbers])
 
     return any_number
 
@@ -151,16 +142,16 @@ def with_memory(closure: Closure, made: list[tuple[int, Slot]]) -> Closure:
         ((to, slot),) = made
         shape, dtype = slot.shape, slot.dtype
 
-        def one(places: list[Any]) -> None:
-            places[to] = empty(shape, dtype)
-            closure(places)
+        def one(registers: list[Any]) -> None:
+            registers[to] = empty(shape, dtype)
+            closure(registers)
 
         return one
 
-    def several(places: list[Any]) -> None:
+    def several(registers: list[Any]) -> None:
         for to, slot in made:
-            places[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
-        closure(places)
+            registers[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
+        closure(registers)
 
     return several
 
@@ -170,20 +161,20 @@ def giving_one(function: Callable[..., Any], inputs: list[int], to: int) -> Clos
     if len(inputs) == 1:
         (a,) = inputs
 
-        def one(places: list[Any]) -> None:
-            places[to] = function(places[a])
+        def one(registers: list[Any]) -> None:
+            registers[to] = function(registers[a])
 
         return one
     if len(inputs) == 2:
         a, b = inputs
 
-        def two(places: list[Any]) -> None:
-            places[to] = function(places[a], places[b])
+        def two(registers: list[Any]) -> None:
+            registers[to] = function(registers[a], registers[b])
 
         return two
 
-    def any_number(places: list[Any]) -> None:
-        places[to] = function(*[places[i] for i in inputs])
+    def any_number(registers: list[Any]) -> None:
+        registers[to] = function(*[registers[i] for i in inputs])
 
     return any_number
 
@@ -191,8 +182,8 @@ def giving_one(function: Callable[..., Any], inputs: list[int], to: int) -> Clos
 def giving_several(function: Callable[..., Any], inputs: list[int], outputs: list[int]) -> Closure:
     """A call with several results, which it makes."""
 
-    def call(places: list[Any]) -> None:
-        for place, result in zip(outputs, function(*[places[i] for i in inputs]), strict=True):
-            places[place] = result
+    def call(registers: list[Any]) -> None:
+        for register, result in zip(outputs, function(*[registers[i] for i in inputs]), strict=True):
+            registers[register] = result
 
     return call

@@ -1,7 +1,6 @@
-"""Instructions as calls of NumPy functions that write where they are told.
+"""Instructions as calls of NumPy functions that write where they are told, so that memory can be planned before the first run.
 
-Key idea: a call takes operands and memory for its result. With nothing but such calls, which memory a result gets is decided
-once, before the first run: that is `memory.py`. What has no row here makes its own arrays, as in an eager run.
+What has no row here makes its own arrays, as in an eager run.
 """
 
 from __future__ import annotations
@@ -22,49 +21,10 @@ from ...passes.fusion import loop_body
 from ...planning.flat_variables import part
 from ...recorder import Slot
 from .blocks import BlockLoop, writing
+from .calls import Call, Lowered, View, kernel_call
 
 LARGE_LOOP = 1 << 16
 """Loops over at least so many elements run in blocks; in smaller ones all that lies between stays in the cache anyway."""
-
-
-class Call:
-    """A function of arrays that writes its results into memory that it is given, behind its operands.
-
-    Attributes:
-        function: `function(*operands, *outputs)`.
-        operands: slots and Python numbers.
-        results: slots.
-        reuses: for each result the positions of operands whose memory it may be written into.
-        record: the instruction that it comes from.
-        addressed: whether operands and results must lie in memory whose address is known before the run.
-    """
-
-    addressed = False
-    __slots__ = ("function", "operands", "record", "results", "reuses")
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        operands: Sequence[Any],
-        results: Sequence[Slot],
-        record: Record,
-        reuses: Sequence[Sequence[int]] = (),
-    ) -> None:
-        self.function, self.operands, self.results, self.record = function, operands, results, record
-        self.reuses = reuses or [()] * len(results)
-
-    def joins(self, calls: Sequence[Any]) -> bool:
-        """Whether it can be part of one call with others before it; only addressed ones can."""
-        return False
-
-
-class View:
-    """Another view of memory, which needs no run: `function(operand)` shares the operand's memory, or is a fresh array."""
-
-    __slots__ = ("function", "operand", "record", "result")
-
-    def __init__(self, function: Callable[[Any], Any], operand: Slot, result: Slot, record: Record) -> None:
-        self.function, self.operand, self.result, self.record = function, operand, result, record
 
 
 class Lowering:
@@ -79,7 +39,7 @@ class Lowering:
 
     def __init__(self, program: Program) -> None:
         self._keys = program.unused_keys()
-        self.found: list[Call | View | Record] = []
+        self.found: list[Lowered] = []
         self.softmax: dict[int, tuple[Slot, Slot, Slot]] = {}
         """By logits what the loss and its derivative both need."""
 
@@ -94,19 +54,19 @@ class Lowering:
         slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
         row = _rows().get(record.primitive)
         if any(x.xp is not np for x in slots):
-            self.found.append(record)
+            self.found.append(kernel_call(record))
         elif row is not None and row(self, record):
             pass
         elif (body := loop_body(record)) is not None:
             self._loop(record, body)
         else:
-            self.found.append(record)
+            self.found.append(kernel_call(record))
 
     def call(
-        self, function: Callable[..., Any], operands: Sequence[Any], result: Slot, record: Record, reuses: Any = ()
+        self, function: Callable[..., Any], operands: Sequence[Any], result: Slot, record: Record, may_alias: Any = ()
     ) -> Slot:
         """Write one call; its result."""
-        self.found.append(Call(function, operands, [result], record, [reuses]))
+        self.found.append(Call(function, operands, [result], record, [may_alias]))
         return result
 
     # Loops -----------------------------------------------------------------------------------------------------------------
@@ -116,7 +76,7 @@ class Lowering:
         results = outputs_of(record)
         if np.prod(results[0].shape) >= LARGE_LOOP or body.numbers:
             block = BlockLoop(body)
-            self.found.append(Call(block, operands, results, record, [block.reusable(i) for i in range(len(results))]))
+            self.found.append(Call(block, operands, results, record, [block.may_alias(i) for i in range(len(results))]))
             return
         values: dict[int, Any] = dict(enumerate(operands)) | dict(body.literals)
         wanted = dict(zip(body.outputs, results, strict=True))
@@ -131,11 +91,11 @@ class Lowering:
         if result is None:
             shapes = [x.shape for x in operands if isinstance(x, Slot) and x.shape is not None]
             result = self.temporary(np.broadcast_shapes(*shapes), step.dtype, final)
-        reuses = () if step.function in ("astype", "where") else range(len(operands))
-        return self.call(writing(step.function, operands), operands, result, record, reuses)
+        may_alias = () if step.function in ("astype", "where") else range(len(operands))
+        return self.call(writing(step.function, operands), operands, result, record, may_alias)
 
 
-def lowered(program: Program) -> list[Call | View | Record]:
+def lowered(program: Program) -> list[Lowered]:
     """The calls that carry out a program."""
     lowering = Lowering(program)
     for record in program.records:
@@ -145,15 +105,30 @@ def lowered(program: Program) -> list[Call | View | Record]:
 
 def kernel_of(record: Record, xp: Any) -> Callable[..., Any]:
     """The function of arrays that carries out an instruction and makes its results, parameters included."""
-    params, x = record.params, record.inputs[0] if record.inputs else None
-    if xp is np and record.primitive is operations.reduce_sum and isinstance(x, Slot) and _adds_up(x.dtype):
-        return functools.partial(np.add.reduce, **_along(params))  # the same sum, without the way through a method
-    if xp is np and record.primitive is operations.reduce_mean and isinstance(x, Slot) and _adds_up(x.dtype):
-        count, add, along = math.prod(x.shape[axis] for axis in params["axes"]), np.add.reduce, _along(params)
-        if count:
-            return lambda array: add(array, **along) / count
+    direct = _direct().get(record.primitive) if xp is np else None
+    if direct is not None and isinstance(x := record.inputs[0], Slot) and _adds_up(x.dtype):
+        return direct(x, record.params)
     own = record.primitive.kernel(np) if xp is np else record.primitive.on(xp)  # a replay is quiet as a whole
-    return functools.partial(own, **params) if params else own
+    return functools.partial(own, **record.params) if record.params else own
+
+
+def _direct_sum(x: Slot, params: dict[str, Any]) -> Callable[..., Any]:
+    """The same sum, without the way through a method."""
+    return functools.partial(np.add.reduce, **_along(params))
+
+
+def _direct_mean(x: Slot, params: dict[str, Any]) -> Callable[..., Any]:
+    count, add, along = math.prod(x.shape[axis] for axis in params["axes"]), np.add.reduce, _along(params)
+    if not count:
+        return functools.partial(operations.reduce_mean.kernel(np), **params)
+    return lambda array: add(array, **along) / count
+
+
+def multiplications(record: Record) -> int:
+    """How many numbers are multiplied in a product of matrices; 0 for other instructions."""
+    if _rows().get(record.primitive) is not _product or not record.inputs[0].shape:
+        return 0
+    return math.prod(record.outputs.shape) * int(record.inputs[0].shape[-1])
 
 
 def _adds_up(dtype: np.dtype[Any]) -> bool:
@@ -280,3 +255,9 @@ def _rows() -> dict[Any, Callable[[Lowering, Record], bool]]:
         operations.sparse_softmax_cross_entropy: _sparse_cross_entropy,
         operations.sparse_softmax_cross_entropy_grad: _sparse_cross_entropy_grad,
     }
+
+
+@functools.cache
+def _direct() -> dict[Any, Callable[[Slot, dict[str, Any]], Callable[..., Any]]]:
+    """Kernels that make their result, faster than the primitive's own."""
+    return {operations.reduce_sum: _direct_sum, operations.reduce_mean: _direct_mean}

@@ -1,0 +1,198 @@
+"""From calls to an executable: memory is planned, each value gets a register, each call becomes a closure over registers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....arrays import namespace
+from ....core import Record, Variable
+from ....core.effects import State
+from ....core.variable import assigned, read_variable
+from ...ir import Program
+from ...recorder import Slot
+from .blocks import put
+from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
+from .closures import (
+    ASSIGNMENTS,
+    Closure,
+    assign_flat_variables,
+    copied_view,
+    drop,
+    exporting,
+    gather,
+    giving_one,
+    giving_several,
+    moving,
+    read_flat_variables,
+    reading,
+    with_memory,
+    writing_into,
+)
+from .lowering import kernel_of
+from .memory_plan import MemoryPlan
+from .replay import Replay
+
+Step = tuple[Any, Closure | None]
+"""A call and its closure; None for an addressed call, which waits for a linker."""
+Linker = Callable[[Sequence[Step], "Builder"], Iterator[tuple[Lowered, Closure]]]
+"""Makes closures of addressed calls."""
+
+
+def build(program: Program, calls: Sequence[Lowered], link: Linker | None = None) -> Replay:
+    """A program, ready to run.
+
+    Args:
+        program: what is carried out.
+        calls: its instructions, lowered.
+        link: makes closures of addressed calls, if there are any.
+    """
+    builder = Builder(program, calls)
+    steps: Any = list(builder.steps())
+    return Replay(
+        program,
+        list(steps if link is None else link(steps, builder)),
+        builder.plan,
+        builder.registers,
+        builder.first,
+        builder.addressed,
+        exact=link is None,
+        computes=any(map(_computes, calls)),
+    )
+
+
+class Builder:
+    """Makes closures over registers.
+
+    Args:
+        program: where the calls come from.
+        calls: in order.
+
+    Attributes:
+        plan: of memory.
+        registers: by key of a slot, the number of its register.
+        first: what each register holds before a run: the constants. Register 0 is for the memory of the run, those of the
+            arguments follow.
+        addressed: by key, the position of a slot among the addresses.
+    """
+
+    def __init__(self, program: Program, calls: Sequence[Lowered]) -> None:
+        self.plan = MemoryPlan(program, calls)
+        self.registers: dict[int, int] = {}
+        self.first: list[Any] = [None]
+        self.addressed: dict[int, int] = {}
+        self._calls = calls
+        operands = (x for call in calls for x in (*call.operands, *call.results) if isinstance(x, Slot))
+        for slot in (*program.slots(), *operands):
+            if slot.key not in self.registers:
+                self.registers[slot.key] = len(self.first)
+                self.first.append(slot.array)
+
+    def steps(self) -> Iterator[Step]:
+        """The closures, in order."""
+        dropped = self.plan.dropped()
+        for position, call in enumerate(self._calls):
+            if isinstance(call, Call) and call.addressed:
+                yield call, None
+            else:
+                closure = _CLOSURES[type(call)](self, call)
+                if closure is not None:
+                    yield call, closure
+            if position in dropped:
+                yield call, functools.partial(drop, [self.registers[key] for key in dropped[position]])
+
+    def address(self, slot: Slot) -> int:
+        """The position of a slot among the addresses."""
+        return self.addressed.setdefault(slot.key, len(self.addressed))
+
+    def exported(self, call: Lowered) -> list[int]:
+        """The registers of results that leave the program as copies."""
+        return [self.registers[y.key] for y in call.results if y.key in self.plan.exported]
+
+    def _register(self, x: Any) -> int:
+        """Where an operand is; a number gets a register of its own."""
+        if isinstance(x, Slot):
+            return self.registers[x.key]
+        self.first.append(x)
+        return len(self.first) - 1
+
+    # By kind of call; None for one that needs no run --------------------------------------------------------------------------
+
+    def _call(self, call: Call) -> Closure:
+        """A call that writes into memory that is there, or that is made for it."""
+        operands, results = [self._register(x) for x in call.operands], [self.registers[y.key] for y in call.results]
+        made = [(self.registers[y.key], y) for y in call.results if y.key in self.plan.fresh]
+        closure = writing_into(call.function, [*operands, *results])
+        if made:
+            return with_memory(closure, made)
+        exported = self.exported(call)
+        return exporting(closure, exported) if exported else closure
+
+    def _view(self, call: View) -> Closure | None:
+        if not self.plan.runs(call):
+            return None
+        (x,), (y,) = call.operands, call.results
+        function = copied_view(call.function) if y.key in self.plan.copied else call.function
+        return giving_one(function, [self.registers[x.key]], self.registers[y.key])
+
+    def _read_flat(self, call: ReadFlat) -> Closure:
+        return functools.partial(read_flat_variables, self.plan.access(call))
+
+    def _assign_flat(self, call: AssignFlat) -> Closure:
+        return functools.partial(assign_flat_variables, self.plan.access(call))
+
+    def _flatten(self, call: Flatten) -> Closure | None:
+        (whole,), operands = call.results, enumerate(call.operands)
+        moved = [(self.registers[x.key], number) for number, x in operands if not self.plan.lies_inside(x, whole)]
+        if not moved:
+            return None
+        return functools.partial(gather, moved, self.registers[whole.key], call.record.params["layout"])
+
+    def _kernel(self, call: Kernel) -> Closure:
+        record = call.record
+        special = _VARIABLES.get(record.primitive)
+        if special is not None:
+            return special(self, record)
+        known = [x for x in (*call.operands, *call.results) if isinstance(x, Slot)]
+        xp = next((x.xp for x in known if x.shape is not None), np)
+        function, inputs = kernel_of(record, xp), [self._register(x) for x in call.operands]
+        results = [self.registers[y.key] for y in call.results]
+        several = type(record.outputs) is tuple
+        return giving_several(function, inputs, results) if several else giving_one(function, inputs, results[0])
+
+    def _reading(self, record: Record) -> Closure:
+        return reading(record.inputs[0], self.registers[record.outputs.key])
+
+    def _assignment(self, record: Record) -> Closure:
+        variable, value = record.inputs
+        assign, xp = ASSIGNMENTS[record.params["conversion"]], namespace(variable._array)
+        if isinstance(value, Variable):
+            return functools.partial(assign, variable, value)
+        register = self.registers[value.key]
+        closure = functools.partial(assign, variable, register)
+        return closure if value.xp is xp else moving(closure, xp, register)
+
+
+_CLOSURES: dict[type[Lowered], Callable[[Builder, Any], Closure | None]] = {
+    Call: Builder._call,
+    View: Builder._view,
+    ReadFlat: Builder._read_flat,
+    AssignFlat: Builder._assign_flat,
+    Flatten: Builder._flatten,
+    Kernel: Builder._kernel,
+}
+_VARIABLES = {read_variable: Builder._reading, assigned: Builder._assignment}
+"""What is done to Variables, without the primitives' kernels."""
+
+
+def _computes(call: Lowered) -> bool:
+    """Whether NumPy computes anything in a call, and might warn of it."""
+    if isinstance(call, Call):
+        return not call.addressed and call.function is not put
+    primitive = call.record.primitive
+    if isinstance(call, (View, Flatten)) or State.OPERANDS in (*primitive.reads, *primitive.writes):
+        return False
+    return not primitive.effect or any(y.shape is not None for y in call.results)

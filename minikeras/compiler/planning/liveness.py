@@ -1,0 +1,52 @@
+"""When the values of a program are born and die, as positions of the calls that touch them. It knows nothing of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ..recorder import Slot
+
+
+class Touches(Protocol):
+    """A call: what it reads and writes."""
+
+    @property
+    def operands(self) -> Sequence[Any]: ...
+    @property
+    def results(self) -> Sequence[Slot]: ...
+
+
+class Lifetime(NamedTuple):
+    """The positions of the first call that touches a value and of the last one."""
+
+    born: int
+    dies: int
+
+
+def touched(call: Touches) -> Iterator[Slot]:
+    """The values that a call reads, then those that it writes."""
+    return (x for x in (*call.operands, *call.results) if isinstance(x, Slot))
+
+
+def lifetimes(calls: Sequence[Touches], owner: Callable[[int], int] = lambda key: key) -> dict[int, Lifetime]:
+    """The lifetime of each value, by key and in the order of birth.
+
+    Args:
+        calls: in their order.
+        owner: gives the key of the value in whose memory another one lies. That one lives as long as all of them.
+
+    >>> from types import SimpleNamespace
+    >>> x, y, view = (Slot(key, (2,), None) for key in range(3))
+    >>> calls = [SimpleNamespace(operands=[x], results=[y]), SimpleNamespace(operands=[y], results=[view])]
+    >>> lifetimes(calls)[1]
+    Lifetime(born=0, dies=1)
+    >>> lifetimes([*calls, SimpleNamespace(operands=[view], results=[])], {2: 1, 1: 1, 0: 0}.get)[1]
+    Lifetime(born=0, dies=2)
+    """
+    found: dict[int, Lifetime] = {}
+    for position, call in enumerate(calls):
+        for x in touched(call):
+            key = owner(x.key)
+            found[key] = Lifetime(found[key].born if key in found else position, position)
+    return found
