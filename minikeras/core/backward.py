@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .gradient_registry import registered_rule
+from .gradient_registry import missing_gradient, registered_rule
 from .indexed_slices import IndexedSlices
 from .primitive import Record
 from .registry import operations
@@ -56,7 +56,7 @@ def sweep(
                 g = g.read_value()
         rule = record.primitive.vjp or registered_rule(record.primitive.name)
         if rule is None:
-            raise LookupError(f"gradient registry has no entry for: {record.primitive.name}")
+            raise missing_gradient(record.primitive.name)
         inputs = record.inputs
         if bare:
             arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]

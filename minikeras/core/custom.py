@@ -185,7 +185,16 @@ def _rule(
         wanted = [i for i, t in enumerate(tangents) if t is not None]
         return late("transposed")(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 
-    return Primitive(name, lambda xp: _never, vjp=vjp, jvp=jvp, registered=False)
+    return Primitive(name, _kernel, vjp=vjp, jvp=jvp, registered=False)
+
+
+def is_custom(primitive: Primitive) -> bool:
+    """Whether an operation stands for a function with a gradient of its own."""
+    return primitive.kernel is _kernel
+
+
+def _kernel(xp: Any) -> Callable[..., Any]:
+    return _never
 
 
 def _never(*arrays: Any) -> Any:

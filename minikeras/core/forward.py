@@ -15,6 +15,7 @@ from .. import nest
 from ..errors import ShapeError, kind_of
 from .convert import convert_to_tensor
 from .gradient_arguments import UnconnectedGradients, unconnected_choice
+from .gradient_registry import missing_gradient
 from .primitive import Primitive
 from .registry import operations
 from .stack import BOTTOM, Frame, Interpreter, current, switch
@@ -117,7 +118,7 @@ class ForwardAccumulator(Interpreter):
         if not any(result._array.dtype.kind in _SMOOTH for result in results):
             return
         if primitive.jvp is None:
-            raise LookupError(f"gradient registry has no entry for: {primitive.name}")
+            raise missing_gradient(primitive.name)
         bare = below is BOTTOM  # nobody listens: the rule runs on arrays
         values = outputs
         if bare:

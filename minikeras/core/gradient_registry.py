@@ -18,6 +18,13 @@ Function = Callable[..., Any]
 _registry: dict[str, Function] = {}
 
 
+def missing_gradient(operation: str, which: str = "") -> LookupError:
+    """The error about an operation without gradient, or without one for `which` of its uses; `error.operation` is its name."""
+    error = LookupError(f"gradient registry has no entry for: {which or operation}")
+    vars(error)["operation"] = operation
+    return error
+
+
 class RegisterGradient:
     """A decorator that enters a gradient for an operation by name, for one that has none.
 

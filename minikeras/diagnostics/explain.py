@@ -64,7 +64,7 @@ class Inquiry:
             try:
                 found = set(self.tape._tape.gradients(seeds, keys, bare, refused))
             except LookupError as error:
-                self.without_rule = str(error).rpartition(" ")[2]
+                self.without_rule = getattr(error, "operation", str(error))
                 found = smooth & set(keys)
         for record, position in refused:
             for output in record.outputs if type(record.outputs) is tuple else (record.outputs,):

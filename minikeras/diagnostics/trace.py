@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ..core.custom import is_custom
 from ..core.effects import State
 from ..core.operand import Operand
 from ..core.primitive import Primitive, Record
@@ -73,7 +74,7 @@ class Trace(Interpreter):
 
     def note_line(self, error: LookupError) -> None:
         """Add to the error about an operation without gradient the line that called it, if it was seen."""
-        where = self.line_of(str(error).rpartition(" ")[2])
+        where = self.line_of(getattr(error, "operation", ""))
         if where:
             error.add_note(f"The operation was called at {where}.")
 
@@ -106,7 +107,7 @@ def _step(primitive: Primitive, inputs: Sequence[Any], results: Sequence[Any], p
         tuple([x.key for x in inputs if hasattr(x, "key")]),
         tuple([x for x in inputs if type(x) in (int, float, complex)]),
         tuple([y.key for y in results]),
-        custom=primitive.kernel.__module__.endswith(".custom"),
+        custom=is_custom(primitive),
     )
 
 

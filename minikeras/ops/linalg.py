@@ -15,6 +15,7 @@ from ..arrays import namespace, to_numpy
 from ..core.batch import all_values
 from ..core.effects import decide
 from ..core.families import is_complex, linear, primitive, unbroadcast
+from ..core.gradient_registry import missing_gradient
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor
 from ..types import Array
@@ -271,7 +272,7 @@ eigh = primitive("eigh", _unless_nan(lambda xp, a: tuple(xp.linalg.eigh(a)), "is
 def _qr_vjp(g: Any, y: Any, a: Any) -> Any:
     q, r = y
     if q.shape[-2] < r.shape[-1] or q.shape[-1] != r.shape[-1]:
-        raise LookupError("gradient registry has no entry for: qr of a matrix with fewer rows than columns, or full_matrices")
+        raise missing_gradient("qr", "qr of a matrix with fewer rows than columns, or full_matrices")
     m = subtract(matrix_product(r, adjoint(g[1])), matrix_product(adjoint(g[0]), q))
     below = triangle(m, lower=True, offset=-1)
     kept = _like(real(m), m) if is_complex(m) else m  # the diagonal of R is real
@@ -297,9 +298,9 @@ def _svd_vjp(g: Any, y: Any, a: Any) -> Any:
     s, u, v = y
     gs, gu, gv = g
     if is_complex(a):
-        raise LookupError("gradient registry has no entry for: svd of a complex matrix with its vectors; use compute_uv=False")
+        raise missing_gradient("svd", "svd of a complex matrix with its vectors; use compute_uv=False")
     if u.shape[-1] != s.shape[-1] or v.shape[-1] != s.shape[-1]:
-        raise LookupError("gradient registry has no entry for: svd with full_matrices=True; use full_matrices=False")
+        raise missing_gradient("svd", "svd with full_matrices=True; use full_matrices=False")
     squares = _inverse_gaps(multiply(s, s))
     scale = as_columns(s)
     uu = multiply(squares, matrix_product(swap_last(u), gu))

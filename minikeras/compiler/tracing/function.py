@@ -138,7 +138,7 @@ class Function:
         if self.recordings < FREE + self.replays // REPLAYS:
             return self._record(key, values, tensors)
         reason = f"there are {self.recordings} programs for {self.replays} replays, and in one call after the other {why}"
-        self._tell(reason, "goes on eagerly where it has no program")
+        self._warn_once(f"goes on eagerly where it has no program: {reason}", "many programs")
         *args, kwargs = values
         return self._run(args, kwargs)
 
@@ -158,7 +158,7 @@ class Function:
         try:
             return values, tensors, key_of(values, tensors)
         except Unrecordable as error:
-            self._tell(f"an argument is {error}")
+            self._warn_once(f"runs eagerly: an argument is {error}")
             return values, tensors, None
 
     def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: Eager | None = None) -> Any:
@@ -215,7 +215,7 @@ class Function:
     def _verdict(self, recorder: Recorder, facts: Facts | Unfaithful | None) -> Eager | None:
         """Why no program is kept; None if one is."""
         if recorder.refusal is not None:
-            self._tell(recorder.refusal)
+            self._warn_once(f"runs eagerly: {recorder.refusal}")
             return Eager(recorder.refusal)
         return Eager(None, isinstance(facts, Unfaithful)) if not isinstance(facts, Facts) else None
 
@@ -234,11 +234,11 @@ class Function:
                 return by_numpy
         return executors.executor_for(program, True).compile(program)
 
-    def _tell(self, reason: str, what: str = "runs eagerly") -> None:
-        about = reason if what == "runs eagerly" else what
-        if about not in self._told:
-            self._told.add(about)
-            logger.warning("tf.function %s %s: %s.", self.name, what, reason)
+    def _warn_once(self, message: str, about: str | None = None) -> None:
+        """Log a message, unless it, or one with the same `about`, was logged for this function."""
+        if (about or message) not in self._told:
+            self._told.add(about or message)
+            logger.warning("tf.function %s %s.", self.name, message)
 
     def program(self, *args: Any, **kwargs: Any) -> Program | Eager:
         """The program for such arguments, or the reason why there is none. It prints as its instructions.
