@@ -1,17 +1,14 @@
-"""Module: an object that finds its Variables and submodules by walking its attributes.
-
-Key idea: nothing is registered. Attributes, lists, tuples and dicts are walked when asked, in the order in which they were
-made, and the dotted path on the way (`hidden.kernel`) is the name of what was found, in messages and in checkpoints.
-"""
+"""Module: an object that finds its Variables and submodules by walking its attributes."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .core import Variable
 from .core.changes import watched
+from .object_graph import Named, attributes, elements, walk
 
 waiting: weakref.WeakSet[Any] = weakref.WeakSet()
 """Restored checkpoints with values left over; built layers and new attributes are where these may belong."""
@@ -37,6 +34,12 @@ class Module:
 
     _deferred: Any
     _unwatched: tuple[str, ...] = ()
+    _not_walked: tuple[str, ...] = ()
+    """Attributes that are no parts of it, such as a back reference."""
+    _checkpointed: tuple[str, ...] = ()
+    """Those of them that files hold."""
+    _checkpoint_names: Mapping[str, str] = {}
+    """Attributes that checkpoints hold under the name, and as the value, of a property."""
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name or snake_case(type(self).__name__)
@@ -69,11 +72,16 @@ class Module:
     @property
     def submodules(self) -> tuple[Module, ...]:
         """All Modules within, each once, not this one."""
-        return tuple(found for _, found in walk(self) if isinstance(found, Module) and found is not self)
+        return tuple(found for _, found in self._found(Module) if found is not self)
 
     def named_variables(self) -> list[tuple[str, Variable]]:
         """Pairs of dotted path and Variable."""
-        return [(path, found) for path, found in walk(self) if isinstance(found, Variable)]
+        return self._found(Variable)
+
+    def _found(self, kind: type[Any]) -> list[tuple[str, Any]]:
+        """What there is of one kind, each once, with its dotted path."""
+        met = walk(("", self), children=_followed, separator=".")
+        return [(path, value) for path, value, first in met if first is None and isinstance(value, kind)]
 
 
 def snake_case(name: str) -> str:
@@ -90,35 +98,11 @@ def snake_case(name: str) -> str:
     return "private" + text if text.startswith("_") else text
 
 
-def walk(root: Any) -> Iterator[tuple[str, Any]]:
-    """Every Module and Variable reachable from `root` through attributes and containers, each once, with its path."""
-    return _visit(root, "", set())
-
-
-def _visit(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """What `walk` yields from `value` on, without what was met before, containers that hold themselves included."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, (Variable, Module)):
-        yield path, value
-    if not isinstance(value, Variable):
-        for key, child in children(value):
-            yield from _visit(child, f"{path}.{key}" if path else key, seen)
-
-
-def children(value: Any) -> Iterator[tuple[str, Any]]:
-    """What one object holds: attributes of a Module, elements of a list, tuple or dict."""
+def _followed(value: Any) -> Named:
+    """What may lead to Modules and Variables; the name of an attribute is its own without underscores before it."""
     if isinstance(value, Module):
-        for name, child in vars(value).items():
-            if isinstance(child, (Variable, Module, list, tuple, Mapping)) and not _hidden(value, name):
-                yield name.lstrip("_"), child
-    elif isinstance(value, Mapping):
-        yield from ((str(key), child) for key, child in value.items())
-    elif isinstance(value, (list, tuple)):
-        yield from ((str(position), child) for position, child in enumerate(value))
+        return [(name.lstrip("_"), child) for name, child in attributes(value) if isinstance(child, _FOLLOWED)]
+    return elements(value)
 
 
-def _hidden(module: Module, name: str) -> bool:
-    """Attributes that a class names as not its own parts, such as a back reference."""
-    return name in getattr(type(module), "_not_walked", ())
+_FOLLOWED = (Variable, Module, list, tuple, Mapping)

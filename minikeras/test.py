@@ -21,7 +21,7 @@ from .errors import GradientMismatchError
 from .functions.contractions import tensordot
 from .functions.elementwise import cast
 from .functions.shaping import reshape
-from .module import Module, walk
+from .module import Module
 from .types import float64
 
 __all__ = ["GradientCheck", "check_gradients"]
@@ -251,9 +251,9 @@ def _compare(what: str, found: Values, expected: Values, tolerance: float, eleme
 @contextlib.contextmanager
 def _in_float64(f: Any) -> Iterator[None]:
     """Let a layer, and the layers and Variables within, hold and compute float64 for a while."""
-    parts = [part for _, part in walk(f)] if isinstance(f, Module) else []
-    variables = [part for part in parts if isinstance(part, Variable)]
-    layers = [part for part in parts if hasattr(part, "_array_dtype")]
+    variables = [variable for _, variable in Module.named_variables(f)] if isinstance(f, Module) else []
+    layers: list[Any] = [f, *f.submodules] if isinstance(f, Module) else []
+    layers = [layer for layer in layers if hasattr(layer, "_array_dtype")]
     before = [variable._array for variable in variables], [(layer._dtype, layer._array_dtype) for layer in layers]
     config = sys.modules.get("minikeras.keras.config")
     default = config.floatx() if config else ""

@@ -29,7 +29,8 @@ LAYERS = [
     ["functions", "figures"],
     ["compiler"],
     ["autodiff", "bitwise", "config", "experimental", "image", "linalg", "math", "nn", "random"],
-    ["module", "data"],
+    ["object_graph", "data"],
+    ["module"],
     ["checkpoint", "train"],
     ["keras.saving.registry", "keras.saving.objects"],
     [

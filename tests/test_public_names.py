@@ -28,6 +28,7 @@ INTERNAL = {
         "files",
         "functions",
         "module",
+        "object_graph",
         "ops",
         "compiler",
         "types",

@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..core import Variable
 from . import bundle, pointer
-from .graph import Graph, children, is_trackable, state_of
+from .graph import Graph, is_trackable, state_of, trackable_children
 from .plain import split
 from .restoring import Restoration
 from .status import COUNTER, LoadStatus, NothingLoaded
@@ -111,7 +111,7 @@ class Checkpoint:
         if root is not None:
             self._check("root", root)
             self.__dict__["_root"] = root
-            taken = {name for name, _ in children(root)} & set(kwargs)
+            taken = {name for name, _ in trackable_children(root)} & set(kwargs)
             if taken:
                 raise ValueError(f"Checkpoint: {sorted(taken)} are attributes of root and keyword arguments as well.")
         for name, value in kwargs.items():
@@ -136,7 +136,7 @@ class Checkpoint:
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         if self._root is not None:
-            yield from children(self._root)
+            yield from trackable_children(self._root)
         yield from ((name, value) for name, value in self.__dict__.items() if name not in _OWN)
         if self._counter is not None:
             yield COUNTER, self._counter

@@ -7,7 +7,6 @@ goes by the path of that Variable, not by its number: `optimizer/slots/model/hid
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from ..core import Variable
 from ..functions.random import Generator
 from ..module import Module
+from ..object_graph import attributes, elements, walk
 
 SLOTS = "slots"
 
@@ -35,21 +35,15 @@ class Graph:
         self.leaves: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
         self.holders: dict[str, Any] = {}
-        seen: dict[int, str] = {}
-        queue: deque[tuple[str, Any]] = deque(roots)
-        while queue:
-            here, value = queue.popleft()
-            if id(value) in seen:
-                self.aliases[here] = seen[id(value)]
-                continue
-            seen[id(value)] = here
-            if here in self.leaves or here in self.holders:
+        for here, value, first in walk(*roots, children=trackable_children, separator="/", breadth_first=True):
+            if first is not None:
+                self.aliases[here] = first
+            elif here in self.leaves or here in self.holders:
                 raise ValueError(f"checkpoint: two values have the path '{here}'; rename an attribute or a key of a dict.")
-            if isinstance(value, Variable) or is_stateful(value):
+            elif isinstance(value, Variable) or is_stateful(value):
                 self.leaves[here] = value
             else:
                 self.holders[here] = value
-                queue.extend((joined(here, name), child) for name, child in children(value))
         paths = {leaf.key: place for place, leaf in self.leaves.items() if isinstance(leaf, Variable)}
         for place, optimizer in self.optimizers():
             self._add_slots(joined(place, SLOTS), optimizer, paths)
@@ -75,32 +69,27 @@ def joined(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
 
 
-def children(value: Any) -> Iterator[tuple[str, Any]]:
+def trackable_children(value: Any) -> Iterator[tuple[str, Any]]:
     """What an object holds that belongs in a checkpoint, with names that stay the same from run to run."""
-    if hasattr(type(value), "_checkpoint_children"):
+    if is_stateful(value):
+        return
+    if _holds(value):
         pairs = value._checkpoint_children()
     elif isinstance(value, Module):
         pairs = _attributes(value)
-    elif isinstance(value, Mapping):
-        pairs = ((str(key).replace(".", "..").replace("/", ".S"), child) for key, child in value.items())
-    elif isinstance(value, (list, tuple)):
-        pairs = ((str(number), child) for number, child in enumerate(value))
     else:
-        return
+        pairs = ((name.replace(".", "..").replace("/", ".S"), child) for name, child in elements(value))
     yield from ((name, child) for name, child in pairs if is_trackable(child))
 
 
 def _attributes(module: Module) -> Iterator[tuple[str, Any]]:
     """The attributes of a Module; a leading underscore is dropped unless the name without it is taken."""
-    hidden, wanted = getattr(type(module), "_not_walked", ()), getattr(type(module), "_checkpointed", ())
-    known_as = getattr(type(module), "_checkpoint_names", {})
-    attributes = vars(module)
-    for name, child in attributes.items():
+    for name, child in attributes(module, also=module._checkpointed):
         plain = name.lstrip("_")
-        if name in known_as:
-            yield known_as[name], getattr(module, known_as[name])
-        elif name not in hidden or name in wanted:
-            yield name if plain in attributes else plain, child
+        if name in module._checkpoint_names:
+            yield module._checkpoint_names[name], getattr(module, module._checkpoint_names[name])
+        else:
+            yield name if plain in vars(module) else plain, child
 
 
 def is_trackable(value: Any) -> bool:

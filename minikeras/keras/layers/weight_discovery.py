@@ -14,7 +14,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import Tensor, Variable
-from ...module import Module, children
+from ...module import Module
+from ...object_graph import Named, attributes, elements, walk
 from ..metrics import Metric
 from ..seeds import SeedGenerator, SeedState
 from ..weight import Weight
@@ -88,7 +89,7 @@ def before_set(layer: Layer, name: str, value: Any) -> bool:
             raise ValueError(locked(layer, f"attribute '{name}'"))
         if isinstance(value, Variable) and not isinstance(value, Weight) and not layer._trainable:
             _freeze(layer, value)
-    return name not in layer._unwatched and (_leads_on(value) or _leads_on(layer.__dict__.get(name)))
+    return name not in layer._unwatched and (_may_hold_state(value) or _may_hold_state(layer.__dict__.get(name)))
 
 
 def forget(layer: Layer, thing: Any) -> None:
@@ -103,10 +104,12 @@ def held_by(layer: Layer) -> tuple[list[Any], list[Loose]]:
     """What is held directly or in containers, and those of them that may change unseen."""
     found: list[Any] = []
     loose: list[Loose] = []
-    seen: set[int] = set()
-    for name, value in layer.__dict__.items():
-        if name not in layer._not_walked:
-            _visit(value, found, loose, seen)
+    roots = [(name, value) for name, value in attributes(layer) if _may_hold_state(value)]
+    for _, value, first in walk(*roots, children=_within, separator="."):
+        if _is_state(value):
+            found.append(value)
+        elif first is None and not isinstance(value, tuple):
+            loose.append((value, list(_values(value))))
     found += layer._added
     return found, loose
 
@@ -245,26 +248,25 @@ def set_weights(layer: Layer, weights: list[Any]) -> None:
         weight.assign(Tensor(array))
 
 
-def _leads_on(value: Any) -> bool:
-    """Whether `_visit` would look at a value."""
+def _may_hold_state(value: Any) -> bool:
+    """Whether a value is state, or leads to some."""
     return isinstance(value, (Variable, Module, SeedGenerator, Metric, Mapping, list, tuple))
 
 
-def _visit(value: Any, found: list[Any], loose: list[Loose], seen: set[int]) -> None:
-    """Append the state that a value is or holds, and the containers that may change unseen."""
-    if isinstance(value, (Variable, SeedGenerator, Metric)) or is_layer(value):
-        found.append(value)
-    elif isinstance(value, (Module, Mapping, list, tuple)):
-        if not isinstance(value, tuple):
-            if id(value) in seen:  # a list may hold itself
-                return
-            seen.add(id(value))
-            loose.append((value, list(_elements(value))))
-        for _, child in children(value):
-            _visit(child, found, loose, seen)
+def _is_state(value: Any) -> bool:
+    """Whether a value is what a layer looks for. What that holds in its turn is its own."""
+    return isinstance(value, (Variable, SeedGenerator, Metric)) or is_layer(value)
 
 
-def _elements(container: Any) -> Collection[Any]:
+def _within(value: Any) -> Named:
+    """What may be state, or lead to some, in a container or a Module that is no layer."""
+    if _is_state(value):
+        return ()
+    held = attributes(value) if isinstance(value, Module) else elements(value)
+    return [(name, child) for name, child in held if _may_hold_state(child)]
+
+
+def _values(container: Any) -> Collection[Any]:
     """Attributes of a Module, elements of a list or dict."""
     if isinstance(container, Module):
         return vars(container).values()
@@ -273,7 +275,7 @@ def _elements(container: Any) -> Collection[Any]:
 
 def _has(container: Any, elements: list[Any]) -> bool:
     """Whether these are the elements of a container."""
-    now = _elements(container)
+    now = _values(container)
     return len(now) == len(elements) and all(map(operator.is_, now, elements))
 
 
@@ -286,7 +288,7 @@ def _holds_state(value: Any) -> bool:
     """True for a Variable, a layer, or a container with one inside."""
     if isinstance(value, Variable) or is_layer(value):
         return True
-    return isinstance(value, (list, tuple, Mapping)) and any(_holds_state(child) for _, child in children(value))
+    return isinstance(value, (list, tuple, Mapping)) and any(_holds_state(child) for _, child in elements(value))
 
 
 def forgotten(layer: Any) -> str:

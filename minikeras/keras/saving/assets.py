@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...files.reading import excerpt, refused
-from .walk import places
+from .places import places
 
 FOLDER = "assets/"
 

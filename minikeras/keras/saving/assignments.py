@@ -14,7 +14,7 @@ from ...core import Tensor, Variable
 from ...core.state import preserved, restore, snapshot
 from ...errors import ShapeError
 from ..optimizers import Optimizer
-from .walk import Place, overrides, own_variables
+from .places import Place, overrides, own_variables
 
 Arrays = Mapping[str, NDArray[Any]]
 

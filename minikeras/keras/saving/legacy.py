@@ -17,8 +17,8 @@ from ...files.reading import excerpt, refused
 from ..layers.weight_discovery import learns
 from .assignments import Assignments
 from .objects import deserialize_keras_object
+from .places import Place, own_variables
 from .registry import CustomObjectScope
-from .walk import Place, own_variables
 
 SLACK = 1 << 20
 """Bytes that a model may need for weights beyond those of its file, such as random state, which is not in it."""

@@ -1,6 +1,6 @@
 """Weights of a model in a file: Keras's `.weights.h5`, and safetensors.
 
-`walk.py` has Keras's layout. A safetensors file holds what `tf.train.Checkpoint(model)` would, under the paths of attributes,
+`places.py` has Keras's layout. A safetensors file holds what `tf.train.Checkpoint(model)` would, under the paths of attributes,
 random state of layers included.
 """
 
@@ -25,7 +25,7 @@ from ..layers.description import is_of_package
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
 from .assignments import Assignments
-from .walk import Place, overrides, places
+from .places import Place, overrides, places
 
 STATES = "minikeras_states"
 SLOTS_OF = "slots_of"

@@ -14,6 +14,7 @@ from ...arrays import random as streams
 from ...core import Variable
 from ...core.changes import clock
 from ...core.state import restore
+from ...object_graph import Named, elements, walk
 from ..layers.layer import Layer
 from ..layers.weight_discovery import Contents
 from ..metrics import Metric
@@ -108,15 +109,14 @@ def _with_inner(metrics: Iterable[Metric]) -> Iterator[Metric]:
         yield from _with_inner(metric._metrics())
 
 
-def _held_optimizers(owner: Any) -> list[Optimizer]:
+def _held_optimizers(model: Any) -> list[Optimizer]:
     """The optimizers among the attributes of a model, and those within them."""
-    found: list[Optimizer] = []
-    waiting = list(vars(owner).values())
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, (list, tuple)):
-            waiting.extend(one for one in value if isinstance(one, (Optimizer, tuple)))
-        elif isinstance(value, Optimizer) and not any(value is other for other in found):
-            found.append(value)
-            waiting.extend(vars(value).values())
-    return found
+    met = walk(*vars(model).items(), children=_of_optimizer, separator=".")
+    return [found for _, found, first in met if first is None and isinstance(found, Optimizer)]
+
+
+def _of_optimizer(value: Any) -> Named:
+    """What may be an optimizer, or hold some, in one or in a list or tuple."""
+    if isinstance(value, Optimizer):
+        return vars(value).items()
+    return [(name, one) for name, one in elements(value) if isinstance(one, (Optimizer, tuple))]

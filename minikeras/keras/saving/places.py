@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ...core import Variable
 from ...module import snake_case
+from ...object_graph import attributes, elements, walk
 from ..layers import weight_discovery
 from ..layers.layer import Layer
 from ..losses import Loss
@@ -32,7 +33,8 @@ class Place(NamedTuple):
 
 def places(model: Any) -> list[Place]:
     """Every object of a model that has a place in Keras's layout, each once."""
-    return list(_visit(model, "", {}))
+    met = walk(("", model), children=_children, separator="/")
+    return [Place(path, one, own_variables(one)) for path, one, first in met if first is None and _has_place(one)]
 
 
 def own_variables(owner: Any) -> list[Variable]:
@@ -48,29 +50,30 @@ def overrides(owner: Any, name: str) -> bool:
     return found is not None and all(found is not getattr(base, name, None) for base in (Layer, Optimizer))
 
 
-def _visit(owner: Any, path: str, seen: dict[int, Any]) -> Iterator[Place]:
-    if id(owner) in seen:
-        return
-    seen[id(owner)] = owner
-    yield Place(path, owner, own_variables(owner))
-    for name, value in _attributes(owner):
-        yield from _visit_value(value, f"{path}/{name}" if path else name, seen)
-
-
-def _visit_value(value: Any, path: str, seen: dict[int, Any]) -> Iterator[Place]:
-    if _has_place(value):
-        yield from _visit(value, path, seen)
-    elif isinstance(value, (list, tuple, Mapping)) and id(value) not in seen:
-        seen[id(value)] = value  # kept: a list made on the way, freed, would leave its id to the next one
+def _children(value: Any) -> Iterator[tuple[str, Any]]:
+    """What of a layer or container has a place, as Keras names it."""
+    if isinstance(value, Layer):
+        yield from ((name, child) for name, child in _attributes(value) if _has_place(child) or _is_container(child))
+    elif _is_container(value) and not _has_place(value):
         names: Counter[str] = Counter()
-        for child in value.values() if isinstance(value, Mapping) else value:
-            container = isinstance(child, (list, tuple, Mapping))
-            if not container and not _has_place(child):
-                continue
-            name = "container" if container else snake_case(type(child).__name__)
-            count = names[name]
-            names[name] += 1
-            yield from _visit_value(child, f"{path}/{name}_{count}" if count else f"{path}/{name}", seen)
+        for _, child in elements(value):
+            if _has_place(child) or _is_container(child):
+                name = snake_case(type(child).__name__) if _has_place(child) else "container"
+                yield (f"{name}_{names[name]}" if names[name] else name), child
+                names[name] += 1
+
+
+def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
+    """What a layer holds, in Keras's order: the layers of a chain or graph, then attributes by name, private ones last."""
+    chained = {"_chain", "_layers"} & set(vars(layer))
+    if chained:
+        yield "layers", layer.layers  # type: ignore[attr-defined]  # a model
+    held = {name: value for name, value in attributes(layer, also=(*layer._checkpointed, "loss")) if name not in chained}
+    yield from sorted(held.items(), key=lambda item: (item[0].startswith("_"), item[0]))
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, (list, tuple, Mapping))
 
 
 def _has_place(value: Any) -> bool:
@@ -78,16 +81,3 @@ def _has_place(value: Any) -> bool:
     if isinstance(value, (Loss, Metric)):
         return any(overrides(value, name) for name in STATE_METHODS)
     return isinstance(value, (Layer, Optimizer))
-
-
-def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:
-    """What a layer holds, in Keras's order: the layers of a chain or graph, then attributes by name, private ones last."""
-    if not isinstance(owner, Layer):
-        return
-    chained = {"_chain", "_layers"} & set(vars(owner))
-    if chained:
-        yield "layers", owner.layers  # type: ignore[attr-defined]  # a model
-    hidden, wanted = owner._not_walked, (*getattr(owner, "_checkpointed", ()), "loss")
-    for name in sorted(vars(owner), key=lambda name: (name.startswith("_"), name)):
-        if name not in chained and (name not in hidden or name in wanted):
-            yield name, vars(owner)[name]
