@@ -6,27 +6,19 @@ from typing import NoReturn as _NoReturn
 from ...absent import error as _error
 from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
 from . import schedules
-from .adadelta import Adadelta
 from .adafactor import Adafactor
-from .adagrad import Adagrad
-from .adam import Adam, AdamW
-from .adamax import Adamax
+from .adagrad import Adadelta, Adagrad, Ftrl, RMSprop
+from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .compiled_step import compiled_step as _compiled_step
-from .ftrl import Ftrl
-from .lamb import Lamb
-from .lion import Lion
 from .lookup import deserialize, get, serialize
 from .lookup import entered as _entered
 from .loss_scale import LossScaleOptimizer
 from .muon import Muon
-from .nadam import Nadam
 from .optimizer import Optimizer
 from .optimizer import optimizer_step as _optimizer_step
 from .per_layer import Every, PerLayer, cycle
-from .rmsprop import RMSprop
-from .schedule_free import ScheduleFreeAdamW
 from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquardt, Newton, NewtonCG, Objective, SecondOrder
-from .sgd import SGD
+from .sgd import SGD, Lion
 
 _EXPANSIONS[_optimizer_step] = _compiled_step
 _adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)

@@ -1,4 +1,4 @@
-"""Adagrad."""
+"""Adagrad and its kin: steps scaled by a sum or running mean of squared gradients."""
 
 from __future__ import annotations
 
@@ -57,3 +57,200 @@ class Adagrad(Optimizer):
 
     def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
         return adagrad_step(gradient, value, slots[0], step, self.epsilon)
+
+
+def adadelta_step(g: Array, w: Array, a: Array, d: Array, rate: float, rho: float, epsilon: float) -> tuple[Array, ...]:
+    """One step of Adadelta.
+
+        a <- rho a + (1 - rho) g**2
+        delta = -sqrt(d + epsilon) / sqrt(a + epsilon) g
+        d <- rho d + (1 - rho) delta**2
+        w <- w + rate delta
+
+    Source: Zeiler, Adadelta: an adaptive learning rate method (2012), algorithm 1, which has rate = 1.
+    """
+    xp = namespace(g)
+    a = a * rho + g * g * (1.0 - rho)
+    delta = xp.sqrt(d + epsilon)
+    delta /= xp.sqrt(a + epsilon)
+    delta *= g
+    d = d * rho + delta * delta * (1.0 - rho)
+    return w - delta * rate, a, d
+
+
+class Adadelta(Optimizer):
+    """Steps of the size of earlier steps, relative to earlier gradients. Formula: `adadelta_step`.
+
+    Args:
+        learning_rate: a float or a schedule; 1.0 is the paper's.
+        rho: decay of both running means, in [0, 1).
+        epsilon: added under the roots; it makes the first steps possible.
+        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable(1.0)
+    >>> _ = tf.keras.optimizers.Adadelta(1.0, rho=0.75, epsilon=0.01).apply([tf.constant(6.0)], [w])
+    >>> print(w.numpy().round(4))
+    0.8001
+    """
+
+    elementwise = True
+    slot_groups = (("accumulated_grad", "accumulated_delta_var"),)
+    settings = ("rho", "epsilon")
+    rule = staticmethod(adadelta_step)
+
+    def __init__(self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7, **options: Any) -> None:
+        super().__init__(learning_rate, **options)
+        self.rho, self.epsilon = float(rho), float(epsilon)
+
+
+def rmsprop_step(g: Array, v: Array, rate: float, rho: float, epsilon: float, mean: Array = None) -> tuple[Array, ...]:
+    """The increment of RMSprop and its new means; with a `mean` of gradients, centered on it.
+
+        v <- rho v + (1 - rho) g**2
+        mean <- rho mean + (1 - rho) g                          (centered)
+        increment = rate g / sqrt(v + epsilon)                  (plain)
+        increment = rate g / sqrt(v - mean**2 + epsilon)        (centered)
+
+    Source: Hinton, Neural networks for machine learning, lecture 6e (2012); centered: Graves, Generating sequences with
+    recurrent neural networks (2013), equations (38) to (41).
+    """
+    square = g * g
+    square *= 1.0 - rho
+    square += v * rho
+    if mean is None:
+        return (*_increment(g, square + epsilon, rate), square)
+    mean = mean * rho + g * (1.0 - rho)
+    return (*_increment(g, square - mean * mean + epsilon, rate), square, mean)
+
+
+def _increment(g: Array, scale: Array, rate: float) -> tuple[Array]:
+    increment = g * rate
+    increment /= namespace(scale).sqrt(scale)
+    return (increment,)
+
+
+class RMSprop(Optimizer):
+    """Steps scaled by a running mean of the gradient's square. Formula: `rmsprop_step`; then
+
+        w <- w - increment                                      (without momentum)
+        m <- momentum m + increment,  w <- w - m                (with momentum)
+
+    Args:
+        learning_rate: a float or a schedule.
+        rho: decay of the running means, in [0, 1).
+        momentum: 0 for none, then there is no slot for it.
+        epsilon: added under the root.
+        centered: subtract the squared mean of the gradient, so that the root is that of its variance.
+        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable(1.0)
+    >>> _ = tf.keras.optimizers.RMSprop(0.1, rho=0.75).apply([tf.constant(3.0)], [w])
+    >>> print(w.numpy().round(4))
+    0.8
+    """
+
+    elementwise = True
+    settings = ("rho", "momentum", "epsilon", "centered")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-7,
+        centered: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.rho, self.momentum, self.epsilon, self.centered = float(rho), float(momentum), float(epsilon), bool(centered)
+        optional = (("momentum",), self.momentum > 0), (("average_gradient",), self.centered)
+        self.slot_groups = (("velocity",), *(group for group, wanted in optional if wanted))
+
+    def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
+        mean = slots[-1] if self.centered else None
+        increment, *means = rmsprop_step(gradient, slots[0], step, self.rho, self.epsilon, mean)
+        if not self.momentum > 0:
+            return value - increment, *means
+        momentum = slots[1] * self.momentum + increment
+        return value - momentum, means[0], momentum, *means[1:]
+
+
+def ftrl_step(
+    g: Array, w: Array, n: Array, z: Array, rate: float, power: float, l1: float, l2: float, shrinkage: float, beta: float
+) -> tuple[Array, Array, Array]:
+    """One step of "follow the regularized leader".
+
+        n' = n + g**2
+        z <- z + g + 2 shrinkage w - (n'**-power - n**-power) / rate w
+        w <- (clip(z, -l1, l1) - z) / (n'**-power / rate + 2 l2 + beta / rate)
+
+    Source: McMahan et al., Ad click prediction: a view from the trenches (2013), algorithm 1, with power = -1/2.
+    """
+    xp = namespace(g)
+    total = n + g * g
+    root = xp.power(total, -power)
+    z = z + (g + w * (2.0 * shrinkage) - (root - xp.power(n, -power)) / rate * w)
+    inside = xp.minimum(xp.maximum(z, -l1), l1)
+    return (inside - z) / (root / rate + (2.0 * l2 + beta / rate)), total, z
+
+
+class Ftrl(Optimizer):
+    """Online learning with sparse weights. Formula: `ftrl_step`.
+
+    The new weight follows from all gradients so far, not from the old weight: what else changes a weight, such as weight
+    decay, a moving average or `assign`, acts through the formula's w only.
+
+    Args:
+        learning_rate: a float or a schedule, not 0.
+        learning_rate_power: at most 0; 0 for steps of one size.
+        initial_accumulator_value: where the sum of squared gradients starts, at least 0.
+        l1_regularization_strength, l2_regularization_strength: at least 0.
+        l2_shrinkage_regularization_strength: a penalty on the weights as they are, at least 0.
+        beta: at least 0.
+        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
+
+    >>> import minikeras as tf
+    >>> w = tf.Variable(1.0)
+    >>> _ = tf.keras.optimizers.Ftrl(0.5, initial_accumulator_value=0.0).apply([tf.constant(4.0)], [w])
+    >>> print(w.numpy().round(4))
+    0.5
+    """
+
+    elementwise = True
+    slot_groups = (("accumulator", "linear"),)
+    settings = (
+        *("learning_rate_power", "initial_accumulator_value", "l1_regularization_strength", "l2_regularization_strength"),
+        *("l2_shrinkage_regularization_strength", "beta"),
+    )
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.learning_rate_power, self.initial_accumulator_value = float(learning_rate_power), float(initial_accumulator_value)
+        self.l1_regularization_strength = float(l1_regularization_strength)
+        self.l2_regularization_strength = float(l2_regularization_strength)
+        self.l2_shrinkage_regularization_strength, self.beta = float(l2_shrinkage_regularization_strength), float(beta)
+        if learning_rate_power > 0:
+            raise ValueError(f"Ftrl: `learning_rate_power` must be <= 0, found {learning_rate_power}.")
+        for name in self.settings[1:]:
+            if getattr(self, name) < 0:
+                raise ValueError(f"Ftrl: `{name}` must be >= 0, found {getattr(self, name)}.")
+
+    def initial_slot(self, name: str, value: Array) -> Array:
+        zeros = super().initial_slot(name, value)
+        return zeros + self.initial_accumulator_value if name == "accumulator" else zeros
+
+    def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
+        strengths = self.l1_regularization_strength, self.l2_regularization_strength, self.l2_shrinkage_regularization_strength
+        return ftrl_step(gradient, value, slots[0], slots[1], step, self.learning_rate_power, *strengths, self.beta)

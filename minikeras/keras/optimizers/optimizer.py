@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -80,6 +80,8 @@ class Optimizer:
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too."""
+    rule: Callable[..., tuple[Array, ...]] | None = None
+    """The formula as a function of gradient, value, slots, what `begin_step` gives, and the settings."""
     slot_groups: tuple[tuple[str, ...], ...] = ()
     """Names of the slots in the order in which the formula takes them. Each group stands together in `variables`, Variable by
     Variable; the groups follow one another."""
@@ -121,8 +123,10 @@ class Optimizer:
         return learning_rate
 
     def formula(self, step: Any, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
-        """New value and new slots. Override it."""
-        raise NotImplementedError(f"{type(self).__name__} must implement formula(step, gradient, value, *slots).")
+        """New value and new slots. Override it, or name a `rule`."""
+        if self.rule is None:
+            raise NotImplementedError(f"{type(self).__name__} must implement formula(step, gradient, value, *slots).")
+        return self.rule(gradient, value, *slots, step, *[getattr(self, name) for name in self.settings])
 
     def end_step(self, step: Any) -> list[Change]:
         """What changes beside the Variables and their slots."""
