@@ -8,33 +8,18 @@ import numpy as np
 
 from .graph import Rule, Site
 
-_DIRECT = {
+_SAME_NAME = (
+    "acos acosh add asin asinh atan atanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil cos cosh equal erf exp floor "
+    "greater less log reciprocal relu round sigmoid sign sin sinh softplus sqrt tan tanh"
+)
+"""Primitives whose operator has the same inputs and meaning, and the same name but for its capitals."""
+
+_OTHER_NAME = {
     "IsInf": "IsInf",
     "IsNan": "IsNaN",
     "absolute": "Abs",
-    "acos": "Acos",
-    "acosh": "Acosh",
-    "add": "Add",
-    "asin": "Asin",
-    "asinh": "Asinh",
-    "atan": "Atan",
-    "atanh": "Atanh",
-    "bitwise_and": "BitwiseAnd",
-    "bitwise_not": "BitwiseNot",
-    "bitwise_or": "BitwiseOr",
-    "bitwise_xor": "BitwiseXor",
-    "ceil": "Ceil",
-    "cos": "Cos",
-    "cosh": "Cosh",
-    "equal": "Equal",
-    "erf": "Erf",
-    "exp": "Exp",
-    "floor": "Floor",
-    "greater": "Greater",
     "greater_equal": "GreaterOrEqual",
-    "less": "Less",
     "less_equal": "LessOrEqual",
-    "log": "Log",
     "logical_and": "And",
     "logical_not": "Not",
     "logical_or": "Or",
@@ -45,19 +30,8 @@ _DIRECT = {
     "multiply": "Mul",
     "negative": "Neg",
     "power": "Pow",
-    "reciprocal": "Reciprocal",
-    "relu": "Relu",
-    "round": "Round",
     "select": "Where",
-    "sigmoid": "Sigmoid",
-    "sign": "Sign",
-    "sin": "Sin",
-    "sinh": "Sinh",
-    "softplus": "Softplus",
-    "sqrt": "Sqrt",
     "subtract": "Sub",
-    "tan": "Tan",
-    "tanh": "Tanh",
 }
 """Primitive to the operator with the same inputs and the same meaning."""
 
@@ -76,7 +50,7 @@ def _direct(operator: str) -> Rule:
     return lambda s: s.add(operator, *s.names)
 
 
-def _passed_on(s: Site) -> str:
+def _first(s: Site) -> str:
     return s.names[0]
 
 
@@ -101,9 +75,8 @@ def _floor_modulus(s: Site) -> str:
     return s.add("Sub", a, s.add("Mul", s.add("Floor", s.add("Div", a, b)), b))
 
 
-def _squared_difference(s: Site) -> str:
-    distance = s.add("Sub", *s.names)
-    return s.add("Mul", distance, distance)
+def _squared(s: Site, name: str) -> str:
+    return s.add("Mul", name, name)
 
 
 def _unless_zero(s: Site, tested: str, value: str) -> str:
@@ -186,7 +159,8 @@ def _einsum(s: Site) -> str:
 
 
 RULES: dict[str, Rule] = {
-    **{name: _direct(operator) for name, operator in _DIRECT.items()},
+    **{name: _direct(name.title().replace("_", "")) for name in _SAME_NAME.split()},
+    **{name: _direct(operator) for name, operator in _OTHER_NAME.items()},
     **{name: _reduction(operator) for name, operator in _REDUCTIONS.items()},
     "IsFinite": lambda s: s.add("Not", s.add("Or", s.add("IsNaN", *s.names), s.add("IsInf", *s.names))),
     "affine": lambda s: s.add("Add", s.add("MatMul", *s.names[:2]), s.names[2]),
@@ -194,7 +168,7 @@ RULES: dict[str, Rule] = {
     "argmin": _extreme_place("ArgMin"),
     "argsort": _argsort,
     "cast": lambda s: s.cast(s.names[0], s.result.dtype),
-    "conj": _passed_on,
+    "conj": _first,
     "cumsum": _cumsum,
     "divide": _divide,
     "divide_no_nan": _zero_to_the_side_of(1, "Div"),
@@ -204,7 +178,7 @@ RULES: dict[str, Rule] = {
     "expm1": lambda s: s.add("Sub", s.add("Exp", *s.names), s.number(1)),
     "floor_divide": _floor_divide,
     "floor_modulus": _floor_modulus,
-    "identity": _passed_on,
+    "identity": _first,
     "leaky_relu": lambda s: s.add("LeakyRelu", *s.names, alpha=float(s.params["alpha"])),
     "log1p": lambda s: s.add("Log", s.add("Add", s.names[0], s.number(1))),
     "log_softmax": _along_axis("LogSoftmax"),
@@ -212,15 +186,15 @@ RULES: dict[str, Rule] = {
     "not_equal": lambda s: s.add("Not", s.add("Equal", *s.names)),
     "one_hot": _one_hot,
     "ones_like": _filled(1),
-    "real": _passed_on,
+    "real": _first,
     "reduce_all": _truth("ReduceMin"),
     "reduce_any": _truth("ReduceMax"),
     "relu6": lambda s: s.add("Clip", s.names[0], s.number(0), s.number(6)),
     "rsqrt": lambda s: s.add("Reciprocal", s.add("Sqrt", *s.names)),
     "softmax": _along_axis("Softmax"),
-    "square": lambda s: s.add("Mul", s.names[0], s.names[0]),
-    "squared_difference": _squared_difference,
-    "stop_gradient": _passed_on,
+    "square": lambda s: _squared(s, s.names[0]),
+    "squared_difference": lambda s: _squared(s, s.add("Sub", *s.names)),
+    "stop_gradient": _first,
     "xdivy": _zero_to_the_side_of(0, "Div"),
     "xlog1py": _product_with_log(shift=True),
     "xlogy": _product_with_log(shift=False),
