@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Array
-from .inference import BATCH, Call, Program, Size, Value, refused
+from .inference import BATCH, Call, OpenProgram, Size, Value, refused
 
 Rule = Callable[["Site"], str]
 
@@ -21,7 +21,7 @@ class Graph:
         names: of its inputs.
     """
 
-    def __init__(self, program: Program, names: Sequence[str]) -> None:
+    def __init__(self, program: OpenProgram, names: Sequence[str]) -> None:
         self.nodes: list[Any] = []
         self.constants: dict[str, Array] = {}
         self.values: dict[int, str] = {}

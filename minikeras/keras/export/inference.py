@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import nest
 from ...arrays import creation_namespace, to_device, to_numpy
-from ...compiler import Program as Recorded
+from ...compiler import Program
 from ...compiler.ir import outputs_of
 from ...compiler.passes.constant_folding import fold_constants
 from ...compiler.passes.dead_code import eliminate_dead_code
@@ -73,7 +73,7 @@ class Call(NamedTuple):
     layer: str
 
 
-class Program(NamedTuple):
+class OpenProgram(NamedTuple):
     """What a model computes.
 
     Attributes:
@@ -109,7 +109,7 @@ class Inference(Trial):
         outputs = self.run(lambda: self._operation(nest.pack(structure, inputs)), Frame(recorder, BOTTOM))
         results = [recorder.slot(leaf) for leaf in nest.flatten(outputs)]
         records = [record for record in recorder.records if not record.primitive.effect]
-        whole = Recorded(recorder.arguments, records, results, nest.map_structure(lambda leaf: None, outputs))
+        whole = Program(recorder.arguments, records, results, nest.map_structure(lambda leaf: None, outputs))
         self.program = eliminate_dead_code(whole)
         folded = fold_constants(self.program, math.inf)
         slots = (*self.program.slots(), *folded.slots())
@@ -151,7 +151,7 @@ def refused(why: str, layer: str | None = None) -> ExportError:
 # Two runs ------------------------------------------------------------------------------------------------------------
 
 
-def program(operation: Any, structure: Any, specs: Sequence[tuple[tuple[int | None, ...], Any]]) -> Program:
+def program(operation: Any, structure: Any, specs: Sequence[tuple[tuple[int | None, ...], Any]]) -> OpenProgram:
     """What a layer or model computes in inference mode.
 
     Args:
@@ -186,14 +186,14 @@ class _Comparison:
         self._first, self._second = first, second
         self._values: dict[int, Value] = {}
 
-    def program(self, shapes: Sequence[tuple[Any, ...]]) -> Program:
+    def program(self, shapes: Sequence[tuple[Any, ...]]) -> OpenProgram:
         """What both have in common, for inputs of these shapes."""
         first, second = self._first.program, self._second.program
         inputs = [Value(shape, slot.dtype) for shape, slot in zip(shapes, first.arguments, strict=True)]
         self._values.update((slot.key, value) for slot, value in zip(first.arguments, inputs, strict=True))
         calls = list(self._calls())
         results = zip(first.results, second.results, strict=True)
-        return Program(inputs, calls, nest.pack(first.structure, [self._value(a, b, "model") for a, b in results]))
+        return OpenProgram(inputs, calls, nest.pack(first.structure, [self._value(a, b, "model") for a, b in results]))
 
     def _calls(self) -> Iterator[Call]:
         """The instructions of both, as one; without those whose results are the same constants."""

@@ -15,7 +15,7 @@ from ...types import as_dtype
 from ..saving.weights import may_write
 from . import elementwise, shaping, windows
 from .graph import Graph
-from .inference import Program, Value, program
+from .inference import OpenProgram, Value, program
 
 RULES = elementwise.RULES | shaping.RULES | windows.RULES
 OPSET = 18
@@ -126,7 +126,7 @@ def _spec(leaf: Any) -> tuple[tuple[int | None, ...], Any]:
     return tuple(shape), as_dtype(getattr(leaf, "dtype", None) or "float32")
 
 
-def _output_names(model: Any, found: Program) -> list[tuple[str, Value]]:
+def _output_names(model: Any, found: OpenProgram) -> list[tuple[str, Value]]:
     """Each output with the name that it is to have."""
     values = nest.flatten(found.outputs)
     if isinstance(found.outputs, Mapping) and len(found.outputs) == len(values):
@@ -141,7 +141,7 @@ def _output_names(model: Any, found: Program) -> list[tuple[str, Value]]:
 # The file ----------------------------------------------------------------------------------------------------------------
 
 
-def _made(helper: Any, name: str, graph: Graph, found: Program, results: dict[str, Value], version: int) -> Any:
+def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dict[str, Value], version: int) -> Any:
     """The model as ONNX's object, checked."""
     from ... import __version__
 
