@@ -81,7 +81,6 @@ class BackupAndRestore(Callback):
         return self.backup_dir / FILE
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Have the saved state, if there is one."""
         self._unsaved = 0
         if self.path.exists():
             arrays, metadata = tensors.load(self.path)
@@ -93,14 +92,12 @@ class BackupAndRestore(Callback):
             self.model.set_training_state({"arrays": arrays, "values": values})
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Save after every `save_freq`-th batch."""
         if isinstance(self.save_freq, int):
             self._unsaved += 1
             if self._unsaved >= self.save_freq:
                 self._save()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Save if that is asked for each epoch."""
         if self.save_freq == "epoch":
             self._save()
 

@@ -53,7 +53,6 @@ class CSVLogger(Callback):
                 pass
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Write a line."""
         row = {"epoch": epoch} | {name: _cell(value) for name, value in sorted((logs or {}).items())}
         if not self._columns:
             self._columns = list(row)

@@ -65,7 +65,6 @@ class EarlyStopping(Monitor):
         self._forget()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Compare, count, and stop."""
         current = self.value(logs)
         if current is None or epoch < self.start_from_epoch:
             return
@@ -81,7 +80,6 @@ class EarlyStopping(Monitor):
             self.model.stop_training = True
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        """Put the best weights back."""
         if self.stopped_epoch and self.verbose:
             tell(f"Epoch {self.stopped_epoch + 1}: early stopping")
         if self.best_weights is not None:

@@ -41,11 +41,9 @@ class History(Remembering):
         self._model = weakref.ref(model)
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Start with an empty list of epochs."""
         self.epoch = []
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Append the logs."""
         self.epoch.append(epoch)
         for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(value)

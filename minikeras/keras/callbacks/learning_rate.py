@@ -51,7 +51,6 @@ class LearningRateScheduler(Callback):
         self._takes_rate = _takes_two(schedule)
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """Ask the schedule."""
         for name, optimizer in learning_rates(self.model.optimizer, "leaders").items():
             found = self.schedule(epoch, float(optimizer.learning_rate)) if self._takes_rate else self.schedule(epoch)
             if isinstance(found, int) or np.ndim(found) or np.asarray(found).dtype.kind != "f":
@@ -61,7 +60,6 @@ class LearningRateScheduler(Callback):
                 tell(f"Epoch {epoch + 1}: LearningRateScheduler setting {name.replace('_', ' ', 1)} to {rate}.")
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Log it."""
         _log(logs, self.model.optimizer)
 
 
@@ -130,7 +128,6 @@ class ReduceLROnPlateau(Monitor):
         return self.cooldown_counter > 0
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Compare, count, and reduce."""
         _log(logs, self.model.optimizer)
         current = self.value(logs)
         if current is None:

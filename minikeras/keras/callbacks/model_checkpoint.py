@@ -76,11 +76,9 @@ class ModelCheckpoint(Monitor):
             )
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """Remember which one."""
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Save after every `save_freq`-th batch."""
         if isinstance(self.save_freq, int):
             self._unsaved += 1
             if self._unsaved >= self.save_freq:
@@ -88,7 +86,6 @@ class ModelCheckpoint(Monitor):
                 self._save(self._epoch, batch, logs or {})
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Save if that is asked for each epoch."""
         if self.save_freq == "epoch":
             self._save(epoch, None, logs or {})
 

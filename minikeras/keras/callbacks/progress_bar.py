@@ -68,42 +68,33 @@ class ProgressBar(Callback):
         self._training = True
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """A new bar."""
         self._begin(f"Epoch {epoch + 1}/{self.params.get('epochs')}")
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """One step further, with loss and metrics."""
         self._advance(logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """The final numbers, validation included."""
         self._finish(logs)
 
     def on_test_begin(self, logs: Logs | None = None) -> None:
-        """A bar, if this is an evaluation by itself."""
         if not self._training:
             self._begin("Evaluate")
 
     def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """One step further."""
         if not self._training:
             self._advance(logs)
 
     def on_test_end(self, logs: Logs | None = None) -> None:
-        """The final numbers."""
         if not self._training:
             self._finish(logs)
 
     def on_predict_begin(self, logs: Logs | None = None) -> None:
-        """A bar."""
         self._begin("Predict")
 
     def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """One step further."""
         self._advance(None)
 
     def on_predict_end(self, logs: Logs | None = None) -> None:
-        """Done."""
         self._finish(None)
 
 

@@ -68,11 +68,9 @@ class TerminateOnNaN(Callback):
         self._before = self.model._snapshot()
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        """Keep nothing."""
         self._before = None
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Look at the loss."""
         loss = (logs or {}).get("loss")
         if loss is not None and not math.isfinite(float(loss)):
             message = (

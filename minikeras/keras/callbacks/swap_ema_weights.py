@@ -33,7 +33,7 @@ class SwapEMAWeights(Callback):
     def _put_averages(self) -> None:
         """Have the model hold the averages; the optimizer keeps them too."""
         if self._weights is None:
-            kept = [kept for one in _averaging(self.model.optimizer) for kept in one.state.slots.values()]
+            kept = _averages(self.model.optimizer)
             self._weights = [(one.variable, one.variable._array) for one in kept]
             for one in kept:
                 one.variable._array = one.slots["average"]._array
@@ -51,8 +51,7 @@ class SwapEMAWeights(Callback):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Hold them again."""
         if state["weights"] is not None:
-            kept = [kept for one in _averaging(self.model.optimizer) for kept in one.state.slots.values()]
-            pairs = zip(kept, state["weights"], strict=True)
+            pairs = zip(_averages(self.model.optimizer), state["weights"], strict=True)
             self._weights = [(one.variable, one.variable._convert(array)) for one, array in pairs]
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
@@ -60,11 +59,9 @@ class SwapEMAWeights(Callback):
         self._put_weights()
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """Train on the weights."""
         self._put_weights()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Leave the averages until the next epoch."""
         if self.swap_on_epoch:
             self._put_averages()
 
@@ -73,30 +70,18 @@ class SwapEMAWeights(Callback):
         self._weights = None
 
     def on_test_begin(self, logs: Logs | None = None) -> None:
-        """Test the averages."""
         self._put_averages()
 
     def on_test_end(self, logs: Logs | None = None) -> None:
-        """Go on with the weights."""
         self._put_weights()
 
-    def on_predict_begin(self, logs: Logs | None = None) -> None:
-        """Predict with the averages."""
-        self._put_averages()
-
-    def on_predict_end(self, logs: Logs | None = None) -> None:
-        """Go on with the weights."""
-        self._put_weights()
+    on_predict_begin, on_predict_end = on_test_begin, on_test_end
 
 
-def _averaging(optimizer: Any) -> list[Any]:
-    """The optimizers within that keep averages.
-
-    Raises:
-        ValueError: if there is none.
-    """
+def _averages(optimizer: Any) -> list[Any]:
+    """The slots of all Variables whose moving averages an optimizer, or one within it, keeps."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     found = [one for one in getattr(inner, "optimizers", [inner]) if getattr(one, "use_ema", False)]
     if not found:
         raise ValueError(f"SwapEMAWeights: the optimizer '{inner.name}' keeps no moving averages. Make it with use_ema=True.")
-    return found
+    return [kept for one in found for kept in one.state.slots.values()]

@@ -120,22 +120,18 @@ class TensorBoard(Remembering):
         self._training, self._step = True, 0
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        """Close the files."""
         self._training = False
         self._close()
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """Look at the clock."""
         self._began = time.perf_counter(), self._step
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """The logs of a batch, if they are due."""
         self._step += 1
         if isinstance(self.update_freq, int) and self._step % self.update_freq == 0:
             self._scalars("train", self._step - 1, {f"batch_{name}": value for name, value in (logs or {}).items()})
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """The logs of the epoch, and the weights if they are due."""
         found = dict(logs or {})
         for name, optimizer in learning_rates(self.model.optimizer).items() if self.model.optimizer else ():
             found.setdefault(name, float(optimizer.learning_rate))
@@ -151,7 +147,6 @@ class TensorBoard(Remembering):
             self._histograms(epoch)
 
     def on_test_end(self, logs: Logs | None = None) -> None:
-        """The results over the steps of the optimizer."""
         optimizer = self.model.optimizer
         step = self._step if optimizer is None else int(optimizer.iterations)
         self._scalars("validation", step, {f"evaluation_{name}_vs_iterations": value for name, value in (logs or {}).items()})

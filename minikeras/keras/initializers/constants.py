@@ -77,6 +77,8 @@ class Identity(Initializer):
     [[2.0, 0.0], [0.0, 2.0]]
     """
 
+    _configured = ("gain",)
+
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
@@ -85,9 +87,6 @@ class Identity(Initializer):
         if len(sizes) != 2:
             raise ValueError(f"Identity matrix initializer can only be used for 2D matrices. Received: shape={sizes}.")
         return Tensor(to_device(self.gain * np.eye(*sizes, dtype=numpy_dtype(dtype))))
-
-    def get_config(self) -> dict[str, Any]:
-        return {"gain": self.gain}
 
 
 def get(identifier: Any) -> Any:

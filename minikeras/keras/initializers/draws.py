@@ -41,7 +41,8 @@ class RandomInitializer(Initializer):
 
     def get_config(self) -> dict[str, Any]:
         given = self._given_seed
-        return {"seed": given.get_config() if isinstance(given, SeedGenerator) else None if given is None else int(given)}
+        seed = given.get_config() if isinstance(given, SeedGenerator) else None if given is None else int(given)
+        return {**super().get_config(), "seed": seed}
 
 
 def normal(generator: Any, shape: tuple[int, ...], dtype: Any, mean: float, stddev: float) -> Tensor:
@@ -68,15 +69,14 @@ class RandomNormal(RandomInitializer):
     TensorShape([2, 3])
     """
 
+    _configured = ("mean", "stddev")
+
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
         self.mean, self.stddev = mean, stddev
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
         return normal(self._generator(), static_shape(shape), numpy_dtype(dtype), self.mean, self.stddev)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"mean": self.mean, "stddev": self.stddev, **super().get_config()}
 
 
 @catalogue.add()
@@ -88,15 +88,14 @@ class TruncatedNormal(RandomInitializer):
     True
     """
 
+    _configured = ("mean", "stddev")
+
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
         self.mean, self.stddev = mean, stddev
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
         return truncated(self._generator(), static_shape(shape), numpy_dtype(dtype), self.mean, self.stddev)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"mean": self.mean, "stddev": self.stddev, **super().get_config()}
 
 
 @catalogue.add("uniform")
@@ -108,15 +107,14 @@ class RandomUniform(RandomInitializer):
     True
     """
 
+    _configured = ("minval", "maxval")
+
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: Any = None) -> None:
         self.minval, self.maxval = minval, maxval
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
         return uniform(self._generator(), static_shape(shape), numpy_dtype(dtype), self.minval, self.maxval)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"minval": self.minval, "maxval": self.maxval, **super().get_config()}
 
 
 @catalogue.add("OrthogonalInitializer")
@@ -137,6 +135,8 @@ class Orthogonal(RandomInitializer):
     True
     """
 
+    _configured = ("gain",)
+
     def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
         self.gain = gain
         super().__init__(seed)
@@ -151,6 +151,3 @@ class Orthogonal(RandomInitializer):
         q = q * np.sign(np.diag(r))
         q = q if rows >= columns else q.T
         return Tensor(to_device((self.gain * q.reshape(sizes)).astype(numpy_dtype(dtype))))
-
-    def get_config(self) -> dict[str, Any]:
-        return {"gain": self.gain, **super().get_config()}

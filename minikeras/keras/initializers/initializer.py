@@ -27,13 +27,16 @@ class Initializer:
     [0.5 0.5]
     """
 
+    _configured: tuple[str, ...] = ()
+    """Arguments of the constructor, kept as attributes of the same names."""
+
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
         """Values of a shape and dtype (the default float dtype if None)."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__(shape, dtype).")
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {}
+        return {name: getattr(self, name) for name in self._configured}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
