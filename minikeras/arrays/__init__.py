@@ -15,7 +15,7 @@ from .devices import (
     to_device,
 )
 from .namespaces import ALLOWED_NAMES, BARE, is_array, namespace, register, resolve, to_numpy
-from .quiet import quiet
+from .quiet import quiet, quiet_context
 
 __all__ = [
     "ALLOWED_NAMES",
@@ -30,6 +30,7 @@ __all__ = [
     "namespace",
     "probe",
     "quiet",
+    "quiet_context",
     "register",
     "resolve",
     "to_device",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import BARE, quiet
+from ..arrays import BARE, quiet, quiet_context
 from .precision import in_float32
 from .registry import register
 from .stack import bind
@@ -45,8 +45,8 @@ class Primitive:
     """
 
     __slots__ = (
-        *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "escapes", "jvp", "kernel", "name"),
-        *("on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "weight", "writes"),
+        *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "escapes", "jvp", "kernel", "may_warn"),
+        *("name", "on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "weight", "writes"),
     )
 
     def __init__(
@@ -86,10 +86,10 @@ class Primitive:
         self.jvp = jvp
         self.differentiable = differentiable
         self.uniform = uniform
-        on_numpy = self.kernel(np)
         # An infinity, a NaN or an integer that wraps is a result like any other; NumPy's warning about it would be noise.
-        self.on_numpy = on_numpy if moves or effect else quiet(on_numpy)
-        self._on: dict[int, Callable[..., Any]] = {}
+        self.may_warn = not (moves or effect)
+        self.on_numpy = self.kernel(np)
+        self._on = {id(np): quiet(self.on_numpy) if self.may_warn else self.on_numpy}
         if registered:
             register(name, self)
 
@@ -97,12 +97,12 @@ class Primitive:
         for x in inputs:
             if type(x) not in BARE:
                 return bind(self, inputs, params)
+        if self.may_warn:
+            return quiet_context().run(self.on_numpy, *inputs, **params)
         return self.on_numpy(*inputs, **params)
 
     def on(self, xp: Any) -> Callable[..., Any]:
         """The function of arrays for library `xp`."""
-        if xp is np:
-            return self.on_numpy
         function = self._on.get(id(xp))
         if function is None:
             function = self._on[id(xp)] = self.kernel(xp)

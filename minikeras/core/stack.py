@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..arrays import BARE, is_array, namespace
+from ..arrays import BARE, is_array, namespace, quiet_context
 from ..errors import MinikerasError
 from .operation_errors import explained
 from .registry import operations, register
@@ -77,14 +77,18 @@ class Evaluate(Interpreter):
 
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Any) -> Any:
         """Unwrap, compute, wrap."""
-        arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
-        compute = primitive.on_numpy
-        for array in arrays:
+        arrays, bare = [], True
+        for x in inputs:
+            array = x._array if isinstance(x, Tensor) else x
+            arrays.append(array)
             if type(array) not in BARE:
-                compute = primitive.on(namespace(*arrays))
-                break
+                bare = False
+        compute = primitive.on_numpy if bare else primitive.on(namespace(*arrays))
         try:
-            outputs = compute(*arrays, **params)
+            if bare and primitive.may_warn:
+                outputs = quiet_context().run(compute, *arrays, **params)
+            else:
+                outputs = compute(*arrays, **params)
         except MinikerasError:
             raise
         except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
