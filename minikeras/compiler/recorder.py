@@ -243,7 +243,7 @@ class Recorder(Interpreter):
         """What stands for one leaf of what the function returned; gives up if there is nothing."""
         if isinstance(leaf, Variable) or type(leaf) in PLAIN:
             return leaf
-        if type(leaf) in (Tensor, Part) and getattr(leaf, "_keras_mask", None) is None:
+        if type(leaf) in (Tensor, Part) and leaf._keras_mask is None:
             return self.slot(leaf)
         kind = "a tensor with a mask" if isinstance(leaf, Tensor) else type(leaf).__name__
         if isinstance(leaf, IndexedSlices):

@@ -34,6 +34,7 @@ class Stack(Tensor):
     def __init__(self, stacked: Tensor, batch: Batch) -> None:
         self.stacked = stacked
         self.batch = batch
+        self._keras_mask = None
         self.key = next_key()
 
     @property

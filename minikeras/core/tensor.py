@@ -28,10 +28,11 @@ class Tensor(Operand):
     tf.Tensor([2. 5.], shape=(2,), dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_array", "_mask", "key")
+    __slots__ = ("__weakref__", "_array", "_keras_mask", "key")
 
     def __init__(self, array: Array) -> None:
         self._array = array
+        self._keras_mask: Any = None  # the mask that a layer left, or one that was set
         self.key = next_key()
 
     # An address is good as long as the value stays where it is, so Variables have neither of these two.
@@ -59,23 +60,6 @@ class Tensor(Operand):
     def __deepcopy__(self, memo: Any) -> Tensor:
         return self
 
-    @property
-    def _keras_mask(self) -> Any:
-        """The mask that a layer left, or None; a tensor with one is a `Masked`, so that others need not be asked."""
-        return getattr(self, "_mask", None)
-
-    @_keras_mask.setter
-    def _keras_mask(self, mask: Any) -> None:
-        self._mask = mask
-        if type(self) is Tensor:
-            self.__class__ = Masked
-
-
-class Masked(Tensor):
-    """A Tensor that carries a mask."""
-
-    __slots__ = ()
-
 
 def values_text(array: Array) -> str:
     """The values as NumPy prints them, on lines of their own if they need several."""
@@ -85,7 +69,7 @@ def values_text(array: Array) -> str:
 
 
 # TensorFlow's guides print the class of a tensor; code that was written beside them compares that name.
-Tensor.__name__ = Masked.__name__ = "EagerTensor"
+Tensor.__name__ = "EagerTensor"
 
 
 def arrays_of(values: Any) -> Array:

@@ -21,7 +21,6 @@ import numpy as np
 from ... import nest
 from ...arrays import creation_namespace, is_array, namespace
 from ...core import Tensor, convert_to_tensor
-from ...core.tensor import Masked
 from ...types import Array, TensorShape, as_dtype
 
 _BY_VALUE = (int, bool, str, bytes, type(None), complex)
@@ -43,6 +42,8 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
 def _described(value: Any, tensors: list[Tensor]) -> Hashable:
     kind = type(value)
     if kind is Tensor:
+        if value._keras_mask is not None:
+            raise Unrecordable("a tensor with a mask")
         tensors.append(value)
         array = value._array
         host = type(array) is np.ndarray or namespace(array) is np
@@ -61,8 +62,6 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
         return kind, tuple([_described(one, tensors) for one in value])
     if is_array(value) and (value.dtype.kind in "biufc" or value.dtype.kind == "V"):
         return _described(convert_to_tensor(value), tensors)
-    if isinstance(value, Masked):
-        raise Unrecordable("a tensor with a mask")
     if isinstance(value, Tensor):
         raise Unrecordable(f"a tensor that is a {kind.__name__.lower()} of another one")
     return kind, _content(value, kind)

@@ -443,9 +443,8 @@ class Layer(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         training = kwargs.pop("training", None) if kwargs else None
-        if len(args) == 1 and type(args[0]) is Tensor and not kwargs:
-            x = args[0]
-            masks = None  # a tensor with a mask is of another type
+        if len(args) == 1 and type(args[0]) is Tensor and not kwargs and args[0]._keras_mask is None:
+            x, masks = args[0], None
             if x._array.dtype is not self._array_dtype:
                 args = (self._tensor(x),)
             if x._array.shape != self._accepted:
