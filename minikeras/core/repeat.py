@@ -1,12 +1,12 @@
 """A function that may be run again and again as if for the first time.
 
-Key idea: second-order methods run a loss many times in one step: at trial points, for products, for searches along a line.
-Layers with state must not notice. The first run is watched for the Variables that it assigns; every later run starts from the
-state before the first one, so random masks are the same in all of them, and leaves the state that the first one left.
+Second-order methods run a loss many times in one step, and layers with state must not notice. Every run starts from the state
+before the first one, so random masks are the same in all of them, and leaves the state that the first one left.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +15,7 @@ from . import effects
 from .primitive import Primitive
 from .stack import Frame, Interpreter
 from .state import State, restore, snapshot
+from .variable import Variable
 
 
 class Repeatable:
@@ -22,6 +23,10 @@ class Repeatable:
 
     Args:
         function: what to run.
+        assigned: the Variables that it assigns, if they are known; else the first run is watched.
+
+    Attributes:
+        before: what those Variables held before the first run.
 
     >>> import minikeras as tf
     >>> from minikeras.core.repeat import Repeatable
@@ -31,42 +36,42 @@ class Repeatable:
     (1, 1, 1)
     """
 
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self._function = function
-        self._before: State = []
+    def __init__(self, function: Callable[[], Any], assigned: Sequence[Variable] | None = None) -> None:
+        self._function, self._assigned = function, assigned
+        self.before: State = []
         self._after: State = []
         self._stream: tuple[Any, Any] | None = None
 
     def __call__(self) -> Any:
         """Run the function."""
-        return self.again(self._function) if self._stream is not None else self._first()
+        return self.again(self._function)
 
     def start(self) -> None:
         """Run it, unless it was run already."""
         if self._stream is None:
-            self._first()
+            self._first(self._function)
 
-    def _first(self) -> Any:
+    def _first(self, function: Callable[[], Any]) -> Any:
         stream = streams.global_stream()
-        start, watcher = stream.state, _Assignments()
+        start, watcher = stream.state, _Assignments(self._assigned or ())
         try:
-            with watcher:
-                result = self._function()
+            with watcher if self._assigned is None else contextlib.nullcontext():
+                result = function()
         except BaseException:
             restore(watcher.before)
             stream.state = start
             raise
-        self._before = watcher.before
+        self.before = watcher.before
         self._after = snapshot(variable for variable, _ in watcher.before)
         self._stream = start, stream.state
         return result
 
     def again(self, function: Callable[[], Any]) -> Any:
-        """Run another function, a part of the first one, from the state before the first run."""
-        self.start()
-        assert self._stream is not None
+        """Run another function, such as a part of the first one, from the state before the first run."""
+        if self._stream is None:
+            return self._first(function)
         stream = streams.global_stream()
-        restore(self._before)
+        restore(self.before)
         stream.state, end = self._stream
         try:
             return function()
@@ -78,8 +83,8 @@ class Repeatable:
 class _Assignments(Interpreter):
     """An interpreter that notes which Variables are assigned, and what they held before."""
 
-    def __init__(self) -> None:
-        self.before: State = []
+    def __init__(self, assigned: Sequence[Variable]) -> None:
+        self.before = snapshot(assigned)
         self._known: set[int] = set()
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:

@@ -18,7 +18,7 @@ from ...functions.publish import tensor
 from ...types import Array
 from .lookup import deserialize, get, serialize
 from .optimizer import Optimizer
-from .second_order.sweeps import Sweep, plainly, stepped
+from .second_order.compiled import Sweep, run_directly, run_step
 from .state import Change, OptimizerState, SlotState
 
 Pattern = Any
@@ -280,7 +280,7 @@ class PerLayer(Optimizer):
             before, owner = self.state.slots, self._owner
             try:
                 self.build(chosen)
-                return stepped(self, loss_fn, chosen)
+                return run_step(self, loss_fn, chosen)
             except BaseException:
                 self.state.restore(before)
                 self._owner = owner
@@ -299,12 +299,12 @@ class PerLayer(Optimizer):
             found += [f"{number}/{name}" for name in own]
         return found
 
-    def plan(
+    def loss_and_changes(
         self,
         loss_fn: Callable[[], Any],
         variables: Sequence[Variable],
         runs: Repeatable | None = None,
-        sweep: Sweep = plainly,
+        sweep: Sweep = run_directly,
     ) -> tuple[Tensor, list[Change]]:
         """The loss, and the changes of all whose turn it is. Nothing is assigned."""
         due, runs = self._due(), runs or Repeatable(loss_fn)
@@ -321,7 +321,7 @@ class PerLayer(Optimizer):
             if owned and its_turn and member.optimizer is not None and member.optimizer.needs_loss:
                 own = functools.partial(_numbered, sweep, number)
                 planner: Any = member.optimizer
-                changes += planner.plan(loss_fn, owned, runs, own)[1]
+                changes += planner.loss_and_changes(loss_fn, owned, runs, own)[1]
         return loss, changes
 
     # Configuration -------------------------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from ....functions.elementwise import cast
 from ....types import Array
 from ..optimizer import Optimizer, _constrained
 from ..state import Change, host_variable
+from .compiled import Sweep, run_directly, run_step
 from .problem import Problem
-from .sweeps import Sweep, plainly, stepped
 
 
 class SecondOrder(Optimizer):
@@ -119,17 +119,17 @@ class SecondOrder(Optimizer):
             before = self.state.slots
             try:
                 self.build(chosen)
-                return stepped(self, loss_fn, chosen)
+                return run_step(self, loss_fn, chosen)
             except BaseException:
                 self.state.restore(before)
                 raise
 
-    def plan(
+    def loss_and_changes(
         self,
         loss_fn: Callable[[], Any],
         variables: Sequence[Variable],
         runs: Repeatable | None = None,
-        sweep: Sweep = plainly,
+        sweep: Sweep = run_directly,
     ) -> tuple[Tensor, list[Change]]:
         """The loss, and all that one step changes. Nothing is assigned."""
         chosen = list({variable.key: variable for variable in variables}.values())

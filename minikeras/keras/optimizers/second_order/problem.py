@@ -2,7 +2,7 @@
 
 Key idea: one run is recorded once, with the gradient inside an outer tape; Hessian blocks and Hessian-vector products are
 sweeps over that record. All vectors are flat arrays, the variables raveled one after the other. Each sweep has a name, by which
-a compiled step replays it (`sweeps.py`). Next: `base.py`.
+a compiled step replays it (`compiled.py`). Next: `base.py`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ....derivatives.hessian import RecordedGradient
 from ....types import Array
 from ..state import names_of
 from .blocks import BlockMatrix
+from .compiled import Sweep, run_directly
 from .objective import ObjectiveCurvature, scalar
-from .sweeps import Sweep, plainly
 
 
 class Problem:
@@ -53,7 +53,7 @@ class Problem:
         loss_fn: Callable[[], Any],
         variables: Sequence[Variable],
         runs: Repeatable | None = None,
-        sweep: Sweep = plainly,
+        sweep: Sweep = run_directly,
     ) -> None:
         if not variables:
             raise ValueError("minimize: no variables are given.")

@@ -1,0 +1,301 @@
+"""A step of second order in a compiled function: what it asks of the loss is recorded, what it decides stays with Python.
+
+A step asks for named sweeps - loss and gradient, products, the loss elsewhere - and decides by their numbers what to ask next.
+Each becomes a program, which takes its operands from outside or from an earlier sweep; the step is one instruction.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....compiler import Program
+from ....compiler.executors.base import NUMPY, Executable
+from ....compiler.ir import outputs_of
+from ....compiler.passes.expansion import EXPANSIONS, Writer
+from ....compiler.passes.pipeline import optimized
+from ....compiler.recorder import Recorder, Slot
+from ....compiler.tracing.watch import unwatched
+from ....core import Primitive, Record, Tensor, Variable
+from ....core.effects import State, decide, effect
+from ....core.repeat import Repeatable
+from ....core.stack import BOTTOM, Frame, current, perform, switch
+from ....errors import CompileError
+from ....types import Array
+
+Sweep = Callable[..., Sequence[Any]]
+"""Carries out a sweep, given its name, the function, and Tensors for that."""
+
+RUNS = ("record", "gradients", "value", "value_and_gradient")
+"""Sweeps that run the loss: each from the state before the first of them."""
+
+
+def run_directly(name: str, function: Sweep, *given: Tensor) -> Sequence[Any]:
+    """A sweep as it is."""
+    return function(*given)
+
+
+def runs_loss(name: str) -> bool:
+    """Whether a sweep, which may have a member's number in front, runs the loss."""
+    return name.rpartition("/")[2] in RUNS
+
+
+def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Variable]) -> Tensor:
+    """Take a step, as one instruction where a compiled step is being recorded; the loss before the step.
+
+    Args:
+        optimizer: has `loss_and_changes`, and `sweeps`, the names of what each step asks for.
+        loss_fn, variables: as in `minimize`.
+    """
+    frame = current()
+    outer, runs = frame.interpreter, Repeatable(loss_fn)
+    recorder = outer if isinstance(outer, Recorder) and frame.below is BOTTOM else None
+    sweeps = None
+    if recorder is not None and recorder.refusal is None and optimizer.sweeps is not None:
+        sweeps = SweepRecorder(recorder)
+    else:
+        decide(optimizer.iterations)
+    if recorder is not None:
+        recorder.keep([*variables, *optimizer.variables])
+        switch(BOTTOM)  # a step asks for many values, and takes short ways where no interpreter listens
+    try:
+        loss, changes = optimizer.loss_and_changes(loss_fn, variables, runs, sweeps or run_directly)
+        optimizer.commit(changes)
+    finally:
+        switch(frame)
+        if recorder is not None:
+            recorder.before = {variable.key: (variable, array) for variable, array in runs.before} | recorder.before
+    step = sweeps and sweeps.step(optimizer, variables, runs, loss)
+    return loss if sweeps is None or step is None else perform(optimizer_minimize, sweeps.captured, {"step": step})[0]
+
+
+# Recording -------------------------------------------------------------------------------------------------------------
+
+
+class RecordedSweep(NamedTuple):
+    """One sweep: Slots of what it is given, its instructions, and Slots of what it returns, None for None."""
+
+    given: Sequence[Slot]
+    records: Sequence[Record]
+    results: Sequence[Slot | None]
+
+    def made(self) -> dict[int, Slot]:
+        """What its instructions write."""
+        return {slot.key: slot for record in self.records for slot in outputs_of(record)}
+
+    def needed(self) -> dict[int, Slot]:
+        """What it reads from elsewhere."""
+        made, inputs = self.made(), [x for record in self.records for x in record.inputs]
+        read = [x for x in (*self.given, *inputs, *self.results) if isinstance(x, Slot)]
+        return {x.key: x for x in read if x.array is None and x.key not in made}
+
+
+class SweepRecorder(Recorder):
+    """Carries sweeps out, and records each; of a sweep that is repeated, the last one.
+
+    Args:
+        outer: the recorder of the function in which the step is taken. What it knows is taken from outside here.
+
+    Attributes:
+        captured: the Tensors from outside.
+    """
+
+    def __init__(self, outer: Recorder) -> None:
+        super().__init__([], False)
+        self._outer = outer
+        self.captured: list[Tensor] = []
+        self._sources: list[int] = []
+        self._given: set[int] = set()
+        self._recorded: dict[str, RecordedSweep] = {}
+        self._made: dict[str, list[tuple[weakref.ref[Tensor], Slot]]] = {}
+        """By sweep its results, for as long as they live. Only that tells what a loss function hands out to others: the lists
+        and attributes in which it puts Tensors are Python's."""
+        self._earlier: list[weakref.ref[Tensor]] = []
+        self._sweep = ""
+
+    def __call__(self, name: str, function: Sweep, *given: Tensor) -> Sequence[Any]:
+        """One sweep."""
+        self._earlier += [ref for ref, _ in self._made.get(name, [])]
+        self.records, self._made[name], self._sweep = [], [], name
+        self._given.update(x.key for x in given)
+        with self:
+            results = function(*given)
+            if self.refusal is None:
+                slots = [None if x is None else self.slot(x) for x in results]
+                self._recorded[name] = RecordedSweep([self.slot(x) for x in given], self.records, slots)
+        return results
+
+    def slot(self, x: Tensor) -> Slot:
+        """As of any recorder, but what is known outside is no constant."""
+        found = super().slot(x)
+        if found.array is not None:
+            source = None if x.key in self._given else self._outer.slot(x)
+            if source is None or source.array is None:
+                found.array, found.fixed = None, source is not None and source.fixed
+            if source is not None and source.array is None:
+                self.captured.append(x)
+                self._sources.append(found.key)
+        return found
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Keep a Record, and an eye on the results."""
+        within = self._within
+        outputs = super().process(primitive, inputs, params, below)
+        if self.refusal is None and not within:
+            several = outputs if type(outputs) is tuple else (outputs,)
+            self._made[self._sweep] += [(weakref.ref(y), self.slot(y)) for y in several]
+        return outputs
+
+    def refuse(self, reason: str, located: bool = True) -> None:
+        """Give up, here and outside."""
+        self.refusal = reason
+        self._outer.refuse(reason, located)
+
+    def step(self, optimizer: Any, variables: Sequence[Variable], runs: Repeatable, loss: Tensor) -> RecordedStep | None:
+        """The whole step, ready to be repeated. None if there is nothing to be recorded; then the outer recorder knows."""
+        self._outer.born |= self.born
+        if self.born or self.refusal is not None:
+            return None
+        missing = [name for name in optimizer.sweeps if not any(one.split(" ")[0] == name for one in self._recorded)]
+        if missing:
+            self.refuse(f"the first step of {optimizer.name} ended before it asked for {missing}, which later ones may need")
+            return None
+        alive = [(loss, self.slot(loss))]
+        unsure = [ref() for ref in self._earlier]
+        for name, made in self._made.items():
+            found = [(x, slot) for ref, slot in made if (x := ref()) is not None and x is not loss]
+            alive += found if runs_loss(name) else []
+            unsure += [x for x, _ in found if not runs_loss(name) or type(x._array) is np.bool_]
+        if any(x is not None for x in unsure):
+            self.refuse("the loss function hands out tensors of each of its runs, or its gradient does")
+            return None
+        handed, ready = [slot for _, slot in alive], tuple([x._array for x, _ in alive])
+        moved = [variable for variable, _ in runs.before]
+        return RecordedStep(optimizer, variables, moved, self._sources, compiled(self._recorded, handed), handed, ready)
+
+
+# Replay ----------------------------------------------------------------------------------------------------------------
+
+
+class CompiledSweep(NamedTuple):
+    """One sweep, ready to run.
+
+    Attributes:
+        given, read, kept: keys of what it is called with, of all that it reads, and of what it leaves for others.
+        results: how many of its results are for the caller.
+        replay: from what it reads to results and what it leaves.
+    """
+
+    given: Sequence[int]
+    read: Sequence[int]
+    kept: Sequence[int]
+    results: int
+    replay: Executable
+
+
+@unwatched
+def compiled(sweeps: Mapping[str, RecordedSweep], handed: Sequence[Slot]) -> dict[str, CompiledSweep]:
+    """Every sweep as a program that leaves what the others read, and what is handed to others outside."""
+    wanted = {slot.key for slot in handed}.union(*[sweep.needed() for sweep in sweeps.values()])
+    found = {}
+    for name, sweep in sweeps.items():
+        needed, kept = sweep.needed(), [slot for key, slot in sweep.made().items() if key in wanted]
+        program = optimized(Program(list(needed.values()), sweep.records, [*sweep.results, *kept], None))
+        for slot, result in zip(kept, program.results[len(sweep.results) :], strict=True):
+            slot.array = result.array  # what turned out to be constant is so for the sweeps that follow
+        given, keys = [slot.key for slot in sweep.given], [slot.key for slot in kept]
+        found[name] = CompiledSweep(given, list(needed), keys, len(sweep.results), NUMPY.compile(program))
+    return found
+
+
+def options_of(optimizer: Any) -> list[Any]:
+    """The plain options of an optimizer, then those of its members."""
+    return [optimizer._plain_options(), *[options_of(member) for member in getattr(optimizer, "optimizers", [])]]
+
+
+class RecordedStep:
+    """All of a step, as a function of what comes from outside.
+
+    Args:
+        optimizer, variables: whose step, and what it changes.
+        assigned: Variables that the loss assigns.
+        sources: keys of what comes from outside.
+        sweeps: by name.
+        handed: what others see: the loss, and Tensors that runs of the loss function have put somewhere.
+        ready: that of the recorded run.
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        variables: Sequence[Variable],
+        assigned: Sequence[Variable],
+        sources: Sequence[int],
+        sweeps: Mapping[str, CompiledSweep],
+        handed: Sequence[Slot],
+        ready: tuple[Array, ...],
+    ) -> None:
+        self.optimizer, self.name, self.variables, self.sweeps = optimizer, optimizer.name, variables, sweeps
+        self._assigned, self._sources, self._handed, self._ready = assigned, sources, handed, [ready]
+        shown = {slot.key for slot in handed}
+        self._leaving = [name for name, sweep in sweeps.items() if not shown.isdisjoint(sweep.kept)]
+        """Sweeps that make what is handed on."""
+        self._options = options_of(optimizer)
+
+    def __str__(self) -> str:
+        """The programs of its sweeps, each under its name."""
+        return "\n\n".join(f"{name}:\n{sweep.replay.program}" for name, sweep in self.sweeps.items())
+
+    def holds(self) -> bool:
+        """Whether the optimizer's options are still the same; with others it may ask for other sweeps."""
+        return bool(options_of(self.optimizer) == self._options)
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        """One more step; the first call gives the results of the recorded one, which is done already."""
+        if self._ready:
+            return self._ready.pop()
+        values, done = dict(zip(self._sources, arrays, strict=True)), set[str]()
+        runs = Repeatable(lambda: None, self._assigned)
+
+        def carry_out(name: str, function: Any, *given: Tensor) -> Sequence[Any]:
+            sweep = self._sweep(name)
+            values.update(zip(sweep.given, [x._array for x in given], strict=True))
+            operands = [values[key] for key in sweep.read]
+            results = runs.again(lambda: sweep.replay(operands)) if runs_loss(name) else sweep.replay(operands)
+            values.update(zip(sweep.kept, [x._array for x in results[sweep.results :]], strict=True))
+            done.add(name)
+            return results[: sweep.results]
+
+        _, changes = self.optimizer.loss_and_changes(None, self.variables, None, carry_out)
+        for name in self._leaving:
+            if name not in done:  # a step that ended early: its last run of the loss was another one
+                carry_out(name, None)
+        self.optimizer.commit(changes)
+        return tuple([values[slot.key] if slot.array is None else slot.array for slot in self._handed])
+
+    def _sweep(self, name: str) -> CompiledSweep:
+        if name not in self.sweeps:
+            raise CompileError(
+                f"{self.name} asks for the sweep {name!r}, which its recorded step did without and its `sweeps` do not "
+                "name. Name there what every step asks for; if that differs from step to step, let `sweeps` be None."
+            )
+        return self.sweeps[name]
+
+
+def _minimized(*arrays: Array, step: RecordedStep) -> tuple[Array, ...]:
+    return step(*arrays)
+
+
+optimizer_minimize = effect("optimizer_minimize", _minimized, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+
+
+def _guarded(writer: Writer, record: Record) -> bool:
+    """Leaves the instruction as it is, as long as the optimizer's options are what they were."""
+    writer.guards.append(record.params["step"].holds)
+    return False
+
+
+EXPANSIONS[optimizer_minimize] = _guarded
