@@ -3,8 +3,8 @@
     ckpt-3.index                            JSON: keys, states, and bytes and SHA-256 of the file of arrays
     ckpt-3.data-9f86d081884c7d65.safetensors   the arrays, safetensors
 
-Key idea: the file of arrays is named after its hash and is complete before the index is renamed into place. So a checkpoint of
-the same name can be written again and again: at every moment its index is the old or the new one, and what that names is there.
+The file of arrays is named after its hash and is complete before the index is renamed into place, so at every moment the index
+is the old or the new one, and what that names is there.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ from .writers import Writer
 
 FORMAT = "minikeras checkpoint 1"
 INDEX = ".index"
-_INDEX = {
-    **{"format": str, "saved": float, "counted": bool, "writer": str},
-    **{"files": dict, "states": dict, "aliases": dict, "complex128": list},
-}
+_INDEX = {"format": str, "saved": float, "counted": bool, "writer": str}
+_INDEX |= {"files": dict, "states": dict, "aliases": dict, "complex128": list}
 _SEAL = re.compile(rb'\{"sha256":"([0-9a-f]{64})","content":(.*)\}\n', re.DOTALL)
 _DATA_NAME = re.compile(r"([^/]+)\.data-[0-9a-f]{16}\.safetensors", re.DOTALL)
 
@@ -57,11 +55,7 @@ def sealed(content: Any) -> bytes:
 
 
 def unsealed(text: bytes | bytearray, file: object) -> Any:
-    """The content of `sealed`.
-
-    Raises:
-        LoadError: if a byte is wrong.
-    """
+    """The content of `sealed`; a LoadError if a byte is wrong."""
     match = _SEAL.fullmatch(text)
     if match is None or hashlib.sha256(match[2]).hexdigest().encode() != match[1]:
         raise refused(file, "", "is damaged: its content does not have the SHA-256 that it states")
@@ -83,11 +77,9 @@ def write(
     """Write a checkpoint; what was there under this name stays complete until the new one is.
 
     Args:
-        prefix: its path.
-        bundle: its content.
         counted: whether it is one of a numbered sequence, of which `latest_checkpoint` finds the last.
         durable_write: whether to wait for the disk.
-        writer: who saves; a counted checkpoint replaces one of its own only, or one whose writer is gone.
+        writer: what saves; a counted checkpoint replaces one of its own only, or one whose writer is gone.
         done: called when it is complete, while no other program writes in the folder.
 
     Raises:
@@ -174,12 +166,7 @@ def _remove_unnamed(folder: Path) -> None:
 
 
 def read(prefix: Path) -> Bundle:
-    """Read a checkpoint and verify every byte of it.
-
-    Raises:
-        NotFoundError: if there is none of this name.
-        LoadError: if it is damaged.
-    """
+    """Read a checkpoint and verify every byte of it; a NotFoundError if there is none, a LoadError if it is damaged."""
     for attempt in range(5):
         index = read_index(prefix)
         try:

@@ -1,7 +1,6 @@
 """Checkpoint: the values of any graph of objects, saved and brought back by the path of attributes.
 
-Key idea: what is saved is a set of references, taken at once, since arrays are never written while anybody can see them. All
-else, encoding, hashing and waiting for the disk, may happen beside the training.
+Saving takes references, since arrays are never written while they are referred to; all else may happen beside the training.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class _Writer:
         self._error: BaseException | None = None
 
     def wait(self) -> None:
-        """Wait for the save that is under way; raises what went wrong in it."""
+        """Wait for the save that is under way, and raise what went wrong in it."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -159,13 +159,13 @@ class Checkpoint:
             options: see `CheckpointOptions`.
 
         Returns:
-            The path to hand to `restore`.
+            The path for `restore`.
 
         Raises:
             OSError: if it cannot be written; earlier checkpoints are as they were.
             CheckpointBusyError: if another process is writing into this folder.
         """
-        return self._save_numbered(os.fspath(file_prefix), None, options, lambda path: pointer.note(Path(path)))
+        return self._save_numbered(os.fspath(file_prefix), None, options, _note)
 
     def _save_numbered(
         self, prefix: str, number: int | None, options: CheckpointOptions | None, done: Callable[[str], None]
@@ -269,6 +269,11 @@ class Checkpoint:
         restoration = Restoration(bundle.read(Path(path).absolute()), path, only, skip_mismatch, cast)
         restoration.visit(("", self))
         return LoadStatus(restoration, self)
+
+
+def _note(path: str) -> None:
+    """Add a checkpoint to the file of its folder, as the newest."""
+    pointer.write(Path(path).parent, {path: time.time()})
 
 
 _OWN = {"_writer", "_root", "_counter", "_deferred"}

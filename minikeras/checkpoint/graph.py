@@ -1,8 +1,7 @@
 """The graph of what a checkpoint holds: every value by the path of attributes that leads to it.
 
-Key idea: nothing is registered. Attributes, lists, tuples and dicts are walked when asked, breadth first, so the shortest path
-to a value is its key (`model/hidden/kernel`) and the longer ones are its aliases. What an optimizer keeps beside a Variable
-goes by the path of that Variable, not by its number: `optimizer/slots/model/hidden/kernel/momentum`.
+The walk is breadth first, so the shortest path to a value is its key (`model/hidden/kernel`) and longer ones are its aliases.
+The slots of a Variable go by its path, not by its number: `optimizer/slots/model/hidden/kernel/momentum`.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ SLOTS = "slots"
 
 
 class Graph:
-    """What is reachable from some objects.
-
-    Args:
-        roots: objects, each with the path at which it lies.
+    """What is reachable from some objects, each given with the path at which it lies.
 
     Attributes:
         leaves: values by path; a Variable, or an object with a state (`is_stateful`).

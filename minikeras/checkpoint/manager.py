@@ -79,7 +79,7 @@ class CheckpointManager:
         return os.path.basename(path).removeprefix(f"{self._name}-").isdecimal()
 
     def _listed(self) -> dict[str, float]:
-        """The checkpoints in the folder with names that this manager gives, whoever wrote them, oldest first."""
+        """The checkpoints in the folder with names that this manager gives, those of other programs too, oldest first."""
         found = pointer.known_checkpoints(self._directory)
         return {path: saved for path, saved in found.items() if self._has_own_name(path)}
 
@@ -119,10 +119,7 @@ class CheckpointManager:
             options: see `CheckpointOptions`.
 
         Returns:
-            Its path, or None if the interval is not over.
-
-        Raises:
-            OSError: if it cannot be written; earlier checkpoints are as they were.
+            Its path, or None if the interval is not over. Errors are those of `Checkpoint.save`.
         """
         checked = self._interval is not None and check_interval and self._last_step is not None
         if checked and self._step() - self._last_step < self._interval:  # type: ignore[operator]
@@ -137,7 +134,7 @@ class CheckpointManager:
         return int(self._counter.numpy())
 
     def _saved(self, path: str) -> None:
-        """Enter a checkpoint that is complete, and let go of the oldest; of those that others wrote, none is."""
+        """Enter a checkpoint that is complete, and let go of the oldest; none is dropped that other programs wrote."""
         known = {old: saved for old, saved in self._known.items() if old != path}
         known[path] = float(bundle.read_index(Path(path))["saved"])
         dropped = []
@@ -149,7 +146,7 @@ class CheckpointManager:
                 self._preserved.append(oldest)
             else:
                 dropped.append(oldest)
-        pointer.write_own(Path(self._directory), self._has_own_name, known, dropped, self._preserved, self._last_preserved)
+        pointer.write(Path(self._directory), known, self._has_own_name, dropped, self._preserved, self._last_preserved)
         self._known = known
         for old in dropped:
             try:

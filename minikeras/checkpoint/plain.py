@@ -1,11 +1,12 @@
 """Plain data as JSON and arrays: what callbacks, random streams and data positions say of their state.
 
-Key idea: numbers, texts, lists and dicts become JSON; arrays go beside it under names; what JSON cannot say (tuples, NaN, keys
-that are no texts) becomes a dict with one key that starts with '$'. The way back builds these few types and nothing else.
+Arrays go beside the JSON under names; what JSON cannot say (tuples, NaN, keys that are no texts) becomes a dict with one key
+that starts with '$'. The way back builds these few types and nothing else.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -20,11 +21,7 @@ from ..files.reading import refused
 
 
 def split(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """The JSON of a value; arrays in it are added to `arrays` under names that start with `name`.
-
-    Raises:
-        TypeError: for anything that is no plain data.
-    """
+    """The JSON of a value; arrays in it are added to `arrays` under names that start with `name`. TypeError for other data."""
     if isinstance(value, np.generic):
         value = np.asarray(value)
         return {"$scalar": _stored(value, name, arrays)}
@@ -54,12 +51,12 @@ def _stored(array: NDArray[Any], name: str, arrays: dict[str, NDArray[Any]]) -> 
     return key
 
 
-def join(tree: Any, arrays: Mapping[str, NDArray[Any]], file: object, place: str) -> Any:
-    """The value that `split` was given; arrays are copied.
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], (str, int, float, tuple))
 
-    Raises:
-        LoadError: if the JSON is none of `split`, or an array is missing.
-    """
+
+def join(tree: Any, arrays: Mapping[str, NDArray[Any]], file: object, place: str) -> Any:
+    """The value that `split` was given, with copies of its arrays; a LoadError for JSON that `split` does not write."""
     if isinstance(tree, list):
         return [join(part, arrays, file, place) for part in tree]
     if not isinstance(tree, dict):
@@ -67,24 +64,18 @@ def join(tree: Any, arrays: Mapping[str, NDArray[Any]], file: object, place: str
     marks = [key for key in tree if key.startswith("$")]
     if not marks:
         return {key: join(part, arrays, file, f"{place}/{key}") for key, part in tree.items()}
-    mark, content = marks[0], tree[marks[0]]
-    if len(tree) == 1 and mark in ("$array", "$scalar") and isinstance(content, str) and content in arrays:
+    mark, content = (marks[0], tree[marks[0]]) if len(tree) == 1 else ("", None)
+    if mark in ("$array", "$scalar") and isinstance(content, str) and content in arrays:
         array = arrays[content].copy()
         return array if mark == "$array" else array[()]
-    if len(tree) == 1 and mark == "$float" and content in ("nan", "inf", "-inf"):
+    if mark == "$float" and content in ("nan", "inf", "-inf"):
         return float(content)
-    if len(tree) == 1 and mark == "$int" and isinstance(content, str) and len(content) < 1000:
-        try:
+    parts = join(content, arrays, file, place) if isinstance(content, list) else []
+    if mark == "$tuple" and isinstance(content, list):
+        return tuple(parts)
+    with contextlib.suppress(TypeError, ValueError):  # a key that is a tuple of lists; a text that is no number
+        if mark == "$int" and isinstance(content, str) and len(content) < 1000:
             return int(content, 16)
-        except ValueError:
-            pass
-    if len(tree) == 1 and mark == "$tuple" and isinstance(content, list):
-        return tuple(join(part, arrays, file, place) for part in content)
-    if len(tree) == 1 and mark == "$items" and isinstance(content, list):
-        pairs = [join(pair, arrays, file, place) for pair in content]
-        if all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], (str, int, float, tuple)) for pair in pairs):
-            try:
-                return {key: part for key, part in pairs}
-            except TypeError:  # a key that is a tuple of lists
-                pass
-    raise refused(file, place, f"damaged state, {mark} with an unexpected value")
+        if mark == "$items" and isinstance(content, list) and all(map(_is_pair, parts)):
+            return {key: part for key, part in parts}
+    raise refused(file, place, f"damaged state, {marks[0]} with an unexpected value")

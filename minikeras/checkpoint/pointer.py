@@ -1,14 +1,12 @@
 """The file 'checkpoint' of a folder: which checkpoints there are, oldest first.
 
-Key idea: it is a convenience. What counts is which checkpoints are complete; if the file is missing, damaged or behind, the
-folder itself is looked through.
+What counts is which checkpoints are complete: if the file is missing, damaged or behind, the folder is looked through.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -64,27 +62,18 @@ def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str], latest_filename
     return CheckpointState(paths[-1] if paths else "", paths, stamps, last, kept)
 
 
-def write(folder: Path, known: Mapping[str, float], preserved: Collection[str] = (), last_preserved: float = 0.0) -> None:
-    """Write the file: paths with the times at which they were saved, oldest first."""
-    listed = [[os.path.basename(path), saved] for path, saved in known.items()]
-    kept = [os.path.basename(path) for path in preserved]
-    durable.write_file(folder / NAME, bundle.sealed({"all": listed, "preserved": kept, "last_preserved": last_preserved}))
-
-
-def write_own(
+def write(
     folder: Path,
-    is_own: Callable[[str], bool],
     known: Mapping[str, float],
-    dropped: Collection[str],
-    preserved: Collection[str],
-    last_preserved: float,
+    is_own: Callable[[str], bool] = lambda path: False,
+    dropped: Collection[str] = (),
+    preserved: Collection[str] = (),
+    last_preserved: float | None = None,
 ) -> None:
-    """Write the file with the checkpoints of one manager, which are the newest, and with those of others as they are.
+    """Write the file: the newest checkpoints, `known` with the times at which they were saved, after all others there are.
 
     Args:
-        folder: of the checkpoints.
-        is_own: whether a path has a name that the manager gives.
-        known: its checkpoints, oldest first, and when they were saved.
+        is_own: whether a path has a name that the manager of the known ones gives.
         dropped: those that it is about to delete.
         preserved, last_preserved: see `CheckpointState`.
     """
@@ -92,47 +81,41 @@ def write_own(
     times = zip(state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps, strict=True)
     leaving = {*known, *dropped, *preserved}
     others = {path: saved for path, saved in times if path not in leaving and os.path.exists(path + bundle.INDEX)}
-    write(folder, {**others, **known}, [*(path for path in state.preserved if not is_own(path)), *preserved], last_preserved)
+    kept = [*(path for path in state.preserved if not is_own(path)), *preserved]
+    content = {
+        "all": [[os.path.basename(path), saved] for path, saved in {**others, **known}.items()],
+        "preserved": [os.path.basename(path) for path in kept],
+        "last_preserved": state.last_preserved_timestamp if last_preserved is None else last_preserved,
+    }
+    durable.write_file(folder / NAME, bundle.sealed(content))
 
 
 def highest(prefix: str) -> int:
     """The highest number of a checkpoint 'prefix-number', complete or not; 0 if there is none."""
     folder, name = os.path.split(prefix)
-    start = f"{name}-"
     found = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
-    numbers = [one.removeprefix(start).removesuffix(bundle.INDEX) for one in found if one.startswith(start)]
+    numbers = [one.removeprefix(f"{name}-").removesuffix(bundle.INDEX) for one in found if one.startswith(f"{name}-")]
     return max([int(number) for number in numbers if number.isdecimal()], default=0)
 
 
 def damaged(folder: str | os.PathLike[str], is_wanted: Callable[[str], bool] = lambda path: True) -> list[str]:
     """The checkpoints of a folder whose index cannot be read."""
     found = []
-    for path in _paths(folder):
+    for path in filter(is_wanted, _paths(folder)):
         try:
             bundle.read_index(Path(path))
         except LoadError:
             found.append(path)
         except NotFoundError:  # deleted in between
             pass
-    return [path for path in found if is_wanted(path)]
+    return found
 
 
 def _paths(folder: str | os.PathLike[str]) -> list[str]:
     """All that has an index in a folder."""
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    return [
-        os.path.join(folder, name.removesuffix(bundle.INDEX))
-        for name in names
-        if name.endswith(bundle.INDEX) and not name.startswith(".")
-    ]
-
-
-def note(path: Path) -> None:
-    """Add a checkpoint to the file of its folder, as the newest."""
-    state = get_checkpoint_state(path.parent) or CheckpointState()
-    times = zip(state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps, strict=True)
-    known = {old: saved for old, saved in times if old != str(path) and os.path.exists(old + bundle.INDEX)}
-    write(path.parent, known | {str(path): time.time()}, state.preserved, state.last_preserved_timestamp)
+    found = [name.removesuffix(bundle.INDEX) for name in names if name.endswith(bundle.INDEX) and not name.startswith(".")]
+    return [os.path.join(folder, name) for name in found]
 
 
 def known_checkpoints(folder: str | os.PathLike[str], latest_filename: str | None = None) -> dict[str, float]:
@@ -160,16 +143,14 @@ def known_checkpoints(folder: str | os.PathLike[str], latest_filename: str | Non
 
 
 def latest_checkpoint(checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None) -> str | None:
-    """The path of the newest checkpoint of a folder all of whose bytes are right, or None.
-
-    One that is damaged is reported in the log, and the one before it is taken.
-
-    Raises:
-        LoadError: if there are checkpoints, but none is complete: that is no beginning.
+    """The path of the newest checkpoint of a folder all of whose bytes are right, or None; damaged ones are logged.
 
     Args:
         checkpoint_dir: the folder.
         latest_filename: the file that lists the checkpoints, 'checkpoint' by default.
+
+    Raises:
+        LoadError: if there are checkpoints, but none is complete: that is no beginning.
 
     >>> import minikeras as tf, tempfile
     >>> folder = tempfile.mkdtemp()

@@ -26,16 +26,11 @@ def as_prefix(place: str | os.PathLike[str]) -> Path:
 
 
 class Reader:
-    """The values of one checkpoint, without any objects.
-
-    Args:
-        place: a checkpoint, or a folder whose newest one is meant.
-    """
+    """The values of one checkpoint, without any objects; of a folder, those of its newest one."""
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
-        self._values = {
-            name + VALUE: array for name, array in bundle.read(as_prefix(place)).arrays.items() if not name.startswith("$")
-        }
+        arrays = bundle.read(as_prefix(place)).arrays
+        self._values = {name + VALUE: array for name, array in arrays.items() if not name.startswith("$")}
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Shapes by key."""
@@ -50,11 +45,7 @@ class Reader:
         return name in self._values or name + VALUE in self._values
 
     def get_tensor(self, name: str) -> Any:
-        """A value as an array, by key or path.
-
-        Raises:
-            NotFoundError: if there is none, with the keys there are.
-        """
+        """A value as an array, by key or path; a NotFoundError with the keys there are if there is none."""
         for key in (name, name + VALUE):
             if key in self._values:
                 return self._values[key].copy()

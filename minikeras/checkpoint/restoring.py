@@ -1,8 +1,7 @@
 """Bringing values back: match by path, check everything, then assign everything or nothing.
 
-Key idea: what has no place yet waits. The objects under whose path something is still due carry a mark, `_deferred`; setting an
-attribute of such an object, or building a layer, takes the walk up again from there. Marks hold the values, so they live as
-long as somebody may still want them.
+What has no place yet waits: the objects under whose path it is due carry a mark, `_deferred`, which holds the values; setting
+an attribute of such an object, or building a layer, takes the walk up again from there.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ class Restoration:
     """The values of one checkpoint on their way into objects.
 
     Args:
-        bundle: the values.
         source: the name of the checkpoint, for messages.
         only: paths, or patterns with * and ?, of what is wanted; None for everything.
         skip_mismatch: leave out values of another shape or dtype instead of refusing them all.

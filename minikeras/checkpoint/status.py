@@ -24,30 +24,18 @@ class LoadStatus:
         return [path for path, leaf in leaves.items() if path != COUNTER and not self._restoration.is_done(leaf)]
 
     def assert_existing_objects_matched(self) -> LoadStatus:
-        """Every Variable there is by now has got its value from the checkpoint.
-
-        Raises:
-            AssertionError: naming those that have not.
-        """
+        """Every Variable there is by now has got its value from the checkpoint; an AssertionError names those that have not."""
         self._require(existing=self._unmatched(), unused=[])
         return self
 
     def assert_consumed(self) -> LoadStatus:
-        """As `assert_existing_objects_matched`, and every saved value has found its place.
-
-        Raises:
-            AssertionError: naming those that have not.
-        """
-        existing = self._unmatched()
+        """As `assert_existing_objects_matched`, and every saved value has found its place."""
+        existing = self._unmatched()  # which may find places
         self._require(existing, sorted(self._restoration.due - {COUNTER}))
         return self
 
     def assert_nontrivial_match(self) -> LoadStatus:
-        """At least one value has found its place.
-
-        Raises:
-            AssertionError: if none has.
-        """
+        """At least one value has found its place."""
         self._unmatched()
         if not set(self._restoration.used) - {COUNTER}:
             self._require([], sorted(self._restoration.due) or ["nothing at all"])

@@ -1,7 +1,7 @@
 """ZIP archives with a known set of members, read into memory and never unpacked.
 
-Key idea: Python's `zipfile` reads; before, both places that describe a member must agree, the members must account for the
-whole file, and the sizes they declare must fit into the budget. Reading a member to its end compares its CRC.
+`zipfile` reads once both places that describe a member agree, the members account for the whole file, and the sizes fit into
+the budget. Reading a member to its end compares its CRC.
 """
 
 from __future__ import annotations
@@ -16,19 +16,11 @@ from collections.abc import Collection, Mapping
 from ..errors import LoadError
 from .reading import excerpt, refused
 
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    OverflowError,
-)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError, OverflowError)
 _HEADER, _END = 30, 22
 MOST_MEMBERS = 10_000
+
+Content = bytes | bytearray | memoryview
 
 
 def encode(members: Mapping[str, bytes], date: tuple[int, int, int, int, int, int] = (1980, 1, 1, 0, 0, 0)) -> bytes:
@@ -42,30 +34,23 @@ def encode(members: Mapping[str, bytes], date: tuple[int, int, int, int, int, in
     return buffer.getvalue()
 
 
-def read(
-    content: bytes | bytearray | memoryview,
-    file: object,
-    needed: Collection[str],
-    allowed: Collection[str],
-    most: int,
-) -> dict[str, bytes]:
+def read(content: Content, file: object, needed: Collection[str], allowed: Collection[str], most: int) -> dict[str, bytes]:
     """The members of an archive.
 
     Args:
-        content: the whole file.
-        file: its name, for messages.
         needed: names that must be there.
         allowed: further names, or beginnings that end with '/', that may be there.
         most: the number of bytes that all members together may have.
 
     Raises:
-        LoadError: for a missing, unknown or repeated member, one that is encrypted, compressed in an unusual way or larger than
-            the budget, bytes that belong to no member, or a CRC that is wrong.
+        LoadError: for a missing, unknown or repeated member, one that is encrypted or compressed in an unusual way, bytes that
+            belong to no member, or a CRC that is wrong.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             listed = archive.infolist()
-            _check_members(listed, archive.start_dir, content, file, needed, allowed, most)
+            _check_names([member.filename for member in listed], file, needed, allowed)
+            _check_extents(listed, archive.start_dir, content, file, most)
             return {member.filename: _read(archive, member, file) for member in listed}
     except LoadError:
         raise
@@ -73,29 +58,22 @@ def read(
         raise refused(file, "", f"damaged ZIP archive ({excerpt(error, 100)})") from None
 
 
-def _check_members(
-    listed: list[zipfile.ZipInfo],
-    start: int,
-    content: bytes | bytearray | memoryview,
-    file: object,
-    needed: Collection[str],
-    allowed: Collection[str],
-    most: int,
-) -> None:
-    if len(listed) > MOST_MEMBERS:
-        raise refused(file, "", f"holds {len(listed)} members, at most {MOST_MEMBERS} are allowed")
-    names = [member.filename for member in listed]
-    known = set(names)
+def _check_names(names: list[str], file: object, needed: Collection[str], allowed: Collection[str]) -> None:
+    if len(names) > MOST_MEMBERS:
+        raise refused(file, "", f"holds {len(names)} members, at most {MOST_MEMBERS} are allowed")
     folders = tuple(name for name in allowed if name.endswith("/"))
-    if len(known) != len(names):
+    if len(set(names)) != len(names):
         raise refused(file, "", "a member appears twice")
     for name in names:
         plain = not name.startswith("/") and "\\" not in name and ".." not in name.split("/") and "\0" not in name
         if not plain or not (name in needed or name in allowed or name.startswith(folders or ("\0",))):
             raise refused(file, excerpt(name), "a member that does not belong there")
     for name in needed:
-        if name not in known:
+        if name not in names:
             raise refused(file, name, "is missing")
+
+
+def _check_extents(listed: list[zipfile.ZipInfo], start: int, content: Content, file: object, most: int) -> None:
     end = 0
     for member in sorted(listed, key=lambda member: member.header_offset):
         if member.header_offset != end:
@@ -110,7 +88,7 @@ def _check_members(
         raise refused(file, "", f"unfolds to {total} bytes, at most {most} are allowed; max_bytes= raises the limit")
 
 
-def _local_end(content: bytes | bytearray | memoryview, member: zipfile.ZipInfo, file: object) -> int:
+def _local_end(content: Content, member: zipfile.ZipInfo, file: object) -> int:
     """Where the data of a member end, after its own header was found to say the same as the list at the end of the archive."""
     header = bytes(content[member.header_offset : member.header_offset + _HEADER])
     if len(header) < _HEADER:

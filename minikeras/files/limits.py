@@ -1,7 +1,6 @@
-"""A budget for what loading a file costs: memory and work, counted while things are made.
+"""A budget for what loading a file costs: memory and work, counted, or refused by a LoadError, before things are made.
 
-A configuration of a few bytes can ask for a weight of many gigabytes, or for a hundred thousand layers. Loading a file opens a
-budget first; what makes weights, state and objects counts here, and is refused before it is carried out.
+A configuration of a few bytes can ask for a weight of many gigabytes, or for a hundred thousand layers.
 """
 
 from __future__ import annotations
@@ -61,11 +60,7 @@ def is_loading() -> bool:
 
 
 def spend_weights(shape: Sequence[int], itemsize: int, what: str) -> None:
-    """Account for a weight that is about to be made; as the others, this does nothing outside of a budget.
-
-    Raises:
-        LoadError: if there is not so much left.
-    """
+    """Account for a weight that is about to be made; as the others, this does nothing outside of a budget."""
     budget = _current.get()
     if budget is None:
         return
@@ -79,22 +74,14 @@ def spend_weights(shape: Sequence[int], itemsize: int, what: str) -> None:
 
 
 def spend_state(shape: Sequence[int], itemsize: int, what: str) -> None:
-    """Account for state that is about to be made and stays.
-
-    Raises:
-        LoadError: if there is not so much left.
-    """
+    """Account for state that is about to be made and stays."""
     budget = _current.get()
     if budget is not None:
         budget.state -= _allowed(math.prod(shape) * itemsize, budget, what)
 
 
 def check_temporary(size: int, what: str) -> None:
-    """Refuse arrays of `size` bytes that are needed for a moment only, if they are too large.
-
-    Raises:
-        LoadError: if there is not so much left.
-    """
+    """Refuse arrays of `size` bytes that are needed for a moment only, if they are too large."""
     budget = _current.get()
     if budget is not None:
         _allowed(size, budget, what)
@@ -107,15 +94,7 @@ def _allowed(wanted: int, budget: Budget, what: str) -> int:
 
 
 def spend_work(units: int, what: str) -> None:
-    """Account for work.
-
-    Args:
-        units: see `OBJECT`.
-        what: is being made, for the message.
-
-    Raises:
-        LoadError: if there is not so much left.
-    """
+    """Account for work in the units of `OBJECT`."""
     budget = _current.get()
     if budget is None:
         return

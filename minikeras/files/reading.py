@@ -1,7 +1,4 @@
-"""Reading: open a plain file, know its size, and say where it is wrong.
-
-Key idea: what a file declares is compared with the bytes that are there before anything is allocated for it.
-"""
+"""Reading: open a plain file, know its size, and say where it is wrong."""
 
 from __future__ import annotations
 
@@ -42,10 +39,6 @@ def opened(path: str | os.PathLike[str], follow: bool = True) -> Iterator[tuple[
 
     Args:
         follow: whether the name may be a symbolic link; not if it comes out of another file.
-
-    Raises:
-        NotFoundError: if there is no file of that name.
-        LoadError: if it is no regular file.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     flags |= 0 if follow else getattr(os, "O_NOFOLLOW", 0)
@@ -65,11 +58,7 @@ def opened(path: str | os.PathLike[str], follow: bool = True) -> Iterator[tuple[
 
 @contextlib.contextmanager
 def memory_for(size: int, file: object) -> Iterator[None]:
-    """Allocate `size` bytes for what a file holds within the block. That may be holes, which no disk had to hold.
-
-    Raises:
-        LoadError: if there is not so much memory.
-    """
+    """Allocate `size` bytes for what a file holds within the block. That may be holes, which no disk had to hold."""
     problem = refused(file, "", f"holds {size} bytes, which is more than the memory")
     if size > _physical_memory():
         raise problem
@@ -88,11 +77,7 @@ def _physical_memory() -> int:
 
 
 def read_exactly(stream: BinaryIO, target: memoryview, file: object) -> None:
-    """Fill `target` from the stream.
-
-    Raises:
-        LoadError: if the file ends before.
-    """
+    """Fill `target` from the stream; a LoadError if the file ends before."""
     rest = target
     while rest:
         count = stream.readinto(rest[: 1 << 24])  # type: ignore[attr-defined]
@@ -102,11 +87,7 @@ def read_exactly(stream: BinaryIO, target: memoryview, file: object) -> None:
 
 
 def read_file(path: str | os.PathLike[str], most: int | None = None, follow: bool = True) -> bytearray:
-    """All bytes of a file of at most `most` bytes.
-
-    Raises:
-        NotFoundError, LoadError: as `opened`, or if it is larger.
-    """
+    """All bytes of a file of at most `most` bytes."""
     with opened(path, follow) as (stream, size):
         if most is not None and size > most:
             raise refused(path, "", f"holds {size} bytes, at most {most} are expected")

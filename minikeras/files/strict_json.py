@@ -1,8 +1,4 @@
-"""JSON from files that nobody vouches for.
-
-Key idea: Python's parser reads the text, once its size and depth are known to be small; what the parser is generous about
-(repeated keys, NaN, enormous integers, other encodings) is an error here.
-"""
+"""JSON from untrusted files: what Python's parser lets pass (repeated keys, NaN, enormous integers) is an error here."""
 
 from __future__ import annotations
 

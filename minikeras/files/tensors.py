@@ -1,7 +1,6 @@
 """safetensors: named arrays in one file.
 
-Key idea: the `safetensors` package writes. Reading is stricter than the package and needs nothing: the header must account for
-every byte of the file, each array is allocated only when its bytes are known to be there, and they are hashed on their way in.
+The `safetensors` package writes. Reading is stricter and needs nothing: the header accounts for every byte of the file.
 
     8 bytes  length n of the header, little-endian
     n bytes  JSON: name -> {"dtype", "shape", "data_offsets"}, and "__metadata__": texts
@@ -50,14 +49,6 @@ class Entry(NamedTuple):
     shape: tuple[int, ...]
     start: int
     stop: int
-
-
-class Header(NamedTuple):
-    """What a file declares, checked against its size."""
-
-    entries: dict[str, Entry]
-    metadata: dict[str, str]
-    data_start: int
 
 
 def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> bytes:
@@ -119,14 +110,14 @@ def load(
         LoadError: if a byte is missing, superfluous or wrong.
     """
     with opened(path, follow) as (stream, size):
-        header, text = read_header(stream, size, path)
-        stated = header.metadata.get(DIGEST)
+        entries, metadata, text = read_header(stream, size, path)
+        stated = metadata.get(DIGEST)
         if sha256 is None and stated is not None:
             place = _place_of_digest(text, stated) if f'"{DIGEST}":"{stated}"'.encode() in text else 0
             text = text[:place] + _ZEROS.encode() + text[place + 64 :]
         digest = hashlib.sha256(text)
         arrays: Arrays = {}
-        for name, entry in header.entries.items():
+        for name, entry in entries.items():
             with memory_for(entry.stop - entry.start, path):
                 array = np.empty(entry.shape, entry.dtype)
             raw = array.reshape(-1).view(np.uint8)
@@ -140,11 +131,11 @@ def load(
     if expected is not None and digest.hexdigest() != expected:
         found = digest.hexdigest()
         raise refused(path, "", f"is damaged: its SHA-256 is {found[:16]}..., expected is {excerpt(expected, 16)}")
-    return arrays, {name: value for name, value in header.metadata.items() if name != DIGEST}
+    return arrays, {name: value for name, value in metadata.items() if name != DIGEST}
 
 
-def read_header(stream: BinaryIO, size: int, file: object) -> tuple[Header, bytes]:
-    """The header, verified to describe exactly the bytes of the file, and its text; the stream then stands at the data."""
+def read_header(stream: BinaryIO, size: int, file: object) -> tuple[dict[str, Entry], dict[str, str], bytes]:
+    """Arrays and metadata, verified to be exactly the bytes of the file, and the header; the stream then stands at the data."""
     if size < 10:
         raise refused(file, "", f"holds {size} bytes, too few for safetensors")
     prefix = bytearray(8)
@@ -156,11 +147,7 @@ def read_header(stream: BinaryIO, size: int, file: object) -> tuple[Header, byte
     read_exactly(stream, memoryview(text), file)
     if not text.startswith(b"{"):
         raise refused(file, "header", "does not start with '{'")
-    return _checked(strict_json.loads(text, file, "header"), 8 + length, size, file), bytes(prefix + text)
-
-
-def _checked(tree: dict[str, Any], data_start: int, size: int, file: object) -> Header:
-    """The header from its JSON: arrays without gaps, overlaps or bytes left over."""
+    tree = strict_json.loads(text, file, "header")
     metadata = tree.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise refused(file, "header: __metadata__", "must map texts to texts")
@@ -173,9 +160,9 @@ def _checked(tree: dict[str, Any], data_start: int, size: int, file: object) -> 
         if entry.start != end:
             raise refused(file, f"header: {name}", f"starts at byte {entry.start} of the data, the array before ends at {end}")
         end = entry.stop
-    if data_start + end != size:
-        raise refused(file, "header", f"declares {data_start + end} bytes, the file holds {size}")
-    return Header(ordered, metadata, data_start)
+    if 8 + length + end != size:
+        raise refused(file, "header", f"declares {8 + length + end} bytes, the file holds {size}")
+    return ordered, metadata, bytes(prefix + text)
 
 
 def _entry(name: str, value: Any, file: object) -> Entry:
@@ -203,7 +190,7 @@ def _counts(value: Any) -> bool:
 
 
 def named_dtype(name: str) -> np.dtype[Any]:
-    """NumPy's dtype of a name; bfloat16 needs the package ml_dtypes."""
+    """NumPy's dtype of a name."""
     if name != "bfloat16":
         return np.dtype(name)
     try:

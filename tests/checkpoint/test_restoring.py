@@ -596,7 +596,7 @@ def test_what_a_save_that_failed_has_left_is_replaced_by_the_next_one(folder, mo
     made = tf.train.Checkpoint(v=tf.Variable(1.0))
     first = tf.train.CheckpointManager(made, folder, 3)
     first.save()
-    monkeypatch.setattr(pointer, "write_own", lambda *arguments: raises(OSError("the disk is full")))
+    monkeypatch.setattr(pointer, "write", lambda *arguments: raises(OSError("the disk is full")))
     with pytest.raises(OSError, match="the disk is full"):
         first.save()
     monkeypatch.undo()

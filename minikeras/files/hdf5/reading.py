@@ -1,8 +1,7 @@
 """The reader: every offset is checked before it is followed, nothing is followed twice, and arrays are views of the file.
 
-Key idea: all goes through `_File.part`, which refuses what lies outside the file, so damage can lead to an error or to wrong
-numbers, not to memory or places that are none of ours. Files written here carry a SHA-256 over all their bytes, so for them it
-cannot lead to wrong numbers either.
+All goes through `_File.part`, which refuses what lies outside the file: damage leads to an error or to wrong numbers, and in
+files written here, which carry a SHA-256 over all their bytes, to an error.
 """
 
 from __future__ import annotations
@@ -33,36 +32,23 @@ _SPACE, _TYPE, _EXTERNAL, _LAYOUT, _FILTERS, _ATTRIBUTE, _CONTINUATION, _SYMBOLS
 _NEW_GROUP = {0x2: "link info", 0x6: "link", 0x15: "attribute info"}
 
 
-class Dataset:
-    """An array in a file, not copied yet.
+class Dataset(NamedTuple):
+    """An array in a file: where it is, and a view of the bytes of the file."""
 
-    Attributes:
-        path: where it is.
-        array: a view of the bytes of the file.
-    """
-
-    def __init__(self, path: str, array: NDArray[Any], attributes: Attributes) -> None:
-        self.path, self.array, self._attributes = path, array, attributes
-
-    def attribute(self, name: str) -> Any:
-        """A text, a list of texts, or an array; None if there is no such attribute."""
-        return self._attributes.get(name)
+    path: str
+    array: NDArray[Any]
 
 
-class Group:
-    """A folder within a file.
+class Group(NamedTuple):
+    """A folder within a file: where it is, and groups and datasets by name."""
 
-    Attributes:
-        path: where it is.
-        members: groups and datasets by name.
-    """
-
-    def __init__(self, path: str, members: dict[str, Group | Dataset], attributes: Attributes) -> None:
-        self.path, self.members, self._attributes = path, members, attributes
+    path: str
+    members: dict[str, Group | Dataset]
+    attributes: Attributes
 
     def attribute(self, name: str) -> Any:
         """A text, a list of texts, or an array; None if there is no such attribute."""
-        return self._attributes.get(name)
+        return self.attributes.get(name)
 
     def get(self, path: str) -> Group | Dataset | None:
         """What lies at a path such as 'layers/dense/vars/0'; None if there is nothing."""
@@ -74,10 +60,7 @@ class Group:
     def datasets(self) -> Iterator[Dataset]:
         """All datasets below."""
         for member in self.members.values():
-            if isinstance(member, Group):
-                yield from member.datasets()
-            else:
-                yield member
+            yield from member.datasets() if isinstance(member, Group) else [member]
 
 
 class _Message(NamedTuple):
@@ -91,15 +74,14 @@ class Attributes:
     """The attributes of an object, decoded when they are asked for."""
 
     def __init__(self, file: _File, path: str, messages: list[_Message]) -> None:
-        self._file, self._path, self.parts = file, path, {}
+        self._file, self._path = file, path
+        self.parts: dict[str, list[Any]] = {}
         for message in messages:
             if message.kind == _ATTRIBUTE:
                 name, *rest = file.attribute_parts(message, path)
                 if name in self.parts:
                     raise file.refuse(path, f"the attribute '{excerpt(name)}' appears twice")
                 self.parts[name] = rest
-
-    parts: dict[str, list[Any]]
 
     def get(self, name: str) -> Any:
         """The value of an attribute, or None."""
@@ -132,8 +114,7 @@ def read(content: bytes | bytearray | memoryview, file: object) -> Group:
     """The tree of a file; its arrays are views of `content`.
 
     Raises:
-        LoadError: for anything but groups and plain arrays, for what lies outside the file or is reached twice, and if the file
-            carries a SHA-256 that is not its own.
+        LoadError: for anything but groups and plain arrays, what lies outside the file or is reached twice, a wrong SHA-256.
     """
     reader = _File(memoryview(content).cast("B").toreadonly(), file)
     root = reader.root()
@@ -143,9 +124,9 @@ def read(content: bytes | bytearray | memoryview, file: object) -> Group:
 
 def verify(root: Group, file: _File) -> None:
     """Compare the SHA-256 that the file carries, if it does."""
-    if DIGEST not in root._attributes.parts:
+    if DIGEST not in root.attributes.parts:
         return
-    place = root._attributes.parts[DIGEST][3]
+    place = root.attributes.parts[DIGEST][3]
     stated = bytes(file.part(place, 64, "/", "its SHA-256"))
     digest = hashlib.sha256(file.content[:place])
     digest.update(b"0" * 64)
@@ -321,7 +302,7 @@ class _File:
             if attributes.get("dtype") != "bfloat16":
                 raise self.refuse(path, "opaque data that is not said to be bfloat16")
             dtype = named_dtype("bfloat16")
-        return Dataset(path, np.frombuffer(raw, dtype).reshape(shape), attributes)
+        return Dataset(path, np.frombuffer(raw, dtype).reshape(shape))
 
     def stored(self, layout: bytes, size: int, path: str) -> memoryview:
         """The bytes of an array, which must be exactly as many as its shape needs."""

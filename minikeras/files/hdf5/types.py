@@ -30,11 +30,7 @@ class Datatype(NamedTuple):
 
 
 def decode(raw: bytes, refuse: Callable[[str], Exception]) -> Datatype:
-    """A datatype from its message.
-
-    Raises:
-        the error that `refuse` makes, for compound types, references, times, bit fields and damaged ones.
-    """
+    """A datatype from its message; compound types, references, times, bit fields and damaged ones are refused."""
     if len(raw) < 8:
         raise refuse("a datatype is cut off")
     kind, version = raw[0] & 15, raw[0] >> 4
@@ -65,11 +61,7 @@ def decode(raw: bytes, refuse: Callable[[str], Exception]) -> Datatype:
 
 
 def encode(dtype: np.dtype[Any]) -> bytes:
-    """The message of a dtype.
-
-    Raises:
-        TypeError: for a dtype that a file of weights cannot hold.
-    """
+    """The message of a dtype; a TypeError for one that a file of weights cannot hold."""
     size = dtype.itemsize
     if dtype == np.bool_:
         names = b"".join(name.ljust(8, b"\0") for name in (b"FALSE", b"TRUE"))
@@ -81,11 +73,8 @@ def encode(dtype: np.dtype[Any]) -> bytes:
     fields = next((fields for fields, name in _FLOATS.items() if name == dtype.name), None)
     if fields is None:
         raise TypeError(f"HDF5 files of weights hold numbers and truth values, found {dtype.name}.")
-    return (
-        _head(FLOAT, 0x20 | (8 * size - 1) << 8, size)
-        + bytes([0, 0, 8 * size, 0, *fields[:4]])
-        + fields[4].to_bytes(4, "little")
-    )
+    head = _head(FLOAT, 0x20 | (8 * size - 1) << 8, size)
+    return head + bytes([0, 0, 8 * size, 0, *fields[:4]]) + fields[4].to_bytes(4, "little")
 
 
 def encode_text(length: int) -> bytes:

@@ -1,7 +1,4 @@
-"""The writer: groups and arrays as h5py lays them out by default, with a SHA-256 over the whole file.
-
-Key idea: one buffer that grows; each structure is placed once what it refers to has been.
-"""
+"""The writer: groups and arrays as h5py lays them out by default, with a SHA-256 over the whole file."""
 
 from __future__ import annotations
 
@@ -45,12 +42,7 @@ class Node:
 
 
 def encode(root: Node) -> bytes:
-    """The bytes of a file with this tree.
-
-    Raises:
-        TypeError: for arrays that hold no numbers.
-        ValueError: for an attribute that is too long.
-    """
+    """The bytes of a file with this tree; a TypeError for arrays that hold no numbers, a ValueError for too long a text."""
     return _Writer(root).finish(root)
 
 
