@@ -311,3 +311,32 @@ def test_a_large_constant_may_be_read_in_another_shape(executor):
     for _ in range(2):
         (found,) = executor.compile(program)([np.float32(2.0)])
         np.testing.assert_array_equal(found.numpy(), expected)
+
+
+class Echoes(optimizers.Optimizer):
+    """Keeps the last gradient as it is, and a result twice."""
+
+    elementwise = True
+    slot_groups = (("last", "first", "second"),)
+
+    def formula(self, step, gradient, value, last, first, second):
+        mean = 0.5 * (first + gradient)
+        return value - step * (gradient + last - second), gradient, mean, mean
+
+
+@both
+@pytest.mark.parametrize("size", [3, 1 << 17])
+def test_a_formula_may_give_back_an_operand_and_one_result_twice(size, fast):
+    variables = [tf.Variable(np.linspace(-1.0, 1.0, size, dtype="float32")) for _ in range(2)]
+    own = [Echoes(0.1), Echoes(0.1)]
+
+    def step(optimizer, w):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.cos(w) * w)
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+
+    compiled = tf.function(step, jit_compile=fast)
+    for _ in range(5):
+        compiled(own[0], variables[0]), step(own[1], variables[1])
+        same([variables[0], *own[0].variables], [variables[1], *own[1].variables], fast)
+    assert compiled.replays >= 3

@@ -72,7 +72,7 @@ class BlockLoop:
         known = self._numbers(operands)
         moving = [
             *((number, x) for number, x in enumerate(operands) if _is_cut(x, outputs[0])),
-            *zip(body.outputs, outputs, strict=True),
+            *((register, y) for register, y in zip(body.outputs, outputs, strict=True) if register >= count),
         ]
 
         def work(start: int, stop: int) -> None:
@@ -93,7 +93,7 @@ class BlockLoop:
                         function(*[values[one] for one in read], values[register])
 
         in_parallel(work, rows, max(LEAST // width, 1), align=max(LONG_BLOCK // width, 1))
-        self._copy_operands(operands, outputs)
+        self._copy(operands, outputs)
 
     def _numbers(self, operands: Sequence[Any]) -> list[Any]:
         """The registers before the first block: operands, literals, and what the steps on Python numbers give."""
@@ -112,11 +112,14 @@ class BlockLoop:
         for register, (dtype, number) in self._places.items():
             values[register] = _registers(self._sizes[dtype], count, dtype)[number, :count].reshape(size, *shape)
 
-    def _copy_operands(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
-        """Results that are operands as they are."""
+    def _copy(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
+        """Results that are operands as they are, or that are given twice."""
+        written = dict(zip(self.body.outputs, outputs, strict=True))
         for register, y in zip(self.body.outputs, outputs, strict=True):
             if register < len(operands):
                 y[...] = operands[register]
+            elif written[register] is not y:
+                y[...] = written[register]
 
 
 LONG_BLOCK = CALL

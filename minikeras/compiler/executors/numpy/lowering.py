@@ -20,7 +20,7 @@ from ...loops import Body, Step
 from ...passes.fusion import loop_body
 from ...planning.flat_variables import part
 from ...recorder import Slot
-from .blocks import BlockLoop, writing
+from .blocks import BlockLoop, copied, writing
 from .calls import Call, Lowered, View, kernel_call
 
 LARGE_LOOP = 1 << 16
@@ -83,8 +83,8 @@ class Lowering:
         for step in body.steps:
             values[step.register] = self._step(step, values, wanted.get(step.register), results[0], record)
         for register, result in zip(body.outputs, results, strict=True):
-            if values[register] is not result:
-                self.found.append(View(_itself, values[register], result, record))
+            if values[register] is not result:  # an operand, or a result that is given twice
+                self.call(copied, [values[register]], result, record)
 
     def _step(self, step: Step, values: dict[int, Any], result: Slot | None, final: Slot, record: Record) -> Slot:
         operands = [values[register] for register in step.operands]
@@ -134,10 +134,6 @@ def multiplications(record: Record) -> int:
 def _adds_up(dtype: np.dtype[Any]) -> bool:
     """True for floats that are added up as they are; those of 16 bits are widened by their kernels."""
     return dtype.kind == "f" and not is_short(dtype)
-
-
-def _itself(array: Any) -> Any:
-    return array
 
 
 # Rows: from an instruction to calls; False where its kernel must decide in each run -------------------------------------------
