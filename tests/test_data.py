@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import types
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from faults.children import exit_code, forked
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -257,6 +259,21 @@ def test_prefetching_stays_a_bounded_number_ahead_and_ends_with_its_iterator():
     assert count <= 4
     assert not any(thread.name.startswith("minikeras-data") for thread in threading.enumerate())
     assert len(made) == count
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_its_parents_threads():
+    elements = iter(tf.data.Dataset.range(10).map(lambda x: x, num_parallel_calls=2).prefetch(2))
+    next(elements)
+
+    def work():
+        with pytest.raises(RuntimeError, match="a forked process cannot go on"):
+            list(elements)
+        assert numbers(tf.data.Dataset.range(3).prefetch(2)) == [0, 1, 2]
+
+    assert exit_code(forked(work), patience=30) == 0
+    assert [int(x) for x in elements] == list(range(1, 10))
 
 
 def test_an_error_on_the_way_is_raised_where_the_element_is_asked_for():

@@ -17,6 +17,19 @@ import numpy as np
 from ..types import Array
 from .devices import to_device
 
+_lock = threading.Lock()
+"""Held while a position moves on. One for all streams, so that a forked process has one to make anew."""
+
+
+def _after_fork() -> None:
+    """Another thread may have held the lock, and a child process has no other threads."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
 
 class Stream:
     """A sequence of draws; `state` is all there is to save.
@@ -26,12 +39,11 @@ class Stream:
         position: number of draws made so far.
     """
 
-    __slots__ = ("_lock", "position", "seed")
+    __slots__ = ("position", "seed")
 
     def __init__(self, seed: int, position: int = 0) -> None:
         self.seed = int(seed)
         self.position = int(position)
-        self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy draws what comes next here, by itself."""
@@ -48,7 +60,7 @@ class Stream:
 
     def generator(self) -> np.random.Generator:
         """A NumPy generator for the next draw; the position moves on."""
-        with self._lock:
+        with _lock:
             position = self.position
             self.position += 1
         return generator_at(self.seed, position)

@@ -68,7 +68,8 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     """
     global _intra_op, _pool
     _intra_op = _number("set_intra_op_parallelism_threads", num_threads)
-    _pool = None  # its threads end when nobody holds it any more
+    with _lock:
+        _pool = None  # its threads end with the last reference to it
     _set_blas(_intra_op)
     _set_numba(thread_count())
 

@@ -1,28 +1,43 @@
 """Locks of updates: one thread at a time reads the old values of Variables and binds the new ones.
 
 An optimizer changes many Variables at once under one lock, its own. A Variable belongs to the lock of the first optimizer that
-took it, for good; an optimizer that shares it takes that lock too, so any two that share a Variable have a lock in common.
-Variables that no optimizer has taken share one. Whoever needs several takes the oldest first, so nobody waits in a circle.
+took it, for good; an optimizer that shares it takes that lock too. Variables that no optimizer has taken share one.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import threading
+import weakref
 from collections.abc import Iterable
+from threading import get_ident
 from typing import Any
 
 _next_number = itertools.count().__next__
+_PAUSE = 0.05
+"""Seconds of waiting after which a thread asks whether it waits in a circle."""
 
 
 class UpdateLock:
-    """A reentrant lock with a place in the order in which several are taken; a copy is another one."""
+    """A reentrant lock with a place in the order in which several are taken; a copy is another one.
 
-    __slots__ = ("acquire", "number", "release")
+    Attributes:
+        number: its place; a step that needs several locks takes them in ascending order.
+        owner: the thread whose step holds it; 0 for none.
+    """
+
+    __slots__ = ("__weakref__", "acquire", "number", "owner", "release")
 
     def __init__(self) -> None:
+        self.number = _next_number()
+        self.reset()
+        _all_locks.add(self)
+
+    def reset(self) -> None:
+        """Be free, whoever held it."""
         lock = threading.RLock()
-        self.acquire, self.release, self.number = lock.acquire, lock.release, _next_number()
+        self.acquire, self.release, self.owner = lock.acquire, lock.release, 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UpdateLock, ()
@@ -52,7 +67,7 @@ class UpdateLocks:
             if not hasattr(variable, "_update_lock"):
                 continue
             if variable._update_lock is None:
-                with Held((_shared,)):  # nobody is in the middle of an update of a Variable that no optimizer has taken
+                with Held((_shared,)):  # no thread is in the middle of an update of a Variable that no optimizer has taken
                     variable._update_lock = variable._update_lock or self.own
             found.add(variable._update_lock)
         self.include(found)
@@ -61,47 +76,96 @@ class UpdateLocks:
         """Steps from now on hold these locks too."""
         more = set(locks).difference(self.all)
         if more:
-            self.all = in_order(more.union(self.all))
-
-
-def in_order(locks: Iterable[UpdateLock]) -> tuple[UpdateLock, ...]:
-    """Each of the locks once, the oldest first: the order in which all who need several take them."""
-    return tuple(sorted(set(locks), key=lambda lock: lock.number))
+            with Held((_shared,)):  # two threads that include locks at once lose none
+                self.all = tuple(sorted(more.union(self.all), key=lambda lock: lock.number))
 
 
 class Held:
-    """Holds locks, given in order, within a block; the same thread may hold some of them already."""
+    """Holds locks, given in order, within a block; the same thread may hold some of them already.
 
-    __slots__ = ("_locks",)
+    Raises:
+        RuntimeError: if threads wait for each other, as when the loss of each one's step takes a step of the other's optimizer.
+            Of each circle one thread raises, and the others go on.
+    """
+
+    __slots__ = ("_locks", "_taken")
 
     def __init__(self, locks: Iterable[UpdateLock]) -> None:
         self._locks = locks
 
     def __enter__(self) -> None:
-        taken = []
+        thread = get_ident()
+        self._taken: list[UpdateLock] = []
         try:
             for lock in self._locks:
-                lock.acquire()
-                taken.append(lock)
-        except BaseException:  # an interrupt while waiting
-            for lock in taken:
-                lock.release()
+                if lock.owner != thread:
+                    if not lock.acquire(False):
+                        _wait_for(lock)
+                    lock.owner = thread
+                    self._taken.append(lock)
+        except BaseException:  # an interrupt, or a circle
+            self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
-        for lock in self._locks:
+        for lock in self._taken:
+            lock.owner = 0
             lock.release()
 
 
+_all_locks: weakref.WeakSet[UpdateLock] = weakref.WeakSet()
 _shared = UpdateLock()
-"""Of all Variables that no optimizer has taken. Who holds it waits for no other lock."""
+"""Of all Variables that no optimizer has taken. A thread that holds it waits for no other lock."""
+_waiting: dict[int, UpdateLock] = {}
+"""The lock that each waiting thread waits for."""
 
 
 def acquired(variable: Any) -> UpdateLock:
-    """The lock of a Variable, held; it is to be released."""
+    """The lock of a Variable, held; it is to be released, and no other is to be taken meanwhile."""
     while True:
         lock: UpdateLock = variable._update_lock or _shared
-        lock.acquire()
+        if not lock.acquire(False):
+            _wait_for(lock)
         if (variable._update_lock or _shared) is lock:
             return lock
         lock.release()  # an optimizer took the Variable while this thread was waiting
+
+
+def _wait_for(lock: UpdateLock) -> None:
+    """Acquire a lock that another thread holds."""
+    thread = get_ident()
+    _waiting[thread] = lock
+    try:
+        while not lock.acquire(timeout=_PAUSE):
+            if _closes_circle(thread) and _closes_circle(thread):  # the first look may mix two moments, the second cannot
+                raise RuntimeError(
+                    "Two threads wait for each other: each is in the middle of an optimizer's step, whose loss, constraint or "
+                    "learning rate updates Variables of the other's. Update them before or after the step."
+                )
+    finally:
+        del _waiting[thread]
+
+
+def _closes_circle(thread: int) -> bool:
+    """Whether a waiting thread is in a circle, and the one of it that gives up."""
+    circle = [thread]
+    while (lock := _waiting.get(circle[-1])) is not None:
+        owner = lock.owner
+        if owner == thread:
+            return thread == max(circle)
+        if not owner or owner in circle:
+            return False
+        circle.append(owner)
+    return False
+
+
+def _after_fork() -> None:
+    """A child process has only the thread that forked: what others held is free."""
+    _waiting.clear()
+    for lock in _all_locks:
+        if lock.owner != get_ident():
+            lock.reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -11,14 +12,25 @@ from ..arrays import current_device, device
 
 
 def in_order(function: Callable[[Any], Any], items: Iterable[Any], workers: int, ahead: int) -> Iterator[Any]:
-    """`function(item)` for each item, computed by `workers` threads, at most `ahead` before they are asked for."""
+    """`function(item)` for each item, computed by `workers` threads, at most `ahead` before they are asked for.
+
+    Raises:
+        RuntimeError: in a forked process that goes on with it: the threads are its parent's.
+    """
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    name = current_device()
+    name, process = current_device(), os.getpid()
 
     def run(item: Any) -> Any:
         with device(name):  # the device is a choice of each thread
             return function(item)
+
+    def oldest() -> Any:
+        if os.getpid() != process:
+            raise RuntimeError(
+                "Dataset: a forked process cannot go on with data that its parent's threads prepare; iterate anew."
+            )
+        return waiting.popleft().result()
 
     waiting: deque[Future[Any]] = deque()
     executor = ThreadPoolExecutor(workers, "minikeras-data")
@@ -26,9 +38,9 @@ def in_order(function: Callable[[Any], Any], items: Iterable[Any], workers: int,
         for item in items:
             waiting.append(executor.submit(run, item))
             if len(waiting) > ahead:
-                yield waiting.popleft().result()
+                yield oldest()
         while waiting:
-            yield waiting.popleft().result()
+            yield oldest()
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
 

@@ -5,8 +5,8 @@ Each batch of inputs runs in a process of its own, so that a crash would be seen
 
 from __future__ import annotations
 
+import functools
 import io
-import os
 import pathlib
 import random
 import signal
@@ -30,6 +30,7 @@ from minikeras.files.reading import excerpt
 from minikeras.keras.datasets import archives, formats
 
 from . import kinds
+from .children import exit_code, forked
 from .damaging import GOLDEN
 from .report import Row
 
@@ -166,14 +167,9 @@ def fuzzed(number: int, count: int, seed: int = 0) -> Row:
         crashes, reports = 0, []
         for start in range(0, count, 1000):
             report = folder / "report"
-            child = os.fork()
-            if not child:
-                try:
-                    report.write_text(_batch(loader, folder, min(1000, count - start), seed + start))
-                finally:
-                    os._exit(0)
-            _, status = os.waitpid(child, 0)
-            if status or not report.exists():
+            batch = functools.partial(_batch, loader, folder, min(1000, count - start), seed + start)
+            code = exit_code(forked(functools.partial(_report, report, batch)))
+            if code or not report.exists():
                 crashes += 1
             else:
                 reports.append(report.read_text())
@@ -187,6 +183,10 @@ def fuzzed(number: int, count: int, seed: int = 0) -> Row:
     note = f"{refused:,} refused, slowest {slowest:.2f} s, most memory {memory:.1f} MiB"
     found = [*bad[:3], *([f"{crashes} crashes"] if crashes else [])]
     return Row(f"mutated files, {loader.name}", count, len(bad) + crashes, "; ".join([note, *found]))
+
+
+def _report(path: pathlib.Path, batch: Callable[[], str]) -> None:
+    path.write_text(batch())
 
 
 def _batch(loader: Loader, folder: pathlib.Path, count: int, seed: int) -> str:

@@ -13,6 +13,7 @@ import time
 import numpy as np
 
 from . import kinds
+from .children import forked
 from .report import Row
 
 UNITS = 4096
@@ -36,16 +37,15 @@ def killed(kind: kinds.Kind, count: int, seed: int = 0) -> Row:
 def _run_and_kill(kind: kinds.Kind, folder: pathlib.Path, after: float) -> int:
     """The number of the last save that was acknowledged before the kill, which comes some time after the first."""
     reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            made = kinds.model(UNITS)
-            for number in range(1, 10_000):
-                kinds.fill(made, float(number))
-                kind.save(made, folder)
-                os.write(writing, number.to_bytes(4, "little"))
-        finally:
-            os._exit(1)
+
+    def save() -> None:
+        made = kinds.model(UNITS)
+        for number in range(1, 10_000):
+            kinds.fill(made, float(number))
+            kind.save(made, folder)
+            os.write(writing, number.to_bytes(4, "little"))
+
+    child = forked(save)
     os.close(writing)
     select.select([reading], [], [], 60)
     time.sleep(after)

@@ -12,6 +12,7 @@ import numpy as np
 import minikeras as tf
 from minikeras.checkpoint import bundle
 
+from .children import exit_code, forked
 from .report import Row
 
 KEPT = 3
@@ -31,23 +32,20 @@ def written(writers: int, saves: int, same_name: bool) -> Row:
 def _start(number: int, saves: int, folder: pathlib.Path, same_name: bool) -> tuple[int, int]:
     """A process that saves, and the end of the pipe that it reports to."""
     reading, writing = os.pipe()
-    child = os.fork()
-    if child:
-        os.close(writing)
-        return child, reading
-    counts = (0, 0)
-    try:
+
+    def save() -> None:
         counts = _save_and_look(number, saves, folder, "ckpt" if same_name else f"writer{number}")
-    finally:
         os.write(writing, struct.pack("<2i", *counts))
-        os._exit(0)
+
+    child = forked(save)
+    os.close(writing)
+    return child, reading
 
 
 def _result(child: int, reading: int) -> tuple[int, int]:
+    code = exit_code(child)
     with os.fdopen(reading, "rb") as stream:
-        content = stream.read()
-    os.waitpid(child, 0)
-    return struct.unpack("<2i", content)
+        return struct.unpack("<2i", stream.read()) if code == 0 else (0, 0)
 
 
 def _save_and_look(number: int, saves: int, folder: pathlib.Path, name: str) -> tuple[int, int]:

@@ -1,6 +1,8 @@
 """Optimizers and assignments from several threads: each update reads what the one before has left."""
 
 import copy
+import functools
+import os
 import pickle
 import sys
 import threading
@@ -8,9 +10,11 @@ import weakref
 
 import numpy as np
 import pytest
+from faults.children import exit_code, forked
 
 import minikeras as tf
-from minikeras.core.update_lock import Held, UpdateLocks
+from minikeras.arrays import random as streams
+from minikeras.core.update_lock import Held, UpdateLocks, acquired
 
 THREADS, STEPS = 4, 50
 
@@ -25,7 +29,13 @@ def quick_switches():
 
 
 def in_threads(*functions, steps=STEPS):
-    """Run each function several times in a thread of its own; all begin together, and none may wait for ever."""
+    """Run each function several times in a thread of its own; none may wait for ever, or raise."""
+    errors = errors_in_threads(*functions, steps=steps)
+    assert not errors, errors
+
+
+def errors_in_threads(*functions, steps=STEPS):
+    """The errors of functions that each run several times in a thread of their own; all begin together."""
     begin, errors = threading.Barrier(len(functions)), []
 
     def run(function):
@@ -42,7 +52,7 @@ def in_threads(*functions, steps=STEPS):
     for thread in threads:
         thread.join(timeout=60)
     assert not any(thread.is_alive() for thread in threads), "threads wait for each other"
-    assert not errors, errors
+    return errors
 
 
 def values(*variables):
@@ -171,6 +181,111 @@ def test_optimizers_that_begin_to_share_variables_at_once_do_not_wait_for_each_o
         assert values(a, b, c) == [[-9.0]] * 3
 
 
+def test_locks_that_threads_include_at_once_are_all_held():
+    for _ in range(100):
+        locks, others = UpdateLocks(), [UpdateLocks() for _ in range(4)]
+        in_threads(*[functools.partial(locks.include, other.all) for other in others], steps=1)
+        assert locks.all == (locks.own, *(other.own for other in others))
+
+
+@pytest.mark.parametrize("jit", [False, None])
+def test_compiled_steps_that_assign_what_the_other_optimizer_has_taken_do_not_wait_for_each_other(jit):
+    a, b = tf.Variable(tf.zeros([3])), tf.Variable(tf.zeros([3]))
+
+    def compiled(mine, other):
+        optimizer = tf.keras.optimizers.SGD(1.0)
+        optimizer.build([mine])
+
+        @tf.function(jit_compile=jit)
+        def step(x):
+            optimizer.apply([x], [mine])
+            other.assign_add(2.0 * x)
+
+        return step
+
+    steps, one = [compiled(a, b), compiled(b, a)], tf.ones([3])
+    for step in steps:
+        step(one), step(one)
+    in_threads(*[lambda step=step: step(one) for step in steps], steps=500)  # waited in a circle within ten steps
+    assert values(a, b) == [[502.0]] * 2 and all(step.replays > 500 for step in steps)
+
+
+def test_steps_within_steps_raise_where_two_threads_wait_for_each_other():
+    """Each takes a step of the other's optimizer within its own: one of them gives up, whole, and the other goes on."""
+    variables = [tf.Variable(tf.ones([3])), tf.Variable(tf.ones([3]))]
+    optimizers = [tf.keras.optimizers.Newton(0.5), tf.keras.optimizers.Newton(0.5)]
+    inside, outside = threading.Barrier(2), {0, 1}
+
+    def loss(number):
+        return tf.reduce_sum(variables[number] ** 2)
+
+    def step(number):
+        def with_a_step_of_the_other():
+            if number in outside:
+                outside.discard(number)
+                inside.wait(timeout=30)  # both are in the middle of their own step
+            optimizers[1 - number].minimize(lambda: loss(1 - number), [variables[1 - number]])
+            return loss(number)
+
+        optimizers[number].minimize(with_a_step_of_the_other, [variables[number]])
+
+    (error,) = errors_in_threads(lambda: step(0), lambda: step(1), steps=1)
+    assert isinstance(error, RuntimeError) and "Two threads wait for each other" in str(error)
+    assert min(int(optimizer.iterations) for optimizer in optimizers) == 1  # an outer step counts once, none of the other
+    in_threads(*[lambda n=n: optimizers[n].minimize(lambda: loss(n), [variables[n]]) for n in (0, 1)])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_waits_for_no_lock_of_its_parents_threads():
+    v, w = tf.Variable([0.0]), tf.Variable([0.0])
+    optimizer, stream = tf.keras.optimizers.SGD(1.0), tf.random.Generator.from_seed(1)
+    optimizer.build([v])
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with Held(optimizer.state.locks.all), streams._lock:
+            lock = acquired(w)
+            held.set()
+            done.wait(60)
+            lock.release()
+
+    def work():
+        stream.normal([2])
+        w.assign_add([1.0])
+        optimizer.apply([tf.ones([1])], [v])
+        assert values(v, w) == [[-1.0], [1.0]]
+
+    holder = threading.Thread(target=hold, daemon=True)
+    holder.start()
+    assert held.wait(30)
+    child = forked(work)
+    try:
+        assert exit_code(child, patience=30) == 0
+    finally:
+        done.set()
+        holder.join(timeout=30)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_forks_in_the_middle_of_a_step_ends_the_step():
+    v = tf.Variable([1.0])
+    optimizer = tf.keras.optimizers.Newton(0.5)
+    children = []
+
+    def loss():
+        if not children:
+            children.append(os.fork())
+        return tf.reduce_sum(v * v)
+
+    optimizer.minimize(loss, [v])
+    if not children[0]:
+        in_threads(lambda: optimizer.minimize(loss, [v]), steps=1)
+        os._exit(int(optimizer.iterations))
+    assert exit_code(children[0], patience=30) == 2 and int(optimizer.iterations) == 1
+
+
 def free_for_another_thread(lock):
     """Whether another thread could take a lock right now."""
     found = []
@@ -182,7 +297,7 @@ def free_for_another_thread(lock):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    thread.join()
+    thread.join(timeout=30)
     return found[0]
 
 

@@ -70,8 +70,8 @@ class OptimizerState:
     def add(self, new: Iterable[SlotState]) -> None:
         """Remember more Variables."""
         added = {found.variable.key: found for found in new}
-        self.own = self.own | added
         self.locks.join([*(found.variable for found in added.values()), self.iterations])
+        self.own = self.own | added  # last: another thread that finds them takes a step
 
     def restore(self, slots: Mapping[int, SlotState]) -> None:
         """Remember only those Variables that are among these slots."""

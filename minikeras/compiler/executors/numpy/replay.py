@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....core import Tensor
-from ....core.update_lock import Held, UpdateLock, in_order
+from ....core.update_lock import Held, UpdateLock, UpdateLocks
+from ....core.variable import assigned
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, outputs_of
@@ -54,7 +55,7 @@ class Replay:
         self._results = [(registers[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._computes = computes
         self._idle: list[RunMemory] = []
-        self._held = Held(_locks_of(program))
+        self._locks = _locks_of(program)
         """A step reads weights, and assigns what follows from them, before another thread takes one."""
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
@@ -63,7 +64,7 @@ class Replay:
         Raises:
             MinikerasError: if a kernel or a check refuses values, as in an eager run.
         """
-        with self._held:
+        with Held(self._locks):
             return self._run(arguments)
 
     def _run(self, arguments: Sequence[Array]) -> list[Any]:
@@ -124,8 +125,14 @@ _NOTHING = contextlib.nullcontext()
 
 
 def _locks_of(program: Program) -> tuple[UpdateLock, ...]:
-    """The locks of the optimizers whose steps a program takes, the oldest first."""
+    """The locks of the optimizers whose steps a program takes, and of the Variables that it assigns beside them."""
     steps = [record.params["step"] for record in program.records if "step" in record.params]
     owners = [record.params["optimizer"] for record in program.records if "optimizer" in record.params]
     owners += [step.optimizer for step in steps if hasattr(step, "optimizer")]
-    return in_order(lock for owner in owners for lock in owner.state.locks.all)
+    if not owners:
+        return ()
+    locks = UpdateLocks(owners[0].state.locks.own)
+    for owner in owners:
+        locks.include(owner.state.locks.all)
+    locks.join(record.inputs[0] for record in program.records if record.primitive is assigned)
+    return locks.all
