@@ -1,7 +1,4 @@
-"""Configurations of objects, and files of models. `registry.py` may be imported from anywhere in `keras`; read it first.
-
-What lies above layers and models (the files) is loaded when it is first used.
-"""
+"""Configurations of objects, and files of models. What lies above layers and models (the files) is loaded at its first use."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,7 @@
 """Whole models in one file: `.keras`, a ZIP of configuration and weights.
 
-Key idea: what a file says is checked in this order: the archive, the weights (all bytes), the configuration (through the closed
-registry, within the bytes that the weights have), and that both fit. Nothing in it is run or imported, and nothing is unpacked.
+Checked in this order: the archive, the weights (all bytes), the configuration (through the closed registry, within the bytes
+that the weights have), and that both fit. Nothing in a file is run, imported or unpacked.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from ...boundary import explaining
 from ...errors import LoadError, ShapeError
 from ...files import archive, durable, hdf5, limits, strict_json
-from ...files.reading import budget, read_file, refused
+from ...files.reading import read_file, refused
 from . import assets
 from .legacy import allowance, compile_as, load_legacy_model, made_from
 from .objects import ObjectSharingScope, serialize_keras_object
 from .registry import CustomObjectScope
-from .weights import MEMBERS, encode, load_tree, may_write
+from .weights import encode, load_tree, may_write, opened
 
 KERAS_VERSION = "3.15.1"
 """The version of Keras whose layout the files have."""
@@ -101,8 +101,7 @@ def load_model(
     if content.startswith(hdf5.SIGNATURE):
         root = hdf5.read(content, path)
         return load_legacy_model(root, path, custom_objects, compile, allowance(root, len(content), max_bytes))
-    members = archive.read(content, path, MEMBERS, ("assets/",), budget(len(content), max_bytes))
-    root = hdf5.read(members["model.weights.h5"], f"{path.name}/model.weights.h5")
+    members, root = opened(content, path, max_bytes)
     config = strict_json.loads(members["config.json"], path, "config.json")
     if not isinstance(config, dict) or "class_name" not in config:
         raise refused(path, "config.json", "must describe a model")

@@ -1,7 +1,6 @@
 """Files that objects of a model save beside its weights: vocabularies and the like, in the folder `assets` of a `.keras` file.
 
-`save_assets(folder)` and `load_assets(folder)` of a class are called with a folder of its own in a temporary place; nothing is
-written where a file says.
+`save_assets(folder)` and `load_assets(folder)` are called with a folder in a temporary place.
 """
 
 from __future__ import annotations
@@ -34,11 +33,7 @@ def encode(model: Any) -> dict[str, bytes]:
 
 
 def load(model: Any, members: Mapping[str, bytes], file: Path) -> None:
-    """Let the objects of a model have what they saved. The names have no '..', which the archive has been asked for.
-
-    Raises:
-        LoadError: for a name that no folder can hold, or if an object cannot use what it is given.
-    """
+    """Let the objects of a model have what they saved; a LoadError if an object cannot use it, or no folder hold the name."""
     saved = {name: content for name, content in members.items() if name.startswith(FOLDER) and not name.endswith("/")}
     for place in places(model):
         if not hasattr(place.owner, "load_assets"):

@@ -23,7 +23,6 @@ class Assignments:
     """What is to be assigned, and what stands in the way; nothing is changed until `carry_out`.
 
     Args:
-        file: its name, for messages.
         skip: leave out what does not fit.
         cast: convert dtypes even with a loss.
     """
@@ -106,11 +105,7 @@ class Assignments:
         self.pairs += zip(optimizer.variables, state, strict=True)  # type: ignore[arg-type]  # with cast=True none is None
 
     def carry_out(self) -> None:
-        """Assign everything, or raise and leave everything as it was.
-
-        Raises:
-            ShapeError: listing what is missing, unexpected or of another shape.
-        """
+        """Assign everything, or raise a ShapeError of what does not fit and leave everything as it was."""
         held = [variable for place, _ in self._by_themselves for variable in own_variables(place.owner)]
         try:
             with preserved([*(one for one, _ in self.pairs), *held]):

@@ -1,6 +1,6 @@
 """The `.h5` files of Keras 1 and 2, and of Keras 3's `model.save("m.h5")`.
 
-Key idea: attributes hold the configuration as JSON; the weights lie under the names of layers, in the order of the attribute
+Attributes hold the configuration as JSON; the weights lie under the names of layers, in the order of the attribute
 `weight_names`, and match the layers that have weights by their order.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import NDArray
 
 from ...core import Variable
 from ...errors import LoadError, kind_of
@@ -121,8 +123,7 @@ def load_legacy_weights(model: Any, root: hdf5.Group, file: Path, skip: bool, by
     group = root.members.get("model_weights", root)
     if not isinstance(group, hdf5.Group):
         raise refused(file, "model_weights", "must be a group")
-    saved = {name: _values(group, name, file) for name in names(group, "layer_names", file)}
-    saved = {name: arrays for name, arrays in saved.items() if arrays}
+    saved = {name: arrays for name in names(group, "layer_names", file) if (arrays := _values(group, name, file))}
     layers = [(layer, weights) for layer in model.layers if (weights := _weights(layer))]
     assignments = Assignments(file, skip, cast)
     if by_name:
@@ -134,13 +135,11 @@ def load_legacy_weights(model: Any, root: hdf5.Group, file: Path, skip: bool, by
                 f"{len(saved)} saved layers."
             )
         pairs = [(layer.name, weights, arrays) for (layer, weights), arrays in zip(layers, saved.values(), strict=True)]
+    own = "top_level_model_weights"
+    if own in group.members:
+        pairs.append((own, own_variables(model), _values(group, own, file)))
     for name, weights, arrays in pairs:
-        assignments.add(name, weights, {str(number): array for number, array in enumerate(arrays)})
-    if "top_level_model_weights" in group.members:
-        own = _values(group, "top_level_model_weights", file)
-        assignments.add(
-            "top_level_model_weights", own_variables(model), {str(number): array for number, array in enumerate(own)}
-        )
+        assignments.add(name, weights, arrays)
     assignments.carry_out()
 
 
@@ -150,34 +149,27 @@ def _weights(layer: Any) -> list[Variable]:
     return [weight for _, weight in sorted(owned, key=lambda pair: not learns(*pair))]
 
 
-def _values(group: hdf5.Group, name: str, file: object) -> list[Any]:
-    """The arrays of a layer, in the order that its attribute states."""
-    layer = group.members.get(name)
-    if not isinstance(layer, hdf5.Group):
+def _values(group: hdf5.Group, name: str, file: object) -> dict[str, NDArray[Any]]:
+    """The arrays of a layer or optimizer by number, in the order that its attribute states."""
+    owner = group.members.get(name)
+    if not isinstance(owner, hdf5.Group):
         raise refused(file, f"{group.path}/{excerpt(name)}", "a layer that is named, but not there")
-    found = []
-    for path in names(layer, "weight_names", file):
-        one = layer.get(path)
+    found = {}
+    for number, path in enumerate(names(owner, "weight_names", file)):
+        one = owner.get(path)
         if not isinstance(one, hdf5.Dataset):
-            raise refused(file, f"{layer.path}/{excerpt(path)}", "a weight that is named, but not there")
-        found.append(one.array)
+            raise refused(file, f"{owner.path}/{excerpt(path)}", "a weight that is named, but not there")
+        found[str(number)] = one.array
     return found
 
 
 def _load_optimizer(model: Any, root: hdf5.Group, file: Path) -> None:
     """The state of the optimizer, if there is one and it fits; else a warning, since other versions kept other state."""
-    group = root.members.get("optimizer_weights")
-    if not isinstance(group, hdf5.Group):
+    name = "optimizer_weights"
+    if not isinstance(root.members.get(name), hdf5.Group):
         return
-    order = names(group, "weight_names", file)
-    arrays = []
-    for path in order:
-        one = group.get(path)
-        if not isinstance(one, hdf5.Dataset):
-            raise refused(file, f"/optimizer_weights/{excerpt(path)}", "a value that is named, but not there")
-        arrays.append(one.array)
     assignments = Assignments(file, False, False)
-    state = {str(number): array for number, array in enumerate(arrays)}
-    place = Place("optimizer_weights", model.optimizer, model.optimizer.variables)
-    assignments.add_optimizer(place, state, [model._learning_variables(), model.trainable_variables])
+    place = Place(name, model.optimizer, model.optimizer.variables)
+    candidates = [model._learning_variables(), model.trainable_variables]
+    assignments.add_optimizer(place, _values(root, name, file), candidates)
     assignments.carry_out()

@@ -1,8 +1,7 @@
 """From an object to its configuration in Keras's layout, and back.
 
-Key idea: whatever can be configured becomes {module, class_name, config, registered_name}, nested to any depth; what is plain
-data stays as it is; what JSON lacks (bytes, slices, arrays, tuples of shapes) has a name of its own. Next: `registry.py`, the
-only place where names are looked up.
+Whatever has `get_config` becomes {module, class_name, config, registered_name}, nested to any depth; what JSON lacks (bytes,
+slices, arrays) has a name of its own. Classes may add a `build_config` and a `compile_config`.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def serialize_keras_object(obj: Any) -> Any:
         What `json.dumps` takes and `deserialize_keras_object` reads.
 
     Raises:
-        ValueError: for a lambda, which nobody could read back without running code.
+        ValueError: for a lambda, which could not be read back without running code.
         TypeError: for an object without `get_config`.
 
     >>> import minikeras as tf
@@ -142,32 +141,22 @@ def _configured(obj: Any) -> dict[str, Any]:
     else:
         module, name = place
         registered_name = name if ".src." in module else None
-    written = {
-        "module": module,
-        "class_name": name,
-        "config": serialize_keras_object(config),
-        "registered_name": registered_name,
-    }
+    written = {"module": module, "class_name": name, "config": serialize_keras_object(config)}
+    written["registered_name"] = registered_name
     for key in ("build_config", "compile_config"):
         extra = getattr(obj, f"get_{key}", lambda: None)()
         if extra is not None:
             written[key] = serialize_keras_object(extra)
-    _note_written(obj, written)
+    if (shared := _shared.get()) is not None:
+        _, first, number = shared.written.setdefault(id(obj), (obj, written, len(shared.written) + 1))
+        if first is not written:
+            first["shared_object_id"] = written["shared_object_id"] = number
     return written
 
 
 def _module(name: str) -> str | None:
     """A module that a reader can know: the one that was run as a program has no name of its own."""
     return None if name == "__main__" else name
-
-
-def _note_written(obj: Any, written: dict[str, Any]) -> None:
-    shared = _shared.get()
-    if shared is None:
-        return
-    _, first, number = shared.written.setdefault(id(obj), (obj, written, len(shared.written) + 1))
-    if first is not written:
-        first["shared_object_id"] = written["shared_object_id"] = number
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -252,7 +241,7 @@ def _instance(config: Mapping[str, Any], kind: Any, inner: dict[str, Any]) -> An
         inner = {key: value for key, value in inner.items() if key not in FOREIGN or value != FOREIGN[key]}
     try:
         made = kind.from_config(inner)
-    except UnknownObjectError:
+    except UnknownObjectError:  # a TypeError as well
         raise
     except TypeError as error:
         raise LoadError(
@@ -266,10 +255,6 @@ def _instance(config: Mapping[str, Any], kind: Any, inner: dict[str, Any]) -> An
     if shared is not None and number is not None:
         shared.read[number] = made
     return made
-
-
-def _lambda(inner: Any) -> Any:
-    return registry.find("__lambda__", None, "__lambda__", "function")
 
 
 def _tensor(inner: Any) -> Any:
@@ -289,14 +274,14 @@ _SPECIAL: dict[str, Callable[[Any], Any]] = {
     "__numpy__": _array,
     "__tensor__": _tensor,
     "__tuple__": lambda inner: tuple(_read(inner["value"] if isinstance(inner, Mapping) else inner, {})),
-    "__lambda__": _lambda,
+    "__lambda__": lambda inner: registry.find("__lambda__", None, "__lambda__", "function"),
 }
 
 
 def _special_read(name: str, inner: Any) -> Any:
     try:
         return _SPECIAL[name](inner)
+    except LoadError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, LoadError):
-            raise
         raise LoadError(f"Could not parse config: {name} holds {inner!r:.80} ({type(error).__name__}: {error}).") from error

@@ -1,7 +1,7 @@
 """Where the state of a model lies in Keras's files: every object that has some, with its path.
 
-A group for each object, named by the attribute that holds it (`emb/vars/0`), in Sequential and functional models and in lists
-and dicts by its class and number (`layers/dense_1/vars/0`). Within `vars` come its own Variables, trainable ones first.
+A group for each object, named by the attribute that holds it (`emb/vars/0`), within models and containers by its class and
+number (`layers/dense_1/vars/0`). Within `vars` come its own Variables, trainable ones first.
 """
 
 from __future__ import annotations

@@ -1,21 +1,7 @@
 """The closed registry of classes and functions that a configuration may name, and the scopes that add to it.
 
-Key idea: a configuration is data. Reading one looks names up in three tables and nowhere else: `custom_objects` and scopes
-given by the caller, what was registered by decorator, and the package's own classes under Keras's module names. Nothing is
-imported or evaluated, whatever a file says. Next: `objects.py`, which turns objects into such configurations and back.
-
-What a reader or writer of files needs:
-
-    serialize_keras_object(object) -> JSON-able dict      {module, class_name, config, registered_name[, build_config, ...]}
-    deserialize_keras_object(dict, custom_objects) -> object
-    with ObjectSharingScope():                            around either: equal ids stay one object (`shared_object_id`)
-    with CustomObjectScope({"MyLayer": MyLayer}):         names known within the block
-    register_keras_serializable(package, name)            decorator
-    get_registered_name(object), get_registered_object(name), get_custom_objects()
-    UnknownObjectError (LoadError, TypeError)             the name is in none of the tables
-
-An object takes part with `get_config` and `from_config`; `get_build_config`/`build_from_config` and
-`get_compile_config`/`compile_from_config` are used where a class has them.
+Names are looked up in three tables: scopes given by the caller, what was registered by decorator, and the package's own classes
+under Keras's module names. Nothing is imported or evaluated, whatever a file says.
 """
 
 from __future__ import annotations
@@ -131,11 +117,9 @@ custom_object_scope = CustomObjectScope
 
 
 def know(module: str, source: Any, names: tuple[str, ...] | None = None) -> None:
-    """Let configurations name what a module or mapping holds, as `module.name`; looked through when first asked.
+    """Let configurations name what a module or mapping holds, as Keras's name of the module and their own.
 
     Args:
-        module: Keras's name of the module, such as 'keras.layers'.
-        source: the module, or a mapping from names to classes and functions.
         names: only these; all that is public and written in this package if None.
     """
     _sources.append((module, source, names))
@@ -180,22 +164,17 @@ def place_of(thing: Any) -> tuple[str, str] | None:
 
 
 def find(name: str, module: str | None = None, registered_name: str | None = None, kind: str = "class") -> Any:
-    """The class or function that a configuration names.
+    """The class or function that a configuration names; an UnknownObjectError if it is in none of the tables.
 
     Args:
-        name: of the class or function.
         module: as the configuration says; only compared, never imported.
         registered_name: 'package>name', or None.
         kind: 'class' or 'function'; Keras up to 3.6 wrote functions without the package that they were registered with.
-
-    Raises:
-        UnknownObjectError: if it is in none of the tables.
     """
     for text in (name, module, registered_name):
         if text is not None and (not isinstance(text, str) or len(text) > LONGEST_NAME):
-            raise UnknownObjectError(
-                f"Could not locate {kind} {text!r:.80}: a name of at most {LONGEST_NAME} characters is needed."
-            )
+            said = f"Could not locate {kind} {text!r:.80}: a name of at most {LONGEST_NAME} characters is needed."
+            raise UnknownObjectError(said)
     for key in (registered_name, name):
         thing = get_registered_object(key) if key else None
         if thing is not None:

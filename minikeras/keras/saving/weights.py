@@ -52,11 +52,7 @@ def save_weights(model: Any, filepath: str | os.PathLike[str], overwrite: bool =
     """
     path = Path(filepath)
     may_write(path, overwrite)
-    if not model.built:
-        raise ValueError(
-            "You are saving a model that has not yet been built. Try building the model first by calling it on some data or by "
-            "using `build()`."
-        )
+    _need_weights(model, "saving a model")
     if path.name.endswith(".weights.h5"):
         durable.write_file(path, encode(model))
     elif path.suffix == ".safetensors":
@@ -65,6 +61,14 @@ def save_weights(model: Any, filepath: str | os.PathLike[str], overwrite: bool =
         tensors.save(path, content.arrays, {STATES: states})
     else:
         raise ValueError(f"The filename must end in `.weights.h5` or `.safetensors`. Received: filepath={filepath}")
+
+
+def _need_weights(model: Any, action: str) -> None:
+    if not model.built:
+        raise ValueError(
+            f"You are {action} that has not yet been built. Try building the model first by calling it on some data or by "
+            "using `build()`."
+        )
 
 
 def may_write(path: Path, overwrite: bool) -> None:
@@ -128,18 +132,12 @@ def load_weights(
         ValueError: if the model is not built; a ShapeError lists all that does not fit.
     """
     path = Path(filepath)
-    if not model.built:
-        raise ValueError(
-            "You are loading weights into a model that has not yet been built. Try building the model first by calling it on "
-            "some data or by using `build()`."
-        )
+    _need_weights(model, "loading weights into a model")
     if path.suffix == ".safetensors":
         _load_safetensors(model, path, skip_mismatch, cast)
         return
     if path.suffix == ".keras":
-        content = read_file(path)
-        members = archive.read(content, path, MEMBERS, ("assets/",), budget(len(content), None))
-        root = hdf5.read(members["model.weights.h5"], f"{path.name}/model.weights.h5")
+        root = opened(read_file(path), path)[1]
     elif path.suffix in (".h5", ".hdf5"):
         root = hdf5.read(read_file(path), path)
     else:
@@ -155,6 +153,12 @@ def load_weights(
     if by_name:
         raise ValueError("load_weights: by_name is for `.h5` files in the layout of old; this file is matched by structure.")
     load_tree(model, root, path, skip_mismatch, cast)
+
+
+def opened(content: bytearray, path: Path, max_bytes: int | None = None) -> tuple[dict[str, bytes], hdf5.Group]:
+    """The members of a `.keras` file, and the tree of its weights."""
+    members = archive.read(content, path, MEMBERS, ("assets/",), budget(len(content), max_bytes))
+    return members, hdf5.read(members["model.weights.h5"], f"{path.name}/model.weights.h5")
 
 
 def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -> None:
@@ -252,7 +256,6 @@ def _is_optimizer(name: str, group: hdf5.Group) -> bool:
 
 def _group(root: hdf5.Group, path: str) -> hdf5.Group | None:
     """The group of an object's Variables; of files that TensorFlow 2.13 wrote under the name of that time."""
-    found = root.get(f"{path}/vars".lstrip("/"))
-    if found is None and "_layer_checkpoint_dependencies" in root.members:
-        found = root.get(f"{path}/vars".lstrip("/").replace("layers", "_layer_checkpoint_dependencies"))
+    path, old = f"{path}/vars".lstrip("/"), "_layer_checkpoint_dependencies"
+    found = root.get(path) or (root.get(path.replace("layers", old)) if old in root.members else None)
     return found if isinstance(found, hdf5.Group) else None
