@@ -7,11 +7,48 @@ it shorter, and `replay.py`, which carries it out.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import Record, Variable
-from .recorder import PLAIN, Slot
+from ..types import Array
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
+"""What a function may return beside Tensors and Variables: the same at each call."""
+
+
+class Slot:
+    """One value of a program: a Tensor of the recorded run, without its values unless they are the same in each.
+
+    Attributes:
+        key: its number in the program.
+        shape, dtype: of the array; None and `float` for a Python number that each run has another one of.
+        array: the values of a constant, else None.
+        fixed: whether each run has the same values.
+        xp: the library that it is an array of.
+        shares: whether its array was, or was a view of, an operand of the instruction that made it.
+        order: the axes in the order of their strides, as NumPy chose it for the array; None for the usual one.
+    """
+
+    __slots__ = ("array", "dtype", "fixed", "key", "order", "shape", "shares", "xp")
+
+    def __init__(self, key: int, shape: Any, dtype: Any, xp: Any = np, fixed: bool = False, array: Array = None) -> None:
+        self.key, self.shape, self.dtype, self.xp, self.fixed, self.array = key, shape, dtype, xp, fixed, array
+        self.shares = False
+        self.order: tuple[int, ...] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it takes."""
+        return 0 if self.shape is None else math.prod(self.shape) * int(self.dtype.itemsize)
+
+    def __repr__(self) -> str:
+        if self.shape is None:
+            return f"%{self.key}:number"
+        return f"%{self.key}:{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
 
 class Program:

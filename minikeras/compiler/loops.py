@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.namespaces import ALLOWED_NAMES
-from ..core import Primitive
+from ..core import Primitive, Record
 from ..core.registry import operations
+from .ir import Slot
 
 FUNCTIONS = frozenset(
     name for name in ALLOWED_NAMES if isinstance(function := getattr(np, name, None), np.ufunc) and function.nout == 1
@@ -306,3 +307,26 @@ loop = Primitive(
     "loop", lambda xp: functools.partial(_loop, xp), differentiable=False, uniform=False, registered=False, batching="align"
 )
 """An instruction of a program: a body for all elements of its operands, broadcast like NumPy."""
+
+
+def elementwise_body(record: Record) -> tuple[tuple[int, ...], Body | None]:
+    """The shape and the body of an elementwise instruction on NumPy's arrays."""
+    if record.primitive is loop:
+        return record.outputs[0].shape, record.params["body"]
+    y = record.outputs
+    if not record.primitive.elementwise or type(y) is tuple or y.xp is not np:
+        return (), None
+    slots = [x for x in record.inputs if isinstance(x, Slot)]
+    shapes = [x.shape for x in slots if x.shape is not None]
+    if len(shapes) < len(slots) or np.broadcast_shapes(*shapes) != y.shape:
+        return (), None
+    body = body_of(record.primitive, [x.dtype if isinstance(x, Slot) else x for x in record.inputs], record.params)
+    if body is None or body.dtypes[body.outputs[0]] != y.dtype:
+        return (), None
+    return y.shape, body
+
+
+def loop_of(record: Record) -> tuple[tuple[int, ...], Body | None]:
+    """The same for loops that pay: a single element is handled faster by itself."""
+    shape, body = elementwise_body(record)
+    return (shape, body) if shape != () else ((), None)

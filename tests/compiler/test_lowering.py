@@ -12,9 +12,8 @@ from minikeras import nest
 from minikeras.compiler.executors.base import NUMPY
 from minikeras.compiler.executors.numpy.calls import Call, View
 from minikeras.compiler.executors.numpy.lowering import _rows, lowered
-from minikeras.compiler.ir import Program
+from minikeras.compiler.ir import Program, Slot
 from minikeras.compiler.passes.expansion import expand
-from minikeras.compiler.recorder import Slot
 from minikeras.core import Record, bind
 from minikeras.core.registry import operations
 

@@ -13,10 +13,10 @@ import minikeras as tf
 from minikeras.compiler.executors.numpy.calls import Call, Flatten, View
 from minikeras.compiler.executors.numpy.lowering import lowered
 from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
+from minikeras.compiler.ir import Slot
 from minikeras.compiler.passes.pipeline import optimized
 from minikeras.compiler.planning.arena import ALIGNMENT
 from minikeras.compiler.planning.flat_variables import FlatBuffer
-from minikeras.compiler.recorder import Slot
 from minikeras.core import Tensor
 from minikeras.core.layout import Layout
 

@@ -13,8 +13,7 @@ import minikeras as tf
 from minikeras import nest
 from minikeras.compiler.executors import base as executors
 from minikeras.compiler.executors.numpy.lowering import kernel_of
-from minikeras.compiler.ir import outputs_of
-from minikeras.compiler.recorder import Slot
+from minikeras.compiler.ir import Slot, outputs_of
 from minikeras.core import Tensor
 
 L, losses = tf.keras.layers, tf.keras.losses

@@ -11,8 +11,7 @@ from typing import Any
 
 from ...core import Record, Variable
 from ...core.effects import State
-from ..ir import Program, outputs_of
-from ..recorder import Slot
+from ..ir import Program, Slot, outputs_of
 from .remove_identities import replaced
 
 

@@ -14,8 +14,7 @@ import numpy as np
 from ...core import Record, Variable
 from ...core.effects import only_checks
 from ...core.registry import operations
-from ..ir import Program, outputs_of
-from ..recorder import Slot
+from ..ir import Program, Slot, outputs_of
 
 LARGEST = 1 << 20
 """Results of more bytes are computed in each run: keeping them would cost more memory than it saves time."""

@@ -5,8 +5,7 @@ Key idea: one pass from the end. A result of the program is used; so is every op
 
 from __future__ import annotations
 
-from ..ir import Program, outputs_of
-from ..recorder import Slot
+from ..ir import Program, Slot, outputs_of
 
 
 def eliminate_dead_code(program: Program) -> Program:

@@ -17,10 +17,9 @@ from ...core.effects import State
 from ...core.layout import Layout
 from ...core.precision import is_short
 from ...core.registry import operations
-from ..ir import Program
+from ..ir import Program, Slot
 from ..loops import Body, loop
 from ..planning.flat_variables import assign_flat, flatten, part, read_flat
-from ..recorder import Slot
 
 Expansion = Callable[["Writer", Record], bool]
 """Writes other instructions in place of one, or returns False."""

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...core import Record
-from ..ir import Program, outputs_of
-from ..loops import Body, Code, body_of, loop
-from ..recorder import Slot
+from ..ir import Program, Slot, outputs_of
+from ..loops import Body, Code, loop, loop_of
 
 LONGEST = 48
 """Steps of a loop; more would not fit the fast memory that holds what lies between them."""
@@ -56,7 +53,7 @@ def fuse(program: Program) -> Program:
         kept.extend(_merged(open_groups.pop(shape), readers))
 
     for record in program.records:
-        shape, body = _loop_of(record)
+        shape, body = loop_of(record)
         for other, group in list(open_groups.items()):
             if group.reads(record) and (body is None or other != shape):
                 close(other)
@@ -70,34 +67,6 @@ def fuse(program: Program) -> Program:
     for shape in list(open_groups):
         close(shape)
     return program.with_records(kept)
-
-
-def loop_body(record: Record) -> Body | None:
-    """The body of an instruction, if it is elementwise, on NumPy's arrays, and none of a single element."""
-    return _loop_of(record)[1]
-
-
-def _loop_of(record: Record) -> tuple[tuple[int, ...], Body | None]:
-    """The shape and the body of an elementwise instruction; numbers are handled faster one by one."""
-    shape, body = elementwise_body(record)
-    return (shape, body) if shape != () else ((), None)
-
-
-def elementwise_body(record: Record) -> tuple[tuple[int, ...], Body | None]:
-    """The shape and the body of an elementwise instruction on NumPy's arrays."""
-    if record.primitive is loop:
-        return record.outputs[0].shape, record.params["body"]
-    y = record.outputs
-    if not record.primitive.elementwise or type(y) is tuple or y.xp is not np:
-        return (), None
-    slots = [x for x in record.inputs if isinstance(x, Slot)]
-    shapes = [x.shape for x in slots if x.shape is not None]
-    if len(shapes) < len(slots) or np.broadcast_shapes(*shapes) != y.shape:
-        return (), None
-    body = body_of(record.primitive, [x.dtype if isinstance(x, Slot) else x for x in record.inputs], record.params)
-    if body is None or body.dtypes[body.outputs[0]] != y.dtype:
-        return (), None
-    return y.shape, body
 
 
 def _related(group: _Group, record: Record) -> bool:

@@ -12,8 +12,7 @@ import numpy as np
 
 from ...core import Record
 from ...core.registry import operations
-from ..ir import Program
-from ..recorder import Slot
+from ..ir import Program, Slot
 
 
 def remove_identities(program: Program) -> Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ..recorder import Slot
+from ..ir import Slot
 
 
 class Touches(Protocol):

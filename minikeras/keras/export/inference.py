@@ -16,10 +16,10 @@ import numpy as np
 from ... import nest
 from ...arrays import creation_namespace, to_device, to_numpy
 from ...compiler import Program
-from ...compiler.ir import outputs_of
+from ...compiler.ir import Slot, outputs_of
 from ...compiler.passes.constant_folding import fold_constants
 from ...compiler.passes.dead_code import eliminate_dead_code
-from ...compiler.recorder import Recorder, Slot
+from ...compiler.recorder import Recorder
 from ...core import Record, Tensor, Variable
 from ...core.effects import State, Write
 from ...core.stack import BOTTOM, Frame

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...arrays import device, namespace
-from ...compiler.recorder import PLAIN
+from ...compiler.ir import PLAIN
 from ...core import Tensor, Variable
 from ...core.changes import live, watched
 from ...core.effects import State, decide, effect

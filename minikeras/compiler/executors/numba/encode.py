@@ -16,11 +16,9 @@ import numpy as np
 from ....core import Record
 from ....core.effects import only_checks
 from ....core.registry import operations
-from ...ir import Program, outputs_of
-from ...loops import Body, Step, body_of
-from ...passes.fusion import elementwise_body
+from ...ir import Program, Slot, outputs_of
+from ...loops import Body, Step, body_of, elementwise_body
 from ...planning.flat_variables import part
-from ...recorder import Slot
 from ..numpy.blocks import copied, put
 from ..numpy.calls import Call, Flatten, Lowered, ReadFlat, View
 from ..numpy.lowering import Lowering

@@ -17,7 +17,7 @@ from ....arrays.threads import in_parallel
 from ....core.warnings import logger
 from ....errors import InvalidArgumentError
 from ....types import Array
-from ...recorder import Slot
+from ...ir import Slot
 from ..numpy.builder import Builder, Step
 from ..numpy.calls import Lowered
 from ..numpy.closures import Closure, exporting

@@ -12,8 +12,7 @@ from ....arrays import namespace
 from ....core import Record, Variable
 from ....core.effects import State
 from ....core.variable import assigned, read_variable
-from ...ir import Program
-from ...recorder import Slot
+from ...ir import Program, Slot
 from .blocks import put
 from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
 from .closures import (

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....core import Primitive, Record
-from ...ir import outputs_of
+from ...ir import Slot, outputs_of
 from ...planning.flat_variables import assign_flat, flatten, read_flat
-from ...recorder import Slot
 
 
 class Lowered:

@@ -18,7 +18,7 @@ from ....core import Variable
 from ....core.effects import Write
 from ....core.layout import Layout
 from ....types import Array
-from ...recorder import Slot
+from ...ir import Slot
 from .memory_plan import arranged
 
 Closure = Callable[[list[Any]], None]

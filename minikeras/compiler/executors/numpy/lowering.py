@@ -15,11 +15,9 @@ import numpy as np
 from ....core import Record
 from ....core.precision import is_short
 from ....core.registry import operations
-from ...ir import Program, outputs_of
-from ...loops import Body, Step
-from ...passes.fusion import loop_body
+from ...ir import Program, Slot, outputs_of
+from ...loops import Body, Step, loop_of
 from ...planning.flat_variables import part
-from ...recorder import Slot
 from .blocks import BlockLoop, copied, writing
 from .calls import Call, Lowered, View, kernel_call
 
@@ -57,7 +55,7 @@ class Lowering:
             self.found.append(kernel_call(record))
         elif row is not None and row(self, record):
             pass
-        elif (body := loop_body(record)) is not None:
+        elif (body := loop_of(record)[1]) is not None:
             self._loop(record, body)
         else:
             self.found.append(kernel_call(record))

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....types import Array
-from ...ir import Program
+from ...ir import Program, Slot
 from ...planning.arena import Interval, allocate
 from ...planning.flat_variables import flats_of, variables_of
 from ...planning.liveness import lifetimes
-from ...recorder import Slot
 from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
 
 LIMIT = 1 << 25

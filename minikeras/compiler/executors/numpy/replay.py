@@ -14,8 +14,7 @@ from ....core.update_lock import Held, UpdateLock, UpdateLocks
 from ....core.variable import assigned
 from ....errors import MinikerasError
 from ....types import Array
-from ...ir import Program, outputs_of
-from ...recorder import Slot
+from ...ir import Program, Slot, outputs_of
 from .calls import Lowered
 from .closures import Closure
 from .lowering import multiplications

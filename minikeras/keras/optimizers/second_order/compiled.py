@@ -14,10 +14,10 @@ import numpy as np
 
 from ....compiler import Program
 from ....compiler.executors.base import NUMPY, Executable
-from ....compiler.ir import outputs_of
+from ....compiler.ir import Slot, outputs_of
 from ....compiler.passes.expansion import EXPANSIONS, Writer
 from ....compiler.passes.pipeline import optimized
-from ....compiler.recorder import Recorder, Slot
+from ....compiler.recorder import Recorder
 from ....compiler.tracing.watch import unwatched
 from ....core import Primitive, Record, Tensor, Variable
 from ....core.effects import State, decide, effect
