@@ -121,8 +121,8 @@ class CheckpointManager:
         Returns:
             Its path, or None if the interval is not over. Errors are those of `Checkpoint.save`.
         """
-        checked = self._interval is not None and check_interval and self._last_step is not None
-        if checked and self._step() - self._last_step < self._interval:  # type: ignore[operator]
+        last, interval = self._last_step, self._interval
+        if check_interval and interval is not None and last is not None and self._step() - last < interval:
             return None
         number = None if checkpoint_number is None else int(checkpoint_number)
         path = self._checkpoint._save_numbered(os.path.join(self._directory, self._name), number, options, self._saved)

@@ -14,6 +14,9 @@ class Writer:
     """What saves: a process, and within it one object."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self._name, self._process = secrets.token_hex(8), os.getpid()
         _here[self._name] = self
 
@@ -21,13 +24,13 @@ class Writer:
     def mark(self) -> str:
         """What the index of a checkpoint says of its writer; another one after a fork."""
         if self._process != os.getpid():
-            self.__init__()  # type: ignore[misc]
+            self._begin()
         return f"{self._process} {self._name} {platform.node()}"
 
     def renew(self) -> None:
         """Go on as another writer: what a save that failed has left belongs to one that is gone, and may be replaced."""
         _here.pop(self._name, None)
-        self.__init__()  # type: ignore[misc]
+        self._begin()
 
     def may_replace(self, mark: str) -> bool:
         """Whether a checkpoint with this mark is its own, or that of a writer that is gone."""

@@ -75,5 +75,5 @@ live_code: set[CodeType] = set()
 
 def live(function: Live) -> Live:
     """Mark a function that every replay calls again, so that nothing it reads is a fact of the recording."""
-    live_code.add(function.__code__)  # type: ignore[attr-defined]
+    live_code.add(function.__code__)
     return function

@@ -78,12 +78,10 @@ def elementwise(name: str, function: str | Callable[..., Any], *partials: Partia
             if partial is None:
                 found.append(None)
                 continue
-            if partial == 1:
-                change = g
-            elif partial == -1:
-                change = -g
+            if not callable(partial):
+                change = g if partial == 1 else -g
             else:
-                slope = partial(*inputs, y, **params)  # type: ignore[operator]
+                slope = partial(*inputs, y, **params)
                 if g.dtype.kind == "c":
                     slope = operations.conj(slope) if hasattr(slope, "dtype") else slope.conjugate()
                 change = times(slope, g)
@@ -96,10 +94,10 @@ def elementwise(name: str, function: str | Callable[..., Any], *partials: Partia
             partial = partials[i]
             if t is None or partial is None:
                 continue
-            if partial == -1:
+            if callable(partial):
+                t = times(partial(*inputs, y, **params), t)
+            elif partial == -1:
                 t = -t
-            elif partial != 1:
-                t = times(partial(*inputs, y, **params), t)  # type: ignore[operator]
             total = t if total is None else total + t
         if total is None or total.shape == y.shape:
             return total

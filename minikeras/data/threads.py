@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 from ..arrays import current_device, device
 
 
-def in_order(function: Callable[[Any], Any], items: Iterable[Any], workers: int, ahead: int) -> Iterator[Any]:
+def in_order(function: Callable[[Any], Any], items: Iterable[Any], workers: int, ahead: int) -> Generator[Any]:
     """`function(item)` for each item, computed by `workers` threads, at most `ahead` before they are asked for.
 
     Raises:
@@ -57,4 +57,4 @@ def prefetched(elements: Iterator[Any], ahead: int) -> Iterator[Any]:
                 return
             yield element
     finally:
-        found.close()  # type: ignore[attr-defined]  # a generator: the thread ends with it
+        found.close()  # the thread ends with it

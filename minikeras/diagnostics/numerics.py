@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def _complaint(primitive: Primitive, inputs: Sequence[Any], output: Any, index: 
 def _surroundings() -> tuple[str | None, str | None]:
     """The innermost layer that is being called, and the operation that is being differentiated, if there are such."""
     layer, differentiated = None, None
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code is sweep.__code__ and differentiated is None:
             record = frame.f_locals["record"]
@@ -97,5 +98,5 @@ def _surroundings() -> tuple[str | None, str | None]:
         owner: Any = frame.f_locals.get("self") if frame.f_code.co_name == "__call__" else None
         if layer is None and hasattr(owner, "call") and isinstance(getattr(owner, "name", None), str):
             layer = str(getattr(owner, "path", owner.name))
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return layer, differentiated

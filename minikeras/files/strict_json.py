@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,7 @@ def loads(content: bytes | bytearray | memoryview, file: object, place: str = ""
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
-            seen: set[str] = set()
-            twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
             raise refused(file, place, f"the key '{excerpt(twice)}' appears twice")
         return result
 

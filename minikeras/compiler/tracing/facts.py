@@ -91,7 +91,7 @@ def elements(container: Any) -> Sequence[Any]:
     """The elements of a container, for a dict keys and values."""
     kind = type(container)
     if kind is list or kind is tuple:
-        return container  # type: ignore[no-any-return]
+        return container
     if kind is dict:
         return [*container, *container.values()]
     if isinstance(container, np.ndarray):
@@ -192,7 +192,7 @@ class Facts:
             return "a variable around a function, which was deleted,"
         for bulk in self._bulks:
             if (found := bulk.changed()) is not None:
-                return found  # type: ignore[no-any-return]
+                return found
         return None
 
     def _changed_name(self) -> str | None:

@@ -229,7 +229,7 @@ class Reach:
         elif isinstance(value, weakref.ref):
             self._follow(value(), where)
         elif isinstance(value, operator.attrgetter):
-            self.spelled.update(name for path in value.__reduce__()[1] for name in path.split("."))  # type: ignore[union-attr]
+            self.spelled.update(name for path in value.__reduce__()[1] for name in path.split("."))
         elif isinstance(value, contextvars.ContextVar):
             self._follow(self.name(lambda _, default: value.get(default), value, "value", where), where)
         elif isinstance(value, MappingView):

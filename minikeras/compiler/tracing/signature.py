@@ -133,7 +133,7 @@ def written_back(given: Any, used: Any, tensors: Mapping[int, Tensor]) -> bool:
         given.clear()  # type: ignore[attr-defined]
         given.update({key: tensors.get(id(one), one) for key, one in used.items()})  # type: ignore[attr-defined]
     else:
-        given[:] = [tensors.get(id(one), one) for one in used]  # type: ignore[index]
+        given[:] = [tensors.get(id(one), one) for one in used]
     return True
 
 

@@ -38,6 +38,7 @@ class Source:
         steps: their number; None if it is unknown, infinity without end.
         checked: whether it is sure that every batch has rows.
         random_streams: those that belong to its order beside `order_stream()`.
+        on_epoch_begin, on_epoch_end: called before and after each epoch.
     """
 
     checked = False
@@ -45,6 +46,7 @@ class Source:
     def __init__(self, steps: float | None) -> None:
         self.steps = steps
         self.random_streams: list[streams.Stream] = []
+        self.on_epoch_begin = self.on_epoch_end = _nothing
 
     def from_position(self, start: int) -> Iterator[Any]:
         """A pass over the batches, from number `start` on; what comes before is passed over at once."""
@@ -60,11 +62,9 @@ class Source:
             for stream, state in zip(self.random_streams, before[1], strict=True):
                 stream.state = state
 
-    def on_epoch_begin(self) -> None:
-        """Before each epoch."""
 
-    def on_epoch_end(self) -> None:
-        """After each epoch."""
+def _nothing() -> None:
+    pass
 
 
 class _DatasetSource(Source):
@@ -88,8 +88,8 @@ class _SequenceSource(Source):
         super().__init__(np.inf if count is None else count)
         self._sequence, self._shuffle = sequence, shuffle
         self._workers, self._ahead = getattr(sequence, "workers", 1), getattr(sequence, "max_queue_size", 10)
-        self.on_epoch_begin = getattr(sequence, "on_epoch_begin", self.on_epoch_begin)  # type: ignore[method-assign]
-        self.on_epoch_end = getattr(sequence, "on_epoch_end", self.on_epoch_end)  # type: ignore[method-assign]
+        self.on_epoch_begin = getattr(sequence, "on_epoch_begin", _nothing)
+        self.on_epoch_end = getattr(sequence, "on_epoch_end", _nothing)
 
     def from_position(self, start: int) -> Iterator[Any]:
         if self.steps == np.inf:
@@ -138,7 +138,7 @@ class _Weighted(Source):
         super().__init__(inner.steps)
         self._inner, self._table = inner, table
         self.checked, self.random_streams = inner.checked, inner.random_streams
-        self.on_epoch_begin, self.on_epoch_end = inner.on_epoch_begin, inner.on_epoch_end  # type: ignore[method-assign]
+        self.on_epoch_begin, self.on_epoch_end = inner.on_epoch_begin, inner.on_epoch_end
 
     def from_position(self, start: int) -> Iterator[Any]:
         return map(self._weighted, self._inner.from_position(start))

@@ -78,7 +78,7 @@ class CSVLogger(Callback):
                 writer.writeheader()
             writer.writerows(rows)
 
-    def get_state(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def get_state(self) -> dict[str, Any]:
         """The columns, and what the file holds."""
         rows = self._read()[1] if self._columns else []
         return {"columns": self._columns, "rows": rows}

@@ -7,15 +7,17 @@ and the plain values among those of one's own class are written down when it is 
 from __future__ import annotations
 
 import copy
-import functools
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.operand import Operand
 from ..saving.objects import serialize_keras_object
 from ..saving.registry import place_of
+
+if TYPE_CHECKING:
+    from .layer import Layer
 
 
 def described(value: Any) -> Any:
@@ -33,18 +35,18 @@ def described(value: Any) -> Any:
     return serialize_keras_object(value)
 
 
-def options(layer: Any, base: type) -> dict[str, Any]:
+def options(layer: Layer, base: type[Layer]) -> dict[str, Any]:
     """The arguments of a layer's constructor that `base` does not have: as recorded, else from the attributes of their names.
 
     Raises:
         NotImplementedError: if an argument is neither, and the class has no `get_config` of its own.
     """
-    own = type(layer).get_config is base.get_config  # type: ignore[attr-defined]
+    own = type(layer).get_config is base.get_config
     given, reason = layer.__dict__.get("_given", ({}, "")) if own else ({}, "")
     if reason:
         raise NotImplementedError(f"Object {type(layer).__name__} was created by passing {reason}")
     found = dict(given)
-    for name in _arguments(type(layer), base):  # type: ignore[arg-type]  # a class is hashable
+    for name in _arguments(type(layer), base):
         if name in found or isinstance(getattr(type(layer), name, None), property):  # Embedding's weights are said of the layer
             continue
         if hasattr(layer, name):
@@ -66,14 +68,17 @@ def is_of_package(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
-def recorded(cls: type, base: Any, arguments: tuple[Any, ...], given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def recorded(
+    cls: type[Layer], base: type[Layer], arguments: tuple[Any, ...], given: dict[str, Any]
+) -> tuple[dict[str, Any], str]:
     """The plain values among a constructor's arguments, defaults included, by name; or why they cannot be given by name.
 
     As in Keras: what layers of one's own are made with is written down when they are made, whatever they do with it.
     """
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
+    signature = _constructor(cls)
+    parameters = list(signature.parameters.values())[1:]
     try:
-        bound = inspect.signature(cls.__init__).bind(None, *arguments, **given)  # type: ignore[misc]
+        bound = signature.bind(None, *arguments, **given)
     except TypeError:  # the constructor says so itself
         return {}, ""
     bound.apply_defaults()
@@ -86,9 +91,13 @@ def recorded(cls: type, base: Any, arguments: tuple[Any, ...], given: dict[str, 
             )
         if one.kind is one.VAR_KEYWORD:
             values |= values.pop(one.name)
-    common = inspect.signature(base.__init__).parameters
+    common = _constructor(base).parameters
     plain = {name: copy.deepcopy(value) for name, value in values.items() if name not in common and _is_plain(value)}
     return {name: value for name, value in plain.items() if name not in ("input_shape", "input_dim")}, ""
+
+
+def _constructor(cls: type[Layer]) -> inspect.Signature:
+    return inspect.signature(cls.__init__)  # type: ignore[misc]  # every subclass has one of its own
 
 
 def _is_plain(value: Any) -> bool:
@@ -100,16 +109,16 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float, bool))
 
 
-def arguments_of(cls: type, base: Any, config: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def arguments_of(cls: type[Layer], base: type[Layer], config: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """The constructor's arguments from a configuration, objects among them revived, and whether the layer is trainable.
 
     What every layer has is left out where the constructor does not take it.
     """
     from ..saving.objects import deserialize_keras_object
 
-    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    parameters = _constructor(cls).parameters
     is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    common = inspect.signature(base.__init__).parameters
+    common = _constructor(base).parameters
     taken = {name: value for name, value in config.items() if is_open or name in parameters or name not in common}
     revived = {name: deserialize_keras_object(value) if _is_object(value) else value for name, value in taken.items()}
     return revived, "trainable" in taken or config.get("trainable") is not False
@@ -119,8 +128,7 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and {"class_name", "config"} <= set(value)
 
 
-@functools.cache
-def _arguments(cls: type, base: type) -> tuple[str, ...]:
+def _arguments(cls: type[Layer], base: type[Layer]) -> tuple[str, ...]:
     """Names of the arguments that the constructors of a class take, up to those of `base`."""
     names: list[str] = []
     for owner in cls.__mro__:
@@ -132,5 +140,5 @@ def _arguments(cls: type, base: type) -> tuple[str, ...]:
         names += [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
         if not any(one.kind is one.VAR_KEYWORD for one in parameters):
             break
-    taken = inspect.signature(base.__init__).parameters  # type: ignore[misc]
+    taken = _constructor(base).parameters
     return tuple(name for name in dict.fromkeys(names) if name not in taken)

@@ -104,16 +104,16 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
         return [trial.run(functools.partial(_call, operation, args, kwargs, _SIZES[0]))]
     known = {size for symbol in symbols for size in symbol.shape[1:] if size is not None}
     alike = [tuple((batch, size) for batch, _ in _SIZES) for size in sorted(known)] if len(symbols) > 1 else []
-    failure: Exception | None = None
+    failures: list[Exception] = []
     for sizes in (_SIZES, *alike):
         check_trial(operation, args, kwargs, sizes[-1])
         try:
             return [trial.run(functools.partial(_call, operation, args, kwargs, size)) for size in sizes]
         except Exception as error:
-            failure = failure or error
+            failures.append(error)
             trial.undo()
             trial.build(args, kwargs)
-    raise failure  # type: ignore[misc]  # there was one
+    raise failures[0]
 
 
 def _is_symbol(leaf: Any) -> bool:

@@ -169,12 +169,12 @@ class Model(Layer):
         return nest.flatten(self._need_graph("outputs").outputs)
 
     @property
-    def input(self) -> Any:  # type: ignore[override]
+    def input(self) -> Any:
         """The KerasTensors that go in, nested as they were given."""
         return super().input if self._graph is None else self._graph.inputs
 
     @property
-    def output(self) -> Any:  # type: ignore[override]
+    def output(self) -> Any:
         """The KerasTensors that come out, nested as they were given."""
         return super().output if self._graph is None else self._graph.outputs
 

@@ -67,7 +67,7 @@ def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
     """What a layer holds, in Keras's order: the layers of a chain or graph, then attributes by name, private ones last."""
     chained = {"_chain", "_layers"} & set(vars(layer))
     if chained:
-        yield "layers", layer.layers  # type: ignore[attr-defined]  # a model
+        yield "layers", layer.layers
     held = {name: value for name, value in attributes(layer, also=(*layer._checkpointed, "loss")) if name not in chained}
     yield from sorted(held.items(), key=lambda item: (item[0].startswith("_"), item[0]))
 

@@ -29,7 +29,7 @@ except ImportError as error:
 Rows = np.ndarray[Any, Any]
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(BaseEstimator):
     """What the estimators have in common.
 
     Args:
@@ -142,7 +142,7 @@ class Packed:
             return load_model(path)
 
 
-class SKLearnClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+class SKLearnClassifier(ClassifierMixin, Estimator):
     """A classifier of scikit-learn around a model with one output for each class.
 
     The model is trained on one-hot targets, so its loss is 'categorical_crossentropy' or its like.
@@ -236,7 +236,7 @@ class SKLearnClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return tags
 
 
-class SKLearnRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
+class SKLearnRegressor(RegressorMixin, Estimator):
     """A regressor of scikit-learn around a model.
 
     The model is trained on targets of shape (rows, outputs). Predictions have the shape of the targets it was fitted to.
@@ -280,7 +280,7 @@ class SKLearnRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return tags
 
 
-class SKLearnTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
+class SKLearnTransformer(TransformerMixin, Estimator):
     """A transformer of scikit-learn around a model: an autoencoder, or the features that another model goes on with.
 
     Args:
