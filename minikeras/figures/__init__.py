@@ -1,8 +1,6 @@
-"""Pictures of derivatives and of training, drawn by matplotlib (extra `plot`).
+"""Pictures of derivatives and of training, drawn by matplotlib (extra `plot`), which is imported when one is asked for.
 
-Key idea: every function takes `ax` or `axes` to draw into, makes its own figure without them, and returns what it drew on, so
-that titles, labels and limits can be changed with matplotlib's own words. matplotlib is imported when a picture is asked for,
-never before. May import `arrays`, `core` and `errors`; read `canvas.py` first, then `matrices.py` and `history.py`.
+Every function takes `ax` or `axes` to draw into, makes its own figure without them, and returns what it drew on.
 """
 
 from .history import plot_history

@@ -1,7 +1,4 @@
-"""Where the pictures are drawn: matplotlib if it is there, a matrix in colours, lines between its parts.
-
-Key idea: white is zero, whatever the numbers. Colours run from -limit to limit, so that red and blue always mean the sign.
-"""
+"""A matrix in colours, with lines between its parts. Colours run from -limit to limit: white is zero, red and blue the sign."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Pictures of training: loss and metrics over the epochs.
-
-Key idea: one panel for each quantity, with training and validation as two lines on one scale, so that the gap shows.
-"""
+"""Pictures of training: a panel for each quantity, with training and validation as two lines on one scale."""
 
 from __future__ import annotations
 
@@ -102,7 +99,6 @@ def _room(count: int, axes: Any) -> tuple[Any, list[Any]]:
 
 
 def _panel(ax: Any, name: str, curves: dict[str, tuple[Any, Any]]) -> None:
-    """One quantity."""
     from matplotlib.ticker import MaxNLocator
 
     for label, (epochs, values) in curves.items():

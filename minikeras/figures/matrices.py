@@ -1,7 +1,6 @@
 """Pictures of Jacobians and Hessians.
 
-Key idea: a derivative of any rank is a matrix, the target's elements from top to bottom and the source's from left to right,
-both in C order. What it was taken of tells where the parts of a side begin.
+A derivative of any rank is a matrix: the target's elements from top to bottom, the source's from left to right, in C order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Models. May import all of keras below, and the registry of classes. Read `model.py` first, then `graph.py`.
-
-What copies, reads and writes models is loaded when it is first used.
-"""
+"""Models. What copies, reads and writes them is loaded at its first use."""
 
 from typing import TYPE_CHECKING, Any
 

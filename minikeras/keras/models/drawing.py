@@ -1,8 +1,4 @@
-"""A picture of a model: by graphviz where it is installed, else drawn in characters.
-
-Key idea: a drawing is boxes and arrows. Both are collected once from the graph; one function turns them into pydot's objects,
-another into lines of text in which every box stands below those it depends on.
-"""
+"""A picture of a model: boxes and arrows, by graphviz where it is installed, else drawn in characters."""
 
 from __future__ import annotations
 
@@ -17,14 +13,7 @@ _DIRECTIONS = ("TB", "BT", "LR", "RL")
 
 
 class Box(NamedTuple):
-    """One layer of the picture.
-
-    Attributes:
-        key: unlike that of every other box.
-        lines: what is written in it.
-        sources: keys of the boxes that arrows come from.
-        inner: the boxes within it, if it is a model that is drawn with its parts.
-    """
+    """One layer of the picture: what is written in it, keys of the boxes that arrows come from, and the boxes within it."""
 
     key: str
     lines: list[str]
@@ -155,7 +144,7 @@ def _boxes(model: Any, expand: bool, shown: _Shown, prefix: str = "") -> list[Bo
         )
     try:
         graph = model._need_graph("drawing")
-    except AttributeError:  # what a `call` of one's own does is not known: its layers in order, without arrows
+    except AttributeError:  # what the `call` of a subclass does is not known: its layers in order, without arrows
         return [Box(f"{prefix}{layer.name}", _written(layer, model, shown), [], []) for layer in parts(model)]
     operations = {one.node.operation: None for one in nest.flatten(graph.inputs)}
     operations |= {node.operation: None for node in graph.nodes}
@@ -217,11 +206,9 @@ def _rails(boxes: list[Box]) -> list[str]:
 
 def _free(rails: list[str | None], start: int) -> int:
     """The first place without a rail from `start` on; made if there is none."""
-    for position in range(start, len(rails)):
-        if rails[position] is None:
-            return position
-    rails.append(None)
-    return len(rails) - 1
+    if None not in rails[start:]:
+        rails.append(None)
+    return rails.index(None, start)
 
 
 def _upright(rails: list[str | None], place: int | None = None, mark: str = "") -> str:

@@ -1,8 +1,7 @@
 """The graph between the inputs and the outputs of a functional model: found once, put in order once, run at every call.
 
-Key idea: a KerasTensor leads back to the call that made it. Walking back from the outputs finds all calls; laid out in order
-they are a plan: for each call the slots its arguments come from, the slots its results go to, and those that nobody needs any
-more. Next: `functional.py`, the model around it, and `graph_config.py`, its form in files.
+A KerasTensor leads back to the call that made it. Walking back from the outputs finds all calls; laid out in order they are a
+plan: for each call the slots of its arguments, those of its results, and those that no later call reads.
 """
 
 from __future__ import annotations
@@ -46,13 +45,7 @@ class Step(NamedTuple):
 
 
 class Index(NamedTuple):
-    """What a graph is asked for again and again.
-
-    Attributes:
-        begins: which input each tensor is that the graph begins with.
-        calls: the calls of each operation, by its `id`, in the order in which they were made.
-        numbers: which call of its operation each node is, by the number of the node.
-    """
+    """Which input each tensor is, the calls of each operation by its `id`, and which of them each node is, by its number."""
 
     begins: dict[tuple[int, int], int]
     calls: dict[int, list[Node]]
@@ -61,9 +54,6 @@ class Index(NamedTuple):
 
 class Graph:
     """Layers between KerasTensors.
-
-    Args:
-        inputs, outputs: KerasTensors, or nests of them.
 
     Attributes:
         inputs, outputs: as given; inputs that other layers made are replaced by entrances of their own.
@@ -255,9 +245,8 @@ class Graph:
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     """Whether data of a shape may go where another was declared; the batch size is free."""
-    if len(shape) != len(wanted):
-        return False
-    return all([size is None or size == found for size, found in zip(wanted[1:], shape[1:], strict=True)])
+    sizes = zip(wanted[1:], shape[1:], strict=False)
+    return len(shape) == len(wanted) and all([size is None or size == found for size, found in sizes])
 
 
 def _walked(outputs: list[KerasTensor], cut: Mapping[tuple[int, int], int]) -> tuple[list[Node], dict[Any, int]]:

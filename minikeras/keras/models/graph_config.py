@@ -1,7 +1,7 @@
 """A graph as plain data in Keras's layout, and back.
 
-Key idea: a tensor is written as the name of its layer, which of its calls made it, and which of the results it is. Reading
-repeats the calls, each as soon as the tensors it needs are there.
+A tensor is written as the name of its layer, which of its calls made it, and which of the results it is. Reading repeats the
+calls, each as soon as the tensors it needs are there.
 """
 
 from __future__ import annotations
@@ -70,9 +70,8 @@ class _Reading:
         name = described["name"]
         if name in self.layers:
             raise LoadError(f"Could not parse config: two layers are called '{name}'.")
-        layer = deserialize_keras_object(
-            {key: value for key, value in described.items() if key not in ("name", "inbound_nodes")}
-        )
+        bare = {key: value for key, value in described.items() if key not in ("name", "inbound_nodes")}
+        layer = deserialize_keras_object(bare)
         if not hasattr(layer, "get_config") or not callable(layer):
             raise LoadError(f"Could not parse config: '{name}' must be a layer, found {layer!r:.80}.")
         self.layers[name] = layer
@@ -132,11 +131,7 @@ class _Reading:
 
 
 def read(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
-    """The inputs and outputs that a configuration describes, between new layers.
-
-    Raises:
-        LoadError: if calls refer to what is not there, or to one another in a circle.
-    """
+    """The inputs and outputs that a configuration describes, between new layers."""
     reading = _Reading()
     with CustomObjectScope(custom_objects):
         try:

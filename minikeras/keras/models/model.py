@@ -1,7 +1,6 @@
-"""Model: a layer that can be trained, made from a `call` of one's own or from inputs and outputs.
+"""Model: a layer that can be trained, made from the `call` of a subclass or from inputs and outputs.
 
-Key idea: there is one class. A model that is given KerasTensors holds their `Graph` and calls that; everything else, from
-weights to `fit`, is the same. Next: `graph.py` and `sequential.py`, and `training/` for what models add to layers.
+A model that is given KerasTensors holds their `Graph` and calls that; everything else, from weights to `fit`, is the same.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class Model(Layer):
 
     A model can also be pickled and deep-copied, for another process or as a trial: the copy has weights, compilation, state of
     the optimizer and random streams of its own, and training goes on as with the original. To keep a model, `save` it: a pickle
-    fits one version of this package, and whoever loads it runs what it says.
+    fits one version of this package, and loading it runs what it says.
     """
 
     _not_walked = (*Layer._not_walked, "_trainer", "optimizer", "loss", "history", "_given")

@@ -1,7 +1,7 @@
 """Sequential: a chain of layers.
 
-Key idea: the chain is called layer by layer. As soon as the shape of its input is known it is also called on a KerasTensor,
-which builds the layers and makes `inputs`, `outputs` and every `layer.output` known. Next: `graph.py`.
+The chain is called layer by layer. As soon as the shape of its input is known it is also called on a KerasTensor, which builds
+the layers and makes `inputs`, `outputs` and every `layer.output` known.
 """
 
 from __future__ import annotations
@@ -203,12 +203,7 @@ class Sequential(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
-        """A new model, with new weights, from `get_config`.
-
-        Args:
-            config: as `get_config` and Keras write it.
-            custom_objects: further classes and functions by name.
-        """
+        """A new model, with new weights, from what `get_config` or Keras gives; `custom_objects` as in `Model`."""
         if not isinstance(config, Mapping):
             config = {"layers": config}
         shape = config.get("build_input_shape")

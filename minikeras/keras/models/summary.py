@@ -1,7 +1,6 @@
 """The table that `model.summary()` prints.
 
-Key idea: rows are made first, each cell as pieces that may stand on lines of their own; then columns get the width they need,
-and the widest ones give way until the table fits. Next: `drawing.py`, for pictures.
+Each cell is made as pieces that may stand on lines of their own; the widest columns give way until the table fits.
 """
 
 from __future__ import annotations
@@ -33,28 +32,19 @@ def summary(
     show_trainable: bool = True,
     layer_range: Sequence[str] | None = None,
 ) -> list[str]:
-    """The lines of the table, and of the totals below it.
-
-    Args:
-        model: built or not.
-        line_length: the greatest width; that of the terminal if None.
-        positions: where the columns end, in characters or as shares of `line_length`.
-        expand_nested: whether the layers of models within have rows of their own.
-        show_trainable: whether there is a column that tells what is trained, and in which mode.
-        layer_range: names of the first and last layer to show, or patterns that these match.
-    """
+    """The lines of the table, and of the totals below it; the arguments are those of `Model.summary`."""
     columns = ["Layer (type)", "Output Shape", "Param #"]
     connected = _branches(model)
-    optimizers = _optimizers(model)
+    optimizer_for = getattr(getattr(model, "optimizer", None), "optimizer_for", None)
     columns += ["Connected to"] if connected else []
     columns += ["Trainable"] if show_trainable else []
-    columns += ["Optimizer"] if optimizers else []
+    columns += ["Optimizer"] if optimizer_for else []
     rows = []
     for layer, holder, depth in _shown(model, expand_nested, layer_range):
         cells = [_name(layer, depth), shapes_in(holder, layer), [_count(layer)]]
         cells += [_sources(layer, holder)] if connected else []
         cells += [mode(layer, holder)] if show_trainable else []
-        cells += [_optimizer(layer, optimizers)] if optimizers else []
+        cells += [_optimizer(layer, optimizer_for)] if optimizer_for else []
         rows.append(Row(tuple(cells), depth))
     widest = max(line_length or shutil.get_terminal_size((100, 24)).columns, _NARROWEST_LAYOUT)
     widths = _given_widths(positions, widest, len(columns)) if positions else _widths(columns, rows, widest)
@@ -113,8 +103,13 @@ def shapes_in(holder: Any, layer: Any) -> list[str]:
     built_for = getattr(layer, "_build_shape", None)
     if not shapes and has_rule and layer.built and isinstance(built_for, tuple):
         shapes = [(None, *layer.compute_output_shape(built_for)[1:])]
-    texts = list(dict.fromkeys(str(tuple(shape)) for shape in shapes))
-    return [f"{text}, " for text in texts[:-1]] + texts[-1:] if texts else ["?"]
+    return _pieces([str(tuple(shape)) for shape in shapes], "?")
+
+
+def _pieces(texts: Sequence[str], none: str = "-") -> list[str]:
+    """A list of texts as a cell, each text once."""
+    texts = list(dict.fromkeys(texts))
+    return [f"{text}, " for text in texts[:-1]] + texts[-1:] or [none]
 
 
 def _count(layer: Any) -> str:
@@ -165,19 +160,9 @@ def _normalizes(layer: Any) -> bool:
 # Optimizers -----------------------------------------------------------------------------------------------------------
 
 
-def _optimizers(model: Any) -> Any:
-    """The function that tells the optimizer of a weight, None for none, if the model is compiled with one that has it."""
-    return getattr(getattr(model, "optimizer", None), "optimizer_for", None)
-
-
-def _optimizer(layer: Any, tell: Any) -> list[str]:
-    texts = []
-    for weight in _weights(layer):
-        if getattr(weight, "learns", weight.trainable):
-            optimizer = tell(weight)
-            texts.append("none" if optimizer is None else f"{optimizer.name}")
-    texts = list(dict.fromkeys(texts))
-    return [f"{text}, " for text in texts[:-1]] + texts[-1:] or ["-"]
+def _optimizer(layer: Any, optimizer_for: Any) -> list[str]:
+    told = [optimizer_for(weight) for weight in _weights(layer) if getattr(weight, "learns", weight.trainable)]
+    return _pieces(["none" if optimizer is None else f"{optimizer.name}" for optimizer in told])
 
 
 # Drawing --------------------------------------------------------------------------------------------------------------
@@ -270,12 +255,10 @@ def _drawn(columns: Sequence[str], rows: Sequence[Row], widths: Sequence[int]) -
 
 def _totals(model: Any) -> list[str]:
     weights = _weights(model)
-    trained = [weight for weight in weights if weight.trainable]
-    others = [weight for weight in weights if not weight.trainable]
     lines = [
         f" Total params: {_amount(weights)}",
-        f" Trainable params: {_amount(trained)}",
-        f" Non-trainable params: {_amount(others)}",
+        f" Trainable params: {_amount([weight for weight in weights if weight.trainable])}",
+        f" Non-trainable params: {_amount([weight for weight in weights if not weight.trainable])}",
     ]
     slots = list(getattr(getattr(model, "optimizer", None), "variables", None) or ())
     return [*lines, f" Optimizer params: {_amount(slots)}"] if slots else lines
