@@ -19,7 +19,7 @@ LINE_OF_TEXT = 0.05
 """The height of a name as a share of a side of the picture; a letter is half as wide."""
 
 
-class Side(NamedTuple):
+class AxisParts(NamedTuple):
     """What lies along one side of a matrix.
 
     Attributes:
@@ -83,7 +83,7 @@ def numbers(given: Any, name: str) -> Any:
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
 
 
-def draw(matrix: Any, rows: Side, columns: Side, unit: str, style: Style) -> Any:
+def draw(matrix: Any, rows: AxisParts, columns: AxisParts, unit: str, style: Style) -> Any:
     """A matrix as a picture with a colour bar, labelled with what its colours mean. Returns the Axes."""
     if not matrix.size:
         raise ShapeError(f"there is nothing to draw in a matrix of shape {matrix.shape}.")
@@ -106,7 +106,7 @@ def draw(matrix: Any, rows: Side, columns: Side, unit: str, style: Style) -> Any
     return ax
 
 
-def _mark(axis: Any, side: Side, line: Any) -> None:
+def _mark(axis: Any, side: AxisParts, line: Any) -> None:
     """Label one side: lines between its parts and their names in the middle, or counted elements."""
     from matplotlib.ticker import MaxNLocator
 

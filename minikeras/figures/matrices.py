@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import nest
 from ..errors import ShapeError
-from .canvas import COLOURS, Side, Style, draw, numbers
+from .canvas import COLOURS, AxisParts, Style, draw, numbers
 
 Shape = tuple[int, ...]
 MOST_NUMBERS = 12
@@ -73,9 +73,9 @@ def plot_jacobian(
         for block, width in zip(blocks, [sum(widths)] if flat else widths, strict=True)
     ]
     named = jacobian if sources is None else sources
-    across = _side("source", _names(named, "source", len(shapes)), shapes)
+    across = _axis_parts("source", _names(named, "source", len(shapes)), shapes)
     style = Style(title, limit, cmap, ax)
-    return draw(np.concatenate(columns, axis=1), _side("target", [], [target]), across, "∂ target / ∂ source", style)
+    return draw(np.concatenate(columns, axis=1), _axis_parts("target", [], [target]), across, "∂ target / ∂ source", style)
 
 
 def plot_hessian(
@@ -118,7 +118,7 @@ def plot_hessian(
             f"plot_hessian: variables of shapes {shapes} have {sum(expected)} elements, the Hessian is {len(matrix)} x "
             f"{len(matrix)}{f' of blocks {sizes}' if blocked else ''}. Give the variables it was taken of, in their order."
         )
-    side = _side("parameter", _names(variables, "variable", len(shapes)), shapes)
+    side = _axis_parts("parameter", _names(variables, "variable", len(shapes)), shapes)
     return draw(matrix, side, side, "second derivative", Style(title, limit, cmap, ax))
 
 
@@ -166,13 +166,13 @@ def plot_batch_jacobian(
     if odd:
         outputs, inputs = found.shape[1 : half + 1], found.shape[half + 1 :]
         patches = found.reshape(batch, math.prod(outputs), math.prod(inputs)).transpose(1, 0, 2)
-        rows = _side("output", [], [outputs])
-        columns = Side(f"row of the batch; input {inputs} within", [math.prod(inputs)] * batch, _counted(batch))
+        rows = _axis_parts("output", [], [outputs])
+        columns = AxisParts(f"row of the batch; input {inputs} within", [math.prod(inputs)] * batch, _counted(batch))
         return draw(patches.reshape(math.prod(outputs), batch * math.prod(inputs)), rows, columns, "∂ output / ∂ input", style)
     outputs, inputs = found.shape[1:half], found.shape[half + 1 :]
     patches = found.reshape(batch, math.prod(outputs), batch, math.prod(inputs)).transpose(1, 0, 3, 2)
     rows, columns = (
-        Side(f"{name} {shape}; row of the batch within", [batch] * math.prod(shape), _counted(math.prod(shape)))
+        AxisParts(f"{name} {shape}; row of the batch within", [batch] * math.prod(shape), _counted(math.prod(shape)))
         for name, shape in (("output", outputs), ("input", inputs))
     )
     return draw(
@@ -207,12 +207,12 @@ def _names(variables: Any, kind: str, count: int) -> list[str]:
     return ["/".join(parts) for parts in plain]
 
 
-def _side(label: str, names: Sequence[str], shapes: Sequence[Shape]) -> Side:
+def _axis_parts(label: str, names: Sequence[str], shapes: Sequence[Shape]) -> AxisParts:
     """A side with a name for each part, or, if there is one part only, its name and shape as the label."""
     sizes = [math.prod(shape) for shape in shapes]
     if len(shapes) == 1:
-        return Side(f"{names[0] if names else label} {shapes[0]}", sizes)
-    return Side("", sizes, names)
+        return AxisParts(f"{names[0] if names else label} {shapes[0]}", sizes)
+    return AxisParts("", sizes, names)
 
 
 def _counted(count: int) -> list[str]:
