@@ -64,6 +64,14 @@ def test_every_file_that_the_documents_link_to_exists():
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
 
+def test_five_short_files_are_enough_to_understand_a_gradient():
+    """The list in the architecture names them with their lines, give or take ten."""
+    stated = re.findall(r"^\| `(\w+\.py)` \| (\d+) \|", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    lines = {name: len((ROOT / "minikeras" / "core" / name).read_text().splitlines()) for name, _ in stated}
+    assert len(lines) == 5 and sum(lines.values()) < 900
+    assert all(abs(lines[name] - int(count)) <= 10 for name, count in stated), lines
+
+
 def test_the_readme_example_has_at_most_twelve_lines_of_code():
     first, _ = blocks(ROOT / "README.md")[0]
     assert len([line for line in first.splitlines() if line.strip()]) <= 12

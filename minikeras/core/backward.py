@@ -1,7 +1,6 @@
-"""The backward sweep over a list of Records.
+"""The backward sweep: forward it marks what depends on the sources, backward it carries cotangents along those paths only.
 
-Key idea: one pass forward marks what depends on the sources, one pass backward carries cotangents along exactly those paths.
-The rules run on bare arrays when nobody listens, and on Tensors, recorded like any operation, when somebody does.
+Rules run on bare arrays, or on Tensors where an interpreter is on the stack to see them: that is all of second derivatives.
 """
 
 from __future__ import annotations
@@ -47,7 +46,8 @@ def sweep(
             parts = [_dense(_take(cotangents, result, kept, output.key)) for output in outputs]
             if all(part is None for part in parts):
                 continue
-            g: Any = tuple([_zeros(y, bare) if part is None else part for part, y in zip(parts, outputs, strict=True)])
+            like = arrays_of(outputs) if bare else outputs
+            g: Any = tuple([operations.zeros_like(y) if g is None else g for g, y in zip(parts, like, strict=True)])
         else:
             g = _take(cotangents, result, kept, outputs.key)
             if g is None:
@@ -105,8 +105,3 @@ def _take(cotangents: dict[int, Any], result: dict[int, Any], kept: set[int], ke
 def _dense(cotangent: Any) -> Any:
     """A cotangent that a rule can compute with."""
     return cotangent.read_value() if type(cotangent) is IndexedSlices else cotangent
-
-
-def _zeros(output: Any, bare: bool) -> Any:
-    """The cotangent of a result that the target does not use."""
-    return operations.zeros_like(arrays_of(output) if bare else output)

@@ -1,13 +1,7 @@
-"""Four ways to define an operation: state each mathematical fact once, derive the rest.
+"""Four ways to define an operation: each states one mathematical fact, and VJP and JVP are derived from it.
 
-    family        you state                                derived
-    elementwise   the partial derivatives                  VJP with broadcasting undone, JVP
-    linear        the transposed map                       VJP; the JVP is the map itself
-    bilinear      the transpose in each argument           VJP; JVP by the product rule
-    primitive     the VJP                                  JVP, by differentiating the VJP in its cotangent
-
-In rules `g` is the cotangent, `y` the result, `x` or `a, b` the inputs, `t` a tangent. Rules are written with our own
-operations, which are polymorphic, so the same text runs on bare arrays and, when an outer tape listens, on Tensors.
+In rules `g` is the cotangent, `y` the result, `x` or `a, b` the inputs, `t` a tangent. Rules call our own operations, so the same
+text runs on bare arrays and, when an interpreter is on the stack, on Tensors.
 """
 
 from __future__ import annotations
@@ -125,8 +119,8 @@ def linear(name: str, function: Callable[..., Any], transpose: Rule, **options: 
 
     def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         kinds = {t.dtype.kind for t in tangents if t is not None}
-        moved = [constant(x, kinds) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
-        return result(*moved, **params)
+        directions = [constant(x, kinds) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
+        return result(*directions, **params)
 
     def constant(x: Any, kinds: set[str]) -> Any:
         """What stands for an input without tangent: zero, or itself if the map is not linear in it (indices, a mask)."""

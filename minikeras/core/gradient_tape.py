@@ -194,14 +194,12 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of the sum of all elements of `target`, for each source.
-
-        In terms of a vector v, the seeds: v^T J, with J the Jacobian of the targets; v is ones by default.
+        """The gradient of the sum of all elements of `target`, for each source: v^T J with seeds v of ones by default.
 
         Args:
             target: Tensor, Variable or nest of them.
             sources: Tensor, Variable or nest of them; intermediate results as well.
-            output_gradients: seeds, one for each target and of its shape.
+            output_gradients: the seeds, one for each target and of its shape.
             unconnected_gradients: 'none' gives None, 'zero' zeros, for a source the target does not depend on.
 
         Returns:
@@ -245,23 +243,15 @@ class GradientTape:
         experimental_use_pfor: bool = True,
         chunk_size: int | None = None,
     ) -> Any:
-        """The derivative of every element of `target`, for each source.
+        """The derivative of every element of one target, for each source: Tensors of shape target.shape + source.shape.
+
+        Args, results and errors not named here are those of `gradient`.
 
         Args:
-            target: one Tensor or Variable.
-            sources: Tensor, Variable or nest of them.
-            unconnected_gradients: as in `gradient`.
             parallel_iterations: accepted for compatibility, ignored.
             experimental_use_pfor: False sweeps back once for each element instead of once over all; needs a persistent tape.
             chunk_size: carry at most so many elements of the target at once, to bound memory: chunk_size times the size of the
                 largest intermediate result. At least 1.
-
-        Returns:
-            A nest like `sources` of Tensors of shape target.shape + source.shape.
-
-        Raises:
-            TypeError: if the target is no Tensor or Variable.
-            TapeError: as in `gradient`.
 
         >>> import minikeras as tf
         >>> x = tf.Variable([1.0, 2.0])
@@ -281,18 +271,10 @@ class GradientTape:
         experimental_use_pfor: bool = True,
         chunk_size: int | None = None,
     ) -> Any:
-        """The derivative of each row of `target` with respect to the row of `source` at the same place.
+        """The derivative of each row of `target`, (n, ...), by the row of `source`, (n, ...), at the same place.
 
-        Each row of the target is taken to depend on its own row of the source only; what it gets from others is added in.
-
-        Args:
-            target: shape (batch, ...).
-            source: shape (batch, ...).
-            unconnected_gradients: accepted for compatibility; an unconnected source gives zeros.
-            parallel_iterations, experimental_use_pfor, chunk_size: as in `jacobian`.
-
-        Returns:
-            A Tensor of shape (batch, *target.shape[1:], *source.shape[1:]).
+        Each row of the target is taken to depend on its own row of the source only; what it gets from others is added in. An
+        unconnected source gives zeros, else arguments are those of `jacobian`. Shape (n, *target.shape[1:], *source.shape[1:]).
 
         Raises:
             ValueError: if the first axes differ or are missing.
@@ -308,21 +290,19 @@ class GradientTape:
         return late("batch_jacobian_of_tape")(self, target, source, unconnected_gradients, experimental_use_pfor, chunk_size)
 
     def hessian(self, target: Any, sources: Any, flat: bool = True, chunk_size: int | None = None) -> Any:
-        """All second derivatives of a scalar target: `jacobian` of the gradient, with the order of the two left to the tape.
+        """All second derivatives of a scalar target; zeros for sources that it does not depend on.
+
+        Cost: one gradient, and one backward sweep over a stack of P cotangents, where the sources have P elements together.
 
         Args:
             target: a scalar Tensor or Variable.
-            sources: Tensor, Variable or nest of them; P elements together.
+            sources: Tensor, Variable or nest of them.
             flat: True for one symmetric matrix (P, P), the sources raveled one after the other; False for a list of lists of
                 blocks of shape s_i.shape + s_j.shape.
             chunk_size: as in `jacobian`.
 
-        Cost: one gradient, and one backward sweep over a stack of P cotangents. Needs a tape for one use, or a persistent one.
-        Sources that the target does not depend on have zeros; a strict tape raises.
-
         Raises:
             ShapeError: if the target is no scalar.
-            TapeError: as in `gradient`.
 
         >>> import minikeras as tf
         >>> x = tf.Variable([1.0, 2.0])
@@ -334,18 +314,12 @@ class GradientTape:
         return late("hessian_of_tape")(self, target, sources, flat, chunk_size)
 
     def hvp(self, target: Any, sources: Any, vector: Any) -> Any:
-        """The Hessian of a scalar target times a vector, without the Hessian: reverse over reverse.
+        """The Hessian of a scalar target times a vector, at the cost of two backward sweeps.
 
-        Args:
-            target: a scalar Tensor or Variable.
-            sources: Tensor, Variable or nest of them; P elements together.
-            vector: a nest like the sources, or flat, of shape (P,); the result has the same form.
-
-        Cost: two backward sweeps, the second over the Records of the first.
+        The vector is a nest like the sources, or flat, of shape (P,); the result has the same form.
 
         Raises:
             ShapeError: if the target is no scalar, or the vector does not fit.
-            TapeError: as in `gradient`.
 
         >>> import minikeras as tf
         >>> x = tf.Variable([1.0, 2.0])
@@ -376,20 +350,17 @@ class GradientTape:
         else:
             self._pause()
 
-    # Questions about the recording ----------------------------------------------------------------------------------------
+    # Questions about the recording ------------------------------------------------------------------------------------
 
     def explain(self, target: Any, sources: Any) -> Any:
-        """Why `gradient` gives None for a source, or that it does not. Does not use up the tape.
+        """Why `gradient` gives None for a source: an `Explanation`, true if it does not, else with `.reason`, `.op`, `.where`.
 
-        Runs the rules of derivatives once, those of custom gradients included, unless the tape is used up. Then it answers
-        for the same target; a tape with `trace=True` answers for any. What an ordinary tape cannot know the text says.
+        Does not use up the tape. Runs the rules of derivatives once, those of custom gradients included, unless the tape is
+        used up. Then it answers for the same target; a tape with `trace=True` answers for any.
 
         Args:
             target: Tensor, Variable or nest of them.
-            sources: Tensor, Variable or nest of them.
-
-        Returns:
-            A nest like `sources` of `Explanation`: true if connected, else with `.reason`, `.op`, `.where`, `.hint`.
+            sources: Tensor, Variable or nest of them; the result is a nest like it.
 
         Raises:
             TapeError: if an ordinary tape was used up by another target.
@@ -405,9 +376,7 @@ class GradientTape:
         return nest.pack(sources, late("explanations")(self, targets, leaves))
 
     def memory(self) -> int:
-        """Bytes of the arrays that the recording holds, each buffer counted once; 0 when it is used up.
-
-        Arrays that others hold as well count: the value of a Variable, or an input of the computation.
+        """Bytes of the arrays that the Records hold, each buffer counted once, also those that others hold as well.
 
         >>> import minikeras as tf
         >>> x = tf.Variable([1.0, 2.0])
