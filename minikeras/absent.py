@@ -1,9 +1,4 @@
-"""What a module answers for a name that it does not hold: it loads what is loaded late, and explains what is not there.
-
-Key idea: an import loads what every program needs; the rest comes when its name is first used. A name that somebody knows from
-TensorFlow or Keras deserves more than "no attribute": the error says what to do instead. `from minikeras.keras import ops` and
-`import minikeras.keras.ops` do not show the text of an AttributeError, so a finder of modules explains those.
-"""
+"""What a module answers for a name that it does not hold: it loads what is loaded late, and explains what is not there."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """The boundary to users: where an argument makes Python fail deep inside, the error names the call and the argument.
 
-Key idea: what users get wrong often is checked where it matters. All the rest ends in an operation that fails somewhere below,
-as `'<=' not supported between 'float' and 'str'`. A decorated function turns that into an error that says what was asked, what
-was found and what was expected. Errors that somebody raised, and those of foreign code, pass as they are. Where nothing fails,
-nothing is looked at.
+Errors that were raised on purpose, and those of foreign code, pass as they are. Where nothing fails, nothing is looked at.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`tf.debugging`: find the operation that makes the first NaN or infinity, and check gradients numerically.
-
-Key idea: the check is an interpreter on the stack (`diagnostics/numerics.py`), so it costs nothing while it is off.
-"""
+"""`tf.debugging`: find the operation that makes the first NaN or infinity, and check gradients numerically."""
 
 from __future__ import annotations
 

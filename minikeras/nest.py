@@ -1,8 +1,6 @@
 """Nested structures: flatten tuples, lists, dicts and named tuples into a list, and pack a list back.
 
-Key idea: a structure is a recipe for visiting leaves in one fixed order. Dicts are visited by their sorted keys, so it does not
-matter in which order they were filled; what is packed keeps the order of its dict. Two structures are paired leaf by leaf, and
-dicts by key. Views such as `dict.values()` are lists. None is a leaf.
+Dicts are visited by their sorted keys and packed in their own order. Views such as `dict.values()` are lists. None is a leaf.
 """
 
 from __future__ import annotations

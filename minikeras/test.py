@@ -1,7 +1,6 @@
 """`tf.test`: numeric checks of gradients, for functions, layers, losses and primitives of your own.
 
-Key idea: everything runs in float64, where a difference quotient with Richardson's extrapolation has about ten correct digits.
-First order compares each element of the gradient; second order compares the change of the gradient along one direction.
+In float64 a difference quotient with Richardson's extrapolation has about ten correct digits.
 """
 
 from __future__ import annotations

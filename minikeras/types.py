@@ -1,8 +1,4 @@
-"""Dtypes by name, shapes that compare like tuples, and the type aliases used in annotations.
-
-Key idea: both are thin. A `DType` is a name over a NumPy dtype, a `TensorShape` is a tuple with TensorFlow's methods.
-Next: `core/tensor.py`.
-"""
+"""Dtypes by name, shapes that compare like tuples, and the type aliases used in annotations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The only place that tells NumPy from CuPy.
-
-May import `errors` and `types`, nothing else of the package. Read `namespaces.py` first: the type of an array decides
-which library works on it; `devices.py` decides only where new arrays are made.
-"""
+"""The only place that tells NumPy from CuPy, by the type of an array. May import `errors` and `types`."""
 
 from .devices import (
     creation_namespace,

@@ -1,9 +1,4 @@
-"""Where new arrays are made: the CPU, or a GPU through CuPy.
-
-Key idea: a device affects creation only. Once an array exists, its type says which library works on it. CuPy is
-imported when a GPU is first asked for, never before, and a GPU counts only after a smoke test: a driver alone proves
-nothing.
-"""
+"""Where new arrays are made: the CPU, or a GPU through CuPy, which is imported and tested when a GPU is first asked for."""
 
 from __future__ import annotations
 

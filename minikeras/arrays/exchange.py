@@ -1,8 +1,4 @@
-"""Arrays of other libraries as NumPy's or CuPy's own, in the same memory where that is possible.
-
-Key idea: PyTorch, JAX and others say by DLPack where their numbers are, pandas and pillow hand out an ndarray. Next:
-`core/interchange.py`, the way back.
-"""
+"""Arrays of other libraries as NumPy's or CuPy's own, in the same memory where that is possible."""
 
 from __future__ import annotations
 

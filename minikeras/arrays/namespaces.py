@@ -1,8 +1,4 @@
-"""Which library an array belongs to, and the names that library may be asked for.
-
-Key idea: the *type* of an array decides. NumPy is the common case and costs one set lookup; every other array type is
-registered once, with the namespace that works on it and the function that brings it to the host.
-"""
+"""Which library an array belongs to, by its type, and the names that library may be asked for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Streams of random numbers whose whole state is two integers: a seed and a position.
+"""Streams of random numbers whose whole state is two integers: a seed and a position in Philox, a counter-based generator.
 
-Key idea: a counter-based generator (Philox). A draw is a function of seed and position, so a stream is saved and
-restored exactly, and the numbers do not depend on the device: they are drawn on the host and then moved.
+Numbers are drawn on the host, so they do not depend on the device.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Special functions that NumPy lacks, in float64 accuracy.
-
-Key idea: the error function by W. J. Cody's rational approximations, evaluated with array operations that NumPy and
-CuPy share.
-"""
+"""Special functions that NumPy lacks, in float64 accuracy."""
 
 from __future__ import annotations
 

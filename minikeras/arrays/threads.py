@@ -1,8 +1,6 @@
 """How many threads compute, and work on a long array shared among them.
 
-Key idea: the thread that calls takes a part itself, and takes back what no other thread has begun by the time it is done. So a
-thread that does not wake, as on a busy machine, is not waited for. Whether a second thread pays at all is a matter of size
-(`WORTHWHILE`); `docs/guides/threads.md` has the measurements.
+The calling thread takes a part, and takes back what no other thread has begun: a thread that does not wake is not waited for.
 """
 
 from __future__ import annotations

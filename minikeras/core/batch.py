@@ -1,8 +1,6 @@
 """Batch: an interpreter that turns an operation on stacks into one operation with one more leading axis.
 
-Key idea: kernels act on trailing axes, so a stack of values is a batch for them as it stands. All there is to do is to line up
-inputs that are stacks with inputs that are not. A `Stack` looks like one of its values; the whole lies below.
-Next: `derivatives/jacobian.py`, which sweeps back once over a stack of cotangents.
+Kernels act on trailing axes, so all there is to do is to line up inputs that are stacks with inputs that are not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Whether any attribute was set since somebody looked: one number for all objects of the package.
-
-A compiled step depends on attributes of layers, losses, metrics, regularizers and the like, hundreds of them. If this number is
-what it was at the last step, none of them has changed, and one comparison has said so.
-"""
+"""Whether any attribute of the package's objects was set since the last look: one number, for hundreds of them."""
 
 from __future__ import annotations
 

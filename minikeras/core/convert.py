@@ -1,8 +1,4 @@
-"""From Python numbers, lists and arrays to Tensors, by TensorFlow's rules of dtypes.
-
-Key idea: a Tensor's dtype rules; numbers, lists and arrays follow it. Without a Tensor, Python floats are float32 and Python
-ints int32, while arrays keep their dtype. Next: `dispatch.py`, which calls `operands` when an input is no Tensor.
-"""
+"""From Python numbers, lists and arrays to Tensors, by TensorFlow's rules of dtypes: that of a Tensor beside them rules."""
 
 from __future__ import annotations
 

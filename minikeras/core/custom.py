@@ -1,8 +1,4 @@
-"""Custom gradients: functions whose derivative the user writes.
-
-Key idea: the function runs hidden from everyone who watches, and then one Record is announced in its place, whose rule is the
-user's. The rule is made of ordinary operations, so outer tapes see through it.
-"""
+"""Custom gradients: the function runs hidden from derivatives, and one Record with the user's rule takes its place."""
 
 from __future__ import annotations
 

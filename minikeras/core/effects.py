@@ -1,7 +1,6 @@
 """Effects, the fifth family of operations: those that do more than compute their results.
 
-Key idea: an effect says what it reads, what it writes, whether its operands escape and whether a program can repeat it. Who
-records, improves or carries out programs asks for these properties and knows no effect by its name.
+Recorders, passes and executors ask for the properties of an effect, never for its name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""New operations from user code: the four families, for functions that are no part of the package.
-
-Key idea: the same as `families.py`, with two differences. The operation does not enter the registry of names, which belongs to
-the package: so a definition can be run again, in a notebook for example. And rules see Tensors always, so that any tf function
-may stand in them; the rules of the package see bare arrays where nobody listens, for speed. See docs/adding-an-operation.md.
-"""
+"""The four families for users: operations are not registered, and rules see Tensors, so they may call any tf function."""
 
 from __future__ import annotations
 

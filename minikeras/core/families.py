@@ -1,7 +1,6 @@
 """Four ways to define an operation: each states one mathematical fact, and VJP and JVP are derived from it.
 
-In rules `g` is the cotangent, `y` the result, `x` or `a, b` the inputs, `t` a tangent. Rules call our own operations, so they run
-on bare arrays and, when an interpreter is on the stack, on Tensors.
+In rules `g` is the cotangent, `y` the result, `x` or `a, b` the inputs, `t` a tangent; they call our own operations.
 """
 
 from __future__ import annotations

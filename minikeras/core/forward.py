@@ -1,8 +1,6 @@
 """ForwardAccumulator: an interpreter that pushes tangents along with the values.
 
-Key idea: after the operation was carried out below, the primitive's JVP rule runs, also below, on the tangents of its inputs.
-So an accumulator entered later differentiates the tangents of an earlier one, and a tape below records them: forward over
-forward and back over forward follow from the order on the stack.
+JVP rules run on the stack below, so accumulators above and tapes below differentiate tangents like any other value.
 """
 
 from __future__ import annotations

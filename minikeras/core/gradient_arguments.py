@@ -1,7 +1,4 @@
-"""What a tape is asked, checked and put in order: targets, sources, seeds, and what stands for a gradient that is not there.
-
-Key idea: all checks come before the sweep, so that a wrong question leaves the tape as it was. Next: `tape.py`.
-"""
+"""What a tape is asked for, checked before the sweep: targets, sources, seeds, and what stands for a missing gradient."""
 
 from __future__ import annotations
 

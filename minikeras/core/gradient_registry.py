@@ -1,8 +1,4 @@
-"""Gradients that users register by name for operations without one.
-
-Key idea: a name that stands in a LookupError is all that is needed to mend it. The sweep asks here where a primitive has no
-rule. Next: `backward.py`.
-"""
+"""Gradients that users register by name for operations without one. The sweep asks here where a primitive has no rule."""
 
 from __future__ import annotations
 

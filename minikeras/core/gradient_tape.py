@@ -1,7 +1,6 @@
 """GradientTape: TensorFlow's rules around a `Tape`: nests, one use or many, zeros or None or an error.
 
-Every derivative is the same sweep: from ones for a gradient, from the rows of the identity matrix for a Jacobian, and over the
-Records that a first sweep has left for second derivatives (`derivatives/`).
+Every derivative is the same sweep with other seeds; second derivatives sweep over the Records that a sweep has left.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """IndexedSlices: rows of a tensor that is zero elsewhere, as the gradient of a gather along the first axis.
 
-Key idea: a batch looks up a few rows of a large table, so its gradient is those rows and where they belong. It stays so on the
-way from the gather to the source if only additions and the reading of a Variable lie between; anything else computes with the
-whole. In a sweep on bare arrays it holds arrays, in the user's hands Tensors. Next: `backward.py`.
+Only additions and reads of Variables keep the rows apart on the way to the source; every rule computes with the whole.
 """
 
 from __future__ import annotations

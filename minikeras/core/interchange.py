@@ -1,9 +1,4 @@
-"""How the numbers of Tensors and Variables get into NumPy, PyTorch, JAX and other libraries without being copied.
-
-Key idea: what is handed out is the array itself, marked as read-only, since a Tensor never changes. Whoever has it holds a
-reference to the array, and that is all an optimizer needs to know not to write there (`variable.py`). A library that asks
-for an old version of DLPack cannot be told, and is trusted. Next: `arrays/exchange.py`, the way in.
-"""
+"""How Tensors and Variables get into NumPy, PyTorch, JAX and other libraries without a copy: as arrays marked read-only."""
 
 from __future__ import annotations
 

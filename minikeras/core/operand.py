@@ -1,7 +1,4 @@
-"""What Tensors and Variables share: operators, indexing, shape and dtype, and the ways out to Python.
-
-Key idea: an operator is a lookup in the registry of operations; nothing is computed here. Next: `tensor.py`.
-"""
+"""What Tensors and Variables share: operators, indexing, shape and dtype, and the ways out to Python."""
 
 from __future__ import annotations
 

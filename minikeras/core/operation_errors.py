@@ -1,8 +1,4 @@
-"""Errors of operations in words: what was asked, what was found, what to do.
-
-Key idea: the check is the failure itself. NumPy's exception costs nothing on the good path; here it is translated into one
-that names the operation, both shapes and the first axis that clashes.
-"""
+"""Errors of operations in words. NumPy's exception is the check, which costs nothing where all is right."""
 
 from __future__ import annotations
 

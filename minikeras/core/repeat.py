@@ -1,8 +1,4 @@
-"""A function that may be run again and again as if for the first time.
-
-Second-order methods run a loss many times in one step, and layers with state must not notice. Every run starts from the state
-before the first one, so random masks are the same in all of them, and leaves the state that the first one left.
-"""
+"""A function that may run again and again from one state, so that random masks and layers with state are the same."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Dispatch: `bind` sends an operation on Tensors to the top of this thread's stack of interpreters.
 
-Each interpreter asks the one below it, and the lowest computes. So their order is the meaning: a tape above a tape gives
-second derivatives.
+Each interpreter asks the one below, and the lowest computes: a tape above a tape gives second derivatives.
 """
 
 from __future__ import annotations

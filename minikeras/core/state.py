@@ -1,7 +1,6 @@
 """What Variables hold, to go back to: the one place that gives them arrays back from outside.
 
-Key idea: arrays are never written while anything else refers to them, so keeping the old state costs one reference for each
-Variable. An array that comes back was seen by others, so the spare memory beside it is dropped.
+Arrays are never written while anything else refers to them, so keeping the old state costs one reference for each Variable.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A warning for persistent tapes that pile up: each iteration of a loop adds one, or adds to one, and none is let go.
-
-Key idea: tapes that were entered on one line of the user's code belong to one loop. If several of them are alive and none of
-them records any more, the loop outlived its use of them. Only persistent tapes pay for the look at the line.
-"""
+"""A warning for persistent tapes that pile up in a loop, found as idle ones that were entered on the same line."""
 
 from __future__ import annotations
 

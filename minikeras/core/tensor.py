@@ -1,8 +1,4 @@
-"""Tensor: an immutable value with an identity.
-
-Key idea: the array is never written after the Tensor exists, so a tape may keep it without a copy. The key is a serial
-number, never reused, so a tape recognises a Tensor without keeping it alive. Next: `variable.py`.
-"""
+"""Tensor: an immutable value with a key, by which a tape recognises it without keeping it alive."""
 
 from __future__ import annotations
 

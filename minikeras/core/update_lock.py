@@ -1,7 +1,6 @@
 """Locks of updates: one thread at a time reads the old values of Variables and binds the new ones.
 
-An optimizer changes many Variables at once under one lock, its own. A Variable belongs to the lock of the first optimizer that
-took it, for good; an optimizer that shares it takes that lock too. Variables that no optimizer has taken share one.
+A Variable belongs to the lock of the first optimizer that took it; one that shares it takes that lock too.
 """
 
 from __future__ import annotations

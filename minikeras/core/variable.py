@@ -1,9 +1,4 @@
-"""Variable: a cell that holds a value and can be given another.
-
-Key idea: reading is an operation like any other. It makes a fresh Tensor, and a tape that watches the Variable records it,
-so the gradient with respect to a Variable is the sum over its reads. Assigning re-binds the cell to another array and
-leaves the old one as it was: no reader ever sees a later write.
-"""
+"""Variable: a cell that holds a value and can be given another. Reading it is an operation, which tapes record."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Warnings about how a tape is used, through the package's logger, a limited number from each line of the user's code.
-
-Key idea: a training loop passes the same line a million times, and one message says all there is to say about it.
-"""
+"""Warnings about how a tape is used, through the package's logger, a limited number from each line of the user's code."""
 
 from __future__ import annotations
 

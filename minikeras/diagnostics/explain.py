@@ -1,8 +1,6 @@
-"""Why a gradient is None: the search for the cause in what a tape knows.
+"""Why a gradient is None: follow all that happened from the source to the target, and name what cuts the path.
 
-Key idea: follow everything that happened, also what has no derivative, from the source to the target. If there is a path,
-the cause is what cuts it, nearest to the target first; if even an uncut path leaves None, the source was not watched. If there
-is no path, the source is not part of the computation, and the question is which object was. Next: `reasons.py`, the sentences.
+If even an uncut path leaves None, the source was not watched; if there is no path, another object took part.
 """
 
 from __future__ import annotations

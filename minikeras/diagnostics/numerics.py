@@ -1,8 +1,6 @@
 """NumericsCheck: an interpreter that stops at the first operation which makes a NaN or an infinity of finite values.
 
-Key idea: as long as it lies on the stack somebody listens, so the backward sweep, too, sends its operations down the stack and
-is checked operation by operation. Whether an operation belongs to a sweep, or to a layer, is read from the running program's
-frames, and only once something was found; nothing is paid for it before.
+As long as it is on the stack, backward sweeps send their operations down the stack too.
 """
 
 from __future__ import annotations

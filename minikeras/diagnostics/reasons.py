@@ -1,7 +1,4 @@
-"""The reasons why a gradient is None, in words.
-
-Key idea: a table from code to sentence and hint, so that each reason can be read, tested and translated in one place.
-"""
+"""The reasons why a gradient is None: a table from code to sentence and hint."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What happened in a tape's block, in brief: enough to say why a gradient is None, without keeping any value alive.
-
-Key idea: a `Trace` is an interpreter below the tape that watches everything, also what has no gradient and what happens while
-the tape does not record. It keeps keys, names and lines. Where no tape traces, the Records say less. Next: `explain.py`.
-"""
+"""Trace: an interpreter below the tape that notes all that happens, by keys, names and lines, for `explain.py`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Matrix products, tensor products and Einstein sums.
-
-Key idea: everything becomes one matrix product or one `einsum` primitive. Next: `linalg.py`.
-"""
+"""Matrix products, tensor products and Einstein sums."""
 
 from __future__ import annotations
 

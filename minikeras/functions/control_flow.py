@@ -1,7 +1,4 @@
-"""TensorFlow's functional control flow, which in an eager framework is Python's own.
-
-Key idea: only the branch or the iterations that happen are recorded, so gradients follow what was computed.
-"""
+"""TensorFlow's functional control flow: only the branch or the iterations that happen are recorded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Convolutions and pools over one or more sliding axes.
-
-Key idea: padding is turned into numbers here, and channels go last; the primitives in `ops/convolution.py` know nothing else.
-"""
+"""Convolutions and pools over one or more axes. Padding becomes numbers here, and channels go last."""
 
 from __future__ import annotations
 

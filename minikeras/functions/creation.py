@@ -1,7 +1,4 @@
-"""Functions that make tensors, and ask for their shapes: constants, ranges, grids, one-hot rows.
-
-Key idea: a new tensor is made on the current device; one that is made from another follows that one. Next: `shaping.py`.
-"""
+"""Functions that make tensors, and ask for their shapes: constants, ranges, grids, one-hot rows."""
 
 from __future__ import annotations
 

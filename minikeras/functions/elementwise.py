@@ -1,8 +1,4 @@
-"""Functions of corresponding elements: arithmetic, exponentials, trigonometry, comparisons, logic, casts.
-
-Key idea: a row states name, formula, derivative and one worked value; `publish.py` makes the function. Next:
-`reductions.py`.
-"""
+"""Functions of corresponding elements, one row each: name, formula, derivative and one worked value."""
 
 from __future__ import annotations
 

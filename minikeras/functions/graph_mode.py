@@ -1,7 +1,4 @@
-"""Names that TensorFlow has for its graphs only, and that refuse in eager mode, there as here.
-
-Key idea: a graph is differentiated after it was built; what runs at once is differentiated by a tape, which was watching.
-"""
+"""Names that TensorFlow has for its graphs only, and that refuse in eager mode, there as here."""
 
 from __future__ import annotations
 

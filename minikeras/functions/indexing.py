@@ -1,8 +1,4 @@
-"""Reading and writing at positions: slices, gathers, scatters and masks.
-
-Key idea: a key of Python's indexing is made canonical once, with every axis named, and then handed to one primitive. Next:
-`contractions.py`.
-"""
+"""Reading and writing at positions: slices, gathers, scatters and masks."""
 
 from __future__ import annotations
 

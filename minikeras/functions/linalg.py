@@ -1,7 +1,4 @@
-"""Linear algebra over stacks of matrices, with gradients.
-
-Key idea: leading axes are a batch everywhere. Formulas and their source are in `ops/linalg.py`. Next: `nn.py`.
-"""
+"""Linear algebra over stacks of matrices, with gradients. Formulas and their source are in `ops/linalg.py`."""
 
 from __future__ import annotations
 

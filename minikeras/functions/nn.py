@@ -1,7 +1,4 @@
-"""Activations, losses and normalization of neural networks.
-
-Key idea: losses take logits, so that they are exact for any size of input. Next: `random.py`.
-"""
+"""Activations, losses of logits and normalization of neural networks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Sorting, ranking and counting.
-
-Key idea: the order of elements is found once, as indices; elements are then gathered, so gradients go back to where they came
-from. Next: `shaping.py`.
-"""
+"""Sorting, ranking and counting: an order is found as indices and elements are gathered, so gradients go back to them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""From a primitive to a public function: arguments converted, dtypes checked, documentation from one row of facts.
-
-Key idea: an elementwise function is fully described by its formula, its derivative and one worked value. Next:
-`elementwise.py`, where the rows are.
-"""
+"""From a primitive to a public function: arguments converted, dtypes checked, documentation from one row of facts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Random tensors: from the global stream, from a Generator of one's own, or stateless from a seed.
+"""Random tensors: from the global stream, from a Generator, or stateless from a seed.
 
-Key idea: the state of any stream is two integers (`arrays/random.py`). The numbers are not TensorFlow's; the contracts are.
+The numbers are not TensorFlow's; the contracts are.
 """
 
 from __future__ import annotations

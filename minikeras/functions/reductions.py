@@ -1,7 +1,4 @@
-"""Sums, means, extrema, norms, running sums and sorting along axes.
-
-Key idea: `axis` may be None (all axes), a number or a list; it is turned into negative axes here, once. Next: `shaping.py`.
-"""
+"""Sums, means, extrema, norms and running sums along axes. `axis` is turned into negative axes here."""
 
 from __future__ import annotations
 

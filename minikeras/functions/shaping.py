@@ -1,7 +1,4 @@
-"""Functions that make and move elements: constants, ranges, reshape, transpose, concatenate, pad, tile.
-
-Key idea: shapes and axes are checked here and handed on as trailing axes. Next: `indexing.py`.
-"""
+"""Functions that move elements: reshape, transpose, concatenate, pad, tile. Shapes and axes are checked here."""
 
 from __future__ import annotations
 

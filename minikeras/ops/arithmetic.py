@@ -1,7 +1,6 @@
-"""Arithmetic, comparisons, logic, choice and casts, element by element.
+"""Arithmetic, comparisons, logic, choice and casts, element by element: a row with partial derivatives for each.
 
-Key idea: one row per operation, with its partial derivatives; broadcasting is undone by the family. At a tie, `maximum`
-and `minimum` give the whole gradient to the first argument. Next: `transcendental.py`.
+At a tie, `maximum` and `minimum` give the whole gradient to the first argument.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Products that sum over shared axes: matrix products and Einstein sums.
-
-Key idea: a product is linear in each factor, and the transpose in one factor is again a product, of the cotangent with
-the other factors. Next: `linalg.py`.
-"""
+"""Products that sum over shared axes: linear in each factor, and the transpose in one is again a product."""
 
 from __future__ import annotations
 

@@ -1,11 +1,6 @@
-"""Convolutions and pools: sums, maxima and products over windows that slide along axes.
+"""Convolutions and pools: bilinear operations that are each other's transposes, over windows gathered by plain slices.
 
-Key idea: one trilinear form, the sum over x[window] * kernel * g, read in three ways. Fixing two factors gives the cotangent of
-the third, so convolution, its transpose and the gradient of the kernel are three bilinear operations that are each other's
-transposes. Windows are gathered offset by offset, by plain slices, which every array library has. Next: `linalg.py`.
-
-Shapes: x (batch, *sizes, inputs), kernel (*window, inputs / groups, outputs), g (batch, *places, outputs); further leading axes
-are broadcast. `padding` holds a pair of numbers for each sliding axis.
+x (batch, *sizes, inputs), kernel (*window, inputs / groups, outputs), g (batch, *places, outputs); a pair of `padding` a size.
 """
 
 from __future__ import annotations

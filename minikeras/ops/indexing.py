@@ -1,8 +1,4 @@
-"""Slices, gathers and scatters.
-
-Key idea: reading at positions and adding at positions are transposes of each other, so each pair below is written once
-in both directions. Positions that occur twice add up. Next: `contractions.py`.
-"""
+"""Slices, gathers and scatters: reading at positions and adding at positions are transposes of each other."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Solving, inverting and factoring matrices, each for stacks of them.
+"""Solving, inverting and factoring stacks of matrices, by differentiating the defining equation.
 
-Key idea: differentiate the defining equation. From A X = B follows dX = solve(A, dB - dA X), from A = L L^T the
-cotangent of the Cholesky factor, and so on. Source: M. Giles, Collected matrix derivative results for forward and
-reverse mode algorithmic differentiation (2008), by section. Next: `nn.py`.
+Source: M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
 """
 
 from __future__ import annotations

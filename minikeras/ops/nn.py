@@ -1,7 +1,4 @@
-"""Activations and losses of neural networks that are primitives for speed or numerical stability.
-
-Key idea: a loss from logits is computed as a whole, so that no exponential overflows and no logarithm meets a zero.
-"""
+"""Activations and losses of neural networks that are primitives for speed or numerical stability."""
 
 from __future__ import annotations
 

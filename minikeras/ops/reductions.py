@@ -1,8 +1,4 @@
-"""Sums, means, products, extrema and running sums along axes.
-
-Key idea: `axes` is a tuple of negative numbers, counted from the last axis, so that leading axes of a batch never
-change it. Next: `shaping.py`.
-"""
+"""Sums, means, products, extrema and running sums along `axes`, a tuple of negative numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Operations that move elements without computing: reshape, transpose, concatenate, pad, tile and their like.
+"""Operations that move elements: all are linear, and the transpose of each is another of them.
 
-Key idea: all are linear, and the transpose of each is another of them. Shapes and permutations describe the trailing
-axes; `rank` says how many of the input's axes are meant, so that further leading axes pass through. Next:
-`indexing.py`.
+Shapes and permutations describe the last `rank` axes of the input; further leading axes pass through.
 """
 
 from __future__ import annotations

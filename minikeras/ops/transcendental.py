@@ -1,7 +1,6 @@
 """Exponentials, logarithms, roots, trigonometric and hyperbolic functions, and the error function.
 
-Key idea: where a slope is infinite, a cotangent of zero stays zero (`guarded`), so that a branch that `select` did not
-take never turns into NaN. Next: `reductions.py`.
+Where a slope is infinite, a cotangent of zero stays zero (`guarded`), so that a branch not taken never turns into NaN.
 """
 
 from __future__ import annotations
