@@ -1,7 +1,5 @@
-"""Keras's API: layers, models, training, losses, metrics, optimizers, data sets.
-
-May import everything else of the package. Read `layers/layer.py` first, then `training.py`. What a model in training does not
-need is loaded when it is first used.
+"""Keras's API: layers, models, training, losses, metrics, optimizers, data sets. What no model in training needs is loaded when
+it is first used.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING

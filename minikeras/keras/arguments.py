@@ -1,7 +1,5 @@
-"""Numbers as NumPy hands them out, `np.float32(0.3)` or `np.array(3)`, where a Python number is expected.
-
-Key idea: constructors and methods see Python's numbers only, so each checks and keeps its arguments as if there were no others,
-and a configuration can be written as text.
+"""Numbers as NumPy hands them out, `np.float32(0.3)` or `np.array(3)`, where a Python number is expected: constructors and
+methods see Python's numbers only, so a configuration can be written as text.
 """
 
 from __future__ import annotations

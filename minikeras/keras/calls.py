@@ -1,7 +1,4 @@
-"""What the calls of layers around the present one have settled, for each thread.
-
-Next: `layers/layer.py`, which writes it, and `weight.py`, which reads it.
-"""
+"""What the calls of layers around the present one have settled, for each thread."""
 
 from __future__ import annotations
 

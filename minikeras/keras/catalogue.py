@@ -1,7 +1,5 @@
-"""From 'relu', a configuration or an object to the object: the lookup behind every `get(identifier)`.
-
-Key idea: each kind of thing (activation, initializer, loss ...) has one closed table. A name finds an entry or an error that
-lists the names there are; nothing is imported by name.
+"""From 'relu', a configuration or an object to the object: the lookup behind every `get(identifier)`, in one closed table for
+each kind of thing. Nothing is imported by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Logs: what a step or an epoch reports, by name.
-
-Key idea: a step may leave its results on the device; they become plain numbers where somebody wants to read them.
-"""
+"""Logs: what a step or an epoch reports, by name. Results may stay on the device until a callback reads them as numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Policies of dtypes: what a layer computes in, and what it keeps its weights in.
-
-Key idea: with 'mixed_float16' weights stay float32, so that small updates are not lost, while inputs and weights are cast to
-float16 as they are read. Gradients pass the casts backward and arrive in float32. Float16 has few exponents: small gradients
-vanish unless the loss is scaled, which `optimizers.LossScaleOptimizer` does; bfloat16 needs no scaling.
+"""Policies of dtypes: what a layer computes in, and what it keeps its weights in. With 'mixed_float16' weights stay float32, so
+that small updates are not lost; small gradients vanish in float16 unless `optimizers.LossScaleOptimizer` scales the loss.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Random numbers of layers: a tree of named streams, and their state in Variables that are saved and rolled back.
-
-Key idea: the seed of a layer is derived from that of the layer around it and its name, the outermost one's from the global
-seed. So what one layer draws does not depend on which layers were made before it, nor on what they draw. The state of a stream
-lives on the host, and numbers are drawn there, so they are the same on every device.
+"""Random numbers of layers: a tree of named streams, and their state in Variables that are saved and rolled back. A layer's
+seed is derived from that of the layer around it and its name, so what other layers draw makes no difference. Numbers are
+drawn on the host, so they are the same on every device.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Variables with Keras's names; Weight: one that belongs to a layer, with its path.
-
-Key idea: a layer whose policy computes in another dtype than it keeps its weights in has Weights that are cast as they are read
-within its calls. Elsewhere, for an optimizer or a penalty, they are what they are.
-"""
+"""Variables with Keras's names; Weight: one that belongs to a layer, with its path."""
 
 from __future__ import annotations
 

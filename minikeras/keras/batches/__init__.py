@@ -1,7 +1,4 @@
-"""From what users hand to `fit` to batches (x, y, sample_weight).
-
-May import data and all below it. Read `sources.py` first, then `feed.py`, which knows where in the data training stands.
-"""
+"""From what users hand to `fit` to batches (x, y, sample_weight)."""
 
 from .columns import (
     as_columns,

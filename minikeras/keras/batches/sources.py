@@ -1,7 +1,5 @@
-"""Sources: whatever was handed over, as batches that can be had from any position on.
-
-Key idea: arrays become a `Dataset`, so that `fit` over arrays and a custom loop over a Dataset see the same batches. A source
-draws its order from `order_stream()` alone. Next: `feed.py`.
+"""Sources: what was handed over, as batches that can be had from any position on. Arrays become a `Dataset`, so that `fit` and
+a custom training loop see the same batches; a source draws its order from `order_stream()` alone.
 """
 
 from __future__ import annotations

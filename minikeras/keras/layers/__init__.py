@@ -1,7 +1,4 @@
-"""Layers. May import the rest of the package below `keras` and keras's tables of activations, initializers and the like.
-
-Read `layer.py` first.
-"""
+"""Layers. May import the rest of the package below `keras` and keras's tables of activations, initializers and the like."""
 
 from typing import NoReturn as _NoReturn
 

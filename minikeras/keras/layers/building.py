@@ -1,7 +1,5 @@
-"""How a layer gets its weights: built once, in the name scope of the layers around it, and locked afterwards.
-
-Scope and random stream come from the layer that is calling at that moment, so names, paths and first weights follow
-the structure of the model and not the order in which layers were made.
+"""How a layer gets its weights: built once, within the name scope and random stream of the layer that calls it, and locked
+afterwards. So names, paths and first weights follow the structure of the model and not the order in which layers were made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""A layer as plain values: what `get_config` returns, so that the layer can be made again.
-
-Key idea: the configuration follows from the constructor's signature: its arguments are kept in attributes of the same names,
-and the plain values among those of one's own class are written down when it is made.
+"""A layer as plain values: the arguments of its constructor, kept in attributes of the same names, or written down when it is
+made.
 """
 
 from __future__ import annotations

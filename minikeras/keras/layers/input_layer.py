@@ -1,7 +1,4 @@
-"""InputLayer and Input: the entrance of a model.
-
-Next: `keras_tensor.py`, for what `Input` gives.
-"""
+"""InputLayer and Input: the entrance of a model."""
 
 from __future__ import annotations
 

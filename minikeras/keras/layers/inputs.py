@@ -1,7 +1,4 @@
-"""What goes into a layer: made tensors of, and held against what the layer was built for.
-
-Key idea: an `InputSpec` says what a layer expects and which weight fixed it, so that a message can name it. Next: `layer.py`.
-"""
+"""What goes into a layer: its shapes against an `InputSpec`, which knows the weight that fixed it, and its masks."""
 
 from __future__ import annotations
 

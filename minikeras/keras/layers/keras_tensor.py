@@ -1,8 +1,5 @@
-"""KerasTensor: what a layer will give, before there is data. Its history is the graph that a functional model is made of.
-
-Key idea: a symbolic call is a `Node`: what was called, with what, and the shapes and dtypes that came out. A KerasTensor names
-one output of a Node. References point backward only, from outputs to inputs, so a graph is freed with its last tensor; a layer
-knows its Nodes weakly. Next: `symbolic.py`, where Nodes are made, and `models/graph.py`, where they are put in order.
+"""KerasTensor: what a layer will give, before there is data. A symbolic call is a `Node`, and a KerasTensor is one output of
+it. References point from outputs to inputs only, so a graph is freed with its last tensor; a layer knows its Nodes weakly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Layer: a function with weights. The base of every layer and model.
-
-Key idea: `__init__` keeps the configuration, `build` makes the weights once the input's shape is known, `call` holds only
-mathematics. `weight_discovery.py` finds weights and sublayers among the attributes, `building.py` makes weights.
+"""Layer: a function with weights. `__init__` keeps the configuration, `build` makes the weights once the input's shape is
+known, `call` holds only mathematics.
 """
 
 from __future__ import annotations

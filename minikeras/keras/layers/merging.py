@@ -1,7 +1,4 @@
-"""Layers of several inputs: sums, products, means, extrema, and inputs side by side.
-
-Key idea: the inputs are a list; those of lower rank get axes of size 1 behind the batch axis, and then all are broadcast.
-"""
+"""Layers of several inputs: sums, products, means, extrema, and inputs side by side."""
 
 from __future__ import annotations
 

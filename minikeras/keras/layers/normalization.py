@@ -1,7 +1,5 @@
-"""Normalization of each row by itself, and of data by what is known of it.
-
-Key idea: batch size plays no part, so training and inference are the same. `Normalization` takes its statistics from data that
-it is shown once, by `adapt`.
+"""Normalization of each row by itself, the same in training and inference, and of data by statistics that `adapt` takes from
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Operators of KerasTensors as parts of a functional model: `x + y` is a call of an `Add`.
-
-Key idea: an Operation is a named function without weights or configuration, with the class name that Keras gives it in files.
-One row each. Next: `symbolic.py`.
+"""Operators of KerasTensors as parts of a functional model: `x + y` is a call of an `Add`. An Operation is a named function
+without weights or configuration, with the class name that Keras gives it in files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Pools: the largest or the mean element under a sliding window, or of the whole row.
-
-Key idea: what differs between maximum and mean, and between one axis and two, is one function and one number.
-"""
+"""Pools: the largest or the mean element under a sliding window, or of the whole row."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Layers that add noise in training and nothing otherwise.
-
-Key idea: the noise comes from the layer's own random stream, whose state is one of the layer's variables but no weight.
-"""
+"""Layers that add noise in training and nothing otherwise, from a random stream whose state is a variable but no weight."""
 
 from __future__ import annotations
 

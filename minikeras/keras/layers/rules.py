@@ -1,7 +1,5 @@
-"""What a layer gives by the rule of its class, without computing anything: how models are put together while a file is loaded.
-
-A trial run, as `symbolic.py` makes it elsewhere, costs what the layer costs, and a file decides on the layer. So layers of this
-package are asked for their rule, and what has none is tried only on arrays that the budget of the file allows.
+"""What a layer gives by the rule of its class, without computing anything: a file decides on the layers that it holds, and so
+on what trial runs would cost. What has no rule is tried only on arrays that the budget of the file allows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Calls on KerasTensors: a layer is built, tried on small arrays of zeros to find what it gives, and the call is remembered.
-
-Key idea: no operation states a rule of shapes; the truth is what a real run gives. Axes of unknown size are tried with two
-sizes, and where the results differ the size is unknown too. A trial leaves no trace: it runs below all tapes, and Variables,
-random streams, losses and metrics are put back afterwards; only what building made stays. Next: `models/graph.py`.
+"""Calls on KerasTensors: a layer is built and tried on small zeros to find what it gives; what two trials differ in is unknown.
+Nothing of a trial stays but what building made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""The weights of a layer: its Variables and sublayers, found by walking attributes, and whether they are trained.
-
-Nothing is registered. Attributes, lists, tuples and dicts are walked when asked, in the order in which they were set. A walk is
-kept until this layer or one within it sets an attribute, or a list or dict on the way has other elements.
+"""The weights of a layer: its Variables and sublayers, found among its attributes, and whether they are trained. What was found
+is kept until this layer or one within it sets an attribute, or a list or dict on the way has other elements.
 """
 
 from __future__ import annotations

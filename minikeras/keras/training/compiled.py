@@ -1,8 +1,4 @@
-"""Steps of a model that are recorded once and replayed from then on.
-
-Key idea: a step is a function like any other, so `tf.function`'s machinery records it, and knows what it depends on beside its
-batch: if somebody froze a layer or set an attribute that it reads, the next step is recorded anew.
-"""
+"""Steps of a model that are recorded once by `tf.function`'s machinery, and replayed while what they read stays the same."""
 
 from __future__ import annotations
 

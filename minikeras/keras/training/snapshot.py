@@ -1,7 +1,5 @@
-"""All or nothing: the state of a model, of its optimizers and of its metrics, to go back to when a step fails.
-
-Key idea: arrays are never written while anybody can see them, so keeping the old state costs one reference for each Variable.
-Which Variables those are is looked up once, and again after anybody set an attribute of a layer, an optimizer or a metric.
+"""All or nothing: the state of a model, of its optimizers and of its metrics, to go back to when a step fails. Arrays are never
+written while they can be seen, so keeping the old state costs one reference for each Variable.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""What training does with one batch: the steps and losses that `Model` offers for overriding.
-
-Key idea: a step is plain Python, the same as in a custom training loop: predict, loss, gradient, apply. It runs inside a
-transaction: if it raises, for whatever reason, weights, statistics, slots, metrics and random state are as they were before it.
-Read `snapshot.py` for that, `targets.py` for several outputs.
+"""What training does with one batch: the steps and losses that `Model` offers for overriding, plain Python as in a custom
+training loop. A step happens as a whole or not at all (`snapshot.py`).
 """
 
 from __future__ import annotations

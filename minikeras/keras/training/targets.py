@@ -1,8 +1,5 @@
-"""Which losses and metrics belong to which outputs, and under which names they are logged.
-
-Key idea: `compile` is told names, objects, lists and dicts; what they mean shows when the first batch tells what the outputs
-look like. From then on there is one flat list of outputs, and each loss and each metric knows the number of its own. Nothing is
-left over in silence: an unknown name, or a list of another length, is an error that shows both sides. Next: `steps.py`.
+"""Which losses and metrics belong to which outputs, and under which names they are logged. `compile` is told names, objects,
+lists and dicts; the first batch shows the outputs that they mean.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Trainer: what a model was compiled with, and the loops over batches and epochs.
-
-Key idea: a Model has a trainer. It keeps no reference to the model, so that a model goes when nobody holds it; every method is
-given the model.
+"""Trainer: what a model was compiled with, and the loops over batches and epochs. It keeps no reference to the model, so that a
+model is freed with its last user; every method is given the model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Estimators of scikit-learn around models: for pipelines, cross-validation and grid search.
-
-Key idea: an estimator holds what makes a model, and fits a new one each time, so that clones and folds share nothing. Targets
-become what losses expect: a column for each output, one of ones and zeros for each class.
+"""Estimators of scikit-learn around models. An estimator holds what makes a model and fits a new one each time, so that clones
+and folds share nothing; targets become what losses expect.
 """
 
 from __future__ import annotations
