@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -150,6 +150,15 @@ def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
     value = source if place is None else getattr(source, name)
     setattr(sys.modules[module], name, value)
     return value
+
+
+def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module for names that are loaded late, as in `found`.
+
+    >>> late("minikeras.keras.saving", {"load_model": "archives"})[0]("load_model").__name__
+    'load_model'
+    """
+    return lambda name: found(module, name, names), lambda: sorted({*vars(sys.modules[module]), *names})
 
 
 def error(module: str, name: str) -> AttributeError:

@@ -3,8 +3,8 @@ it is first used.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
+from ..absent import late as _late
 from . import (
     activations,
     callbacks,
@@ -43,14 +43,4 @@ for _module in (activations, constraints, initializers, layers, losses, metrics,
 
 __all__ = sorted({name for name in globals() if not name.startswith("_")} | {*_LATE})
 
-
-def __getattr__(name: str) -> _Any:
-    """What is loaded late; what Keras has and this package has not is explained."""
-    from ..absent import found
-
-    return found(__name__, name, _LATE)
-
-
-def __dir__() -> list[str]:
-    """What is loaded and what can be, so that completion works."""
-    return sorted({*globals(), *_LATE})
+__getattr__, __dir__ = _late(__name__, _LATE)

@@ -3,8 +3,9 @@
 May import the optimizers and all below. What writes files is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...absent import late
 from .callback import Callback
 from .callback_list import CallbackList
 from .early_stopping import EarlyStopping
@@ -46,14 +47,4 @@ _LATE = {
     "TensorBoard": "tensorboard",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """What writes files."""
-    from ...absent import found
-
-    return found(__name__, name, _LATE)
-
-
-def __dir__() -> list[str]:
-    """What is loaded and what can be, so that completion works."""
-    return sorted({*globals(), *_LATE})
+__getattr__, __dir__ = late(__name__, _LATE)

@@ -1,7 +1,8 @@
 """Models. What copies, reads and writes them is loaded at its first use."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...absent import late
 from .model import Functional, Model
 from .sequential import Sequential
 
@@ -28,14 +29,4 @@ _LATE = {
     "save_model": ".saving.archives",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """What copies, reads and writes models."""
-    from ...absent import found
-
-    return found(__name__, name, _LATE)
-
-
-def __dir__() -> list[str]:
-    """What is loaded and what can be, so that completion works."""
-    return sorted({*globals(), *_LATE})
+__getattr__, __dir__ = late(__name__, _LATE)

@@ -1,7 +1,8 @@
 """Configurations of objects, and files of models. What lies above layers and models (the files) is loaded at its first use."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...absent import late
 from .objects import ObjectSharingScope, deserialize_keras_object, serialize_keras_object
 from .registry import (
     CustomObjectScope,
@@ -34,14 +35,4 @@ __all__ = [
 
 _LATE = {"load_model": "archives", "load_weights": "weights", "save_model": "archives", "save_weights": "weights"}
 
-
-def __getattr__(name: str) -> Any:
-    """What reads and writes files."""
-    from ...absent import found
-
-    return found(__name__, name, _LATE)
-
-
-def __dir__() -> list[str]:
-    """What is loaded and what can be, so that completion works."""
-    return sorted({*globals(), *_LATE})
+__getattr__, __dir__ = late(__name__, _LATE)

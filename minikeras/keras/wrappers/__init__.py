@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...absent import late
 
 if TYPE_CHECKING:
     from .estimators import SKLearnClassifier, SKLearnRegressor, SKLearnTransformer
@@ -11,14 +13,4 @@ __all__ = ["SKLearnClassifier", "SKLearnRegressor", "SKLearnTransformer"]
 
 _LATE = dict.fromkeys(__all__, "estimators")
 
-
-def __getattr__(name: str) -> Any:
-    """The estimators are classes of scikit-learn's."""
-    from ...absent import found
-
-    return found(__name__, name, _LATE)
-
-
-def __dir__() -> list[str]:
-    """What is loaded and what can be, so that completion works."""
-    return sorted({*globals(), *_LATE})
+__getattr__, __dir__ = late(__name__, _LATE)
