@@ -20,9 +20,7 @@ from ..core import Variable
 from . import bundle, pointer
 from .graph import Graph, is_trackable, state_of, trackable_children
 from .plain import split
-from .restoring import Restoration
-from .status import COUNTER, LoadStatus, NothingLoaded
-from .writers import Writer
+from .restoring import COUNTER, LoadStatus, NothingLoaded, Restoration
 
 
 class CheckpointOptions:
@@ -46,7 +44,7 @@ class _Writer:
     """At most one save at a time that goes on beside the program."""
 
     def __init__(self) -> None:
-        self.identity = Writer()
+        self.identity = bundle.Writer()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 

@@ -12,7 +12,6 @@ from ..core.warnings import logger
 from ..errors import LoadError
 from . import bundle, pointer
 from .checkpoint import Checkpoint, CheckpointOptions
-from .writers import Writer
 
 
 class CheckpointManager:
@@ -72,7 +71,7 @@ class CheckpointManager:
         self._last_preserved = state.last_preserved_timestamp
 
     @property
-    def _writer(self) -> Writer:
+    def _writer(self) -> bundle.Writer:
         return self._checkpoint._writer.identity
 
     def _has_own_name(self, path: str) -> bool:

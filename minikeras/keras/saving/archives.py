@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,15 +17,17 @@ from typing import Any
 from ...boundary import explaining
 from ...errors import LoadError, ShapeError
 from ...files import archive, durable, hdf5, limits, strict_json
-from ...files.reading import read_file, refused
-from . import assets
+from ...files.reading import excerpt, read_file, refused
 from .legacy import allowance, compile_as, load_legacy_model, made_from
 from .objects import ObjectSharingScope, serialize_keras_object
+from .places import places
 from .registry import CustomObjectScope
 from .weights import encode, load_tree, may_write, opened
 
 KERAS_VERSION = "3.15.1"
 """The version of Keras whose layout the files have."""
+
+FOLDER = "assets/"
 
 
 @explaining
@@ -65,7 +68,7 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
         "metadata.json": strict_json.dumps({"keras_version": KERAS_VERSION, "date_saved": date}),
         "config.json": strict_json.dumps_in_order(config),
         "model.weights.h5": encode(model),
-        **assets.encode(model),
+        **_assets_of(model),
     }
     durable.write_file(path, archive.encode(members))
 
@@ -112,7 +115,7 @@ def load_model(
         if compile and compile_config:
             compile_as(model, compile_config, path, "config.json: compile_config")
         _load_values(model, root, path)
-        assets.load(model, members, path)
+        _load_assets(model, members, path)
     return model
 
 
@@ -129,3 +132,50 @@ def _load_values(model: Any, root: hdf5.Group, path: Path) -> None:
             "Give its class a `build`, or begin it with an Input, then call load_weights.",
             stacklevel=3,
         )
+
+
+# Assets: what objects save beside their weights, such as vocabularies, each in a temporary folder of its own ------------------
+
+
+def _assets_of(model: Any) -> dict[str, bytes]:
+    """What the objects of a model save, by name in the archive."""
+    found: dict[str, bytes] = {}
+    for place in places(model):
+        if not hasattr(place.owner, "save_assets"):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            place.owner.save_assets(folder)
+            start = f"{FOLDER}{place.path}/" if place.path else FOLDER
+            for path in sorted(Path(folder).rglob("*")):
+                if path.is_file() and not path.is_symlink():
+                    found[start + path.relative_to(folder).as_posix()] = path.read_bytes()
+    return found
+
+
+def _load_assets(model: Any, members: Mapping[str, bytes], file: Path) -> None:
+    """Let the objects of a model have what they saved; a LoadError if an object cannot use it, or no folder hold the name."""
+    saved = {name: content for name, content in members.items() if name.startswith(FOLDER) and not name.endswith("/")}
+    for place in places(model):
+        if not hasattr(place.owner, "load_assets"):
+            continue
+        start = f"{FOLDER}{place.path}/" if place.path else FOLDER
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (name for name in saved if name.startswith(start)):
+                _write_asset(Path(folder), name.removeprefix(start), saved[name], file)
+            try:
+                place.owner.load_assets(folder)
+            except (LookupError, TypeError, ValueError, OSError) as error:
+                raise refused(file, start, f"load_assets raised {type(error).__name__}: {excerpt(error, 120)}") from error
+
+
+def _write_asset(folder: Path, name: str, content: bytes, file: Path) -> None:
+    parts = name.split("/")
+    if any(part in ("", ".", "..") or ":" in part or "\\" in part or "\0" in part for part in parts) or len(parts) > 32:
+        raise refused(file, f"{FOLDER}{excerpt(name)}", "a name that could leave its folder")
+    try:
+        path = folder.joinpath(*parts)
+        os.makedirs(path.parent, exist_ok=True)
+        with open(path, "xb") as stream:
+            stream.write(content)
+    except OSError as error:
+        raise refused(file, f"{FOLDER}{excerpt(name)}", f"cannot be unpacked ({error.strerror})") from None
