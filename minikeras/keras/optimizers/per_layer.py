@@ -1,8 +1,4 @@
-"""PerLayer: several optimizers for one model, each for the variables that its pattern names.
-
-Key idea: an optimizer computes all that changes before anything is assigned, so the changes of several can be gathered, in one
-step that happens whole or not at all. Each member keeps its own slots, learning rate and count of steps.
-"""
+"""PerLayer: several optimizers for one model, each for the variables that its pattern names, in one step."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from typing import Any, NamedTuple
 
 from ...core import GradientTape, Tensor, Variable
 from ...core.repeat import Repeatable
-from ...core.update_lock import Held
 from ...functions.publish import tensor
 from ...types import Array
 from .lookup import deserialize, get, serialize
@@ -274,17 +269,14 @@ class PerLayer(Optimizer):
         Returns:
             The loss before the step.
         """
-        chosen = list(variables)
-        self.state.locks.join(chosen)
-        with Held(self.state.locks.all):
-            before, owner = self.state.slots, self._owner
-            try:
+        chosen, owner = list(variables), self._owner
+        try:
+            with self.state.step(chosen):
                 self.build(chosen)
                 return run_step(self, loss_fn, chosen)
-            except BaseException:
-                self.state.restore(before)
-                self._owner = owner
-                raise
+        except BaseException:
+            self._owner = owner
+            raise
 
     @property
     def sweeps(self) -> Sequence[str] | None:

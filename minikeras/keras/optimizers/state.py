@@ -1,11 +1,9 @@
-"""What an optimizer remembers from step to step: the slots beside each Variable, and the number of steps.
-
-State changes in one way only: `commit` lets Variables hold their new arrays, all of them or none.
-"""
+"""What an optimizer remembers from step to step: the slots beside each Variable, and the number of steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ import numpy as np
 from ...arrays import device
 from ...core import Variable
 from ...core.state import restore, snapshot
-from ...core.update_lock import UpdateLocks
+from ...core.update_lock import Held, UpdateLocks
 from ...types import Array
 from ..weight import KerasVariable
 
@@ -78,6 +76,18 @@ class OptimizerState:
         self.own = {key: found for key, found in self.own.items() if key in slots}
         for part in self._parts:
             part.restore(slots)
+
+    @contextmanager
+    def step(self, variables: Sequence[Variable]) -> Iterator[None]:
+        """Within the block all locks are held; if it fails, slots that it made are forgotten."""
+        self.locks.join(variables)
+        with Held(self.locks.all):
+            before = self.slots
+            try:
+                yield
+            except BaseException:
+                self.restore(before)
+                raise
 
     def _join_locks(self) -> None:
         self.locks.join(found.variable for found in self.own.values())

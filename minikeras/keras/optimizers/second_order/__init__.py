@@ -1,5 +1,4 @@
-"""Optimizers that are given the loss as a function. May import what lies below optimizers. Read `problem.py`, then
-`base.py`."""
+"""Optimizers that are given the loss as a function. Read `problem.py`, then `base.py`."""
 
 from .adahessian import AdaHessian
 from .base import SecondOrder

@@ -1,9 +1,4 @@
-"""SecondOrder: what all optimizers share that are given the loss as a function.
-
-Key idea: a subclass turns a `Problem` into one flat step. Everything is computed before anything is assigned, so a step that
-fails leaves all as it was; numbers that outlive a step (damping, radius, counters) are Variables, saved and restored like
-slots.
-"""
+"""SecondOrder: what optimizers share that are given the loss as a function. A subclass turns a `Problem` into a step."""
 
 from __future__ import annotations
 
@@ -16,7 +11,6 @@ from ....arrays import namespace, to_device, to_numpy
 from ....core import Tensor, Variable
 from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, current
-from ....core.update_lock import Held
 from ....derivatives.flat import unflatten
 from ....functions.elementwise import cast
 from ....types import Array
@@ -76,7 +70,7 @@ class SecondOrder(Optimizer):
         self._numbers[name] = host_variable(np.int64(value) if isinstance(value, int) else np.float64(value), name)
 
     def number(self, name: str) -> float:
-        """The present value of such a number."""
+        """The present value of a number."""
         return float(self._numbers[name]._array)
 
     def change(self, **numbers: float) -> list[Change]:
@@ -86,7 +80,7 @@ class SecondOrder(Optimizer):
 
     @property
     def variables(self) -> list[Variable]:
-        """As in `Optimizer`; the numbers come at the end."""
+        """As in `Optimizer`, then the numbers."""
         return [*super().variables, *self._numbers.values()]
 
     def logs(self) -> dict[str, Any]:
@@ -112,17 +106,11 @@ class SecondOrder(Optimizer):
             ShapeError: if the loss is no scalar.
             FloatingPointError: if the curvature is not finite where the loss and its gradient are.
         """
-        chosen = list({variable.key: variable for variable in variables}.values())
+        chosen = list(variables)
         self._check_size(chosen)
-        self.state.locks.join(chosen)
-        with Held(self.state.locks.all):
-            before = self.state.slots
-            try:
-                self.build(chosen)
-                return run_step(self, loss_fn, chosen)
-            except BaseException:
-                self.state.restore(before)
-                raise
+        with self.state.step(chosen):
+            self.build(chosen)
+            return run_step(self, loss_fn, chosen)
 
     def loss_and_changes(
         self,
@@ -139,7 +127,7 @@ class SecondOrder(Optimizer):
         problem.record(twice=self.needs_curvature_record)
         with np.errstate(all="ignore"):
             step, others = self._finite_step(problem)
-            changes = self._moved(chosen, step) + others
+            changes = self._offset_by(chosen, step) + others
             if self.use_ema:
                 changes += self._averages(changes, int(self.state.iterations._array))
         changes.append((self.state.iterations, self.state.iterations._array + 1))
@@ -167,17 +155,16 @@ class SecondOrder(Optimizer):
         """The slots of one name, in the order of the problem's variables."""
         return [self.slot(variable, name) for variable in problem.variables]
 
-    def _moved(self, variables: Sequence[Variable], step: Array) -> list[Change]:
+    def _offset_by(self, variables: Sequence[Variable], step: Array) -> list[Change]:
         """The variables' new values, within their constraints."""
         flat = Tensor(to_device(step * self._rate(), namespace(variables[0]._array)))
-        changes = []
-        for variable, part in zip(variables, unflatten(flat, variables), strict=True):
-            array = variable._array + part._array.astype(variable._array.dtype)
-            changes.append(_constrained(variable, array))
-        return changes
+        return [
+            _constrained(variable, variable._array + part._array.astype(variable._array.dtype))
+            for variable, part in zip(variables, unflatten(flat, variables), strict=True)
+        ]
 
     def _check_size(self, variables: Sequence[Variable]) -> None:
-        size = sum(int(variable._array.size) for variable in variables)
+        size = sum({variable.key: int(variable._array.size) for variable in variables}.values())
         if self.max_parameters is not None and size > self.max_parameters:
             mebibytes = size**2 * variables[0]._array.dtype.itemsize / 2**20
             raise ValueError(

@@ -1,8 +1,6 @@
 """What a second-order optimizer asks of a loss: its value, gradient and curvature at the present point, and values elsewhere.
 
-Key idea: one run is recorded once, with the gradient inside an outer tape; Hessian blocks and Hessian-vector products are
-sweeps over that record. All vectors are flat arrays, the variables raveled one after the other. Each sweep has a name, by which
-a compiled step replays it (`compiled.py`). Next: `base.py`.
+All vectors are flat. Each sweep over the record of the loss has a name, by which a compiled step replays it (`compiled.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from ....arrays import namespace, to_numpy
 from ....arrays import random as streams
 from ....core import Tensor, Variable
 from ....core.repeat import Repeatable
+from ....core.state import restore, snapshot
 from ....derivatives.curvature import random_signs
 from ....derivatives.first_order import found_any, run_once
 from ....derivatives.flat import flatten, unflatten
@@ -78,25 +77,26 @@ class Problem:
         """The number of parameters."""
         return sum(int(variable._array.size) for variable in self.variables)
 
-    def point(self) -> Array:
-        """The present values."""
-        return flatten(self.variables)._array
-
     def record(self, twice: bool = True) -> None:
         """Run the loss, and take its gradient; with `twice` keep the record from which curvature is taken."""
-        self.loss, whole = self._sweep("record", functools.partial(self._run, twice))
+        self.loss, whole = self._sweep("record", functools.partial(self._first_run, twice))
         self.gradient = whole._array
 
-    def _run(self, twice: bool) -> tuple[Tensor, Tensor]:
+    def _first_run(self, twice: bool) -> tuple[Tensor, Tensor]:
+        loss, gradient, depends = self._run(twice)
+        if not depends:
+            raise ValueError(f"minimize: the loss does not depend on any of the variables {names_of(self.variables)}.")
+        return loss, gradient
+
+    def _run(self, twice: bool) -> tuple[Tensor, Tensor, bool]:
+        """The loss, its gradient, and whether it depends on any variable."""
         tape, loss = run_once(lambda: scalar(self.runs()), self.variables)
         if twice:
             self._recorded = RecordedGradient(tape, loss, self.variables)
             gradient = self._recorded.flat
         else:
             gradient = flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))
-        if not found_any(tape):
-            raise ValueError(f"minimize: the loss does not depend on any of the variables {names_of(self.variables)}.")
-        return loss, gradient
+        return loss, gradient, found_any(tape)
 
     # Curvature ---------------------------------------------------------------------------------------------------------
 
@@ -149,36 +149,33 @@ class Problem:
     # Elsewhere ---------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def moved(self, step: Array) -> Iterator[None]:
+    def offset_by(self, step: Array) -> Iterator[None]:
         """Within the block the variables hold their values plus a flat step."""
-        before = [variable._array for variable in self.variables]
+        before = snapshot(self.variables)
         try:
             for variable, part in zip(self.variables, unflatten(Tensor(step), self.variables), strict=True):
                 variable._array = variable._array + part._array
             yield
         finally:
-            for variable, array in zip(self.variables, before, strict=True):
-                variable._array = array
+            restore(before)
 
     def value(self, step: Array) -> float:
         """The loss after a flat step, as a number; infinity in place of NaN."""
-        with self.moved(step):
+        with self.offset_by(step):
             (loss,) = self._sweep("value", lambda: (scalar(self.runs()),))
-        found = number(loss)
-        return found if found == found else float("inf")
+        return _not_nan(number(loss))
 
     def value_and_gradient(self, step: Array) -> tuple[float, Array]:
         """The loss and its gradient after a flat step."""
-        with self.moved(step):
-            loss, gradient = self._sweep("value_and_gradient", self._differentiated)
-        found = number(loss)
-        return (found if found == found else float("inf")), gradient._array
-
-    def _differentiated(self) -> tuple[Tensor, Tensor]:
-        tape, loss = run_once(lambda: scalar(self.runs()), self.variables)
-        return loss, flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))
+        with self.offset_by(step):
+            loss, gradient = self._sweep("value_and_gradient", lambda: self._run(False)[:2])
+        return _not_nan(number(loss)), gradient._array
 
 
 def number(value: Any) -> float:
     """An array or Tensor without axes as a Python number."""
     return float(to_numpy(value._array if isinstance(value, Tensor) else value))
+
+
+def _not_nan(loss: float) -> float:
+    return loss if loss == loss else float("inf")
