@@ -1,8 +1,7 @@
 """An optimizer's step as part of a program: its Variables as vectors, its formula as one loop over them.
 
-Key idea: a formula that works on each element by itself is the same for all Variables of one dtype, so weights, slots and
-gradients lie one after the other and are passed over once. The numbers of a step (learning rate, bias corrections) are found
-by Python in each run. What is more than that, such as a norm, an average or a constraint, stays one instruction in Python.
+The numbers of a step (learning rate, bias corrections) are found by Python in each run. A step with more than a formula of
+each element, such as a norm, an average or a constraint, stays one instruction in Python.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _count(*, optimizer: Optimizer) -> tuple[()]:
 
 
 def _packed(kind: type, numbers: Sequence[Any]) -> Any:
-    """Numbers in the form in which `begin_step` gave them: a float, a tuple or a named tuple."""
+    """Numbers in the form in which `begin_step` gave them."""
     if kind is float:
         return numbers[0]
     return tuple(numbers) if kind is tuple else kind(*numbers)

@@ -1,8 +1,4 @@
-"""LossScaleOptimizer: another optimizer under a loss scale that finds its own size.
-
-Key idea: the loss is multiplied by a scale, so that float16 gradients do not vanish, and gradients are divided by it. The scale
-doubles while all goes well and halves when a gradient overflows; such a step changes nothing else.
-"""
+"""LossScaleOptimizer: another optimizer under a loss scale, which keeps float16 gradients from vanishing."""
 
 from __future__ import annotations
 
@@ -42,6 +38,8 @@ def next_scale(finite: bool, scale: float, count: int, growth_steps: int) -> tup
 
 class LossScaleOptimizer(Optimizer):
     """Another optimizer, whose gradients are those of a scaled loss. Rule: `next_scale`.
+
+    A step with gradients that are not finite changes nothing but the scale.
 
     Args:
         inner_optimizer: the optimizer that steps; its options and its learning rate hold.
@@ -130,7 +128,7 @@ class LossScaleOptimizer(Optimizer):
     lr = learning_rate
 
     def build(self, variables: Iterable[Variable]) -> None:
-        """Build the inner optimizer."""
+        """As the inner optimizer's."""
         self.inner_optimizer.build(variables)
 
     def exclude_from_weight_decay(self, *arguments: Any, **options: Any) -> None:

@@ -1,7 +1,6 @@
-"""Optimizer: what all optimizers share around their formula.
+"""Optimizer: what all optimizers share around their formula, a pure function of gradient, value and slots.
 
-A subclass is its formula, a pure function of gradient, value and slots that returns new values; it has a `state` and options. A
-step first computes all that changes, as pairs of a Variable and its new array, and then commits all of it or nothing.
+A step first computes all that changes, as pairs of a Variable and its new array, and then commits all of it or nothing.
 """
 
 from __future__ import annotations
@@ -74,8 +73,7 @@ class Optimizer:
     needs_loss = False
     """Whether a step needs the loss as a function: `minimize(loss_fn, variables)` in place of `apply`."""
     elementwise = False
-    """Whether the formula works on each element by itself; then large arrays may be handed to it in pieces, and small ones
-    together."""
+    """Whether the formula works on each element by itself: large arrays come in pieces then, small ones together."""
     _unwatched = ("_learning_rate", "_grouped", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
@@ -83,8 +81,7 @@ class Optimizer:
     rule: Callable[..., tuple[Array, ...]] | None = None
     """The formula as a function of gradient, value, slots, what `begin_step` gives, and the settings."""
     slot_groups: tuple[tuple[str, ...], ...] = ()
-    """Names of the slots in the order in which the formula takes them. Each group stands together in `variables`, Variable by
-    Variable; the groups follow one another."""
+    """Names of the slots in the formula's order. `variables` lists them group by group, in a group Variable by Variable."""
 
     def __init__(
         self,
@@ -158,7 +155,7 @@ class Optimizer:
 
     @property
     def learning_rate(self) -> Any:
-        """The learning rate: a Variable, or the present value of a schedule as a Tensor."""
+        """A Variable, or the present value of a schedule as a Tensor."""
         return self._learning_rate if isinstance(self._learning_rate, Variable) else self._scheduled()
 
     @learning_rate.setter
@@ -197,8 +194,7 @@ class Optimizer:
         self._undecayed_names += [re.compile(name) for name in var_names or ()]
 
     def _plain_options(self) -> dict[str, Any]:
-        """The options that are plain values, by name: what a recorded step takes for granted. The learning rate is none of
-        them, and the name of an optimizer says nothing of its steps."""
+        """The options that are plain values, by name: what a recorded step takes for granted."""
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "name"}
         return {name: value for name, value in public.items() if type(value) in PLAIN}
 
@@ -246,7 +242,6 @@ class Optimizer:
             self.state.add([self._slot_state(variable) for variable in new])
 
     def _slot_state(self, variable: Variable) -> SlotState:
-        """What to remember for a Variable, with slots at their first values."""
         value, path = variable._array, name_of(variable).removesuffix(":0").replace("/", "_")
         first = {"average": value} if self.use_ema else {}
         if self.gradient_accumulation_steps is not None:
@@ -256,8 +251,9 @@ class Optimizer:
         slots: dict[str, Variable] = {
             name: KerasVariable(Tensor(array), trainable=False, name=f"{path}_{name}") for name, array in first.items()
         }
-        excluded = any(variable is other for other in self._undecayed)
-        excluded = excluded or any(pattern.search(variable.name) for pattern in self._undecayed_names)
+        excluded = any(variable is other for other in self._undecayed) or any(
+            pattern.search(variable.name) for pattern in self._undecayed_names
+        )
         return SlotState(variable, slots, [variable, *(slots[name] for name in names)], not excluded)
 
     def slot(self, variable: Variable, name: str) -> Variable:
@@ -274,15 +270,10 @@ class Optimizer:
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Write all of `variables` to a mapping, by their position: '0', '1' and so on."""
-        for position, variable in enumerate(self.variables):
-            store[str(position)] = variable.numpy()
+        store.update({str(position): variable.numpy() for position, variable in enumerate(self.variables)})
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """Have what `save_own_variables` wrote; all of it or, if anything does not fit, nothing.
-
-        Raises:
-            ValueError: if number or shapes differ.
-        """
+        """Have what `save_own_variables` wrote; if number or shapes differ, ValueError and nothing."""
         variables = self.variables
         if len(store) != len(variables):
             hint = "" if self.built else " It has no slots yet: call optimizer.build(model.trainable_variables) first."
@@ -435,13 +426,10 @@ class Optimizer:
         sums = [gradient + slot._array for gradient, slot in zip(gradients, slots, strict=True)]
         if not update:
             return [], list(zip(slots, sums, strict=True))
-        slots = [row.slots["gradient_accumulator"] for row in self.state.slots.values()]
-        return [gathered / steps for gathered in sums], [
-            (slot, namespace(slot._array).zeros_like(slot._array)) for slot in slots
-        ]
+        every = self.state.named((("gradient_accumulator",),))
+        return [one / steps for one in sums], [(slot, namespace(slot._array).zeros_like(slot._array)) for slot in every]
 
     def _clipped(self, gradients: list[Array]) -> list[Array]:
-        """Gradients limited in one of the three ways."""
         if self.clipnorm is not None:
             return clipped_by_norm(gradients, self.clipnorm)
         if self.global_clipnorm is not None:
@@ -463,7 +451,7 @@ class Optimizer:
         return changes
 
     def _groups(self, rows: list[SlotState]) -> list[FlatGroup]:
-        """The rows in groups of one weight decay each."""
+        """In groups of one weight decay each."""
         if rows != self._grouped[0]:
             found = grouped([row.targets for row in rows], self.elementwise, [row.decays for row in rows])
             self._grouped = rows, found
@@ -498,18 +486,14 @@ optimizer_step = effect("optimizer_step", _stepped, reads=(State.VARIABLES,), wr
 
 
 def _decaying(formula: Formula, factor: float) -> Formula:
-    """The formula after decoupled weight decay.
+    """The formula after decoupled weight decay, w <- w - w * factor, with factor = weight_decay * lr.
 
-        w <- w - w * factor,  factor = weight_decay * lr
-
-    Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2, line 12, with the decay as a
-    step of its own before the optimizer's.
+    Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2, line 12, as a step of its own.
     """
     return lambda gradient, value, *slots: formula(gradient, value - value * factor, *slots)
 
 
 def _unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    """The gradients, and the Variables, of pairs of them."""
     try:
         grads, variables = zip(*pairs, strict=True)
     except (TypeError, ValueError):
@@ -524,7 +508,6 @@ def _unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 def _no_variable(gradient: Any, variable: Any) -> str:
-    """What to say where a Variable should be."""
     turned = " They are the other way round." if isinstance(gradient, Variable) else ""
     return (
         "apply: expected a gradient and its Variable, such as a pair of zip(gradients, model.trainable_variables), found "

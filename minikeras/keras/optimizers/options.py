@@ -1,4 +1,4 @@
-"""The options that all optimizers share, and the learning rate: what is checked, and the way to write them down."""
+"""The options that all optimizers share, and the learning rate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ COMMON = (
     *("weight_decay", "clipnorm", "global_clipnorm", "clipvalue", "use_ema", "ema_momentum"),
     *("ema_overwrite_frequency", "loss_scale_factor", "gradient_accumulation_steps"),
 )
-"""The names of the options, in the order in which a configuration lists them."""
+"""In the order in which a configuration lists them."""
 
 
 def check(optimizer: Any, unknown: dict[str, Any]) -> None:
-    """Refuse options out of their range.
-
-    Raises:
-        ValueError: saying which.
-    """
+    """Refuse options out of their range."""
     kind = type(optimizer).__name__
     if unknown:
         raise ValueError(f"Unrecognized keyword arguments passed to {kind}: {unknown}")
@@ -44,11 +40,7 @@ def check(optimizer: Any, unknown: dict[str, Any]) -> None:
 
 
 def rate_from(learning_rate: Any) -> Any:
-    """A Variable for a number; a schedule or another function as it is.
-
-    Raises:
-        ValueError: for anything else.
-    """
+    """A Variable for a number; a schedule or another function as it is."""
     if isinstance(learning_rate, (float, np.floating)):
         return host_variable(learning_rate, "learning_rate", floatx())
     if callable(learning_rate):

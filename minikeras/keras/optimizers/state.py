@@ -20,10 +20,9 @@ Change = tuple[Variable, Array]
 
 
 class SlotState:
-    """What an optimizer remembers for one Variable; all that a step looks up, made once.
+    """What an optimizer remembers for one Variable.
 
     Attributes:
-        variable: the Variable.
         slots: the Variables beside it, by name.
         targets: the Variable itself and the slots of the formula, in its order.
         decays: whether weight decay reaches it.

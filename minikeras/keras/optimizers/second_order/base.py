@@ -63,6 +63,13 @@ class SecondOrder(Optimizer):
                 "batches."
             )
 
+    def _one_of(self, name: str, value: Any, *choices: Any) -> Any:
+        """An option that must be one of several."""
+        if value not in choices:
+            *others, last = map(repr, choices)
+            raise ValueError(f"{type(self).__name__}: {name} must be {', '.join(others)} or {last}, found {value!r}.")
+        return value
+
     # State -------------------------------------------------------------------------------------------------------------
 
     def add_number(self, name: str, value: float | int) -> None:

@@ -1,7 +1,5 @@
 """A symmetric block-diagonal matrix, and the systems of equations that a Newton step solves with it.
 
-Key idea: the eigenvalues of a block-diagonal matrix are those of its blocks, so damping, the repair of negative curvature and
-the trust region need no more than the blocks. A matrix is never inverted.
 Source: Nocedal and Wright, Numerical Optimization (2006), sections 3.4 (modified Hessians) and 4.3 (the trust-region problem).
 """
 
@@ -52,13 +50,10 @@ class BlockMatrix:
     def solve(self, vector: Array, damping: float, repair: str = "shift") -> tuple[Array, int]:
         """x with (A + damping) x = vector, where A is repaired if it is not positive definite.
 
-        Args:
-            vector: flat.
-            damping: added to the diagonal.
-            repair: of a block whose lowest eigenvalue l is not above 0 after damping: 'shift' adds 1.1 |l| and a little to its
-                diagonal, more if that is not enough; 'eigenvalues' replaces every eigenvalue by its absolute value, with a
-                floor of sqrt(eps) times the largest. The first costs forty products and another factorization, the second
-                9 n**3 multiplications, and leaves saddle points faster.
+        A block is repaired if its lowest eigenvalue l is not above 0 after damping: 'shift' adds 1.1 |l| and a little to its
+        diagonal, more if that is not enough; 'eigenvalues' takes absolute values, with a floor of sqrt(eps) times the largest.
+        The first costs forty products and another factorization, the second 9 n**3 multiplications, and leaves saddle points
+        faster.
 
         Returns:
             The solution, and the number of blocks that were repaired.
@@ -155,7 +150,7 @@ def extreme_eigenvalues(matrix: Array, steps: int = 40) -> tuple[float, float]:
 
 
 def _trust_region(values: np.ndarray, g: np.ndarray, radius: float) -> tuple[np.ndarray, float]:
-    """The problem in the coordinates of the eigenvectors."""
+    """`BlockMatrix.trust_region` in the coordinates of the eigenvectors."""
     lowest = float(values.min())
     scale = max(float(np.abs(values).max()), 1e-30)
     if lowest > 1e-12 * scale:

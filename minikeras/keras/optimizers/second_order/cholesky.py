@@ -1,7 +1,6 @@
 """Systems of equations with a symmetric positive definite matrix: L L^T x = b, and word if the matrix is not that.
 
-Key idea: half the multiplications of Gaussian elimination, nearly all of them in large matrix products, which run several times
-faster than LAPACK's own factorization as NumPy is built. That it fails is the test for negative curvature.
+Nearly all of it is large matrix products, several times faster than LAPACK's own factorization as NumPy is built.
 Source: Golub and Van Loan, Matrix Computations (2013), sections 4.2.7 (blocks) and 3.1.3 (substitution).
 """
 

@@ -20,18 +20,15 @@ from .problem import Problem, number
 
 
 class Factors(NamedTuple):
-    """What a dense layer's block is made of, for one batch.
-
-    Attributes:
-        kernel, bias: positions among the problem's variables; the bias is None if there is none.
-        inputs: A, the mean of a a^T over rows, with a = (x, 1) if there is a bias.
-        outputs: G, the mean of g g^T, with g the derivatives with respect to x K + b.
-    """
+    """What a dense layer's block is made of, for one batch: A (x) G."""
 
     kernel: int
+    """The position among the problem's variables, as that of the bias."""
     bias: int | None
     inputs: Array
+    """A, the mean of a a^T over rows, with a = (x, 1) if there is a bias."""
     outputs: Array
+    """G, the mean of g g^T, with g the derivatives with respect to x K + b."""
 
 
 class KFAC(SecondOrder):
@@ -130,11 +127,7 @@ def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, dampin
 
 
 def layer_factors(curvature: ObjectiveCurvature) -> list[Factors]:
-    """The factors of every dense layer on the record, from one sweep with random cotangents.
-
-    Raises:
-        ValueError: if rows of the outputs meet in the loss.
-    """
+    """The factors of every dense layer on the record, from one sweep with random cotangents."""
     z, tape = curvature.bare.outputs, curvature.bare.tape
     xp = namespace(z._array)
     blocks = curvature.bare.row_hessians()

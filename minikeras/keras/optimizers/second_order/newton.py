@@ -10,7 +10,7 @@ from ..state import Change
 from .base import SecondOrder, groups_of
 from .blocks import BlockMatrix
 from .problem import Problem, number
-from .search import backtrack, judged, rounding
+from .search import backtrack, judged, rounding, trust_region
 
 SHRINK, GROW = 1.0 / 3.0, 2.0
 """Factors of adaptive damping; Nielsen, Damping parameter in Marquardt's method (1999), section 3."""
@@ -67,21 +67,14 @@ class Newton(SecondOrder):
         **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
-        if blocks not in ("full", "layer", "variable"):
-            raise ValueError(f"{type(self).__name__}: blocks must be 'full', 'layer' or 'variable', found {blocks!r}.")
-        if globalization not in ("line_search", "damping", "trust_region", None):
-            raise ValueError(
-                f"{type(self).__name__}: globalization must be 'line_search', 'damping', 'trust_region' or None, found "
-                f"{globalization!r}."
-            )
-        if repair not in ("shift", "eigenvalues"):
-            raise ValueError(f"{type(self).__name__}: repair must be 'shift' or 'eigenvalues', found {repair!r}.")
+        self.blocks = self._one_of("blocks", blocks, "full", "layer", "variable")
+        self.globalization = self._one_of("globalization", globalization, "line_search", "damping", "trust_region", None)
+        self.repair = self._one_of("repair", repair, "shift", "eigenvalues")
         if damping < 0 or radius <= 0 or (globalization == "damping" and damping == 0):
             raise ValueError(
                 f"{type(self).__name__}: damping must be at least 0 and radius above 0; globalization='damping' needs a "
                 f"damping above 0 to start from. Found damping={damping}, radius={radius}."
             )
-        self.blocks, self.globalization, self.repair = blocks, globalization, repair
         self.chunk_size, self.max_parameters = chunk_size, int(max_parameters)
         self.damping, self.radius = float(damping), float(radius)
         self.add_number("damping", self.damping)
@@ -92,7 +85,7 @@ class Newton(SecondOrder):
 
     @property
     def sweeps(self) -> Sequence[str] | None:  # type: ignore[override]
-        """As in `SecondOrder`."""
+        """Without globalization the loss is asked for at the present point only."""
         return ("record", "hessian") if self.globalization is None else ("record", "hessian", "value")
 
     def curvature(self, problem: Problem) -> BlockMatrix:
@@ -134,23 +127,16 @@ class Newton(SecondOrder):
         return problem.gradient * 0, self.change(damping=damping, step_size=0.0)
 
     def _within_radius(self, problem: Problem, matrix: BlockMatrix) -> tuple[Array, list[Change]]:
-        """A smaller radius until the loss falls; a larger one for the next step if the model was good."""
-        radius, loss = self.number("radius"), number(problem.loss)
-        noise = rounding(loss, problem.gradient.dtype)
+        """The step within the radius of the trust region, which is adapted."""
         negative = sum(int(number(values.min()) <= 0) for values, _ in matrix.eigen())
-        done = self.number("indefinite") + negative
-        for _ in range(30):
+
+        def step_within(radius: float) -> tuple[Array, Array, float, bool]:
             step, multiplier = matrix.trust_region(problem.gradient, radius)
-            norm = number(step @ step) ** 0.5
-            predicted = -number(problem.gradient @ step) - 0.5 * number(step @ (matrix @ step))
-            ratio = judged(predicted, loss - problem.value(step), noise)
-            if ratio < 0.25:
-                radius = 0.25 * norm
-            elif ratio > 0.75 and multiplier > 0:
-                radius = 2.0 * radius
-            if ratio > 1e-4:
-                return step, self.change(radius=radius, step_size=1.0, indefinite=done)
-        return problem.gradient * 0, self.change(radius=radius, step_size=0.0, indefinite=done)
+            return step, matrix @ step, number(step @ step) ** 0.5, multiplier > 0
+
+        step, size, radius = trust_region(problem, step_within, self.number("radius"), 30)
+        done = self.number("indefinite") + negative
+        return step * size, self.change(radius=radius, step_size=size, indefinite=done)
 
 
 class GaussNewton(Newton):

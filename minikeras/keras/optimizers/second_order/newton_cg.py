@@ -11,7 +11,7 @@ from ....types import Array
 from ..state import Change
 from .base import SecondOrder
 from .problem import Problem, number
-from .search import judged, rounding
+from .search import trust_region
 
 Product = Callable[[Array], Array]
 
@@ -62,17 +62,15 @@ class NewtonCG(SecondOrder):
         **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
-        if curvature not in ("hessian", "gauss_newton"):
-            raise ValueError(f"NewtonCG: curvature must be 'hessian' or 'gauss_newton', found {curvature!r}.")
-        if preconditioner not in ("diagonal", None):
-            raise ValueError(f"NewtonCG: preconditioner must be 'diagonal' or None, found {preconditioner!r}.")
+        self.curvature = self._one_of("curvature", curvature, "hessian", "gauss_newton")
+        self.preconditioner = self._one_of("preconditioner", preconditioner, "diagonal", None)
         if damping < 0 or radius <= 0 or probes < 1 or (max_iterations is not None and max_iterations < 1):
             raise ValueError(
                 "NewtonCG: damping must be at least 0, radius above 0, probes and max_iterations at least 1. Found "
                 f"damping={damping}, radius={radius}, probes={probes}, max_iterations={max_iterations}."
             )
-        self.curvature, self.damping, self.max_iterations = curvature, float(damping), max_iterations
-        self.preconditioner, self.probes, self.radius = preconditioner, int(probes), float(radius)
+        self.damping, self.max_iterations = float(damping), max_iterations
+        self.probes, self.radius = int(probes), float(radius)
         self.needs_curvature_record = curvature == "hessian"
         self.sweeps = ("record", "product", "value") if curvature == "hessian" else None
         self.add_number("radius", float(radius))
@@ -84,26 +82,18 @@ class NewtonCG(SecondOrder):
         """Conjugate gradients within the radius, which follows the ratio of actual and predicted reduction."""
         product = self._product(problem)
         scale = self._scale(problem, product)
-        loss, radius = number(problem.loss), self.number("radius")
-        noise = rounding(loss, problem.gradient.dtype)
         most = self.max_iterations or min(problem.size, 250)
-        total, negative, size = 0, self.number("negative_curvature"), 0.0
-        step = problem.gradient * 0
-        for _ in range(20):
+        total, negative = 0, self.number("negative_curvature")
+
+        def step_within(radius: float) -> tuple[Array, Array, float, bool]:
+            nonlocal total, negative
             step, bent, met, count = steihaug(product, problem.gradient, radius, most, scale)
             total, negative = total + count, negative + met
-            predicted = -number(problem.gradient @ step) - 0.5 * number(step @ bent)
-            ratio = judged(predicted, loss - problem.value(step), noise)
             norm = _scaled_norm(step, scale)
-            if ratio < 0.25:
-                radius = 0.25 * norm
-            elif ratio > 0.75 and norm > 0.99 * radius:
-                radius *= 2.0
-            if ratio > 1e-4:
-                size = 1.0
-                break
-        changes = self.change(radius=radius, step_size=size, iterations=total, negative_curvature=negative)
-        return step * size, changes
+            return step, bent, norm, norm > 0.99 * radius
+
+        step, size, radius = trust_region(problem, step_within, self.number("radius"), 20)
+        return step * size, self.change(radius=radius, step_size=size, iterations=total, negative_curvature=negative)
 
     def _product(self, problem: Problem) -> Product:
         """Curvature times vector."""

@@ -1,7 +1,5 @@
-"""A loss in two stages, and the curvature that follows from this structure without second derivatives of the model.
+"""A loss in two stages, L(z(w)), and its curvature J^T H J: J = dz/dw, H = d2L/dz2. A penalty enters with its own Hessian.
 
-Key idea: with outputs z of the variables, and a loss L of z, the generalized Gauss-Newton matrix is J^T H J, where J = dz/dw
-and H = d2L/dz2. It is never negative if L is convex in z. A penalty enters with its own Hessian.
 Source: Schraudolph, Fast curvature matrix-vector products (2002), section 3.
 """
 
@@ -59,16 +57,7 @@ class Objective:
 class ObjectiveCurvature:
     """J^T H J plus the penalty's Hessian, as a matrix or as a product, from one run.
 
-    Args:
-        loss_fn: an `Objective`.
-        variables: with respect to which.
-        runs: has run the loss once, and lets its parts be run from the same state.
-
-    Attributes:
-        bare: without the penalty.
-
-    Raises:
-        TypeError: for a plain function.
+    `runs` lets parts of the loss, which must be an `Objective`, be run from the same state; `bare` is without the penalty.
     """
 
     def __init__(self, loss_fn: Any, variables: Sequence[Variable], runs: Repeatable) -> None:
@@ -161,11 +150,7 @@ def scalar(loss: Any) -> Tensor:
 
 
 def objective_of(loss_fn: Any) -> Objective:
-    """A loss in two stages.
-
-    Raises:
-        TypeError: for a plain function.
-    """
+    """A loss in two stages; TypeError for a plain function."""
     if isinstance(loss_fn, Objective) or all(hasattr(loss_fn, name) for name in ("outputs", "loss_of_outputs", "penalty")):
         return loss_fn
     raise TypeError(

@@ -1,6 +1,6 @@
-"""How far to go along a direction: backtracking and strong Wolfe line searches, and the ratio that judges a quadratic model.
+"""How far to go: line searches and the trust region.
 
-Source: Nocedal and Wright, Numerical Optimization (2006), algorithms 3.1, 3.5 and 3.6.
+Source: Nocedal and Wright, Numerical Optimization (2006), algorithms 3.1, 3.5, 3.6 and 4.1.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....types import Array
+from .problem import Problem, number
 
 SUFFICIENT, CURVATURE = 1e-4, 0.9
 
@@ -104,6 +105,33 @@ def _between(low: tuple[float, float, float], high: tuple[float, float]) -> floa
     guess = low[0] - low[2] * width**2 / bend if np.isfinite(bend) and bend > 0 else low[0] + 0.5 * width
     near, far = sorted((low[0] + 0.1 * width, high[0] - 0.1 * width))
     return min(max(guess, near), far)
+
+
+def trust_region(
+    problem: Problem, step_within: Callable[[float], tuple[Array, Array, float, bool]], radius: float, most: int
+) -> tuple[Array, float, float]:
+    """A smaller radius until the loss falls; a larger one for the next step if the model was good. Algorithm 4.1.
+
+    Args:
+        step_within: from a radius to the step, the curvature times it, its norm, and whether the radius limits it.
+        most: tries at most.
+
+    Returns:
+        The last step, its factor (0 if no step lowered the loss), and the radius for the next one.
+    """
+    loss = number(problem.loss)
+    noise = rounding(loss, problem.gradient.dtype)
+    for _ in range(most):
+        step, bent, norm, limited = step_within(radius)
+        predicted = -number(problem.gradient @ step) - 0.5 * number(step @ bent)
+        ratio = judged(predicted, loss - problem.value(step), noise)
+        if ratio < 0.25:
+            radius = 0.25 * norm
+        elif ratio > 0.75 and limited:
+            radius *= 2.0
+        if ratio > 1e-4:
+            return step, 1.0, radius
+    return step, 0.0, radius
 
 
 def judged(predicted: float, actual: float, noise: float) -> float:
