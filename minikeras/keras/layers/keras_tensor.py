@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from ... import nest
@@ -72,6 +73,16 @@ _nodes: weakref.WeakKeyDictionary[Any, weakref.WeakValueDictionary[int, Node]] =
 def nodes_of(operation: Any) -> list[Node]:
     """The calls of a layer whose results somebody still has, in the order in which they were made."""
     return list(_nodes.get(operation, {}).values())
+
+
+def _operate(name: str, *operands: Any) -> Any:
+    """What an operator gives: the output of an Operation of that name."""
+    return operations.symbolic_operator(name, operands)
+
+
+def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], KerasTensor]:
+    """A method for an operator of two operands."""
+    return lambda self, other: _operate(name, *((other, self) if swapped else (self, other)))
 
 
 class KerasTensor:
@@ -156,83 +167,18 @@ class KerasTensor:
     def __getitem__(self, key: Any) -> KerasTensor:
         return _operate("GetItem", self, key)
 
-    def __add__(self, other: Any) -> KerasTensor:
-        return _operate("Add", self, other)
-
-    def __radd__(self, other: Any) -> KerasTensor:
-        return _operate("Add", other, self)
-
-    def __sub__(self, other: Any) -> KerasTensor:
-        return _operate("Subtract", self, other)
-
-    def __rsub__(self, other: Any) -> KerasTensor:
-        return _operate("Subtract", other, self)
-
-    def __mul__(self, other: Any) -> KerasTensor:
-        return _operate("Multiply", self, other)
-
-    def __rmul__(self, other: Any) -> KerasTensor:
-        return _operate("Multiply", other, self)
-
-    def __truediv__(self, other: Any) -> KerasTensor:
-        return _operate("TrueDivide", self, other)
-
-    def __rtruediv__(self, other: Any) -> KerasTensor:
-        return _operate("TrueDivide", other, self)
-
-    def __floordiv__(self, other: Any) -> KerasTensor:
-        return _operate("FloorDivide", self, other)
-
-    def __rfloordiv__(self, other: Any) -> KerasTensor:
-        return _operate("FloorDivide", other, self)
-
-    def __mod__(self, other: Any) -> KerasTensor:
-        return _operate("Mod", self, other)
-
-    def __rmod__(self, other: Any) -> KerasTensor:
-        return _operate("Mod", other, self)
-
-    def __pow__(self, other: Any) -> KerasTensor:
-        return _operate("Power", self, other)
-
-    def __rpow__(self, other: Any) -> KerasTensor:
-        return _operate("Power", other, self)
-
-    def __matmul__(self, other: Any) -> KerasTensor:
-        return _operate("Matmul", self, other)
-
-    def __rmatmul__(self, other: Any) -> KerasTensor:
-        return _operate("Matmul", other, self)
-
-    def __and__(self, other: Any) -> KerasTensor:
-        return _operate("LogicalAnd", self, other)
-
-    def __rand__(self, other: Any) -> KerasTensor:
-        return _operate("LogicalAnd", other, self)
-
-    def __or__(self, other: Any) -> KerasTensor:
-        return _operate("LogicalOr", self, other)
-
-    def __ror__(self, other: Any) -> KerasTensor:
-        return _operate("LogicalOr", other, self)
-
-    def __xor__(self, other: Any) -> KerasTensor:
-        return _operate("LogicalXor", self, other)
-
-    def __rxor__(self, other: Any) -> KerasTensor:
-        return _operate("LogicalXor", other, self)
-
-    def __lt__(self, other: Any) -> KerasTensor:
-        return _operate("Less", self, other)
-
-    def __le__(self, other: Any) -> KerasTensor:
-        return _operate("LessEqual", self, other)
-
-    def __gt__(self, other: Any) -> KerasTensor:
-        return _operate("Greater", self, other)
-
-    def __ge__(self, other: Any) -> KerasTensor:
-        return _operate("GreaterEqual", self, other)
+    __add__, __radd__ = _operator("Add"), _operator("Add", swapped=True)
+    __sub__, __rsub__ = _operator("Subtract"), _operator("Subtract", swapped=True)
+    __mul__, __rmul__ = _operator("Multiply"), _operator("Multiply", swapped=True)
+    __truediv__, __rtruediv__ = _operator("TrueDivide"), _operator("TrueDivide", swapped=True)
+    __floordiv__, __rfloordiv__ = _operator("FloorDivide"), _operator("FloorDivide", swapped=True)
+    __mod__, __rmod__ = _operator("Mod"), _operator("Mod", swapped=True)
+    __pow__, __rpow__ = _operator("Power"), _operator("Power", swapped=True)
+    __matmul__, __rmatmul__ = _operator("Matmul"), _operator("Matmul", swapped=True)
+    __and__, __rand__ = _operator("LogicalAnd"), _operator("LogicalAnd", swapped=True)
+    __or__, __ror__ = _operator("LogicalOr"), _operator("LogicalOr", swapped=True)
+    __xor__, __rxor__ = _operator("LogicalXor"), _operator("LogicalXor", swapped=True)
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("Less", "LessEqual", "Greater", "GreaterEqual"))
 
     def __eq__(self, other: object) -> Any:
         """Whether both stand for the same output, so that `in` finds it in lists; with numbers and arrays part of the model."""
@@ -265,11 +211,6 @@ _OF_NUMPY = {
     **{"equal": "Equal", "not_equal": "NotEqual"},
 }
 """Functions of NumPy that are operators, and the Operations of them."""
-
-
-def _operate(name: str, *operands: Any) -> Any:
-    """What an operator gives: the output of an Operation of that name."""
-    return operations.symbolic_operator(name, operands)
 
 
 def holds_symbol(value: Any) -> bool:
