@@ -81,12 +81,7 @@ def _shown(value: Any) -> str:
 
 
 def whole(name: str, value: Any, least: int, optional: bool = False) -> None:
-    """Refuse what is no whole number, or too small.
-
-    Raises:
-        TypeError: for a number with a fraction, or no number.
-        ValueError: for one that is too small.
-    """
+    """Refuse what is no whole number, or too small."""
     if value is None and optional:
         return
     if isinstance(value, bool) or not isinstance(value, int):

@@ -15,11 +15,7 @@ from .saving.registry import get_registered_object
 
 
 class Catalogue:
-    """The named classes and functions of one kind.
-
-    Args:
-        kind: what the entries are, for messages.
-    """
+    """The named classes and functions of one `kind`, as messages call it."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind

@@ -22,12 +22,9 @@ class KerasVariable(Variable):
 
 
 class Weight(KerasVariable):
-    """A Variable made by `Layer.add_weight`.
-
-    Attributes:
-        path: the names of the layers around it and its own, joined by '/'.
-        regularizer: a function of the value that is added to the losses, or None.
-        learns: whether it is trainable by its nature; `trainable` is that, unless its layer is frozen.
+    """A Variable made by `Layer.add_weight`: `path` are the names of the layers around it and its own, joined by '/';
+    `regularizer` is a function of the value that is added to the losses, or None; `learns` says whether it is trained unless
+    its layer is frozen.
     """
 
     __slots__ = ("learns", "path", "regularizer")

@@ -55,11 +55,7 @@ def is_iterable_of_batches(x: Any) -> bool:
 
 
 def as_columns(structure: Any) -> Any:
-    """Arrays, Tensors, data frames and nested lists of numbers as arrays; float64 becomes the default float dtype.
-
-    Raises:
-        DTypeError: for what holds no numbers.
-    """
+    """Arrays, Tensors, data frames and nested lists of numbers as arrays; float64 becomes the default float dtype."""
     if structure is None:
         return None
     if isinstance(structure, Mapping):
@@ -107,11 +103,7 @@ def _is_row_list(value: Any) -> bool:
 
 
 def count_rows(name: str, *columns: Any) -> int:
-    """The common number of rows.
-
-    Raises:
-        ValueError: if the numbers differ or there are none.
-    """
+    """The common number of rows; refused if the numbers differ or there are none."""
     leaves = [leaf for column in columns for leaf in nest.flatten(column) if leaf is not None]
     if not leaves:
         raise ValueError(f"{name}: there is no data, x is None. Give arrays, a Dataset or another source of batches.")
@@ -125,11 +117,7 @@ def count_rows(name: str, *columns: Any) -> int:
 
 
 def check_rows(name: str, number: int, batch: Any) -> None:
-    """Refuse a batch without rows: its mean loss would be NaN.
-
-    Raises:
-        ShapeError: naming the batch and the shapes.
-    """
+    """Refuse a batch without rows: its mean loss would be NaN."""
     leaves = [leaf for leaf in nest.flatten(batch) if leaf is not None]
     if not leaves or any(leaf.shape[:1] == (0,) for leaf in leaves):
         shapes = [tuple(leaf.shape) for leaf in leaves]
@@ -143,11 +131,7 @@ def batching_hint(batch: Any) -> str:
 
 
 def split(columns: tuple[Any, Any, Any], share: float) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Training rows, the first floor(n (1 - share)), and validation rows, the rest, in their given order.
-
-    Raises:
-        ValueError: if `share` is not between 0 and 1, or a part would be empty.
-    """
+    """Training rows, the first floor(n (1 - share)), and validation rows, the rest, in their given order."""
     if not 0 < share < 1:
         raise ValueError(f"`validation_split` must be between 0 and 1, received: {share}.")
     rows = count_rows("validation_split", *columns)
@@ -180,12 +164,7 @@ def _class_table(weights: Any) -> dict[int, float]:
 
 
 def class_weights(y: Any, weights: Mapping[int, float]) -> Any:
-    """A weight for each row from its class; one-hot labels count by their largest element, missing classes 1.0.
-
-    Raises:
-        ValueError: without labels, or for a model with several outputs.
-        TypeError: if the weights are no dict of integers and numbers.
-    """
+    """A weight for each row from its class; one-hot labels count by their largest element, missing classes 1.0."""
     table = _class_table(weights)
     leaves = [leaf for leaf in nest.flatten(y) if leaf is not None]
     if not leaves:

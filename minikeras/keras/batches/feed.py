@@ -13,18 +13,8 @@ from .sources import Source
 
 
 class Feed:
-    """The batches for `fit`, `evaluate` or `predict`.
-
-    Args:
-        source: where they come from.
-        steps: batches an epoch; None for whole passes. With steps, an epoch goes on where the last one stopped.
-
-    Attributes:
-        wanted: the steps asked for, or None.
-        steps: batches an epoch if that is known.
-
-    Raises:
-        ValueError: for a source without end and no steps.
+    """The batches of `source` for `fit`, `evaluate` or `predict`: `steps` an epoch, of which one goes on where the last one
+    stopped; whole passes if None. `wanted` are the steps asked for, `steps` the batches an epoch if that is known.
     """
 
     def __init__(self, source: Source, steps: int | None = None) -> None:
@@ -61,9 +51,5 @@ class Feed:
         return self._passes.state()
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Stand where a feed of the same data stood, random streams included.
-
-        Raises:
-            ValueError: if the data has another number of shuffles with a seed.
-        """
+        """Stand where a feed of the same data stood, random streams included."""
         self._passes.resume(state)

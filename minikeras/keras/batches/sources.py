@@ -171,11 +171,7 @@ def source(
     class_weight: Mapping[int, float] | None = None,
     whole: bool = False,
 ) -> Source:
-    """Batches from whatever was handed over; arrays as one batch if `whole`.
-
-    Raises:
-        ValueError: for y or sample_weight beside an iterable of batches, weights of both kinds, or no rows.
-    """
+    """Batches from what was handed over; arrays as one batch if `whole`."""
     if class_weight is not None and sample_weight is not None:
         raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
     if not is_iterable_of_batches(x):

@@ -18,20 +18,8 @@ from .weight_options import activated, without_absent
 
 
 class Convolution(Layer):
-    """Base of convolutions: activation(convolution(x, kernel) + bias).
-
-    Args:
-        filters: number of outputs for each place, a positive int.
-        kernel_size: sizes of the window; an int serves all axes.
-        strides: distance between neighbouring places.
-        padding: 'valid' (none), 'same' (places = size / stride, rounded up), with one axis also 'causal' (before the first step
-            only, so that no place sees later steps).
-        data_format: 'channels_last' (default) or 'channels_first'.
-        dilation_rate: distance between neighbouring elements of the window.
-        groups: inputs and outputs are divided into so many groups that do not see one another.
-        activation, use_bias, options: as in `Dense`.
-
-    Shapes: input (batch, *sizes, channels); kernel (*kernel_size, channels / groups, filters), bias (filters,).
+    """Base of convolutions, with the arguments of `Conv2D`; over one axis padding may also be 'causal': before the first step
+    only, so that no place sees later steps.
     """
 
     rank: int

@@ -69,10 +69,7 @@ def is_of_package(cls: type) -> bool:
 def recorded(
     cls: type[Layer], base: type[Layer], arguments: tuple[Any, ...], given: dict[str, Any]
 ) -> tuple[dict[str, Any], str]:
-    """The plain values among a constructor's arguments, defaults included, by name; or why they cannot be given by name.
-
-    As in Keras: what layers of one's own are made with is written down when they are made, whatever they do with it.
-    """
+    """The plain values among a constructor's arguments, defaults included, by name; or why they cannot be given by name."""
     signature = _constructor(cls)
     parameters = list(signature.parameters.values())[1:]
     try:

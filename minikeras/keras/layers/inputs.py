@@ -169,11 +169,7 @@ def called_on_none(layer: Any) -> str:
 
 
 def only_tensor(taker: str, given: Any) -> Any:
-    """The tensor in a list, tuple or dict of one, for a layer or input that takes one tensor.
-
-    Raises:
-        ValueError: if there are more or none.
-    """
+    """The tensor in a list, tuple or dict of one, for a layer or input that takes one tensor."""
     leaves = nest.flatten(given)
     if len(leaves) == 1:
         return leaves[0]

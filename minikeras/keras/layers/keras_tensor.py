@@ -26,14 +26,8 @@ class Spec(NamedTuple):
 
 
 class Node:
-    """A call with KerasTensors among its arguments.
-
-    Attributes:
-        operation: the layer, model or Operation that was called.
-        args, kwargs: what it was called with.
-        specs: shape and dtype of each output, in flattening order.
-        structure: the nest that the outputs form, with their positions as leaves.
-        number: a serial number; a Node with a higher one was made later.
+    """A call of `operation` with KerasTensors among `args` and `kwargs`. Its outputs have `specs`, in flattening order, and
+    form the nest `structure`, with their positions as leaves; a Node with a higher `number` was made later.
     """
 
     __slots__ = ("__weakref__", "args", "kwargs", "number", "operation", "specs", "structure")

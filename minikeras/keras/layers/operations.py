@@ -16,11 +16,7 @@ from .symbolic import call_symbolically
 
 
 class Operation:
-    """A function as part of a functional model.
-
-    Args:
-        name: made up from the class name if None.
-    """
+    """A function as part of a functional model."""
 
     function: Callable[..., Any]
     built, trainable = True, False

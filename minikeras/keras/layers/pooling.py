@@ -20,15 +20,7 @@ from .scaling import wide
 
 
 class Pooling(Layer):
-    """Base of pools under a sliding window.
-
-    Args:
-        pool_size: sizes of the window; an int serves all axes.
-        strides: distance between neighbouring places; the sizes of the window by default.
-        padding: 'valid' (none) or 'same' (places = size / stride, rounded up).
-        data_format: 'channels_last' (default) or 'channels_first'.
-        options: `name`, `dtype`, as in `Layer`.
-    """
+    """Base of pools under a sliding window, with the arguments of `MaxPooling2D`."""
 
     rank: int
     pool: ClassVar[Callable[..., Tensor]]
@@ -110,13 +102,7 @@ class AveragePooling2D(Pooling):
 
 
 class GlobalPooling(Layer):
-    """Base of pools over all axes between batch and channels.
-
-    Args:
-        data_format: 'channels_last' (default) or 'channels_first'.
-        keepdims: whether the axes stay, with size 1.
-        options: `name`, `dtype`, as in `Layer`.
-    """
+    """Base of pools over all axes between batch and channels, with the arguments of `GlobalAveragePooling2D`."""
 
     rank: int
     reduce: ClassVar[Callable[..., Tensor]]

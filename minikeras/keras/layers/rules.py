@@ -52,11 +52,8 @@ def _dtype(operation: Any, symbols: list[KerasTensor]) -> Any:
 
 
 def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], sizes: tuple[int, int]) -> None:
-    """Refuse a trial that the budget of the file does not allow.
-
-    Args:
-        operation: what is to be tried, with `args` and `kwargs`.
-        sizes: what axes of unknown size are tried with: the batch axis, and any other.
+    """Refuse a trial that the budget of the file does not allow; `sizes` stand for an unknown batch axis and any other unknown
+    one.
     """
     if not limits.is_loading():
         return

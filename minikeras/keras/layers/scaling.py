@@ -14,14 +14,7 @@ from .layer import SameShape
 
 
 class ScalingLayer(SameShape):
-    """Base of normalizations with gamma and beta.
-
-    Args:
-        center, scale: whether there are beta and gamma.
-        beta_initializer, gamma_initializer: first values, by name or object.
-        beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint: as in `Dense`.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
-    """
+    """Base of normalizations with gamma and beta."""
 
     def __init__(
         self,
@@ -51,11 +44,7 @@ class ScalingLayer(SameShape):
 
 
 def known_axes(layer: Any, axes: tuple[int, ...], input_shape: Any) -> tuple[int, ...]:
-    """Axes as sorted positions of a shape, in which each must exist, have a known size and be named once.
-
-    Raises:
-        ShapeError: if one does not.
-    """
+    """Axes as sorted positions of a shape, in which each must exist, have a known size and be named once."""
     rank, which = len(input_shape), f"Layer '{layer.name}' ({type(layer).__name__}): axis"
     for axis in axes:
         if not -rank <= axis < rank:
@@ -94,9 +83,8 @@ def listed(axis: Any) -> tuple[int, ...]:
 
 
 def wide(layer: Any, inputs: Tensor) -> Tensor:
-    """Inputs as floats of at least single precision, since sums of squares would overflow in half precision.
-
-    Layers that use it have `autocast=False`, or larger inputs than float16 can hold would arrive as infinity.
+    """Inputs as floats of at least single precision, since sums of squares would overflow in half precision. Layers that use it
+    have `autocast=False`, or inputs beyond float16 would arrive as infinity.
     """
     dtype = inputs.dtype if inputs.dtype.is_floating else as_dtype(layer.compute_dtype)
     return cast(inputs, "float32" if dtype.size < 4 else dtype)

@@ -91,9 +91,8 @@ def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
 
 
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The results for each of the sizes that unknown axes are tried with.
-
-    An unknown axis may have to be as long as a known one of another input: if the usual sizes fail, those are tried.
+    """The results for each of the sizes that unknown axes are tried with; if these fail, for sizes of known axes of other
+    inputs.
     """
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
     if not any(None in symbol.shape for symbol in symbols):
@@ -150,10 +149,8 @@ def _merged(operation: Any, first: Tensor, second: Tensor | None = None) -> Spec
 
 
 class Trial(Interpreter):
-    """Calls of a layer that leave no trace. An interpreter: it notes what values Variables are made with.
-
-    Args:
-        operation: a layer, a model, or an Operation, which has no state.
+    """Calls of a layer, model or Operation that leave no trace. An interpreter: it notes what values Variables are made
+    with.
     """
 
     def __init__(self, operation: Any) -> None:

@@ -77,10 +77,8 @@ def is_layer(value: Any) -> bool:
 
 
 def before_set(layer: Layer, name: str, value: Any) -> bool:
-    """An attribute is about to be set: refuse state that comes too late, freeze what joins a frozen layer.
-
-    Returns:
-        Whether the layer may hold other things once the attribute is set.
+    """Refuse state that comes too late, freeze what joins a frozen layer; whether the layer may hold other things
+    afterwards.
     """
     if "_name" in layer.__dict__ and name not in layer._not_walked and _holds_state(value):
         if layer._built and not layer._open and layer.__dict__.get(name) is not value:

@@ -12,11 +12,7 @@ Step = Callable[[Any], Any]
 
 
 class CompiledSteps:
-    """The compiled steps of one model, by name.
-
-    Attributes:
-        planned: the steps of the present run of `fit`: whether it is long enough to have them carried out by Numba.
-    """
+    """The compiled steps of one model, by name; `planned` is the number of steps of the present `fit`."""
 
     __slots__ = ("_steps", "planned")
 

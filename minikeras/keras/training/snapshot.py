@@ -20,12 +20,8 @@ from ..optimizers import Optimizer
 
 
 class Snapshot:
-    """What a step may change: values of Variables, slots that it may add, layers that it may build, random streams.
-
-    Args:
-        variables: all Variables whose values to keep.
-        layers: those that are not built yet; they are kept as they are.
-        holders: metrics, optimizers and their states, whose attributes to keep; these are re-bound and never changed in place.
+    """What a step may change: values of all `variables`, `layers` that are not built yet, attributes of `holders` (metrics,
+    optimizers and their states, which are re-bound and never changed in place), and random streams.
     """
 
     __slots__ = ("_arrays", "_attributes", "_holders", "_layers", "_streams", "_variables")
@@ -49,11 +45,7 @@ class Snapshot:
 
 
 class Transaction:
-    """Runs steps of a model, each of which happens as a whole or not at all.
-
-    Args:
-        model: with the optimizers and metrics that it holds at each step.
-    """
+    """Runs steps of a model, each of which happens as a whole or not at all."""
 
     def __init__(self, model: Any) -> None:
         self._model = model

@@ -37,12 +37,8 @@ State = dict[str, Any]
 
 
 class Run:
-    """Where a call of `fit` stands.
-
-    Attributes:
-        epoch, batch: the epoch under way or next, and how many of its batches are done.
-        logs: of the last batch.
-        testing: whether a validation is under way, in which metrics hold other numbers.
+    """Where a call of `fit` stands: the epoch under way or next, how many of its batches are done, the logs of the last one,
+    and whether a validation is under way, in which metrics hold other numbers.
     """
 
     def __init__(self, epoch: int, feed: Feed, hooks: CallbackList) -> None:

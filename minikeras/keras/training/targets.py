@@ -28,11 +28,7 @@ class Compiled(NamedTuple):
 
     @classmethod
     def of(cls, loss: Any, loss_weights: Any, plain: Any, weighted: Any) -> Compiled:
-        """Look up the names.
-
-        Raises:
-            ValueError: for an unknown name.
-        """
+        """Look up the names."""
         return cls(_looked_up(loss, _loss), loss_weights, _looked_up(plain, _metric), _looked_up(weighted, _metric))
 
     def own_metrics(self) -> list[Any]:
@@ -79,16 +75,8 @@ class MetricTerm(NamedTuple):
 
 
 class Targets:
-    """Losses and metrics, settled for outputs like those of one batch.
-
-    Args:
-        compiled: what `compile` was told.
-        y: the labels of a batch.
-        y_pred: its predictions.
-        output_names: the names that the model gives its outputs, in order; None if it gives none.
-
-    Raises:
-        ValueError: if losses, weights or metrics do not fit the outputs.
+    """Losses and metrics, settled for outputs like those of one batch with the labels `y`. `output_names` are those that the
+    model gives its outputs, in order, or None.
     """
 
     def __init__(self, compiled: Compiled, y: Any, y_pred: Any, output_names: Sequence[str] | None) -> None:
@@ -186,11 +174,7 @@ class Targets:
     # Using ---------------------------------------------------------------------------------------------------------------
 
     def labels(self, y: Any) -> list[Any]:
-        """The labels of each output; None where there are none and no loss needs them.
-
-        Raises:
-            ValueError: if they do not fit the outputs.
-        """
+        """The labels of each output; None where there are none and no loss needs them."""
         if self._single and not nest.is_nested(y):
             return [y]
         count = len(self.names)
@@ -312,9 +296,8 @@ def _paths(structure: Any, path: str) -> list[str | None]:
 
 
 def _kind(y_true: Any, y_pred: Any) -> str:
-    """What 'accuracy' and 'crossentropy' mean for these shapes.
-
-    Binary if there is one prediction a row; sparse if the labels lack the axis of classes, or have one column.
+    """What 'accuracy' and 'crossentropy' mean: binary for one prediction a row, sparse if the labels lack the axis of
+    classes.
     """
     if y_true is None:
         raise ValueError("The kind of accuracy or crossentropy is told by the labels, but the data holds no y.")

@@ -32,14 +32,9 @@ if TYPE_CHECKING:
 
 
 class Trainer:
-    """Losses, metrics and compiled steps of one model, and where its training stands.
-
-    Attributes:
-        loss_tracker: the mean of the loss over an epoch.
-        targets: losses and metrics for the outputs; None until a batch has shown them.
-        steps: the compiled steps.
-        run: where a `fit` under way stands; None outside.
-        resume: the state from which the next `fit` goes on.
+    """Losses, metrics and compiled steps of one model, and where its training stands: `loss_tracker` is the mean of the loss
+    over an epoch, `targets` are known once a batch has shown the outputs, `run` is a `fit` under way, and `resume` the state
+    from which the next one goes on.
     """
 
     def __init__(self) -> None:
@@ -78,11 +73,7 @@ class Trainer:
         return self._compiled is not None
 
     def need_compile(self, name: str) -> Compiled:
-        """What `compile` was told.
-
-        Raises:
-            ValueError: if it was not called.
-        """
+        """What `compile` was told; a ValueError if it was not called."""
         if self._compiled is None:
             raise ValueError(f"You must call `compile()` before calling `{name}()`: model.compile(optimizer=..., loss=...).")
         return self._compiled
@@ -174,14 +165,7 @@ class Trainer:
         validation: Feed | None,
         due: Callable[[int], bool],
     ) -> History:
-        """Train for a number of epochs.
-
-        Args:
-            model: that is trained.
-            feed, hooks: data and callbacks.
-            epochs: from the first to the last, which is not done any more.
-            validation, due: data on which the epochs are validated that are due.
-        """
+        """Train from the first to the last of `epochs`, and validate those that are `due`."""
         self.steps.planned = epochs.stop * (feed.steps or 0)
         model.stop_training = False
         logs: Logs = {}
