@@ -1,8 +1,4 @@
-"""Program: what a recorded run is when its Tensors are numbered slots. It prints like a tape.
-
-Key idea: a tape entry and an instruction are one datatype. Next: `passes/`, which make
-it shorter, and `replay.py`, which carries it out.
-"""
+"""Programs: a recorded run whose Tensors are numbered slots. A Record of a tape and an instruction are one datatype."""
 
 from __future__ import annotations
 
@@ -52,14 +48,14 @@ class Slot:
 
 
 class Program:
-    """Instructions in their order.
+    """Instructions in their order, over Slots, Variables and numbers.
 
     Args:
         arguments: the slots that a call fills.
-        records: the instructions, over Slots, Variables and numbers.
+        records: the instructions.
         results: for each leaf of the result its Slot, or what it is in each run.
         structure: a nest with as many leaves as `results`.
-        guards: each says whether what the program takes for granted of an optimizer still holds.
+        guards: each says whether the program still holds for an optimizer's options.
 
     >>> import minikeras as tf
     >>> @tf.function
@@ -86,23 +82,24 @@ class Program:
         self.arguments, self.records, self.results, self.structure = arguments, records, results, structure
         self.guards = guards
 
-    def with_records(self, records: Sequence[Record], renamed: Mapping[int, Any] | None = None) -> Program:
-        """The same program with other instructions, and other slots where `renamed` has one for a key."""
-        renamed = renamed or {}
+    def with_records(
+        self,
+        records: Sequence[Record],
+        renamed: Mapping[int, Any] | None = None,
+        guards: Sequence[Callable[[], bool]] | None = None,
+    ) -> Program:
+        """The same program with other instructions and guards, and other slots where `renamed` has one for a key."""
+        known = renamed or {}
 
         def current(x: Any) -> Any:
-            while isinstance(x, Slot) and renamed.get(x.key, x) is not x:
-                x = renamed[x.key]
+            while isinstance(x, Slot) and known.get(x.key, x) is not x:
+                x = known[x.key]
             return x
 
-        ready = records
-        if renamed:
-            ready = [Record(one.primitive, [current(x) for x in one.inputs], one.params, one.outputs) for one in records]
-        return Program(self.arguments, ready, [current(x) for x in self.results], self.structure, self.guards)
-
-    def guarded(self, guards: Sequence[Callable[[], bool]]) -> Program:
-        """The same program with other guards."""
-        return Program(self.arguments, self.records, self.results, self.structure, guards)
+        if known:
+            records = [Record(one.primitive, [current(x) for x in one.inputs], one.params, one.outputs) for one in records]
+        results = [current(x) for x in self.results]
+        return Program(self.arguments, records, results, self.structure, self.guards if guards is None else guards)
 
     @property
     def variables(self) -> list[Variable]:
@@ -113,13 +110,13 @@ class Program:
     def slots(self) -> Iterator[Slot]:
         """All slots, each once."""
         seen: set[int] = set()
-        for place in (*self.arguments, *(slot for record in self.records for slot in slots_of(record)), *self.results):
-            if isinstance(place, Slot) and place.key not in seen:
-                seen.add(place.key)
-                yield place
+        for x in (*self.arguments, *(slot for record in self.records for slot in slots_of(record)), *self.results):
+            if isinstance(x, Slot) and x.key not in seen:
+                seen.add(x.key)
+                yield x
 
     def unused_keys(self) -> Iterator[int]:
-        """Keys for new slots, one after the other."""
+        """Keys for new slots."""
         return itertools.count(max([slot.key for slot in self.slots()], default=-1) + 1)
 
     def __str__(self) -> str:
@@ -134,8 +131,7 @@ class Program:
 
 def slots_of(record: Record) -> Iterator[Slot]:
     """The slots that an instruction reads and writes."""
-    outputs = record.outputs if type(record.outputs) is tuple else (record.outputs,)
-    return (x for x in (*record.inputs, *outputs) if isinstance(x, Slot))
+    return (x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot))
 
 
 def outputs_of(record: Record) -> tuple[Slot, ...]:

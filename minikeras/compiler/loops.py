@@ -1,8 +1,7 @@
-"""Loops: what happens to each element, as straight-line code without branches.
+"""Loops: what happens to each element, as straight-line code.
 
-Key idea: nobody writes it down a second time. A kernel is run once on `Traced` elements, which note what is done to them, so
-everything that a kernel or an optimizer's formula says with operators and NumPy's elementwise functions becomes a `Body`. A
-kernel that looks at shapes, sums or branches on values is no loop, and says so by failing. Next: `fuse.py`, which joins bodies.
+It is traced from the kernels: run once on `Traced` elements, which note what is done to them. One that looks at shapes, sums or
+branches on values is no loop, and says so by failing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The recording half of a compiled step: an interpreter at the bottom of the stack that keeps a Record of everything.
+"""Recording: an interpreter at the bottom of the stack keeps a Record of each operation of one run, and that is the program.
 
-Key idea: one real run is the program. All that goes through the door is kept, in order; backward sweeps are just more Records.
-What would make the next run another one - a value that leaves for Python, a Variable that is made - is noticed, and then there
-is no program: nothing is repeated that was not seen. Next: `program.py`, what a recording becomes.
+What could differ in the next run (a value that leaves for Python, a Variable that is made) is noticed: then there is none.
 """
 
 from __future__ import annotations
@@ -30,21 +28,21 @@ ASSIGNMENTS = (Write.ASSIGN, Write.ADD, Write.SUBTRACT)
 
 
 class Recorder(Interpreter):
-    """The interpreter. What it has seen is in `records`, over Slots in place of Tensors.
+    """The interpreter. What it has seen is in `records`, over Slots instead of Tensors.
 
     Args:
-        arguments: Tensors of the recorded run that others take the place of in the next ones.
-        strict: whether to raise where Python asks for what only the next run can know, rather than to give up recording.
+        arguments: Tensors that are others in the next runs.
+        strict: whether to raise, not only to give up, where Python asks for what is another in the next run.
         frozen: whether Variables are constants.
 
     Attributes:
-        refusal: why there is no program; None if there is one.
+        refusal: why there is no program, or None.
         born: whether the run made a Variable: then it was the run that builds, and the next one is recorded.
-        before: what Variables held before the run changed them, those that it made what they held first.
+        before: what Variables held before the run changed them; of those that it made, what they held first.
     """
 
     sees_all = True
-    """It stays on the stack where custom gradients hide their insides from those who differentiate."""
+    """It stays on the stack where custom gradients hide their insides from tapes."""
 
     def __init__(self, arguments: Sequence[Tensor], strict: bool, frozen: bool = False) -> None:
         self.records: list[Record] = []
@@ -90,7 +88,7 @@ class Recorder(Interpreter):
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Keep assignments and checks; give up where Python gets to know a value that may be another one next time."""
+        """Keep assignments and checks; give up where Python sees a value that may be another one next time."""
         assigns = State.OPERANDS in primitive.writes
         if assigns:
             if params["conversion"].makes:
@@ -108,11 +106,10 @@ class Recorder(Interpreter):
             self._keep(primitive, inputs, params, ())
 
     def refuse(self, reason: str, located: bool = True) -> None:
-        """Give up: there will be no program. Raises if the recorder is strict.
+        """Give up: there will be no program. With `located` the reason is in the user's line that runs now.
 
-        Args:
-            reason: in words.
-            located: whether the line of the user's that runs now has to do with it.
+        Raises:
+            CompileError: if the recorder is strict.
         """
         self.refusal = "{}, at {}:{}".format(reason, *call_site("numpy")) if located else reason
         self.records = []
@@ -124,7 +121,7 @@ class Recorder(Interpreter):
             )
 
     def keep(self, variables: Iterable[Variable]) -> None:
-        """Remember what Variables hold that an effect is going to change without a word."""
+        """Remember what Variables hold that an effect is going to change unseen."""
         for variable in variables:
             self.before.setdefault(variable.key, (variable, variable._array))
 
@@ -157,18 +154,15 @@ class Recorder(Interpreter):
     def _keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any) -> None:
         given = [self._input(x) for x in inputs]
         fixed = not primitive.effect and all(not isinstance(x, Variable) and getattr(x, "fixed", True) for x in given)
-        if type(outputs) is tuple:
-            made: Any = tuple([self._new(y, fixed) for y in outputs])
-        else:
-            made = self._new(outputs, fixed)
-        for slot, y in zip(
-            made if type(made) is tuple else (made,), outputs if type(made) is tuple else (outputs,), strict=True
-        ):
+        several = type(outputs) is tuple
+        results = outputs if several else (outputs,)
+        made = tuple([self._new(y, fixed) for y in results])
+        for slot, y in zip(made, results, strict=True):
             slot.shares = any(_share(x, y) for x in inputs)
             if slot.dtype.kind == "O":  # of which NumPy makes bare elements, not arrays
                 self.refuse("a result of text")
                 return
-        self.records.append(Record(primitive, given, params, made))
+        self.records.append(Record(primitive, given, params, made if several else made[0]))
 
     def _input(self, x: Any) -> Any:
         """The Slot of a Tensor; a Variable or number as it is."""
@@ -207,7 +201,7 @@ class Recorder(Interpreter):
         return not isinstance(x, Tensor) or self.slot(x).fixed
 
     def result(self, leaf: Any) -> Any:
-        """What stands for one leaf of what the function returned; gives up if there is nothing."""
+        """What stands for one leaf of what the function returned; gives up if nothing can."""
         if isinstance(leaf, Variable) or type(leaf) in PLAIN:
             return leaf
         if type(leaf) in (Tensor, Part) and leaf._keras_mask is None:
@@ -220,7 +214,7 @@ class Recorder(Interpreter):
 
 
 def _streams() -> Any:
-    """The random streams, which are loaded when they are first used: with hashlib, which takes 2 ms of the import."""
+    """The random streams, loaded when they are first used: their hashlib takes 2 ms of the import."""
     from ..arrays import random
 
     return random

@@ -1,7 +1,4 @@
-"""Layout: where arrays lie in one flat array, each in C order, one after the other.
-
-Eager steps of optimizers, compiled ones, and derivatives by all parameters as one vector share it.
-"""
+"""Where arrays lie in one flat array: for eager and compiled steps of optimizers, and derivatives by all parameters at once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What Variables hold, to go back to: the one place that gives them arrays back from outside.
+"""What Variables hold, to go back to. Arrays are not written while anything refers to them, so a copy costs one reference each.
 
-Arrays are never written while anything else refers to them, so keeping the old state costs one reference for each Variable.
+One that comes back was seen by others, so the spare memory beside it is dropped.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Executors: what carries out programs. NumPy is always there; Numba is a second one where it is installed.
+"""Executors carry out programs: NumPy, which is always there, and Numba where it is installed.
 
-Key idea: an executor compiles a program, which only it looks into from then on, to an executable: a function of arrays. An
-executor may give parts to another one: what Numba's interpreter has no instruction for stays a call of NumPy. Numba costs
-seconds when its interpreter is compiled, once on a computer, and a fraction of one when it is loaded, so it is for callers who
-ask for it, or for runs that are long enough (`is_worth_compiling`).
+One compiles a program to an executable, a function of arrays. What Numba's interpreter has no instruction for stays a call of
+NumPy. That interpreter is compiled once on a computer, for seconds, and loaded in a fraction of one.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class Executable(Protocol):
     """Whether it gives the bits of an eager run."""
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
-        """The leaves of the result: Tensors, and what is no Tensor as it is. State is read, drawn and assigned anew."""
+        """The leaves of the result: Tensors, and other values as they are. State is read, drawn and assigned anew."""
         ...
 
     @property
@@ -71,10 +69,10 @@ class Executor(Protocol):
 
 
 class NumPyExecutor:
-    """Calls of NumPy functions that write where they are told; of CuPy's for values that lie on a GPU."""
+    """Calls of NumPy functions that write where they are told; of CuPy's for values on a GPU."""
 
     def supports(self, instruction: Record) -> bool:
-        """Always: what has no call that writes where it is told runs its own kernel."""
+        """Always: an instruction without such a call runs its own kernel."""
         return True
 
     def compile(self, program: Program) -> Executable:

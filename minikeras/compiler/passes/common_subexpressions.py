@@ -1,8 +1,4 @@
-"""What is computed twice is computed once.
-
-Key idea: two instructions with the same primitive, operands and parameters have the same result. Reading a Variable is the same
-as the last reading unless something may have changed it in between.
-"""
+"""What is computed twice is computed once. A Variable is read once between two changes of it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Results that are the same in each run are computed once: when the program is made.
-
-Key idea: a result is constant if all its operands are, or if it depends on their shape alone. The primitive's own kernel
-computes it, so that it is the same bits.
-"""
+"""What depends on constants, or on shapes alone, is computed once: when the program is made, by the primitive's own kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ LARGEST = 1 << 20
 
 
 def fold_constants(program: Program, largest: float = LARGEST) -> Program:
-    """The program with constants in place of what is computed from constants and shapes, up to so many bytes.
+    """The program with constants for what is computed from constants and shapes, up to so many bytes.
 
     >>> import minikeras as tf
     >>> @tf.function

@@ -1,7 +1,4 @@
-"""Instructions whose results nobody uses are left out, unless they do more than give a result.
-
-Key idea: one pass from the end. A result of the program is used; so is every operand of what is kept.
-"""
+"""Instructions whose results are not used are left out, unless they do more than give a result."""
 
 from __future__ import annotations
 

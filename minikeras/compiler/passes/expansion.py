@@ -1,7 +1,6 @@
-"""Instructions that stand for several are replaced by them.
+"""Instructions that stand for several are replaced by them; the file that defines one registers its rule in `EXPANSIONS`.
 
-Key idea: who defines such an instruction knows what it is made of, and registers that here: an optimizer's step becomes a
-reading of all its Variables as vectors, one loop over their elements and an assignment. Next: `fuse.py`.
+An optimizer's step becomes a reading of flattened Variables, a loop over their elements and an assignment.
 """
 
 from __future__ import annotations
@@ -22,18 +21,13 @@ from ..loops import Body, loop
 from ..planning.flat_variables import assign_flat, flatten, part, read_flat
 
 Expansion = Callable[["Writer", Record], bool]
-"""Writes other instructions in place of one, or returns False."""
+"""Writes other instructions instead of one, or returns False."""
 
 EXPANSIONS: dict[Primitive, Expansion] = {}
 
 
 class Writer:
-    """Writes instructions one after the other.
-
-    Attributes:
-        records: what was written.
-        guards: functions that say whether what was written still holds; asked before each run.
-    """
+    """Writes the `records` of a program, and its `guards`: functions that say before each run whether they still hold."""
 
     def __init__(self, program: Program) -> None:
         self.records: list[Record] = []
@@ -69,7 +63,7 @@ class Writer:
         return outputs
 
     def flatten(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
-        """Arrays one after the other; one alone is another view of itself."""
+        """One flat array of all; one array alone is only reshaped."""
         whole = self.slot((layout.size,), layout.dtype)
         if len(arrays) == 1 and arrays[0].dtype == layout.dtype:
             params = {"shape": (layout.size,), "rank": len(arrays[0].shape)}
@@ -79,7 +73,7 @@ class Writer:
         return found
 
     def read(self, columns: Sequence[Sequence[Variable]], layout: Layout) -> tuple[Slot, ...]:
-        """Variables as one vector for each column. Who has read one since it was last assigned reads its part of that."""
+        """One flat array for each column of Variables. Earlier reads of their present values become parts of it."""
         flats = tuple([self.slot((layout.size,), layout.dtype) for _ in columns])
         variables = [variable for column in columns for variable in column]
         earlier = {variable.key: self._readings.pop(variable.key, []) for variable in variables}
@@ -96,7 +90,7 @@ class Writer:
         return flats
 
     def begin(self, primitive: Primitive, params: dict[str, Any], outputs: tuple[Slot, ...]) -> None:
-        """An instruction that reads nothing but state: the first one, if nothing was changed before."""
+        """An instruction that reads state alone: the first one, if nothing was changed before."""
         self._insert(len(self.records) if self._changed else 0, Record(primitive, [], params, outputs))
 
     def _insert(self, first: int, record: Record) -> None:
@@ -106,14 +100,14 @@ class Writer:
         self._changed = {key: position + (position >= first) for key, position in self._changed.items()}
 
     def assign(self, columns: Sequence[Sequence[Variable]], flats: Sequence[Slot], layout: Layout) -> None:
-        """Let Variables hold the parts of vectors."""
+        """Let Variables hold the parts of flat arrays."""
         variables = [variable for column in columns for variable in column]
         for variable in variables:
             self._change(variable.key)
         self.write(assign_flat, [*variables, *flats], {"layout": layout})
 
     def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
-        """A body for all elements of vectors; the vectors of its results."""
+        """A body for all elements of flat arrays; the flat arrays of its results."""
         dtypes = body.dtypes
         outputs = [self.slot((size,), dtypes[register]) for register in body.outputs]
         self.write(loop, operands, {"body": body}, tuple(outputs))
@@ -121,14 +115,14 @@ class Writer:
 
 
 def expand(program: Program) -> Program:
-    """The program with such instructions replaced. It is for NumPy's arrays only."""
+    """The program with such instructions replaced, where they are on NumPy's arrays."""
     writer = Writer(program)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
     for record in program.records:
         rule = EXPANSIONS.get(record.primitive)
         if rule is None or not _on_host(record) or not rule(writer, record):
             writer.keep(record)
-    return program.with_records(writer.records).guarded(writer.guards)
+    return program.with_records(writer.records, guards=writer.guards)
 
 
 def _taken_apart(writer: Writer, record: Record) -> bool:

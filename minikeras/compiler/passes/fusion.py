@@ -1,7 +1,6 @@
-"""Elementwise instructions of one shape that feed each other become one loop.
+"""Elementwise instructions of one shape that feed each other become one loop, which reads and writes memory once.
 
-Key idea: a chain of elementwise instructions reads and writes memory once for each of them, one loop once for all. Instructions
-are taken in their order; a group ends where something else needs one of its results, so nothing is moved past its reader.
+A group ends where another instruction needs one of its results, so nothing is moved past its reader.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class _Group:
 
 
 def fuse(program: Program) -> Program:
-    """The program with loops in the place of elementwise chains.
+    """The program with loops instead of elementwise chains.
 
     >>> import minikeras as tf
     >>> @tf.function
@@ -76,7 +75,7 @@ def _related(group: _Group, record: Record) -> bool:
 
 
 def _readers(program: Program) -> dict[int, list[Any]]:
-    """For each slot the instructions that read it; None stands for who called the program."""
+    """For each slot the instructions that read it; None stands for the caller."""
     readers: dict[int, list[Any]] = {x.key: [None] for x in program.results if isinstance(x, Slot)}
     for record in program.records:
         for x in record.inputs:
@@ -86,7 +85,7 @@ def _readers(program: Program) -> dict[int, list[Any]]:
 
 
 def _merged(group: _Group, readers: dict[int, list[Any]]) -> list[Record]:
-    """One loop of a group; a group of one stays what it is, and of one that nobody reads nothing is left."""
+    """One loop of a group; a group of one stays what it is, one without readers vanishes."""
     if len(group.members) == 1:
         return [group.members[0][0]]
     own = {id(record) for record, _ in group.members}
@@ -104,5 +103,5 @@ def _merged(group: _Group, readers: dict[int, list[Any]]) -> list[Record]:
 
 
 def _wanted(made: Sequence[Slot], readers: dict[int, list[Any]], own: set[int]) -> list[Slot]:
-    """The results that somebody outside reads."""
+    """The results that others than the group read."""
     return [y for y in made if any(id(reader) not in own for reader in readers.get(y.key, ()))]

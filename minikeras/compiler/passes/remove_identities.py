@@ -1,8 +1,4 @@
-"""Operations that give their input again are left out; whoever reads the result reads the input.
-
-Key idea: arrays are never written while anybody can see them, so a second name for one needs no copy. NumPy's own reshape and
-transpose are views already; what is left to save is the call.
-"""
+"""Operations that give their input again are left out. No copy is needed: arrays are not written while they can be seen."""
 
 from __future__ import annotations
 

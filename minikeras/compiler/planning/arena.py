@@ -14,14 +14,7 @@ ALIGNMENT = 64
 
 
 class Interval(NamedTuple):
-    """A value that needs memory.
-
-    Attributes:
-        key: of the value.
-        bytes: how many it needs.
-        born, dies: the positions of the first and last call that touch it.
-        donors: keys of values whose memory it may take if they die where it is born.
-    """
+    """A value that needs memory from one call to another; it may take that of donors, by key, that die where it is born."""
 
     key: int
     bytes: int
@@ -31,13 +24,7 @@ class Interval(NamedTuple):
 
 
 class Arena(NamedTuple):
-    """Where values lie.
-
-    Attributes:
-        offsets: in bytes, by key.
-        size: of the whole, in bytes.
-        buffers: how many values there are at the same time at most.
-    """
+    """Where values begin, by key; the size of the whole, in bytes; how many values there are at the same time at most."""
 
     offsets: dict[int, int]
     size: int
@@ -45,10 +32,7 @@ class Arena(NamedTuple):
 
 
 def allocate(intervals: Iterable[Interval]) -> Arena:
-    """Give each value the first piece that is free and large enough.
-
-    Args:
-        intervals: in the order of their birth.
+    """Give each value, in the order of birth, the first bytes that are free.
 
     >>> allocate([Interval(0, 100, 0, 1), Interval(1, 100, 1, 2), Interval(2, 100, 2, 3)])
     Arena(offsets={0: 0, 1: 128, 2: 0}, size=256, buffers=2)
@@ -56,53 +40,34 @@ def allocate(intervals: Iterable[Interval]) -> Arena:
     Arena(offsets={0: 0, 1: 0, 2: 128}, size=256, buffers=2)
     """
     offsets: dict[int, int] = {}
-    living: dict[int, Interval] = {}
-    free = _Free()
-    buffers = 0
+    living: list[Interval] = []
+    size = buffers = 0
     for value in intervals:
-        for dead in [one for one in living.values() if one.dies < value.born]:
-            free.give(offsets[dead.key], _aligned(dead.bytes))
-            del living[dead.key]
-        donor = next((key for key in value.donors if key in living and living[key].dies == value.born), None)
-        offsets[value.key] = free.take(_aligned(value.bytes)) if donor is None else offsets[donor]
+        living = [one for one in living if one.dies >= value.born]
+        donor = next((one for key in value.donors for one in living if one.key == key and one.dies == value.born), None)
         if donor is not None:
-            del living[donor]
-        living[value.key] = value
+            living.remove(donor)
+            offsets[value.key] = offsets[donor.key]
+        else:
+            offsets[value.key] = _first_fit([(offsets[one.key], _aligned(one.bytes)) for one in living], _aligned(value.bytes))
+        living.append(value)
+        size = max(size, offsets[value.key] + _aligned(value.bytes))
         buffers = max(buffers, len(living))
-    return Arena(offsets, free.size, buffers)
+    return Arena(offsets, size, buffers)
+
+
+def _first_fit(taken: Iterable[tuple[int, int]], size: int) -> int:
+    """The first start of so many bytes between pieces, given as starts and sizes, or behind them."""
+    start = 0
+    for first, room in sorted(taken):
+        if first >= start + size:
+            break
+        start = first + room
+    return start
 
 
 def _aligned(size: int) -> int:
     return max(-(-size // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
-
-
-class _Free:
-    """The free pieces of memory that grows as it must."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._pieces: list[tuple[int, int]] = []
-        """Starts and sizes, ascending; no two of them touch."""
-
-    def take(self, size: int) -> int:
-        for number, (start, room) in enumerate(self._pieces):
-            if room >= size:
-                self._pieces[number : number + 1] = [(start + size, room - size)] if room > size else []
-                return start
-        start = self.size
-        if self._pieces and sum(self._pieces[-1]) == start:  # the last piece is free, only too small
-            start = self._pieces.pop()[0]
-        self.size = start + size
-        return start
-
-    def give(self, start: int, size: int) -> None:
-        pieces: list[tuple[int, int]] = []
-        for first, room in sorted([*self._pieces, (start, size)]):
-            if pieces and sum(pieces[-1]) == first:
-                pieces[-1] = pieces[-1][0], pieces[-1][1] + room
-            else:
-                pieces.append((first, room))
-        self._pieces = pieces
 
 
 def memory_of(size: int) -> Array:

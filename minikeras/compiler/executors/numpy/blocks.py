@@ -1,8 +1,6 @@
 """Loops over long arrays in NumPy: all steps for one block of elements, then for the next.
 
-Key idea: a block of each array fits the fast memory of a processor, so what lies between two steps never leaves it, and only
-the operands and results themselves go through main memory. Each step is the NumPy function that the eager run would call, with
-memory to write into, so results are the same bits.
+What lies between two steps stays in the cache. Each step is the function that an eager run calls, so the bits are the same.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ import numpy as np
 from ....arrays.threads import CALL, WORTHWHILE, in_parallel
 from ....types import Array
 from ...loops import Body, Step
+from ...planning.arena import ALIGNMENT, Interval, allocate
 
 BLOCK = 1 << 15
 """Elements of a block in one thread."""
@@ -40,12 +39,12 @@ class BlockLoop:
     Operands are arrays of the outputs' shape, such as broadcast to it, and Python numbers.
     """
 
-    __slots__ = ("_last", "_places", "_plan", "_sizes", "body")
+    __slots__ = ("_buffers", "_last", "_plan", "_sizes", "body")
 
     def __init__(self, body: Body) -> None:
         self.body = body
         self._last = _last_uses(body)
-        self._places, self._sizes = _places_of(body, self._last)
+        self._buffers, self._sizes = _buffers_of(body, self._last)
         """For each register between steps its dtype and number among those of that dtype; how many there are of each dtype."""
         self._plan = [(_function(step, body), step.operands, step.register) for step in body.steps]
 
@@ -109,7 +108,7 @@ class BlockLoop:
     def _lay_out(self, values: list[Any], size: int, shape: tuple[int, ...]) -> None:
         """Memory for a block between two steps."""
         count = size * math.prod(shape)
-        for register, (dtype, number) in self._places.items():
+        for register, (dtype, number) in self._buffers.items():
             values[register] = _registers(self._sizes[dtype], count, dtype)[number, :count].reshape(size, *shape)
 
     def _copy(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
@@ -123,7 +122,7 @@ class BlockLoop:
 
 
 LONG_BLOCK = CALL
-"""Elements of a block where several threads work: Python's lock passes between them at every call, so calls must be long."""
+"""Elements of a block where several threads work: they pass Python's lock at every call, so calls must be long."""
 LEAST = WORTHWHILE
 """Elements for each thread."""
 
@@ -133,25 +132,19 @@ def _is_cut(x: Any, like: Array) -> bool:
     return type(x) not in (float, int) and x.ndim == like.ndim and len(x) == len(like) != 1
 
 
-def _places_of(body: Body, last: dict[int, int]) -> tuple[dict[int, tuple[Any, int]], dict[Any, int]]:
-    """For each step that is no output the dtype and number of the register that holds it; how many of each dtype there are."""
-    places: dict[int, tuple[Any, int]] = {}
-    sizes: dict[Any, int] = {}
-    free: dict[Any, list[int]] = {}
+def _buffers_of(body: Body, last: dict[int, int]) -> tuple[dict[int, tuple[Any, int]], dict[Any, int]]:
+    """For each step that is no output the dtype and number of its buffer; how many buffers there are of each dtype."""
+    intervals: dict[Any, list[Interval]] = {}
     for position, step in enumerate(body.steps):
-        ended = [one for one in set(step.operands) if one in places and last[one] == position]
-        if step.function != "where":  # which writes while it still reads
-            for one in ended:
-                free.setdefault(places[one][0], []).append(places[one][1])
         if step.register not in body.outputs:
-            waiting = free.get(step.dtype)
-            number = waiting.pop() if waiting else sizes.get(step.dtype, 0)
-            sizes[step.dtype] = max(sizes.get(step.dtype, 0), number + 1)
-            places[step.register] = step.dtype, number
-        if step.function == "where":
-            for one in ended:
-                free.setdefault(places[one][0], []).append(places[one][1])
-    return places, sizes
+            donors = () if step.function == "where" else step.operands  # it writes while it still reads
+            found = Interval(step.register, ALIGNMENT, position, last[step.register], donors)
+            intervals.setdefault(step.dtype, []).append(found)
+    arenas = {dtype: allocate(found) for dtype, found in intervals.items()}
+    numbers = {
+        register: (dtype, start // ALIGNMENT) for dtype, arena in arenas.items() for register, start in arena.offsets.items()
+    }
+    return numbers, {dtype: arena.size // ALIGNMENT for dtype, arena in arenas.items()}
 
 
 def _last_uses(body: Body) -> dict[int, int]:

@@ -42,22 +42,13 @@ Linker = Callable[[Sequence[Step], "Builder"], Iterator[tuple[Lowered, Closure]]
 
 
 def build(program: Program, calls: Sequence[Lowered], link: Linker | None = None) -> Replay:
-    """A program, ready to run.
-
-    Args:
-        program: what is carried out.
-        calls: its instructions, lowered.
-        link: makes closures of addressed calls, if there are any.
-    """
+    """A program and its lowered instructions, ready to run."""
     builder = Builder(program, calls)
     steps: Any = list(builder.steps())
     return Replay(
         program,
         list(steps if link is None else link(steps, builder)),
-        builder.plan,
-        builder.registers,
-        builder.first,
-        builder.addressed,
+        (builder.plan, builder.registers, builder.first, builder.addressed),
         exact=link is None,
         computes=any(map(_computes, calls)),
     )
@@ -66,15 +57,10 @@ def build(program: Program, calls: Sequence[Lowered], link: Linker | None = None
 class Builder:
     """Makes closures over registers.
 
-    Args:
-        program: where the calls come from.
-        calls: in order.
-
     Attributes:
         plan: of memory.
-        registers: by key of a slot, the number of its register.
-        first: what each register holds before a run: the constants. Register 0 is for the memory of the run, those of the
-            arguments follow.
+        registers: by key of a slot, the number of its register. 0 is for the memory of the run, the arguments follow.
+        first: what each register holds before a run: the constants.
         addressed: by key, the position of a slot among the addresses.
     """
 

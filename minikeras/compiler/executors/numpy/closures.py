@@ -25,7 +25,7 @@ Closure = Callable[[list[Any]], None]
 
 
 def drop(dead: list[int], registers: list[Any]) -> None:
-    """Drop the references to arrays that no later call reads."""
+    """Drop references to arrays that no later call reads."""
     for register in dead:
         registers[register] = None
 
@@ -109,7 +109,7 @@ def _assign_sub(variable: Variable, source: int | Variable, registers: list[Any]
 ASSIGNMENTS = {Write.ASSIGN: _assign, Write.ADD: _assign_add, Write.SUBTRACT: _assign_sub}
 
 
-# Calls. The usual numbers of operands are spelt out: unpacking a list would cost as much as the rest. -------------------------
+# Calls --------------------------------------------------------------------------------------------------------------------
 
 
 def writing_into(function: Callable[..., Any], numbers: list[int]) -> Closure:

@@ -20,9 +20,9 @@ from ...planning.liveness import lifetimes
 from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
 
 LIMIT = 1 << 25
-"""Bytes: a result larger than this is not kept between the runs."""
+"""Bytes: a larger result is not kept between the runs."""
 LARGE = 1 << 16
-"""Bytes: an array of its own that is at least as large is dropped by a run after its last use."""
+"""Bytes: a run drops an array at least as large after its last use, if it is not kept."""
 
 
 class FlatAccess(NamedTuple):
@@ -34,10 +34,6 @@ class FlatAccess(NamedTuple):
 
 class MemoryPlan:
     """Where the values of a program lie.
-
-    Args:
-        program: its results belong to its caller.
-        calls: what is carried out, in order.
 
     Attributes:
         views: by key, what is a view of memory that is there before the run. Bases come before views.

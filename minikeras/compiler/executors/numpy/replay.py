@@ -28,10 +28,7 @@ class Replay:
     Args:
         program: what is carried out.
         steps: closures over registers, each with the call that it comes from.
-        plan: of memory.
-        registers: by key of a slot, the number of its register.
-        first: what each register holds before a run: the constants.
-        addressed: by key, the position of a slot among the addresses that segments read.
+        memory: the arguments of `RunMemory`.
         exact: whether it gives the bits of an eager run.
         computes: whether NumPy computes anything in a run, and might warn of it.
     """
@@ -40,15 +37,14 @@ class Replay:
         self,
         program: Program,
         steps: Sequence[tuple[Lowered, Closure]],
-        plan: MemoryPlan,
-        registers: Mapping[int, int],
-        first: Sequence[Any],
-        addressed: Mapping[int, int],
+        memory: tuple[MemoryPlan, Mapping[int, int], Sequence[Any], Mapping[int, int]],
         exact: bool,
         computes: bool,
     ) -> None:
-        self.program, self.exact = program, exact
-        self._memory = plan, registers, first, addressed
+        self.program, self.exact, self._memory = program, exact, memory
+        plan, registers, *_ = memory
+        self.buffers, self.bytes = plan.arena.buffers, plan.arena.size
+        """Pieces of memory that are kept from run to run, Variables not counted, and the memory that they take together."""
         self._closures = [closure for _, closure in steps]
         self._sources = [call.record for call, _ in steps]
         self._results = [(registers[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
@@ -108,16 +104,6 @@ class Replay:
     def kernels(self) -> int:
         """Calls in each run."""
         return len(self._closures)
-
-    @property
-    def buffers(self) -> int:
-        """Pieces of memory that are kept from run to run, Variables not counted."""
-        return self._memory[0].arena.buffers
-
-    @property
-    def bytes(self) -> int:
-        """The memory that they take together."""
-        return self._memory[0].arena.size
 
 
 _NOTHING = contextlib.nullcontext()

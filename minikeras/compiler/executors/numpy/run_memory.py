@@ -18,15 +18,7 @@ from .memory_plan import FlatAccess, MemoryPlan, arranged
 
 
 class FlatRegisters:
-    """Where a run finds flattened Variables: the registers, and the addresses, of what it reads and writes of them.
-
-    Args:
-        access: the instructions that read and assign them.
-        views: the views of them that the program reads.
-        wanted: the keys of values whose arrays calls from Python read.
-        registers: by key, the number of a register.
-        addressed: by key, the position among the addresses, for values whose address is wanted.
-    """
+    """Binds flattened Variables, and the views of them that the program reads, to registers and addresses."""
 
     __slots__ = ("_addressed", "_flats", "_numbers", "_reads", "_registers", "_variables", "_views", "_wanted")
 
@@ -39,7 +31,7 @@ class FlatRegisters:
         addressed: Mapping[int, int],
     ) -> None:
         reading, writing = access
-        record = (reading or writing).record  # type: ignore[union-attr]
+        record = next(call.record for call in access if call is not None)
         self._variables = FlatVariables(variables_of(record), record.params["layout"])
         self._reads = [slot.key for slot in reading.results] if reading else []
         self._views, self._wanted, self._registers, self._addressed = views, wanted, registers, addressed
@@ -69,7 +61,7 @@ class FlatRegisters:
             addresses[numbers] = own
 
     def _bound(self, buffer: FlatBuffer) -> Any:
-        """The flat arrays and views that the program reads, with their registers; positions of addresses, and those."""
+        """The registers with the flat arrays and views that they get; the positions of addresses, and those."""
         arrays = dict(zip(self._reads, buffer.flats, strict=True))
         for view in self._views:
             arrays[view.results[0].key] = view.function(arrays[view.operands[0].key])
@@ -84,17 +76,13 @@ class FlatRegisters:
 
 
 class RunMemory:
-    """What one run at a time works in: the program's arena, and the buffers of flattened Variables.
+    """What one run at a time works in: an arena, `addresses` of values in it, and `flat` Variables in the order of the plan.
 
     Args:
         plan: where everything lies.
         registers: by key, the number of a register.
         first: the registers before a run.
         addressed: by key, the position among the addresses, for values whose address is wanted.
-
-    Attributes:
-        addresses: of those values.
-        flat: in the order of the plan.
     """
 
     def __init__(
