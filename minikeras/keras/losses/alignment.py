@@ -20,11 +20,7 @@ from ..config import floatx
 
 
 def as_floats(value: TensorLike, dtype: Any) -> Tensor:
-    """A Tensor of a float dtype; numbers in lists are read in it, not in float32 first.
-
-    Raises:
-        DTypeError: for strings and complex numbers.
-    """
+    """A Tensor of a float dtype; numbers in lists are read in it. DTypeError for strings and complex numbers."""
     if type(value) is Tensor and value._array.dtype is as_dtype(dtype).numpy:
         return value
     if not hasattr(value, "dtype"):
@@ -41,11 +37,7 @@ def as_predictions(value: TensorLike) -> Tensor:
 
 
 def aligned(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
-    """Labels and predictions as Tensors of one shape and of the predictions' float dtype.
-
-    Raises:
-        ShapeError: if the shapes differ by more than one axis of size 1 at the end.
-    """
+    """Labels and predictions as Tensors of one shape and of the predictions' float dtype; errors as in `same_shape`."""
     predictions = as_predictions(y_pred)
     return same_shape(name, as_floats(y_true, predictions.dtype), predictions), predictions
 
@@ -86,11 +78,7 @@ def classes_last(name: str, predictions: Tensor, axis: int) -> Tensor:
 
 
 def several_classes(name: str, predictions: Tensor, axis: int) -> int:
-    """The number of classes, refused if it is one: the loss would be 0 whatever the prediction.
-
-    Raises:
-        ShapeError: for a single class.
-    """
+    """The number of classes; ShapeError if it is one, since the loss would be 0 whatever the prediction."""
     shape = predictions._array.shape
     count = shape[axis] if -len(shape) <= axis < len(shape) else 0
     if count < 2:
@@ -102,11 +90,7 @@ def several_classes(name: str, predictions: Tensor, axis: int) -> int:
 
 
 def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:
-    """Labels of classes: one number for each row of predictions, whose last axis is that of the classes.
-
-    Raises:
-        ShapeError: if the labels' shape is not that of the predictions without the classes, or with 1 in their place.
-    """
+    """Labels of classes: one number for each row of predictions, whose last axis is that of the classes; else ShapeError."""
     labels = y_true if type(y_true) is Tensor else convert_to_tensor(y_true)
     rows = predictions._array.shape[:-1]
     if labels._array.shape == rows:
@@ -120,11 +104,7 @@ def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:
 
 
 def as_integers(name: str, labels: Tensor, what: str = "y_true") -> Tensor:
-    """Labels as integers; whole numbers may come as floats.
-
-    Raises:
-        InvalidArgumentError: for other numbers, which are probabilities rather than labels.
-    """
+    """Labels as integers; whole numbers may come as floats. InvalidArgumentError for others, which are probabilities."""
     if labels.dtype.is_integer:
         return labels
     dtype = labels.dtype

@@ -68,7 +68,6 @@ def circle(
 
 
 def _rows(name: str, y_true: TensorLike, embeddings: Tensor) -> tuple[Tensor, Tensor]:
-    """Embeddings with one label for each."""
     labels = as_integers("circle", convert_to_tensor(y_true))
     if embeddings.ndim != 2 or tuple(labels.shape) not in ((embeddings.shape[0],), (embeddings.shape[0], 1)):
         raise ShapeError(
@@ -78,7 +77,6 @@ def _rows(name: str, y_true: TensorLike, embeddings: Tensor) -> tuple[Tensor, Te
 
 
 def _total(terms: Tensor, mask: Tensor) -> Tensor:
-    """ln sum exp over those of a row that the mask leaves: -inf if none."""
     return reduce_logsumexp(where(mask, terms, -float("inf")), -1)
 
 

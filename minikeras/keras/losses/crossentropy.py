@@ -33,7 +33,6 @@ def binary_crossentropy(
     Args:
         y_true: labels in [0, 1].
         y_pred: probabilities, or logits with `from_logits`, which is more accurate.
-        from_logits: see above.
         label_smoothing: s in [0, 1] turns labels into y (1 - s) + s / 2.
         axis: over which to take the mean.
 
@@ -56,7 +55,6 @@ def categorical_crossentropy(
     Args:
         y_true: (..., classes).
         y_pred: probabilities (normalized to sum 1 first), or logits with `from_logits`, which is more accurate.
-        from_logits: see above.
         label_smoothing: s in [0, 1] turns labels into y (1 - s) + s / classes.
         axis: of the classes.
 
@@ -82,7 +80,6 @@ def sparse_categorical_crossentropy(
     Args:
         y_true: labels (...) or (..., 1) in [0, classes).
         y_pred: probabilities (..., classes), or logits with `from_logits`, which is more accurate.
-        from_logits: see above.
         ignore_class: a label whose rows give a loss of 0.
         axis: of the classes.
 

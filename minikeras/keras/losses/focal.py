@@ -31,14 +31,8 @@ def binary_focal_crossentropy(
     """mean of (1 - p_t)**gamma times the binary cross-entropy over an axis, for p_t = y p + (1 - y)(1 - p).
 
     Args:
-        y_true: labels in [0, 1].
-        y_pred: probabilities, or logits with `from_logits`.
-        apply_class_balancing: multiply also by alpha for label 1, by 1 - alpha for label 0.
-        alpha: see above, in [0, 1].
-        gamma: >= 0; 0 gives `binary_crossentropy`.
-        from_logits: see above.
-        label_smoothing: s in [0, 1] turns labels into y (1 - s) + s / 2.
-        axis: over which to take the mean.
+        apply_class_balancing: multiply also by alpha, in [0, 1], for label 1, by 1 - alpha for label 0.
+        gamma: >= 0; 0 gives `binary_crossentropy`, where the other arguments are explained.
 
     Source: Lin et al. (2018), Focal Loss for Dense Object Detection, equations (4) and (5).
 
@@ -68,16 +62,8 @@ def categorical_focal_crossentropy(
     """-alpha sum((1 - p)**gamma y log p) over the classes.
 
     Args:
-        y_true: one-hot labels or probabilities (..., classes).
-        y_pred: probabilities (normalized to sum 1 first), or logits with `from_logits`.
         alpha: a number, or a list with one for each class.
-        gamma: >= 0; 0 gives `categorical_crossentropy` times alpha.
-        from_logits: see above.
-        label_smoothing: s in [0, 1] turns labels into y (1 - s) + s / classes.
-        axis: of the classes.
-
-    Raises:
-        ShapeError: if shapes differ, or there is a single class.
+        gamma: >= 0; 0 gives `categorical_crossentropy` times alpha, where the other arguments and errors are explained.
 
     Source: Lin et al. (2018), Focal Loss for Dense Object Detection, equation (5).
 
@@ -104,13 +90,8 @@ def categorical_generalized_cross_entropy(y_true: TensorLike, y_pred: TensorLike
     """(1 - p[label]**q) / q: cross-entropy as q goes to 0, absolute error at q = 1. Wrong labels do less harm than to either.
 
     Args:
-        y_true: integer labels (...) or (..., 1) in [0, classes).
-        y_pred: probabilities (..., classes).
+        y_true, y_pred: labels and probabilities as in `sparse_categorical_crossentropy`, with its errors.
         q: in (0, 1).
-
-    Raises:
-        ShapeError: if the labels' shape is not that of the predictions without the classes, or there is a single class.
-        InvalidArgumentError: if a label is out of range.
 
     Source: Zhang and Sabuncu (2018), Generalized Cross Entropy Loss, equation (6).
 

@@ -178,8 +178,13 @@ class LossFunctionWrapper(Loss):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Loss:
         """A loss from `get_config`, in which a function may stand as its configuration."""
-        fn = config.get("fn")
-        return cls(**(config | {"fn": deserialize_keras_object(fn)} if isinstance(fn, Mapping) else config))
+        return cls(**with_function(config))
+
+
+def with_function(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration with the function itself, where its configuration stood as 'fn'."""
+    fn = config.get("fn")
+    return config | {"fn": deserialize_keras_object(fn)} if isinstance(fn, Mapping) else config
 
 
 class FunctionLoss(LossFunctionWrapper):

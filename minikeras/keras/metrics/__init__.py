@@ -38,16 +38,21 @@ from .accuracy import (
     top_k_categorical_accuracy,
 )
 from .auc import AUC
-from .confusion import FalseNegatives, FalsePositives, Precision, Recall, TrueNegatives, TruePositives
-from .f_score import F1Score, FBetaScore
-from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
-from .metric import Metric, catalogue, serialize
-from .operating_points import (
+from .confusion import (
+    FalseNegatives,
+    FalsePositives,
+    Precision,
     PrecisionAtRecall,
+    Recall,
     RecallAtPrecision,
     SensitivityAtSpecificity,
     SpecificityAtSensitivity,
+    TrueNegatives,
+    TruePositives,
 )
+from .f_score import F1Score, FBetaScore
+from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
+from .metric import Metric, catalogue, serialize
 from .probabilistic import (
     BinaryCrossentropy,
     CategoricalCrossentropy,

@@ -67,7 +67,8 @@ class AUC(ThresholdMetric):
         from_logits: bool = False,
     ) -> None:
         inner = _inner_thresholds(num_thresholds, thresholds)
-        super().__init__([-epsilon(), *inner, 1.0 + epsilon()], Counts._fields, name, dtype)
+        given = None if thresholds is None else inner
+        super().__init__([-epsilon(), *inner, 1.0 + epsilon()], Counts._fields, name, dtype, given=given)
         self.num_thresholds = len(self.thresholds)
         self.curve = _one_of("curve", curve.upper(), _CURVES)
         self.summation_method = _one_of("summation method", summation_method.lower(), _SUMMATIONS)
@@ -75,7 +76,6 @@ class AUC(ThresholdMetric):
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")
         self.multi_label, self.num_labels, self.from_logits = multi_label, num_labels, from_logits
         self.label_weights = None if label_weights is None else [float(weight) for weight in label_weights]
-        self._given = None if thresholds is None else inner
         if num_labels or not multi_label:
             self._make_state(*([num_labels] if num_labels else []))
 

@@ -1,4 +1,4 @@
-"""True and false positives and negatives at thresholds, precision and recall.
+"""True and false positives and negatives at thresholds, and the rates that are made of them.
 
 All thresholds are counted at once by one matrix product: which predictions lie above which threshold, times their weights.
 """
@@ -13,11 +13,12 @@ import numpy as np
 from ...arrays import namespace, to_device
 from ...core import Tensor, Variable, convert_to_tensor
 from ...errors import ShapeError
+from ...files import limits
 from ...functions.contractions import matmul
 from ...functions.creation import one_hot
 from ...functions.elementwise import cast, divide_no_nan, greater, where
 from ...functions.ordering import top_k as largest
-from ...functions.reductions import reduce_any, reduce_sum
+from ...functions.reductions import reduce_any, reduce_max, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, stack, transpose
 from ...types import TensorLike
 from ..losses.alignment import aligned, as_floats, spread_weights
@@ -47,6 +48,7 @@ class ThresholdMetric(Metric):
         name, dtype: as in `Metric`.
         top_k: only the k largest predictions of a row can be positive.
         class_id: count this class alone, of predictions (..., classes).
+        given: the thresholds as the user gave them, for `get_config`.
     """
 
     def __init__(
@@ -57,10 +59,12 @@ class ThresholdMetric(Metric):
         dtype: Any,
         top_k: int | None = None,
         class_id: int | None = None,
+        given: Thresholds = None,
     ) -> None:
         super().__init__(dtype, name)
         self.thresholds = list(thresholds)
         self.top_k, self.class_id = top_k, class_id
+        self._given = given.tolist() if isinstance(given, np.ndarray | np.generic) else given
         self._counted = tuple(counted)
         self._levels = convert_to_tensor(self.thresholds, self.dtype)
 
@@ -176,8 +180,7 @@ class _OneCount(ThresholdMetric):
     _field: str
 
     def __init__(self, thresholds: Thresholds = None, name: str | None = None, dtype: Any = None) -> None:
-        super().__init__(listed(thresholds), [self._field], name, dtype)
-        self._given = thresholds.tolist() if isinstance(thresholds, np.ndarray | np.generic) else thresholds
+        super().__init__(listed(thresholds), [self._field], name, dtype, given=thresholds)
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
     def _state(self, field: str) -> Variable:
@@ -260,8 +263,7 @@ class _Share(ThresholdMetric):
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(listed(thresholds, top_k), ["true_positives", self._other], name, dtype, top_k, class_id)
-        self._given = thresholds.tolist() if isinstance(thresholds, np.ndarray | np.generic) else thresholds
+        super().__init__(listed(thresholds, top_k), ["true_positives", self._other], name, dtype, top_k, class_id, thresholds)
         self._make_state()
 
     def result(self) -> Tensor:
@@ -300,3 +302,133 @@ class Recall(_Share):
     """
 
     _other = "false_negatives"
+
+
+# One rate under a condition on another ---------------------------------------------------------------------------------
+
+
+_RATES = {
+    "sensitivity": ("true_positives", "false_negatives"),
+    "recall": ("true_positives", "false_negatives"),
+    "specificity": ("true_negatives", "false_positives"),
+    "precision": ("true_positives", "false_positives"),
+}
+"""Each rate is the first count divided by the sum of both."""
+
+
+class _RateAtRate(ThresholdMetric):
+    """The largest `_wanted` among thresholds where `_kept` is at least a value."""
+
+    _direction = "up"
+    _wanted: str
+    _kept: str
+
+    def __init__(
+        self, value: float, num_thresholds: int = 200, class_id: int | None = None, name: str | None = None, dtype: Any = None
+    ) -> None:
+        if not 0 <= value <= 1:
+            raise ValueError(f"Argument `{self._kept}` must be in the range [0, 1]. Received: {self._kept}={value}")
+        if num_thresholds <= 0:
+            raise ValueError(f"Argument `num_thresholds` must be an integer > 0. Received: num_thresholds={num_thresholds}")
+        limits.spend_state((num_thresholds,), 100, "thresholds")
+        even = [i / (num_thresholds - 1) for i in range(num_thresholds)] if num_thresholds > 1 else [0.5]
+        super().__init__(even, Counts._fields, name, dtype, class_id=class_id)
+        self.value, self.num_thresholds = value, num_thresholds
+        self._make_state()
+
+    def result(self) -> Tensor:
+        kept, wanted = self._quotient(*_RATES[self._kept]), self._quotient(*_RATES[self._wanted])
+        return reduce_max(where(kept >= self.value, wanted, 0.0))
+
+    def get_config(self) -> dict[str, Any]:
+        own = {self._kept: self.value, "num_thresholds": self.num_thresholds, "class_id": self.class_id}
+        return {**super().get_config(), **own}
+
+
+@catalogue.add()
+class SensitivityAtSpecificity(_RateAtRate):
+    """The largest sensitivity tp / (tp + fn) at thresholds where the specificity tn / (tn + fp) is at least a value.
+
+    Args:
+        specificity: in [0, 1].
+        num_thresholds: evenly spaced in [0, 1].
+        class_id: measure this class alone, of (n, classes).
+        name, dtype: as in `Metric`.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.SensitivityAtSpecificity(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy())
+    0.5
+    """
+
+    _wanted, _kept = "sensitivity", "specificity"
+
+    def __init__(
+        self,
+        specificity: float,
+        num_thresholds: int = 200,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(specificity, num_thresholds, class_id, name, dtype)
+
+
+@catalogue.add()
+class SpecificityAtSensitivity(_RateAtRate):
+    """The largest specificity at thresholds where the sensitivity is at least a value, in [0, 1]; the rest as above.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.SpecificityAtSensitivity(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy().round(4))
+    0.6667
+    """
+
+    _wanted, _kept = "specificity", "sensitivity"
+
+    def __init__(
+        self,
+        sensitivity: float,
+        num_thresholds: int = 200,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
+
+
+@catalogue.add()
+class PrecisionAtRecall(_RateAtRate):
+    """The largest precision tp / (tp + fp) at thresholds where the recall tp / (tp + fn) is at least a value.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.PrecisionAtRecall(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy())
+    0.5
+    """
+
+    _wanted, _kept = "precision", "recall"
+
+    def __init__(
+        self, recall: float, num_thresholds: int = 200, class_id: int | None = None, name: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__(recall, num_thresholds, class_id, name, dtype)
+
+
+@catalogue.add()
+class RecallAtPrecision(_RateAtRate):
+    """The largest recall at thresholds where the precision is at least a value, in [0, 1]; the rest as above.
+
+    >>> import minikeras as tf
+    >>> print(tf.keras.metrics.RecallAtPrecision(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy())
+    1.0
+    """
+
+    _wanted, _kept = "recall", "precision"
+
+    def __init__(
+        self,
+        precision: float,
+        num_thresholds: int = 200,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(precision, num_thresholds, class_id, name, dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
@@ -12,7 +12,7 @@ from ...functions.shaping import broadcast_to
 from ...types import TensorLike
 from .. import losses
 from ..losses.alignment import as_floats, both, mask_of, spread_weights
-from ..saving.objects import deserialize_keras_object
+from ..losses.loss import with_function
 from .metric import Metric, catalogue
 
 
@@ -134,8 +134,7 @@ class MeanMetricWrapper(Mean):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Metric:
         """A metric from `get_config`, in which a function may stand as its configuration."""
-        fn = config.get("fn")
-        return cls(**(config | {"fn": deserialize_keras_object(fn)} if isinstance(fn, Mapping) else config))
+        return cls(**with_function(config))
 
 
 class FunctionMetric(MeanMetricWrapper):
