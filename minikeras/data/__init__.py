@@ -4,7 +4,7 @@ from typing import NoReturn as _NoReturn
 
 from ..absent import error as _error
 from .dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
-from .resumable import Resumable
+from .passes import Resumable
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "Resumable"]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,12 +157,9 @@ class Dataset:
         parts = nest.flatten(structure)
         _need_datasets("zip", *parts)
         finite = [part._cardinality for part in parts if part._cardinality != INFINITE_CARDINALITY]
-        length = INFINITE_CARDINALITY if not finite else min(finite)  # an unknown length is less than any other
-
-        def rows() -> Iterator[Any]:
-            return (nest.pack(structure, list(elements)) for elements in zip(*parts, strict=False))
-
-        return Dataset(rows, length, tuple(parts))
+        length = min(finite, default=INFINITE_CARDINALITY)  # an unknown length is less than any other
+        packed = partial(nest.pack, structure)
+        return Dataset(lambda: map(packed, map(list, zip(*parts, strict=False))), length, tuple(parts))
 
     # Iterating -----------------------------------------------------------------------------------------------------------
 
@@ -302,21 +300,21 @@ class Dataset:
         """The first `count` elements; all for a negative count."""
         if count < 0:
             return self
-        own, numbers = self._cardinality, self._numbers
-        length = count if own == INFINITE_CARDINALITY else own if own < 0 else min(own, count)
-        if numbers is not None:
-            return self._reordered(None, length, lambda: numbers()[:count])
-        return self._reordered(lambda: itertools.islice(self._rows(), count), length)
+        own = self._cardinality
+        return self._part(0, count, count if own == INFINITE_CARDINALITY else own if own < 0 else min(own, count))
 
     def skip(self, count: int) -> Dataset:
         """All but the first `count` elements; none are left for a negative count."""
         if count < 0:
             return self.take(0)
-        own, numbers = self._cardinality, self._numbers
-        length = own if own < 0 else max(own - count, 0)
+        own = self._cardinality
+        return self._part(count, None, own if own < 0 else max(own - count, 0))
+
+    def _part(self, start: int, stop: int | None, length: int) -> Dataset:
+        numbers = self._numbers
         if numbers is not None:
-            return self._reordered(None, length, lambda: numbers()[count:])
-        return self._reordered(lambda: itertools.islice(self._rows(), count, None), length)
+            return self._reordered(None, length, lambda: numbers()[start:stop])
+        return self._reordered(lambda: itertools.islice(self._rows(), start, stop), length)
 
     def shard(self, num_shards: int, index: int) -> Dataset:
         """Every `num_shards`-th element, from number `index` on.
@@ -352,9 +350,7 @@ class Dataset:
         """
         _need_function("map", map_func)
 
-        def call(element: Any) -> Any:
-            return map_func(*element) if isinstance(element, tuple) else map_func(element)
-
+        call = partial(_called, map_func)
         threads = num_parallel_calls or 0
         if threads > 1:
             return Dataset(lambda: in_order(call, self, threads, threads), self._cardinality, (self,))
@@ -369,12 +365,7 @@ class Dataset:
         """The elements for which a predicate holds."""
         _need_function("filter", predicate)
 
-        def rows() -> Iterator[Any]:
-            for element in self:
-                if bool(predicate(*element) if isinstance(element, tuple) else predicate(element)):
-                    yield element
-
-        return Dataset(rows, UNKNOWN_CARDINALITY, (self,))
+        return Dataset(lambda: filter(partial(_called, predicate), self), UNKNOWN_CARDINALITY, (self,))
 
     def enumerate(self, start: int = 0) -> Dataset:
         """Pairs of number and element."""
@@ -413,6 +404,11 @@ class Dataset:
         """`transformation_func(self)`, for chains."""
         _need_function("apply", transformation_func)
         return transformation_func(self)
+
+
+def _called(function: Callable[..., Any], element: Any) -> Any:
+    """The function of an element; a tuple is handed over as several arguments."""
+    return function(*element) if isinstance(element, tuple) else function(element)
 
 
 def _as_numpy(leaf: Any) -> Any:
