@@ -112,7 +112,7 @@ class Restoration:
             problems = {place: text for place, key in matched.items() if (text := self._mismatch(found[place], key))}
             skipped = self._without_other_optimizers(graph, found, matched, problems) if self._strict else {}
             for place in skipped:
-                undo.pop(place, _nothing)()
+                undo.pop(place, lambda: None)()
             left = set(found) - set(matched), self.due - set(matched.values())
             if (problems and not self._skip) or (self._strict and any(left)):
                 self.quiet = True
@@ -280,10 +280,6 @@ class Deferred:
 def outermost(places: Collection[str]) -> list[str]:
     """Those of some paths that lie within no other."""
     return [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
-
-
-def _nothing() -> None:
-    """What to take back where nothing was made."""
 
 
 def _rebind(variable: Variable, array: Any) -> None:

@@ -74,7 +74,10 @@ class Graph:
                         f"{role}={structure!r:.200} including invalid value {leaf!r:.80} of type {type(leaf)}."
                     )
         cut = nest.flatten(inputs)
-        _no_repetition(cut)
+        given = Counter(one.key for one in cut)
+        for one in cut:
+            if given[one.key] > 1:
+                raise ValueError(f"The input '{one.name}' is given {given[one.key]} times; every input may occur once.")
         entrances = [one if isinstance(one.node.operation, InputLayer) else _entrance_for(one) for one in cut]
         self.inputs, self.outputs = nest.pack(inputs, entrances), outputs
         self.begins = tuple(cut)
@@ -128,7 +131,9 @@ class Graph:
         calls = []
         for node in self.nodes:
             targets = [slots.setdefault((node.number, position), Slot(len(slots))) for position in range(len(node.specs))]
-            args, kwargs = _with_slots((node.args, node.kwargs), slots)
+            args, kwargs = nest.map_structure(
+                lambda leaf: slots[leaf.key] if isinstance(leaf, KerasTensor) else leaf, (node.args, node.kwargs)
+            )
             calls.append((node, args, kwargs, tuple(targets), [slots[x.key] for x in node.inputs]))
         self._result = nest.map_structure(lambda x: slots[x.key], only_one(self.outputs))
         self._size = len(slots)
@@ -181,11 +186,11 @@ class Graph:
     def _flat(self, given: Any) -> list[Any]:
         """The inputs in order; for a dict given to inputs that are no dict, by their names."""
         wanted = self.inputs
+        ends = wanted if isinstance(wanted, (list, tuple)) else [wanted]
         if self._only and isinstance(given, (list, tuple)) and len(given) == 1:
             return list(given)
-        named = not isinstance(wanted, Mapping) and all(isinstance(one, KerasTensor) for one in _elements(wanted))
-        if isinstance(given, Mapping) and named:
-            names = [one.name for one in _elements(wanted)]
+        if isinstance(given, Mapping) and all(isinstance(one, KerasTensor) for one in ends):
+            names = [one.name for one in ends]
             return [given[name] for name in names] if self._holds(given, names) else self._refuse(given)
         if not self._only and len(self._expected) == 1 and isinstance(given, Tensor):
             return [given]
@@ -300,29 +305,13 @@ def _entrance_for(x: KerasTensor) -> KerasTensor:
     return entrance(InputLayer(batch_shape=x.shape, dtype=x.dtype, name=f"{x.name}_input"))
 
 
-def _no_repetition(inputs: list[KerasTensor]) -> None:
-    given = Counter(one.key for one in inputs)
-    for one in inputs:
-        if given[one.key] > 1:
-            raise ValueError(f"The input '{one.name}' is given {given[one.key]} times; every input may occur once.")
-
-
 def only_one(structure: Any) -> Any:
     """A list of one as that one: a model with one output gives it as it is."""
     return structure[0] if isinstance(structure, (list, tuple)) and len(structure) == 1 else structure
 
 
-def _elements(structure: Any) -> list[Any]:
-    return list(structure) if isinstance(structure, (list, tuple)) else [structure]
-
-
-def _with_slots(value: Any, slots: Mapping[tuple[int, int], Slot]) -> Any:
-    """Arguments of a call, with Slots in the place of KerasTensors."""
-    return nest.map_structure(lambda leaf: slots[leaf.key] if isinstance(leaf, KerasTensor) else leaf, value)
-
-
 def _store(results: Any, targets: tuple[int, ...], values: list[Any]) -> None:
-    """Put results into their slots."""
+    """Put results into their slots; a function, so that no local variable of the run keeps them alive."""
     for target, value in zip(targets, nest.flatten(results), strict=True):
         values[target] = value
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ... import nest
+from ..layers import BatchNormalization
 from ..layers.layer import Layer
 
 _SMALLEST = 4
@@ -143,18 +144,11 @@ def mode(layer: Any, holder: Any) -> list[str]:
     learning = [weight for weight in able if weight.trainable]
     text = ["-"] if not able else ["Y"] if len(learning) == len(able) else ["partly"] if learning else ["N"]
     told = {node.kwargs.get("training") for node in calls_in(holder, layer)}
-    if False in told or (able and not layer.trainable and _normalizes(layer)):
+    if False in told or (able and not layer.trainable and isinstance(layer, BatchNormalization)):
         text += [", ", "inference"]
     if True in told:
         text += [", ", "training"]
     return text
-
-
-def _normalizes(layer: Any) -> bool:
-    """True for a layer whose mode depends on whether it is frozen."""
-    from ..layers import BatchNormalization
-
-    return isinstance(layer, BatchNormalization)
 
 
 # Optimizers -----------------------------------------------------------------------------------------------------------
