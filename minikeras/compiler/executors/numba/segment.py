@@ -73,7 +73,7 @@ def _closure(calls: Sequence[BytecodeCall], builder: Builder) -> Closure:
         segment(registers[0].addresses)
 
     exported = [register for call in calls for register in builder.exported(call)]
-    return exporting(run_segment, exported) if exported else run_segment
+    return exporting(run_segment, exported)
 
 
 class Segment:

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace
+from ....arrays import namespace, to_device
 from ....core import Record, Variable
-from ....core.effects import State
+from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot
 from .blocks import put
 from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
-from .closures import (
-    ASSIGNMENTS,
-    Closure,
-    assign_flat_variables,
-    copied_view,
-    drop,
-    exporting,
-    gather,
-    giving_one,
-    giving_several,
-    moving,
-    read_flat_variables,
-    reading,
-    with_memory,
-    writing_into,
-)
+from .closures import Closure, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
 from .lowering import kernel_of
 from .memory_plan import MemoryPlan
 from .replay import Replay
@@ -87,7 +72,7 @@ class Builder:
                 if closure is not None:
                     yield call, closure
             if position in dropped:
-                yield call, functools.partial(drop, [self.registers[key] for key in dropped[position]])
+                yield call, _dropping([self.registers[key] for key in dropped[position]])
 
     def address(self, slot: Slot) -> int:
         """The position of a slot among the addresses."""
@@ -113,28 +98,35 @@ class Builder:
         closure = writing_into(call.function, [*operands, *results])
         if made:
             return with_memory(closure, made)
-        exported = self.exported(call)
-        return exporting(closure, exported) if exported else closure
+        return exporting(closure, self.exported(call))
 
     def _view(self, call: View) -> Closure | None:
         if not self.plan.runs(call):
             return None
         (x,), (y,) = call.operands, call.results
-        function = copied_view(call.function) if y.key in self.plan.copied else call.function
+        function = (lambda array: copy_of(call.function(array))) if y.key in self.plan.copied else call.function
         return giving_one(function, [self.registers[x.key]], self.registers[y.key])
 
     def _read_flat(self, call: ReadFlat) -> Closure:
-        return functools.partial(read_flat_variables, self.plan.access(call))
+        number = self.plan.access(call)
+        return lambda registers: registers[0].flat[number].read(registers, registers[0].addresses)
 
     def _assign_flat(self, call: AssignFlat) -> Closure:
-        return functools.partial(assign_flat_variables, self.plan.access(call))
+        number = self.plan.access(call)
+        return lambda registers: registers[0].flat[number].assign()
 
     def _flatten(self, call: Flatten) -> Closure | None:
-        (whole,), operands = call.results, enumerate(call.operands)
+        """Copy those operands that are not written right where they lie."""
+        (whole,), layout = call.results, call.record.params["layout"]
+        to, operands = self.registers[whole.key], enumerate(call.operands)
         moved = [(self.registers[x.key], number) for number, x in operands if not self.plan.lies_inside(x, whole)]
-        if not moved:
-            return None
-        return functools.partial(gather, moved, self.registers[whole.key], call.record.params["layout"])
+
+        def gather(registers: list[Any]) -> None:
+            pieces = layout.pieces(registers[to])
+            for register, number in moved:
+                pieces[number][...] = registers[register]
+
+        return gather if moved else None
 
     def _kernel(self, call: Kernel) -> Closure:
         record = call.record
@@ -149,18 +141,42 @@ class Builder:
         return giving_several(function, inputs, results) if several else giving_one(function, inputs, results[0])
 
     def _reading(self, record: Record) -> Closure:
-        return reading(record.inputs[0], self.registers[record.outputs.key])
+        variable, to = record.inputs[0], self.registers[record.outputs.key]
+
+        def read(registers: list[Any]) -> None:
+            registers[to] = variable._array
+
+        return read
 
     def _assignment(self, record: Record) -> Closure:
         variable, value = record.inputs
-        assign, xp = ASSIGNMENTS[record.params["conversion"]], namespace(variable._array)
-        if isinstance(value, Variable):
-            return functools.partial(assign, variable, value)
-        register = self.registers[value.key]
-        closure = functools.partial(assign, variable, register)
-        return closure if value.xp is xp else moving(closure, xp, register)
+        combine, xp = _COMBINATIONS[record.params["conversion"]], namespace(variable._array)
+        register = None if isinstance(value, Variable) else self.registers[value.key]
+        moves = register is not None and value.xp is not xp
+
+        def assign(registers: list[Any]) -> None:
+            array = value._array if register is None else registers[register]
+            if moves:
+                array = to_device(array, xp)
+            if combine is None:
+                variable._array = array
+            else:
+                variable._combine(array, combine)
+
+        return assign
 
 
+def _dropping(dead: Sequence[int]) -> Closure:
+    """Drop references to arrays that no later call reads."""
+
+    def drop(registers: list[Any]) -> None:
+        for register in dead:
+            registers[register] = None
+
+    return drop
+
+
+_COMBINATIONS = {Write.ASSIGN: None, Write.ADD: operator.add, Write.SUBTRACT: operator.sub}
 _CLOSURES: dict[type[Lowered], Callable[[Builder, Any], Closure | None]] = {
     Call: Builder._call,
     View: Builder._view,

@@ -19,8 +19,6 @@ class Lowered:
         record: the instruction that it comes from.
     """
 
-    __slots__ = ("operands", "record", "results")
-
     def __init__(self, operands: Sequence[Any], results: Sequence[Slot], record: Record) -> None:
         self.operands, self.results, self.record = operands, results, record
 
@@ -35,7 +33,6 @@ class Call(Lowered):
     """
 
     addressed = False
-    __slots__ = ("function", "may_alias")
 
     def __init__(
         self,
@@ -52,8 +49,6 @@ class Call(Lowered):
 class View(Lowered):
     """`function(operand)` shares the operand's memory, so it need not run, or makes an array."""
 
-    __slots__ = ("function",)
-
     def __init__(self, function: Callable[[Any], Any], operand: Slot, result: Slot, record: Record) -> None:
         super().__init__((operand,), (result,), record)
         self.function = function
@@ -61,8 +56,6 @@ class View(Lowered):
 
 class Kernel(Lowered):
     """An instruction as it is: it makes its results, and may do more."""
-
-    __slots__ = ()
 
     def __init__(self, record: Record) -> None:
         super().__init__(record.inputs, outputs_of(record), record)
@@ -77,19 +70,14 @@ class Kernel(Lowered):
 class ReadFlat(Kernel):
     """Flattened Variables are read: the results are views of their buffer."""
 
-    __slots__ = ()
-
 
 class AssignFlat(Kernel):
     """Flattened Variables are assigned: what is assigned lies in their next buffer already."""
-
-    __slots__ = ()
 
 
 class Flatten(Kernel):
     """A flat array of the operands, which may be written right where they lie in it."""
 
-    __slots__ = ()
     escapes = False
 
 

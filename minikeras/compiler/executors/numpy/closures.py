@@ -7,16 +7,11 @@ as the rest.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ....arrays import to_device
-from ....core import Variable
-from ....core.effects import Write
-from ....core.layout import Layout
 from ....types import Array
 from ...ir import Slot
 from .memory_plan import arranged
@@ -24,92 +19,22 @@ from .memory_plan import arranged
 Closure = Callable[[list[Any]], None]
 
 
-def drop(dead: list[int], registers: list[Any]) -> None:
-    """Drop references to arrays that no later call reads."""
-    for register in dead:
-        registers[register] = None
-
-
-def exporting(closure: Closure, exported: list[int]) -> Closure:
-    """A call whose results leave the program: copies take the place of what lies in the arena."""
-
-    def call(registers: list[Any]) -> None:
-        closure(registers)
-        for register in exported:
-            registers[register] = _copied(registers[register])
-
-    return call
-
-
-def _copied(array: Array) -> Array:
+def copy_of(array: Array) -> Array:
     """A copy of an array, of a number the number."""
     return array.copy() if array.shape else array[()]
 
 
-def reading(variable: Variable, to: int) -> Closure:
-    """Reading a Variable."""
+def exporting(closure: Closure, exported: list[int]) -> Closure:
+    """A call whose results leave the program: copies take the place of what lies in the arena."""
+    if not exported:
+        return closure
 
     def call(registers: list[Any]) -> None:
-        registers[to] = variable._array
+        closure(registers)
+        for register in exported:
+            registers[register] = copy_of(registers[register])
 
     return call
-
-
-def read_flat_variables(number: int, registers: list[Any]) -> None:
-    """Reading flattened Variables."""
-    memory = registers[0]
-    memory.flat[number].read(registers, memory.addresses)
-
-
-def assign_flat_variables(number: int, registers: list[Any]) -> None:
-    """Assigning flattened Variables."""
-    registers[0].flat[number].assign()
-
-
-def gather(moved: list[tuple[int, int]], to: int, layout: Layout, registers: list[Any]) -> None:
-    """Copy those arrays into a flat one that were not written there right away."""
-    pieces = layout.pieces(registers[to])
-    for register, number in moved:
-        pieces[number][...] = registers[register]
-
-
-def moving(assign: Closure, xp: Any, register: int) -> Closure:
-    """An assignment to a Variable on another device."""
-
-    def call(registers: list[Any]) -> None:
-        kept = registers[register]
-        registers[register] = to_device(kept, xp)
-        assign(registers)
-        registers[register] = kept
-
-    return call
-
-
-def copied_view(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """What a view shows, as a copy."""
-    return lambda array: _copied(function(array))
-
-
-def _value(source: int | Variable, registers: list[Any]) -> Array:
-    return source._array if isinstance(source, Variable) else registers[source]
-
-
-def _assign(variable: Variable, source: int | Variable, registers: list[Any]) -> None:
-    variable._array = _value(source, registers)
-
-
-def _assign_add(variable: Variable, source: int | Variable, registers: list[Any]) -> None:
-    variable._combine(_value(source, registers), operator.add)
-
-
-def _assign_sub(variable: Variable, source: int | Variable, registers: list[Any]) -> None:
-    variable._combine(_value(source, registers), operator.sub)
-
-
-ASSIGNMENTS = {Write.ASSIGN: _assign, Write.ADD: _assign_add, Write.SUBTRACT: _assign_sub}
-
-
-# Calls --------------------------------------------------------------------------------------------------------------------
 
 
 def writing_into(function: Callable[..., Any], numbers: list[int]) -> Closure:
