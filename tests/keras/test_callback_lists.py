@@ -1,4 +1,4 @@
-"""What every callback is handed, and several callbacks as one: in `fit` and in loops of one's own."""
+"""What every callback is handed, and several callbacks as one: in `fit` and in custom training loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What losses have in common: shapes that must fit, masks, dtypes, losses of one's own, configurations; and CTC."""
+"""What losses have in common: shapes that must fit, masks, dtypes, custom losses, configurations; and CTC."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_half_precision_and_integers_are_raised_to_the_default_dtype():
     assert losses.mean_squared_error([1, 2], [2, 4]).numpy() == 2.5
 
 
-# Losses of one's own ---------------------------------------------------------------------------------------------------
+# Custom losses ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_loss_of_one_s_own_gets_labels_as_the_predictions_are():

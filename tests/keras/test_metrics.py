@@ -1,4 +1,4 @@
-"""What metrics have in common: state, shapes that must fit, weights, metrics of one's own; and definitions by counting."""
+"""What metrics have in common: state, shapes that must fit, weights, custom metrics; and definitions by counting."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_an_ignored_class_does_not_count_in_the_metric_either():
     np.testing.assert_allclose(turned(labels, logits.transpose(0, 2, 1), weights), loss(labels, logits), rtol=1e-6)
 
 
-# Metrics of one's own --------------------------------------------------------------------------------------------------
+# Custom metrics --------------------------------------------------------------------------------------------------------
 
 
 class Largest(metrics.Metric):

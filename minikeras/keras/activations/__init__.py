@@ -1,5 +1,6 @@
 """Activation functions by name, each a plain function of a Tensor. May import the catalogue and all below keras."""
 
+from .along_axis import glu, log_softmax, softmax, sparsemax
 from .curves import (
     celu,
     elu,
@@ -32,7 +33,6 @@ from .rectifiers import (
     sparse_sigmoid,
     threshold,
 )
-from .shares import glu, log_softmax, softmax, sparsemax
 from .table import deserialize, get, serialize
 
 __all__ = [

@@ -129,7 +129,7 @@ def mask_of(y_pred: Any) -> Any:
     return getattr(y_pred, "_keras_mask", None)
 
 
-def both(weights: Any, others: Any, values: Tensor) -> Any:
+def combine_weights(weights: Any, others: Any, values: Tensor) -> Any:
     """The product of two weights or masks of values, either of which may be None."""
     if weights is None or others is None:
         return others if weights is None else weights

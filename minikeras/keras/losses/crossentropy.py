@@ -41,10 +41,10 @@ def binary_crossentropy(
     [0.6931]
     """
     labels, predictions = aligned("binary_crossentropy", y_true, y_pred)
-    labels = smoothed(labels, label_smoothing, 2)
+    labels = smooth_labels(labels, label_smoothing, 2)
     if from_logits:
         return reduce_mean(sigmoid_cross_entropy_with_logits(labels, predictions), axis)
-    return reduce_mean(binary_terms(labels, inside(predictions)), axis)
+    return reduce_mean(binary_terms(labels, clip_probabilities(predictions)), axis)
 
 
 def categorical_crossentropy(
@@ -66,10 +66,10 @@ def categorical_crossentropy(
     [0.6931]
     """
     labels, predictions = aligned("categorical_crossentropy", y_true, y_pred)
-    labels = smoothed(labels, label_smoothing, several_classes("categorical_crossentropy", predictions, axis))
+    labels = smooth_labels(labels, label_smoothing, several_classes("categorical_crossentropy", predictions, axis))
     if from_logits:
         return softmax_cross_entropy_with_logits(labels, predictions, axis)
-    return -reduce_sum(labels * log(shares(predictions, axis)), axis)
+    return -reduce_sum(labels * log(normalize(predictions, axis)), axis)
 
 
 def sparse_categorical_crossentropy(
@@ -105,7 +105,7 @@ def sparse_categorical_crossentropy(
 def _sparse(labels: Tensor, predictions: Tensor, from_logits: bool) -> Tensor:
     if from_logits:
         return sparse_softmax_cross_entropy_with_logits(labels, predictions)
-    return -log(inside(chosen(labels, predictions) / reduce_sum(predictions, -1)))
+    return -log(clip_probabilities(probability_of_label(labels, predictions) / reduce_sum(predictions, -1)))
 
 
 # Parts -----------------------------------------------------------------------------------------------------------------
@@ -115,18 +115,18 @@ _LEAST = {"bfloat16": (0.0, 2.0**-8), "float16": (2.0**-14, 2.0**-11)}
 """How far probabilities stay from 0 and 1 at least: 1 / p must be finite, and 1 - p another number than 1."""
 
 
-def inside(p: Tensor) -> Tensor:
+def clip_probabilities(p: Tensor) -> Tensor:
     """Probabilities kept epsilon away from 0 and 1; further in half precision, which cannot tell epsilon from them."""
     low, high = _LEAST.get(p.dtype.name, (0.0, 0.0))
     return clip_by_value(p, max(epsilon(), low), 1.0 - max(epsilon(), high))
 
 
-def shares(p: Tensor, axis: int) -> Tensor:
+def normalize(p: Tensor, axis: int) -> Tensor:
     """Probabilities divided by their sum, kept epsilon away from 0 and 1."""
-    return inside(p / reduce_sum(p, axis, keepdims=True))
+    return clip_probabilities(p / reduce_sum(p, axis, keepdims=True))
 
 
-def chosen(labels: Tensor, predictions: Tensor) -> Tensor:
+def probability_of_label(labels: Tensor, predictions: Tensor) -> Tensor:
     """The prediction for the class of each row's label."""
     classes = predictions.shape[-1]
     check_labels(labels, classes)
@@ -138,7 +138,7 @@ def binary_terms(labels: Tensor, p: Tensor) -> Tensor:
     return -(labels * log(p) + (1.0 - labels) * log(1.0 - p))
 
 
-def smoothed(labels: Tensor, smoothing: float, classes: int) -> Tensor:
+def smooth_labels(labels: Tensor, smoothing: float, classes: int) -> Tensor:
     """Labels moved toward the uniform distribution: y (1 - s) + s / classes.
 
     Source: Szegedy et al. (2016), Rethinking the Inception Architecture, section 7.

@@ -12,7 +12,7 @@ from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import reshape
 from ...types import TensorLike
 from .alignment import aligned, as_integers, as_predictions, class_labels, several_classes
-from .crossentropy import binary_terms, chosen, inside, shares, smoothed
+from .crossentropy import binary_terms, clip_probabilities, normalize, probability_of_label, smooth_labels
 from .loss import LossFunctionWrapper, catalogue
 
 # Functions -------------------------------------------------------------------------------------------------------------
@@ -41,10 +41,10 @@ def binary_focal_crossentropy(
     [0.1733]
     """
     labels, predictions = aligned("binary_focal_crossentropy", y_true, y_pred)
-    labels = smoothed(labels, label_smoothing, 2)
+    labels = smooth_labels(labels, label_smoothing, 2)
     p = sigmoid(predictions) if from_logits else predictions
     right = labels * p + (1.0 - labels) * (1.0 - p)
-    terms = pow(1.0 - right, float(gamma)) * binary_terms(labels, inside(p))
+    terms = pow(1.0 - right, float(gamma)) * binary_terms(labels, clip_probabilities(p))
     if apply_class_balancing:
         terms = (labels * alpha + (1.0 - labels) * (1.0 - alpha)) * terms
     return reduce_mean(terms, axis)
@@ -73,8 +73,8 @@ def categorical_focal_crossentropy(
     """
     labels, predictions = aligned("categorical_focal_crossentropy", y_true, y_pred)
     classes = several_classes("categorical_focal_crossentropy", predictions, axis)
-    labels = smoothed(labels, label_smoothing, classes)
-    p = shares(softmax(predictions, axis) if from_logits else predictions, axis)
+    labels = smooth_labels(labels, label_smoothing, classes)
+    p = normalize(softmax(predictions, axis) if from_logits else predictions, axis)
     return reduce_sum(_by_class(alpha, p, axis) * pow(1.0 - p, float(gamma)) * (-labels * log(p)), axis)
 
 
@@ -103,7 +103,7 @@ def categorical_generalized_cross_entropy(y_true: TensorLike, y_pred: TensorLike
     predictions = as_predictions(y_pred)
     several_classes(name, predictions, -1)
     labels = as_integers(name, class_labels(name, y_true, predictions))
-    return (1.0 - pow(chosen(labels, predictions), float(q))) / float(q)
+    return (1.0 - pow(probability_of_label(labels, predictions), float(q))) / float(q)
 
 
 # Classes ---------------------------------------------------------------------------------------------------------------

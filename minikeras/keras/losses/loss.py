@@ -16,7 +16,7 @@ from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
 from ..saving.objects import deserialize_keras_object
-from .alignment import as_floats, both, mask_of, same_rank, spread_weights
+from .alignment import as_floats, combine_weights, mask_of, same_rank, spread_weights
 
 catalogue = Catalogue("loss")
 serialize = catalogue.serialize
@@ -98,7 +98,7 @@ class Loss:
         values = self.call(labels, predictions)
         attached, counting = mask_of(y_pred), self._rows_that_count(labels, values)
         if attached is not None or counting is not None:
-            mask = both(both(mask, attached, values), counting, values)
+            mask = combine_weights(combine_weights(mask, attached, values), counting, values)
         result = reduced(values, sample_weight, self.reduction, mask)
         return cast(result, kind) if kind.size < 4 else result
 

@@ -98,7 +98,7 @@ class ThresholdMetric(Metric):
     def _count(self, labels: Tensor, predictions: Tensor, weights: Tensor, by_label: bool = False) -> None:
         """Add the counts; those of each column alone with `by_label`."""
         levels = Tensor(to_device(self._levels._array, namespace(predictions._array)))
-        counts = counted(labels, predictions, weights, levels, by_label)
+        counts = count_at_thresholds(labels, predictions, weights, levels, by_label)
         for field in self._counted:
             self._state(field).assign_add(getattr(counts, field))
 
@@ -112,7 +112,7 @@ class ThresholdMetric(Metric):
         return values[0] if len(self.thresholds) == 1 else values
 
 
-def counted(labels: Tensor, predictions: Tensor, weights: Tensor, thresholds: Tensor, by_label: bool) -> Counts:
+def count_at_thresholds(labels: Tensor, predictions: Tensor, weights: Tensor, thresholds: Tensor, by_label: bool) -> Counts:
     """The counts of a batch.
 
     Args:
@@ -148,7 +148,7 @@ def _only_largest(predictions: Tensor, k: int, name: str) -> Tensor:
     return where(reduce_any(places, -2), predictions, -float("inf"))
 
 
-def listed(thresholds: Thresholds, top_k: int | None = None) -> list[float]:
+def checked_thresholds(thresholds: Thresholds, top_k: int | None = None) -> list[float]:
     """Thresholds as a list, checked. None stands for 0.5, or for any of the `top_k` largest.
 
     Raises:
@@ -180,7 +180,7 @@ class _OneCount(ThresholdMetric):
     _field: str
 
     def __init__(self, thresholds: Thresholds = None, name: str | None = None, dtype: Any = None) -> None:
-        super().__init__(listed(thresholds), [self._field], name, dtype, given=thresholds)
+        super().__init__(checked_thresholds(thresholds), [self._field], name, dtype, given=thresholds)
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
     def _state(self, field: str) -> Variable:
@@ -249,7 +249,7 @@ class FalseNegatives(_OneCount):
 # Precision and recall --------------------------------------------------------------------------------------------------
 
 
-class _Share(ThresholdMetric):
+class _Ratio(ThresholdMetric):
     """true positives / (true positives + another count)."""
 
     _direction = "up"
@@ -263,7 +263,9 @@ class _Share(ThresholdMetric):
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(listed(thresholds, top_k), ["true_positives", self._other], name, dtype, top_k, class_id, thresholds)
+        super().__init__(
+            checked_thresholds(thresholds, top_k), ["true_positives", self._other], name, dtype, top_k, class_id, thresholds
+        )
         self._make_state()
 
     def result(self) -> Tensor:
@@ -275,7 +277,7 @@ class _Share(ThresholdMetric):
 
 
 @catalogue.add()
-class Precision(_Share):
+class Precision(_Ratio):
     """Of what is predicted to be positive, the share that is: tp / (tp + fp).
 
     Args:
@@ -293,7 +295,7 @@ class Precision(_Share):
 
 
 @catalogue.add()
-class Recall(_Share):
+class Recall(_Ratio):
     """Of what is positive, the share that is predicted to be: tp / (tp + fn). Arguments as in `Precision`.
 
     >>> import minikeras as tf

@@ -7,7 +7,7 @@ from typing import Any
 from ...functions.publish import tensor
 from ...types import TensorLike
 from .. import losses
-from ..losses.alignment import as_floats, both, class_labels, classes_last
+from ..losses.alignment import as_floats, class_labels, classes_last, combine_weights
 from .metric import catalogue
 from .reductions import FunctionMetric, MeanMetricWrapper
 
@@ -69,7 +69,7 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
         if ignored is not None:
             predictions = classes_last(self.name, tensor(y_pred), self._options["axis"])
             counts = as_floats(class_labels(self.name, y_true, predictions) != ignored, self.dtype)
-            sample_weight = both(sample_weight, counts, counts)
+            sample_weight = combine_weights(sample_weight, counts, counts)
         super().update_state(y_true, y_pred, sample_weight)
 
 

@@ -11,7 +11,7 @@ from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to
 from ...types import TensorLike
 from .. import losses
-from ..losses.alignment import as_floats, both, mask_of, spread_weights
+from ..losses.alignment import as_floats, combine_weights, mask_of, spread_weights
 from ..losses.loss import with_function
 from .metric import Metric, catalogue
 
@@ -124,7 +124,7 @@ class MeanMetricWrapper(Mean):
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:  # type: ignore[override]
         values = self._fn(y_true, y_pred, **self._options)
-        super().update_state(values, both(sample_weight, mask_of(y_pred), values))
+        super().update_state(values, combine_weights(sample_weight, mask_of(y_pred), values))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments; a subclass knows its function."""
