@@ -179,7 +179,7 @@ def advice(module: str, name: str) -> str:
 
 
 class Explaining:
-    """Python's last finder of modules: it finds none, but explains those that somebody expects to be here."""
+    """Python's last finder of modules: it finds none, but explains those that a user of TensorFlow or Keras expects."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> None:

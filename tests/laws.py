@@ -259,7 +259,7 @@ def no_gradient_where_nothing_is_smooth(specimen: Specimen) -> None:
 
 
 def gradient_is_the_same_under_an_outer_tape(specimen: Specimen) -> None:
-    """The rules give the same numbers on bare arrays (nobody listens) and on Tensors (an outer tape listens)."""
+    """The rules give the same numbers on bare arrays (no interpreter) and on Tensors (an outer tape)."""
     arrays = specimen.sample()
     seeds = cotangents(specimen, arrays)
     assert current() is BOTTOM
@@ -332,7 +332,7 @@ def hessian_product(specimen: Specimen, arrays: Sequence[Array], seeds: Sequence
 
 
 def curvature(specimen: Specimen, tensors: Sequence[Tensor], seeds: Sequence[Any], others: Sequence[Array]) -> list[Any]:
-    """The same as Tensors, recorded by whoever listens."""
+    """The same as Tensors, recorded by the tapes on the stack."""
     sources = [tensors[i] for i in smooth_positions([x._array for x in tensors])]
     with tf.GradientTape() as outer:
         outer.watch(sources)

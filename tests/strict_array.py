@@ -184,7 +184,7 @@ class StrictNamespace:
 
 
 def _asarray(value: Any, dtype: Any = None) -> StrictArray:
-    """The door from host to device: the one place that takes NumPy arrays."""
+    """From host to device: the one place that takes NumPy arrays."""
     return StrictArray(np.array(value._values if isinstance(value, StrictArray) else value, dtype=dtype))
 
 

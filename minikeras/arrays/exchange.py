@@ -22,7 +22,7 @@ def is_foreign(value: Any) -> bool:
 
 
 def adopt(value: Any) -> Array:
-    """The numbers of a foreign array as an ndarray, or as a CuPy array if they lie on a GPU; not copied if they can be shared.
+    """The numbers of a foreign array as an ndarray, or as a CuPy array if they are on a GPU; not copied if they can be shared.
 
     Raises:
         ValueError: if neither way works, with what the other library said.

@@ -99,7 +99,7 @@ def uniform(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any) 
 
 
 def _from_system() -> int:
-    """A seed that nobody chose."""
+    """A seed from the operating system."""
     return int.from_bytes(os.urandom(7), "little")
 
 

@@ -190,7 +190,7 @@ def _carry_out(parts: list[_Part]) -> None:
 
 
 def _handed_over(part: _Part) -> Future[None]:
-    """The part, waiting for a thread; one that nobody will begin where no thread can be started, as when Python ends."""
+    """The part, waiting for a thread; no thread will begin it where no thread can be started, as when Python ends."""
     global _pool
     with _lock:
         try:

@@ -27,7 +27,7 @@ Function = Callable[..., Any]
 
 @contextlib.contextmanager
 def _hidden() -> Iterator[None]:
-    """A stack without those who watch for derivatives: only what computes, what rewrites and what repeats."""
+    """A stack without the interpreters that do not see all: tapes and accumulators."""
     outer = current()
     switch(_without_watchers(outer))
     try:
@@ -194,7 +194,7 @@ def _kernel(xp: Any) -> Callable[..., Any]:
 
 
 def _never(*arrays: Any) -> Any:
-    raise AssertionError("a custom gradient's Record is announced, not computed")
+    raise AssertionError("tapes are notified of a custom gradient, it is not computed")
 
 
 def _each_once(arguments: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:

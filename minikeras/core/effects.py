@@ -64,7 +64,7 @@ def effect(
         reads: the state that it depends on.
         writes: the state that it changes.
         escapes: whether its operands may be held afterwards by something else than its results.
-        repeatable: whether a program can carry it out with other values; if not, it is only announced.
+        repeatable: whether a program can carry it out with other values; if not, the stack is only notified of it.
     """
     return Primitive(
         name,
@@ -87,7 +87,7 @@ def only_checks(primitive: Primitive) -> bool:
 
 
 def _never(*arrays: Any) -> Any:
-    raise AssertionError("what leaves for Python is announced, not computed")
+    raise AssertionError("the stack is notified of what leaves for Python, it is not computed")
 
 
 left = effect("leave", _never, escapes=True, repeatable=False)

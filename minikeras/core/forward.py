@@ -25,7 +25,7 @@ _SMOOTH = "fcV"  # kinds of dtypes that have tangents; V is bfloat16
 
 
 class _Result(weakref.ref[Tensor]):
-    """A primal or result that has a tangent: when it goes, so does the tangent, for which nobody can ask any more."""
+    """A primal or result that has a tangent: when it goes, so does the tangent."""
 
     __slots__ = ("key", "owner")
     key: int
@@ -117,7 +117,7 @@ class ForwardAccumulator(Interpreter):
             return
         if primitive.jvp is None:
             raise missing_gradient(primitive.name)
-        bare = below is BOTTOM  # nobody listens: the rule runs on arrays
+        bare = below is BOTTOM  # no interpreter sees it: the rule runs on arrays
         values = outputs
         if bare:
             tangents = [None if tangent is None else tangent._array for tangent in tangents]

@@ -25,7 +25,7 @@ class Shared:
     dtype: Any
 
     def _shared(self, how: str) -> Array:
-        """The array, after telling those who watch that it leaves; NumPy's scalars as arrays without axes."""
+        """The array, after notifying the interpreters that it leaves; NumPy's scalars as arrays without axes."""
         operations.leave(self, how)
         return np.asarray(self._array) if isinstance(self._array, np.generic) else self._array
 

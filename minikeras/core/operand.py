@@ -101,7 +101,7 @@ class Operand(Shared):
         return self._left("complex()", complex(to_numpy(self._array)))
 
     def _left(self, conversion: str, value: Any) -> Any:
-        """The value, after telling those who watch that it leaves."""
+        """The value, after notifying the interpreters that it leaves."""
         operations.leave(self, conversion, value)
         return value
 

@@ -160,7 +160,7 @@ class Variable(Operand):
         return self if read_value else None
 
     def _note(self, value: Any, array: Array, how: Write) -> None:
-        """Tell those who watch that a value goes into this Variable, which still holds the old one."""
+        """Notify the interpreters that a value goes into this Variable, which still holds the old one."""
         frame = current()
         if frame is not BOTTOM:
             inputs = (value,) if isinstance(value, Operand) else ()

@@ -168,7 +168,7 @@ class OutputCurvature:
     def row_hessians(self) -> Tensor | None:
         """H as a block for each row of z, shape (rows, c, c) with c elements in a row; None where rows meet in the loss.
 
-        Where somebody listens, the answer is None: whether rows meet is read from numbers, which a listener might not see.
+        Where an interpreter is on the stack, the answer is None: whether rows meet is read from numbers.
         """
         if current() is not BOTTOM or not self.outputs.shape or not size_of(self.outputs):
             return None

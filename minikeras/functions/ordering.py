@@ -128,8 +128,8 @@ def histogram_fixed_width(
     return counts if counts.dtype == dtype else cast(counts, dtype)
 
 
-# As in TensorFlow, no gradient is registered for it: asking for one says so. It is announced and not computed by a kernel: the
-# shape of its result depends on values.
+# As in TensorFlow no gradient is registered for it. The stack is notified of it, no kernel computes it:
+# the shape of its result depends on values.
 _unique = Primitive("Unique", lambda xp: np.unique, registered=False)
 
 

@@ -199,7 +199,7 @@ def stateless_uniform(
 
 
 class Generator:
-    """A stream of random numbers of one's own.
+    """A separate stream of random numbers.
 
     >>> import minikeras as tf
     >>> a, b = (tf.random.Generator.from_seed(7) for _ in range(2))

@@ -19,7 +19,7 @@ Pairs = tuple[Sizes, ...]
 
 
 class SamePadding(tuple[Sizes, ...]):
-    """Pairs that were found from the word 'SAME', for whoever writes the operation down for other sizes."""
+    """Pairs that were found from the word 'SAME', for a recording or export for other sizes."""
 
     __slots__ = ()
 

@@ -166,7 +166,7 @@ def _whole(g: Any, x: Any, indices: Any, axis: int) -> Any:
 
 
 def _slices(g: Any, x: Any, indices: Any, axis: int) -> Any:
-    """The slices and where they belong, as long as nobody listens; what is recorded computes with the whole."""
+    """The slices and where they belong, on bare arrays; what is recorded computes with the whole."""
     if not is_array(g) or axis != -len(x.shape):
         return _whole(g, x, indices, axis)
     count = int(indices.size)

@@ -1,4 +1,4 @@
-"""The one door and the stack behind it: order, exits in any order, exceptions, threads, what one operation costs."""
+"""Dispatch and the stack: order, exits in any order, exceptions, threads, what one operation costs."""
 
 import concurrent.futures
 import sys
@@ -81,7 +81,7 @@ def test_taking_out_what_is_not_there_changes_nothing(witnesses):
     assert BOTTOM.without(Witness("stranger", [])) is BOTTOM
 
 
-def test_tapes_lie_on_the_stack_in_the_order_in_which_they_were_entered():
+def test_tapes_are_on_the_stack_in_the_order_in_which_they_were_entered():
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
         assert names_on_stack() == [inner._tape, outer._tape]
     assert names_on_stack() == []
@@ -275,7 +275,7 @@ def python_calls(function):
 
 
 def test_one_operation_makes_a_stated_number_of_calls():
-    """The door, the evaluator, the namespace, the kernel's lookup, the result; a tape adds itself and a Record."""
+    """Dispatch, the evaluator, the namespace, the kernel's lookup, the result; a tape adds itself and a Record."""
     x, y = tf.constant(2.0), tf.constant(3.0)
     calls, _ = python_calls(lambda: operations.multiply(x, y))
     assert calls <= 7

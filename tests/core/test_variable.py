@@ -231,7 +231,7 @@ def test_a_reader_in_another_thread_sees_whole_values_only():
         assert all(reading.result() for reading in readings)
 
 
-# Storage that nobody sees may be used again --------------------------------------------------------------------------
+# Storage without other references may be used again ------------------------------------------------------------------
 
 
 def test_the_array_before_an_exchange_is_handed_out_once_if_nobody_holds_it():
@@ -241,7 +241,7 @@ def test_the_array_before_an_exchange_is_handed_out_once_if_nobody_holds_it():
     v.exchange(np.ones(3, "float32"))
     assert v.numpy().tolist() == [1.0, 1.0, 1.0]
     assert v.spare().ctypes.data == old_address
-    assert v.spare() is None, "it belongs to whoever asked first"
+    assert v.spare() is None, "it belongs to the caller that asked first"
 
 
 HOLDERS = {

@@ -384,7 +384,7 @@ def test_stop_gradient_on_every_path():
 
 
 def test_stop_gradient_beside_a_path_is_not_blamed():
-    """The cause is that nobody watched."""
+    """The cause is that no tape watched."""
     x = tf.constant(3.0)
     with traced() as tape:
         y = x * tf.stop_gradient(x)

@@ -33,24 +33,24 @@ WITHOUT_SPECIMEN = {
 PRIMITIVES_WITHOUT_SPECIMEN = {"read_variable"}  # its input is a Variable; tests/core
 
 
-class Listener(Interpreter):
-    """An interpreter that writes down which primitives it hears."""
+class Names(Interpreter):
+    """An interpreter that writes down the names of the primitives that it sees."""
 
     def __init__(self):
-        self.heard = set()
+        self.seen = set()
 
     def process(self, primitive, inputs, params, below):
-        self.heard.add(primitive.name)
+        self.seen.add(primitive.name)
         return below.process(primitive, inputs, params)
 
 
 def test_every_primitive_is_used_by_a_specimen():
-    listener = Listener()
-    with listener:
+    names = Names()
+    with names:
         for specimen in SPECIMENS:
             specimen.call(*[Tensor(x) for x in specimen.sample()])
     registered = {name for name, value in vars(operations).items() if isinstance(value, Primitive)}
-    missing = registered - listener.heard - PRIMITIVES_WITHOUT_SPECIMEN
+    missing = registered - names.seen - PRIMITIVES_WITHOUT_SPECIMEN
     assert not missing, f"add a row to tests/specimens/ for {sorted(missing)}"
 
 

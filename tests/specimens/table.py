@@ -1,6 +1,6 @@
 """What a row of the table says about an operation, and the ways to make inputs.
 
-Key idea: a row states facts that the laws cannot know (domain, reference, where it is smooth); everything else is
+A row states facts that the laws cannot know (domain, reference, where it is smooth); everything else is
 derived.
 """
 
