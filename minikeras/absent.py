@@ -22,10 +22,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Session placeholder compat estimator global_variables_initializer graph_util Graph",
             "Everything runs at once, as in TensorFlow 2.",
         ),
-        (
-            "print py_function numpy_function autograph TensorArray",
-            "Use Python's own print, functions, loops and lists.",
-        ),
+        ("print py_function numpy_function autograph TensorArray", "Use Python's own print, functions, loops and lists."),
         ("version", "Use tf.__version__."),
         ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
         (
@@ -102,9 +99,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("serialize deserialize", "They are in keras.saving: serialize_keras_object and deserialize_keras_object."),
         ("experimental", "Layers are in keras.layers itself."),
     ],
-    "keras.optimizers": [
-        ("legacy experimental", "Use the optimizers of keras.optimizers itself."),
-    ],
+    "keras.optimizers": [("legacy experimental", "Use the optimizers of keras.optimizers itself.")],
     "keras.utils": [
         ("Sequence", "It is called PyDataset, as in Keras 3."),
         (
@@ -115,7 +110,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("np_utils generic_utils", "to_categorical is in keras.utils itself."),
     ],
     "keras.wrappers": [
-        ("scikit_learn KerasClassifier KerasRegressor", "Use keras.wrappers.SKLearnClassifier or SKLearnRegressor."),
+        ("scikit_learn KerasClassifier KerasRegressor", "Use keras.wrappers.SKLearnClassifier or SKLearnRegressor.")
     ],
     "data": [
         ("experimental", "What is there of it is in tf.data itself, such as tf.data.AUTOTUNE."),

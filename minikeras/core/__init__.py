@@ -1,6 +1,6 @@
-"""Dispatch, Tensors, Variables, the gradient tape and the four families of operations.
+"""Dispatch, Tensors, Variables, tapes and the families of operations. Read `primitive.py` first.
 
-May import `errors`, `types`, `nest` and `arrays`; knows no layer and no particular operation. Read `dispatch.py` first.
+May import `errors`, `types`, `nest` and `arrays`; knows no layer and no particular operation.
 """
 
 from .convert import convert_to_tensor

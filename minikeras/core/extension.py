@@ -8,7 +8,7 @@ from typing import Any
 
 from . import families
 from .primitive import Primitive, Rule
-from .tensor import Tensor
+from .tensor import Tensor, arrays_of, tensors_of
 
 
 def _on_tensors(rule: Any) -> Any:
@@ -18,26 +18,11 @@ def _on_tensors(rule: Any) -> Any:
 
     @functools.wraps(rule)
     def wrapped(*values: Any, **params: Any) -> Any:
-        found = rule(*[_lifted(value) for value in values], **params)
-        return found if any(_is_tensor(value) for value in values) else _lowered(found)
+        found = rule(*tensors_of(values), **params)
+        on_tensors = any(isinstance(value[0] if type(value) is tuple else value, Tensor) for value in values)
+        return found if on_tensors else arrays_of(found)
 
     return wrapped
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value[0] if type(value) is tuple else value, Tensor)
-
-
-def _lifted(value: Any) -> Any:
-    if type(value) is tuple:
-        return tuple([_lifted(part) for part in value])
-    return Tensor(value) if hasattr(value, "dtype") and not isinstance(value, Tensor) else value
-
-
-def _lowered(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)([_lowered(part) for part in value])
-    return value._array if isinstance(value, Tensor) else value
 
 
 def elementwise(name: str, function: str | Callable[..., Any], *partials: Rule | int | None, **options: Any) -> Primitive:

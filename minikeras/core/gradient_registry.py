@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..arrays import is_array
-from .tensor import Tensor, arrays_of
+from .tensor import arrays_of, tensors_of
 
 Function = Callable[..., Any]
 
@@ -75,14 +75,9 @@ def registered_rule(name: str) -> Any:
     def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         upstream, outputs = (g, y) if type(g) is tuple else ((g,), (y,))
         bare = is_array(upstream[0])
-        op = SimpleNamespace(inputs=_lifted(inputs), outputs=_lifted(outputs), type=name, get_attr=params.get)
-        found = function(op, *_lifted(upstream))
+        op = SimpleNamespace(inputs=tensors_of(inputs), outputs=list(tensors_of(outputs)), type=name, get_attr=params.get)
+        found = function(op, *tensors_of(upstream))
         listed = list(found) if isinstance(found, (list, tuple)) else [found]
         return [arrays_of(listed[i]) if bare else listed[i] for i in wanted]
 
     return vjp
-
-
-def _lifted(values: Sequence[Any]) -> list[Any]:
-    """Bare arrays as Tensors."""
-    return [Tensor(value) if is_array(value) else value for value in values]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from ..arrays import to_numpy
+from ..arrays import is_array, to_numpy
 from ..types import Array
 from .operand import Operand
 
@@ -69,9 +69,16 @@ Tensor.__name__ = "EagerTensor"
 
 
 def arrays_of(values: Any) -> Array:
-    """The bare array of a Tensor, or of each in a tuple; anything else as it is."""
+    """The bare array of a Tensor, or of each in a tuple or list; anything else as it is."""
     if isinstance(values, Tensor):
         return values._array
-    if type(values) is tuple:
-        return tuple([arrays_of(value) for value in values])
+    if type(values) is tuple or type(values) is list:
+        return type(values)([arrays_of(value) for value in values])
     return values
+
+
+def tensors_of(values: Any) -> Any:
+    """A bare array as a Tensor, or each in a tuple or list; anything else as it is."""
+    if type(values) is tuple or type(values) is list:
+        return type(values)([tensors_of(value) for value in values])
+    return Tensor(values) if is_array(values) else values

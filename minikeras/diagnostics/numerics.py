@@ -28,7 +28,7 @@ class NumericsCheck(Interpreter):
     __slots__ = ("__weakref__",)
 
     def __enter__(self) -> NumericsCheck:
-        return self if _on_stack(current(), self) else super().__enter__()
+        return self if self in active_checks() else super().__enter__()
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Check the results if the inputs are finite."""
@@ -63,10 +63,6 @@ def active_checks() -> list[NumericsCheck]:
             found.append(frame.interpreter)
         frame = frame.below
     return found
-
-
-def _on_stack(frame: Frame | None, check: NumericsCheck) -> bool:
-    return frame is not None and (frame.interpreter is check or _on_stack(frame.below, check))
 
 
 def _complaint(primitive: Primitive, inputs: Sequence[Any], output: Any, index: tuple[int, ...]) -> str:

@@ -73,12 +73,7 @@ class Explanation:
 
 
 def because(
-    reason: str,
-    source: str,
-    op: str | None = None,
-    where: str | None = None,
-    detail: str = "",
-    further_hint: str = "",
+    reason: str, source: str, op: str | None = None, where: str | None = None, detail: str = "", further_hint: str = ""
 ) -> Explanation:
     """The Explanation for a code of `REASONS`."""
     sentence, hint = REASONS[reason]

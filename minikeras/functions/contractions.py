@@ -30,7 +30,6 @@ def matmul(
         b: shape (..., k, m).
         transpose_a, transpose_b: transpose the last two axes first.
         adjoint_a, adjoint_b: transpose and conjugate first.
-        name: accepted for compatibility, ignored.
 
     Returns:
         Shape (..., n, m).
@@ -77,7 +76,6 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
     Args:
         a, b: tensors of one dtype.
         axes: a number n (the last n of `a` with the first n of `b`), or two lists of axes.
-        name: accepted for compatibility, ignored.
 
     Returns:
         The free axes of `a`, then those of `b`.

@@ -128,7 +128,7 @@ def while_loop(
         body: a function of the loop variables that gives a nest like them; a single one may come alone.
         loop_vars: list or tuple of tensors or nests of them.
         maximum_iterations: an upper bound on the number of steps.
-        shape_invariants, parallel_iterations, back_prop, swap_memory, name: accepted for compatibility, ignored.
+        shape_invariants, parallel_iterations, back_prop, swap_memory: accepted for compatibility, ignored.
 
     Returns:
         What `body` gave last, in a container like `loop_vars`. Each slice of a `vectorized_map` has its own last step.
@@ -192,7 +192,7 @@ def map_fn(
         fn: a function of one slice, a nest like `elems`, that gives the same nest of tensors for each.
         elems: tensor or nest of tensors with one size of the first axis.
         dtype, fn_output_signature: the dtypes of the results, a nest like them; numbers are converted. As found if None.
-        parallel_iterations, back_prop, swap_memory, infer_shape, name: accepted for compatibility, ignored.
+        parallel_iterations, back_prop, swap_memory, infer_shape: accepted for compatibility, ignored.
 
     Raises:
         ValueError, TypeError: if the results are nested differently, or are not of the dtypes asked for.
@@ -242,7 +242,7 @@ def scan(
         elems: tensor or nest of tensors with one size of the first axis.
         initializer: what is accumulated at first; the first slice if None.
         reverse: begin with the last slice.
-        parallel_iterations, back_prop, swap_memory, infer_shape, name: accepted for compatibility, ignored.
+        parallel_iterations, back_prop, swap_memory, infer_shape: accepted for compatibility, ignored.
 
     Raises:
         InvalidArgumentError: if there are neither slices nor an initializer.

@@ -37,7 +37,6 @@ def convolution(
         padding: 'VALID' (none), 'SAME' (so that places = size / stride, rounded up), or a pair of numbers for each axis.
         data_format: starts with 'NC' if the channels come first.
         dilations: distance between neighbouring elements of the window; an int or one for each axis.
-        name: accepted for compatibility, ignored.
 
     Returns:
         (batch, *places, outputs), or with the channels first.
@@ -228,7 +227,6 @@ def max_pool(
         input: tensor (batch, *sizes, channels), or with the channels first.
         ksize, strides: an int, or one for each axis.
         padding, data_format: as in `convolution`; what is padded is never the largest.
-        name: accepted for compatibility, ignored.
 
     >>> import minikeras as tf
     >>> print(tf.nn.max_pool([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel())

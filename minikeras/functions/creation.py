@@ -25,7 +25,6 @@ def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str 
         value: what to hold; Python floats become float32, ints int32, arrays keep their dtype.
         dtype: another dtype.
         shape: reshape to it, or repeat a single number over it.
-        name: accepted for compatibility, ignored.
 
     Raises:
         TypeError: if the number of elements does not fit the shape.
@@ -117,7 +116,6 @@ def range(start: TensorLike, limit: TensorLike = None, delta: TensorLike = 1, dt
         start, limit, delta: scalars.
         dtype: of the result, and in which their number ceil((limit - start) / delta) is computed. None: the widest of the
             three, where Python ints are int32 and floats float32.
-        name: accepted for compatibility, ignored.
 
     Raises:
         InvalidArgumentError: if an argument is no scalar, or `delta` is zero.
@@ -217,7 +215,6 @@ def one_hot(
         on_value, off_value: numbers.
         axis: where the rows lie in the result; the last axis by default.
         dtype: of the result. None: that of `on_value` or `off_value`; float32 if neither is given.
-        name: accepted for compatibility, ignored.
 
     Raises:
         DTypeError: if a value does not fit the dtype.

@@ -187,7 +187,6 @@ def gather(
         validate_indices: accepted for compatibility, ignored; indices are always checked.
         axis: along which to pick; `batch_dims` by default.
         batch_dims: number of leading axes that both have in common; if negative, counted from the rank of `indices`.
-        name: accepted for compatibility, ignored.
 
     Returns:
         Shape: params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]. Along the first axis the gradient for
@@ -252,7 +251,6 @@ def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0, name
         params: where to read.
         indices: integer tensor (..., n); a tuple of n coordinates addresses the first n axes behind those of the batch.
         batch_dims: number of leading axes that both have in common.
-        name: accepted for compatibility, ignored.
 
     Returns:
         Shape: indices.shape[:-1] + params.shape[batch_dims + n:].
@@ -395,8 +393,3 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int) -> Tensor:
     x = tensor(arr)
     place = negative_axis(axis, x.ndim, "take_along_axis")
     return indexing.take_along(x, _checked_indices("take_along_axis", indices, x, place), axis=place)
-
-
-def swap_last_axes(x: Tensor) -> Tensor:
-    """The transpose of each matrix in a stack."""
-    return shaping.swap_last(x)

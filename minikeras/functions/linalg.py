@@ -140,7 +140,6 @@ def lstsq(
         l2_regularizer: l2, 0 or more.
         fast: solve the normal equations, which needs a matrix of full rank or l2 > 0. False: by singular values, for any rank;
             l2 is ignored then.
-        name: accepted for compatibility, ignored.
 
     Returns:
         (..., n, k).

@@ -146,7 +146,6 @@ def softmax_cross_entropy_with_logits(
         labels: probabilities, of the shape of `logits`.
         logits: float tensor (..., classes).
         axis: the axis of the classes.
-        name: accepted for compatibility, ignored.
 
     Returns:
         One loss for each row. Gradients: softmax(logits) - labels, and -log_softmax(logits) for the labels.
@@ -240,7 +239,6 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
         value: at least two axes.
         bias: one number for each channel.
         data_format: None or 'N...C', or 'NC...'.
-        name: accepted for compatibility, ignored.
 
     Raises:
         ShapeError: if the bias is no vector of the channels.

@@ -109,7 +109,6 @@ def histogram_fixed_width(
         value_range: two numbers, where the first bin begins and where the last one ends.
         nbins: number of bins.
         dtype: of the counts, int32 or int64.
-        name: accepted for compatibility, ignored.
 
     Raises:
         InvalidArgumentError: if the range is empty, or there are no bins.

@@ -22,7 +22,6 @@ _DOCUMENTATION = """{summary}
 
 Args:
     {arguments}
-    name: accepted for compatibility, ignored.
 
 Returns:
     A Tensor of the {shape} and {result}. Derivative: {derivative}.

@@ -20,7 +20,6 @@ Args:
     input_tensor: tensor of any shape.
     axis: an axis, a list of axes, or None for all.
     keepdims: keep the reduced axes with size 1.
-    name: accepted for compatibility, ignored.
 
 Returns:
     A Tensor without the axes that were reduced. Derivative: {derivative}.
@@ -47,21 +46,7 @@ def _reduction(
         return primitive(x, axes=axes, keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = name
-    place = (
-        name
-        if name
-        in {
-            "reduce_sum",
-            "reduce_mean",
-            "reduce_max",
-            "reduce_min",
-            "reduce_prod",
-            "reduce_any",
-            "reduce_all",
-            "reduce_logsumexp",
-        }
-        else f"math.{name}"
-    )
+    place = "math." + name if name == "reduce_euclidean_norm" else name
     function.__doc__ = _DOCUMENTATION.format(
         summary=summary, derivative=derivative, name=place, sample=sample, expected=expected
     )
@@ -136,7 +121,6 @@ def norm(
         ord: 'euclidean', 'fro', 1, 2, any positive number p for (sum |x|**p)**(1/p), or infinity.
         axis: None for all elements, an axis for vectors, a pair of axes for matrices ('euclidean', 'fro', 1, inf, 2).
         keepdims: keep the reduced axes with size 1.
-        name: accepted for compatibility, ignored.
 
     Returns:
         A Tensor, real also for complex `tensor`. The gradient at the origin is the subgradient 0, which is right for first
@@ -217,7 +201,6 @@ def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool 
         axis: along which to add.
         exclusive: leave x_k itself out.
         reverse: run from the end.
-        name: accepted for compatibility, ignored.
 
     >>> import minikeras as tf
     >>> print(tf.cumsum([1.0, 2.0, 3.0]).numpy())

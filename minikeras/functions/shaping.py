@@ -200,7 +200,6 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
         paddings: for each axis the pair (before, behind).
         mode: 'CONSTANT', 'REFLECT' (mirrored without the edge) or 'SYMMETRIC' (mirrored with it).
         constant_values: the number to pad with.
-        name: accepted for compatibility, ignored.
 
     >>> import minikeras as tf
     >>> print(tf.pad([1, 2], [[1, 0]]).numpy())

@@ -106,10 +106,7 @@ def _divide_no_nan(xp: Any, a: Array, b: Array) -> Array:
 
 multiply_no_nan = elementwise("multiply_no_nan", _multiply_no_nan, lambda a, b, y: b, lambda a, b, y: a, guarded=True)
 divide_no_nan: Primitive = elementwise(
-    "divide_no_nan",
-    _divide_no_nan,
-    lambda a, b, y: divide_no_nan(1.0, b),
-    lambda a, b, y: negative(divide_no_nan(y, b)),
+    "divide_no_nan", _divide_no_nan, lambda a, b, y: divide_no_nan(1.0, b), lambda a, b, y: negative(divide_no_nan(y, b))
 )
 
 
@@ -318,12 +315,14 @@ def _cast_back(g: Any, x: Any, dtype: str) -> Any:
 cast: Primitive = linear("cast", _cast, _cast_back, elementwise=True)
 real = linear("real", lambda xp, x: x.real, lambda g, x: _complex_like(g, x) if is_complex(x) else g, moves=True)
 imag = linear(
-    "imag",
-    lambda xp, x: x.imag,
-    lambda g, x: make_complex(zeros_like(g), g) if is_complex(x) else zeros_like(g),
-    moves=True,
+    "imag", lambda xp, x: x.imag, lambda g, x: make_complex(zeros_like(g), g) if is_complex(x) else zeros_like(g), moves=True
 )
 conj: Primitive = linear("conj", lambda xp, x: xp.conj(x), lambda g, x: conj(g), moves=True)
+
+
+def conj_if_complex(x: Any) -> Any:
+    """The conjugate; a real value as it is, without an operation."""
+    return conj(x) if is_complex(x) else x
 
 
 def _make_complex(xp: Any, a: Array, b: Array) -> Array:
@@ -334,10 +333,7 @@ def _make_complex(xp: Any, a: Array, b: Array) -> Array:
 
 
 make_complex: Primitive = linear(
-    "complex",
-    _make_complex,
-    lambda g, a, b: [unbroadcast(real(g), a), unbroadcast(imag(g), b)],
-    batching="align",
+    "complex", _make_complex, lambda g, a, b: [unbroadcast(real(g), a), unbroadcast(imag(g), b)], batching="align"
 )
 
 
@@ -349,14 +345,7 @@ def _bitcast(xp: Any, x: Array, dtype: str) -> Array:
 
 
 # No gradient is registered for it in TensorFlow: the bits of a number are no smooth function of it.
-bitcast = linear(
-    "Bitcast",
-    _bitcast,
-    lambda g, x, dtype: g,
-    vjp=None,
-    jvp=None,
-    moves=True,
-)
+bitcast = linear("Bitcast", _bitcast, lambda g, x, dtype: g, vjp=None, jvp=None, moves=True)
 
 
 def clip(x: Any, low: Any, high: Any) -> Any:

@@ -6,15 +6,11 @@ import math
 import string
 from typing import Any
 
-from ..core.families import bilinear, is_complex, primitive, unbroadcast
+from ..core.families import bilinear, primitive, unbroadcast
 from ..types import Array
-from .arithmetic import add, conj, multiply
+from .arithmetic import add, conj_if_complex, multiply
 from .reductions import identity_like, total
 from .shaping import broadcast_to, reshape, swap_last
-
-
-def _conjugate(x: Any) -> Any:
-    return conj(x) if is_complex(x) else x
 
 
 def _matrix_product(xp: Any, a: Array, b: Array) -> Array:
@@ -26,7 +22,7 @@ def _matrix_product(xp: Any, a: Array, b: Array) -> Array:
 
 
 def _left(g: Any, a: Any, b: Any) -> Any:
-    return unbroadcast(matrix_product(g, swap_last(_conjugate(b))), a)
+    return unbroadcast(matrix_product(g, swap_last(conj_if_complex(b))), a)
 
 
 def _right(g: Any, a: Any, b: Any) -> Any:
@@ -34,7 +30,7 @@ def _right(g: Any, a: Any, b: Any) -> Any:
         rows = math.prod(a.shape[:-1])  # named, since -1 says nothing where another size is 0
         a = reshape(a, shape=(rows, a.shape[-1]), rank=len(a.shape))
         g = reshape(g, shape=(rows, g.shape[-1]), rank=len(g.shape))
-    return unbroadcast(matrix_product(swap_last(_conjugate(a)), g), b)
+    return unbroadcast(matrix_product(swap_last(conj_if_complex(a)), g), b)
 
 
 def _product_of_stacks(batch: Any, product: Any, inputs: Any, params: Any) -> Any:
@@ -79,15 +75,7 @@ def _affine_of_stacks(batch: Any, operation: Any, inputs: Any, params: Any) -> A
 
 
 # A layer's product and sum in one Record, with the sum written into the product's memory.
-affine = primitive(
-    "affine",
-    _affine,
-    vjp=_affine_rule,
-    jvp=_affine_jvp,
-    batching=_affine_of_stacks,
-    accumulates=True,
-    weight=1,
-)
+affine = primitive("affine", _affine, vjp=_affine_rule, jvp=_affine_jvp, batching=_affine_of_stacks, accumulates=True, weight=1)
 
 
 def _einsum(xp: Any, *xs: Array, terms: tuple[str, ...], result: str) -> Array:
@@ -108,7 +96,7 @@ def _einsum_vjp(i: int, g: Any, xs: Any, terms: tuple[str, ...], result: str) ->
     reachable = set(result).union(*(terms[j] for j in others))
     unique = "".join(dict.fromkeys(term))
     known = "".join(label for label in unique if label in reachable)
-    factors = [g, *(_conjugate(xs[j]) for j in others)]
+    factors = [g, *(conj_if_complex(xs[j]) for j in others)]
     cotangent = einsum(*factors, terms=(result, *(terms[j] for j in others)), result=known)
     if known != unique:  # a label that only this factor has was summed away: spread it again
         sizes = dict(zip(term, x.shape, strict=True))

@@ -32,16 +32,10 @@ def _put_slice(xp: Any, g: Array, key: Key, shape: Sizes) -> Array:
 
 
 strided_slice = linear(
-    "strided_slice",
-    lambda xp, x, key, shape: x[key],
-    lambda g, x, key, shape: put_slice(g, key=key, shape=shape),
-    moves=True,
+    "strided_slice", lambda xp, x, key, shape: x[key], lambda g, x, key, shape: put_slice(g, key=key, shape=shape), moves=True
 )
 put_slice: Primitive = linear(
-    "put_slice",
-    _put_slice,
-    lambda g, x, key, shape: strided_slice(g, key=key, shape=shape),
-    moves=True,
+    "put_slice", _put_slice, lambda g, x, key, shape: strided_slice(g, key=key, shape=shape), moves=True
 )
 
 
@@ -243,11 +237,7 @@ def _overwrite_nd(xp: Any, x: Array, indices: Array, updates: Array) -> Array:
 overwrite_nd: Primitive = linear(
     "overwrite_nd",
     _overwrite_nd,
-    lambda g, x, indices, updates: [
-        overwrite_nd(g, indices, operations.zeros_like(updates)),
-        None,
-        gather_nd(g, indices),
-    ],
+    lambda g, x, indices, updates: [overwrite_nd(g, indices, operations.zeros_like(updates)), None, gather_nd(g, indices)],
     uniform=False,
     batching=_numbered,
     moves=True,

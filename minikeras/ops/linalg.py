@@ -17,7 +17,21 @@ from ..core.gradient_registry import missing_gradient
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor
 from ..types import Array
-from .arithmetic import add, cast, conj, divide, equal, imag, multiply, negative, real, select, subtract, zeros_like
+from .arithmetic import (
+    add,
+    cast,
+    conj,
+    conj_if_complex,
+    divide,
+    equal,
+    imag,
+    multiply,
+    negative,
+    real,
+    select,
+    subtract,
+    zeros_like,
+)
 from .contractions import matrix_product
 from .indexing import add_rows, gather_rows
 from .reductions import identity_like, reduce_sum
@@ -26,7 +40,7 @@ from .shaping import reshape, swap_last, transpose
 
 def adjoint(x: Any) -> Any:
     """Conjugate transpose of each matrix."""
-    return swap_last(conj(x) if is_complex(x) else x)
+    return swap_last(conj_if_complex(x))
 
 
 def as_matrix(value: Any) -> Any:
@@ -123,7 +137,7 @@ triangular_solve: Primitive = primitive(
 determinant = primitive(
     "determinant",
     _unless_nan(lambda xp, a: xp.linalg.det(a)),
-    lambda g, y, a: multiply(as_matrix(g), _conjugate(cofactors(a))),
+    lambda g, y, a: multiply(as_matrix(g), conj_if_complex(cofactors(a))),
     batching="keep",
 )
 
@@ -179,7 +193,7 @@ def _cofactors_vjp(g: Any, y: Any, a: Any) -> Any:
         decide(a)
     if _inverse_if_regular(namespace(array), array) is None:
         return _through_minors(g, a)
-    adjugate, inverted = _conjugate(y), adjoint(inverse(a))
+    adjugate, inverted = conj_if_complex(y), adjoint(inverse(a))
     along = reduce_sum(multiply(g, adjugate), axes=(-2, -1), keepdims=True)
     return subtract(multiply(along, inverted), matrix_product(matrix_product(adjugate, swap_last(g)), inverted))
 
@@ -191,7 +205,7 @@ def _through_minors(g: Any, a: Any) -> Any:
     rest = np.array([[k for k in range(n) if k != i] for i in range(n)])
     rest, signs = (_beside(a, one) for one in (rest, (-1.0) ** np.add.outer(np.arange(n), np.arange(n))))
     minors = transpose(gather_rows(gather_rows(a, rest, axis=-2), rest, axis=-1), perm=(-4, -2, -3, -1))
-    shares = multiply(_conjugate(cofactors(minors)), as_matrix(multiply(g, cast(signs, dtype=g.dtype.name))))
+    shares = multiply(conj_if_complex(cofactors(minors)), as_matrix(multiply(g, cast(signs, dtype=g.dtype.name))))
     columns = add_rows(transpose(shares, perm=(-4, -2, -3, -1)), rest, axis=-1, size=n)
     return add_rows(columns, rest, axis=-2, size=n)
 
@@ -200,10 +214,6 @@ def _beside(a: Any, values: Any) -> Any:
     """Numbers where `a` is: a Tensor beside a Tensor, an array beside an array."""
     array = namespace(getattr(a, "_array", a)).asarray(values)
     return Tensor(array) if isinstance(a, Tensor) else array
-
-
-def _conjugate(x: Any) -> Any:
-    return conj(x) if is_complex(x) else x
 
 
 cofactors: Primitive = primitive("cofactors", _unless_nan(_cofactors, "isfinite"), _cofactors_vjp, batching="keep")

@@ -6,19 +6,7 @@ from typing import Any
 
 from ..core.families import elementwise, linear, primitive
 from ..types import Array
-from .arithmetic import (
-    add,
-    cast,
-    greater,
-    indicator,
-    less,
-    logical_and,
-    multiply,
-    negative,
-    select,
-    subtract,
-    zeros_like,
-)
+from .arithmetic import add, greater, indicator, less, logical_and, multiply, negative, select, subtract, zeros_like
 from .reductions import reduce_sum
 from .shaping import reshape
 from .transcendental import exp, sigmoid
@@ -37,9 +25,7 @@ relu = elementwise(
     jvp=lambda tangents, y, inputs, params: _rectified(tangents[0], y),
 )
 relu6 = elementwise(
-    "relu6",
-    lambda xp, x: xp.minimum(xp.maximum(x, 0), 6),
-    lambda x, y: indicator(logical_and(greater(x, 0), less(x, 6)), y),
+    "relu6", lambda xp, x: xp.minimum(xp.maximum(x, 0), 6), lambda x, y: indicator(logical_and(greater(x, 0), less(x, 6)), y)
 )
 leaky_relu = elementwise(
     "leaky_relu",
@@ -112,9 +98,7 @@ softmax_cross_entropy = primitive(
 one_hot = elementwise(
     "one_hot",
     lambda xp, indices, depth, on, off, dtype: xp.where(
-        xp.equal(xp.expand_dims(indices, -1), xp.arange(depth)),
-        xp.asarray(on, dtype=dtype),
-        xp.asarray(off, dtype=dtype),
+        xp.equal(xp.expand_dims(indices, -1), xp.arange(depth)), xp.asarray(on, dtype=dtype), xp.asarray(off, dtype=dtype)
     ),
     None,
 )
@@ -181,8 +165,3 @@ adjust_contrast = linear(
 def masked_fill(condition: Any, value: Any) -> Any:
     """`value` where the condition holds, zero elsewhere."""
     return select(condition, value, zeros_like(value))
-
-
-def as_mask(condition: Any, dtype: str) -> Any:
-    """A condition as zeros and ones."""
-    return cast(condition, dtype=dtype)

@@ -36,10 +36,7 @@ log = elementwise("log", "log", lambda x, y: reciprocal(x), guarded=True)
 log1p = elementwise("log1p", "log1p", lambda x, y: reciprocal(add(x, 1.0)), guarded=True)
 sqrt = elementwise("sqrt", "sqrt", lambda x, y: divide(0.5, y), guarded=True)
 rsqrt = elementwise(
-    "rsqrt",
-    lambda xp, x: 1 / xp.sqrt(x),
-    lambda x, y: multiply(multiply(y, -0.5), reciprocal(x)),
-    guarded=True,
+    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda x, y: multiply(multiply(y, -0.5), reciprocal(x)), guarded=True
 )
 
 sin = elementwise("sin", "sin", lambda x, y: cos(x))
