@@ -45,13 +45,16 @@ class Constraint:
     [1.]
     """
 
+    _configured: tuple[str, ...] = ()
+    """The attributes that `get_config` tells: those named like the constructor's arguments."""
+
     def __call__(self, w: TensorLike) -> Tensor:
         """The projection; here the weight as it is. Override it."""
         return tensor(w)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {}
+        return {name: getattr(self, name) for name in self._configured}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Constraint:
@@ -83,6 +86,8 @@ class MaxNorm(Constraint):
     [[0.6000000238418579], [0.800000011920929]]
     """
 
+    _configured = ("max_value", "axis")
+
     def __init__(self, max_value: float = 2, axis: int = 0) -> None:
         self.max_value, self.axis = max_value, axis
 
@@ -90,9 +95,6 @@ class MaxNorm(Constraint):
         w = tensor(w)
         norms = reduce_euclidean_norm(w, self.axis, True)
         return w * (clip_by_value(norms, 0.0, float(self.max_value)) / (norms + epsilon()))
-
-    def get_config(self) -> dict[str, Any]:
-        return {"max_value": self.max_value, "axis": self.axis}
 
 
 @catalogue.add()
@@ -104,15 +106,14 @@ class UnitNorm(Constraint):
     [[0.6000000238418579], [0.800000011920929]]
     """
 
+    _configured = ("axis",)
+
     def __init__(self, axis: int = 0) -> None:
         self.axis = axis
 
     def __call__(self, w: TensorLike) -> Tensor:
         w = tensor(w)
         return w / (reduce_euclidean_norm(w, self.axis, True) + epsilon())
-
-    def get_config(self) -> dict[str, Any]:
-        return {"axis": self.axis}
 
 
 @catalogue.add()
@@ -124,6 +125,8 @@ class MinMaxNorm(Constraint):
     [[0.6000000238418579], [0.800000011920929]]
     """
 
+    _configured = ("min_value", "max_value", "rate", "axis")
+
     def __init__(self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: int = 0) -> None:
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
 
@@ -132,9 +135,6 @@ class MinMaxNorm(Constraint):
         norms = reduce_euclidean_norm(w, self.axis, True)
         desired = self.rate * clip_by_value(norms, float(self.min_value), float(self.max_value)) + (1 - self.rate) * norms
         return w * (desired / (norms + epsilon()))
-
-    def get_config(self) -> dict[str, Any]:
-        return {"min_value": self.min_value, "max_value": self.max_value, "rate": self.rate, "axis": self.axis}
 
 
 # Keras's second names of the classes.

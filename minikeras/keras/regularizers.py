@@ -41,13 +41,16 @@ __all__ = [
 class Regularizer:
     """Base: a function from a weight to a scalar."""
 
+    _configured: tuple[str, ...] = ()
+    """The attributes that `get_config` tells: those named like the constructor's arguments."""
+
     def __call__(self, x: TensorLike) -> Tensor:
         """The penalty."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__(x).")
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {}
+        return {name: getattr(self, name) for name in self._configured}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Regularizer:
@@ -66,6 +69,8 @@ class L1L2(Regularizer):
     4.0
     """
 
+    _configured: tuple[str, ...] = ("l1", "l2")
+
     def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
         self.l1, self.l2 = _factor("l1", l1), _factor("l2", l2)
 
@@ -73,9 +78,6 @@ class L1L2(Regularizer):
         terms = [self.l1 * reduce_sum(abs(x))] if self.l1 else []
         terms += [self.l2 * reduce_sum(square(x))] if self.l2 else []
         return terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else reduce_sum(x) * 0.0
-
-    def get_config(self) -> dict[str, Any]:
-        return {"l1": self.l1, "l2": self.l2}
 
 
 @catalogue.add("l1")
@@ -87,11 +89,10 @@ class L1(L1L2):
     2.0
     """
 
+    _configured = ("l1",)
+
     def __init__(self, l1: float = 0.01) -> None:
         super().__init__(l1=l1)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"l1": self.l1}
 
 
 @catalogue.add("l2")
@@ -103,11 +104,10 @@ class L2(L1L2):
     4.0
     """
 
+    _configured = ("l2",)
+
     def __init__(self, l2: float = 0.01) -> None:
         super().__init__(l2=l2)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"l2": self.l2}
 
 
 @catalogue.add("orthogonal")
@@ -123,6 +123,8 @@ class OrthogonalRegularizer(Regularizer):
     0.5
     """
 
+    _configured = ("factor", "mode")
+
     def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
         if mode not in ("rows", "columns"):
             raise ValueError(f"OrthogonalRegularizer: mode must be 'rows' or 'columns', found {mode!r}.")
@@ -137,9 +139,6 @@ class OrthogonalRegularizer(Regularizer):
         cosines = abs(matmul(vectors, vectors, transpose_b=True))
         # Each vector's angle with itself is no pair; a single one has none.
         return self.factor * (reduce_sum(cosines) - reduce_sum(diag_part(cosines))) / max(count * (count - 1), 1)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"factor": self.factor, "mode": self.mode}
 
 
 def _factor(name: str, value: float | None) -> float:

@@ -17,12 +17,7 @@ class InputLayer(Layer):
     """The shape and dtype of the data at the entrance of a model; `keras.Input` makes one.
 
     Args:
-        shape: of one row, without the batch axis; None for an axis of any size.
-        batch_size: a fixed batch size, or None.
-        dtype: of the data; the default float dtype if None.
-        batch_shape: the shape with the batch axis, instead of the two above.
-        optional: whether None may be given instead of data.
-        sparse, ragged: not available; False or None.
+        shape, batch_size, dtype, batch_shape, optional, sparse, ragged: as in `keras.Input`.
         options: `name`, as in `Layer`; `input_shape` and `batch_input_shape`, older names of `shape` and `batch_shape`.
 
     Raises:

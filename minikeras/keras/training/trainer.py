@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import nest
 from ...arrays import to_numpy
+from ...core.state import restore, snapshot
 from ...errors import ShapeError
 from .. import batches, metrics, optimizers
 from ..arguments import whole
@@ -241,12 +242,11 @@ class Trainer:
 
     def _validate(self, model: Model, hooks: CallbackList, feed: Feed) -> Logs:
         """Loss and metrics on validation data; the training metrics are not touched."""
-        kept = [(variable, variable._array) for metric in model.metrics for variable in metric.variables]
+        kept = snapshot(variable for metric in model.metrics for variable in metric.variables)
         try:
             return self.evaluate(model, hooks, Feed(feed.source, feed.wanted))
         finally:
-            for variable, array in kept:
-                variable._array = array
+            restore(kept)
 
     def evaluate(self, model: Model, hooks: CallbackList, feed: Feed) -> Logs:
         """Loss and metrics over data."""

@@ -88,7 +88,7 @@ class Estimator(BaseEstimator):
 
     def _target(self, y: Rows) -> Rows:
         """The targets in the form in which the model is trained on them."""
-        return y
+        return y.reshape(-1, 1) if y.ndim == 1 else y
 
     def _model(self, X: Rows, y: Rows) -> Any:
         """The model to train."""
@@ -239,15 +239,7 @@ class SKLearnRegressor(RegressorMixin, Estimator):
 
     The model is trained on targets of shape (rows, outputs). Predictions have the shape of the targets it was fitted to.
 
-    Args:
-        model, warm_start, model_kwargs, fit_kwargs: a compiled model, or a function of `X` and `y` that returns one; see
-            `Estimator`.
-
-    Attributes:
-        model_, history_: the fitted model, and its losses and metrics by name.
-
-    Raises:
-        MissingExtraError: without scikit-learn.
+    Args and attributes are those of `SKLearnClassifier`; a function is given `X` and `y`.
 
     >>> import minikeras as tf
     >>> line = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
@@ -261,9 +253,6 @@ class SKLearnRegressor(RegressorMixin, Estimator):
         X, y = validate_data(self, X, y, allow_nd=True, multi_output=True, y_numeric=True)
         self._flat = y.ndim == 1
         return X, y
-
-    def _target(self, y: Rows) -> Rows:
-        return y.reshape(-1, 1) if y.ndim == 1 else y
 
     def predict(self, X: Any) -> Rows:
         """The outputs for each row: (rows,) or (rows, outputs), like the targets."""
@@ -281,15 +270,7 @@ class SKLearnRegressor(RegressorMixin, Estimator):
 class SKLearnTransformer(TransformerMixin, Estimator):
     """A transformer of scikit-learn around a model: an autoencoder, or the features that another model goes on with.
 
-    Args:
-        model, warm_start, model_kwargs, fit_kwargs: a compiled model, or a function of `X` and `y` that returns one; see
-            `Estimator`.
-
-    Attributes:
-        model_, history_: the fitted model, and its losses and metrics by name.
-
-    Raises:
-        MissingExtraError: without scikit-learn.
+    Args and attributes are those of `SKLearnClassifier`; a function is given `X` and `y`.
 
     >>> import minikeras as tf
     >>> squeeze = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2), tf.keras.layers.Dense(3)])
@@ -307,9 +288,6 @@ class SKLearnTransformer(TransformerMixin, Estimator):
             X = validate_data(self, X, allow_nd=True)
             return X, X
         return validate_data(self, X, y, allow_nd=True, multi_output=True, y_numeric=True)
-
-    def _target(self, y: Rows) -> Rows:
-        return y.reshape(-1, 1) if y.ndim == 1 else y
 
     def transform(self, X: Any) -> Rows:
         """The outputs for each row."""
