@@ -51,14 +51,13 @@ def _root_mean_square(array: Array) -> Array:
 class Adafactor(Optimizer):
     """Adam's scaling with memory for rows and columns only. Formulas: `second_moment`, `adafactor_step`.
 
-    Args:
+    Args, beside those of `Optimizer`:
         learning_rate: an upper bound of the relative step, a float or a schedule.
         beta_2_decay: exponent of the decay 1 - t**beta_2_decay, below 0.
         epsilon_1: added to squared gradients.
         epsilon_2: the least size that weights are taken to have.
         clip_threshold: the largest root mean square of an update before it is scaled.
         relative_step: kept in the configuration. The rate is min(learning_rate, 1 / sqrt(t)) either way, as in Keras.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable([[3.0, 4.0], [4.0, 3.0]])

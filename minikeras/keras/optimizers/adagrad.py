@@ -27,11 +27,9 @@ def adagrad_step(g: Array, w: Array, a: Array, rate: float, epsilon: float) -> t
 class Adagrad(Optimizer):
     """Steps scaled by the sum of all squared gradients so far. Formula: `adagrad_step`.
 
-    Args:
-        learning_rate: a float or a schedule.
+    Args, beside those of `Optimizer`:
         initial_accumulator_value: where the sum starts, at least 0.
         epsilon: added under the root.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -81,11 +79,10 @@ def adadelta_step(g: Array, w: Array, a: Array, d: Array, rate: float, rho: floa
 class Adadelta(Optimizer):
     """Steps of the size of earlier steps, relative to earlier gradients. Formula: `adadelta_step`.
 
-    Args:
+    Args, beside those of `Optimizer`:
         learning_rate: a float or a schedule; 1.0 is the paper's.
         rho: decay of both running means, in [0, 1).
         epsilon: added under the roots; it makes the first steps possible.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -136,13 +133,11 @@ class RMSprop(Optimizer):
         w <- w - increment                                      (without momentum)
         m <- momentum m + increment,  w <- w - m                (with momentum)
 
-    Args:
-        learning_rate: a float or a schedule.
+    Args, beside those of `Optimizer`:
         rho: decay of the running means, in [0, 1).
         momentum: 0 for none, then there is no slot for it.
         epsilon: added under the root.
         centered: subtract the squared mean of the gradient, so that the root is that of its variance.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -202,14 +197,13 @@ class Ftrl(Optimizer):
     The new weight follows from all gradients so far, not from the old weight: what else changes a weight, such as weight
     decay, a moving average or `assign`, acts through the formula's w only.
 
-    Args:
+    Args, beside those of `Optimizer`:
         learning_rate: a float or a schedule, not 0.
         learning_rate_power: at most 0; 0 for steps of one size.
         initial_accumulator_value: where the sum of squared gradients starts, at least 0.
         l1_regularization_strength, l2_regularization_strength: at least 0.
         l2_shrinkage_regularization_strength: a penalty on the weights as they are, at least 0.
         beta: at least 0.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)

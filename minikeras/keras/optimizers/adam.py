@@ -75,12 +75,10 @@ def _change(mean: Array, square: Array, rate: float, epsilon: float) -> Array:
 class Adam(Optimizer):
     """Steps scaled by running means of the gradient and of its square. Formulas: `adam_step`, `amsgrad_step`.
 
-    Args:
-        learning_rate: a float or a schedule.
+    Args, beside those of `Optimizer`:
         beta_1, beta_2: decay of the two running means, in [0, 1).
         epsilon: added to the root; outside the bias correction, unlike PyTorch's.
         amsgrad: use the largest second mean so far.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -120,14 +118,7 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam with decoupled weight decay by default: w <- w - w * weight_decay * lr before each step.
 
-    Args:
-        learning_rate: a float or a schedule.
-        weight_decay: a float; needed.
-        beta_1, beta_2, epsilon, amsgrad: as in `Adam`.
-        options: `clipnorm`, `use_ema` and so on, as in `Optimizer`.
-
-    Raises:
-        ValueError: if `weight_decay` is None.
+    Args: as `Adam`; ValueError if `weight_decay` is None.
 
     Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2.
 
@@ -191,12 +182,7 @@ def adamax_step(
 class Adamax(MomentOptimizer):
     """Adam with the largest gradient of late in the place of the mean square. Formula: `adamax_step`.
 
-    Args:
-        learning_rate: a float or a schedule.
-        beta_1: decay of the mean gradient, in [0, 1).
-        beta_2: decay of the largest gradient, in [0, 1).
-        epsilon: added to the divisor.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
+    Args: as `Adam`, without `amsgrad`; `beta_2` is the decay of the largest gradient.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -238,11 +224,7 @@ def nadam_step(
 class Nadam(MomentOptimizer):
     """Adam with Nesterov's look ahead. Formula: `nadam_step`.
 
-    Args:
-        learning_rate: a float or a schedule.
-        beta_1, beta_2: decay of the two running means, in [0, 1).
-        epsilon: added to the root.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
+    Args: as `Adam`, without `amsgrad`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
@@ -261,7 +243,7 @@ class Nadam(MomentOptimizer):
 
     @property
     def variables(self) -> list[Variable]:
-        """As in `Optimizer`, and the product of all u at the end."""
+        """As in `Optimizer`, then the product of all u."""
         return [*super().variables, self._product]
 
     def begin_step(self, t: int, learning_rate: float) -> tuple[float, ...]:
@@ -299,11 +281,7 @@ def lamb_step(
 class Lamb(MomentOptimizer):
     """Adam with a step as long as the weight, for large batches. Formula: `lamb_step`.
 
-    Args:
-        learning_rate: length of a step relative to the weight's, a float or a schedule.
-        beta_1, beta_2: decay of the two running means, in [0, 1).
-        epsilon: added to the root.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
+    Args: as `Adam`, without `amsgrad`; the learning rate is the length of a step relative to the weight's.
 
     >>> import minikeras as tf
     >>> w = tf.Variable([3.0, 4.0])
@@ -349,13 +327,11 @@ def schedule_free_step(
 class ScheduleFreeAdamW(MomentOptimizer):
     """AdamW that needs no schedule, since it averages its iterates. Formula: `schedule_free_step`.
 
-    Args:
-        learning_rate: a float or a schedule.
+    Args, beside those of `Optimizer`:
         beta_1: weight of the mean against the last iterate, in (0, 1).
         beta_2: decay of the mean square, in [0, 1).
         epsilon: added to the root.
         warmup_steps: number of updates over which the learning rate rises in a straight line; 0 for none.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)

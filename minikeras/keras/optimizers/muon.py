@@ -65,8 +65,7 @@ def muon_step(
 class Muon(Optimizer):
     """Orthogonal steps for matrices, Adam for everything else. Formulas: `muon_step`, `adam_step`.
 
-    Args:
-        learning_rate: a float or a schedule.
+    Args, beside those of `Optimizer`:
         adam_beta_1, adam_beta_2, epsilon: as in `Adam`.
         adam_weight_decay: weight decay where Adam steps.
         weight_decay: weight decay where Muon steps.
@@ -78,7 +77,6 @@ class Muon(Optimizer):
         ns_steps: number of iterations.
         nesterov: look ahead.
         rms_rate: the root mean square that a step has in units of the learning rate; None for the bare orthogonal matrix.
-        options: `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable([[1.0, 0.0], [0.0, 1.0]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ...core import GradientTape, Tensor, Variable
 from ...core.repeat import Repeatable
@@ -20,13 +20,7 @@ Pattern = Any
 
 
 class Every(NamedTuple):
-    """An optimizer whose turn comes at every n-th step: steps 0, 1, 2, ... with (step - offset) % every == 0.
-
-    Attributes:
-        every: 1 for all steps.
-        optimizer: an object, a name, None or a factor, as in `PerLayer`.
-        offset: the first step that counts.
-    """
+    """An optimizer, as in `PerLayer`, whose turn comes at every n-th step: those with (step - offset) % every == 0."""
 
     every: int
     optimizer: Any
@@ -34,28 +28,21 @@ class Every(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One entry of a `PerLayer`.
-
-    Attributes:
-        pattern: as it was given.
-        optimizer: None freezes.
-        every, offset: as in `Every`.
-        factor: to the learning rate of the '*' entry, if it was given as a number.
-    """
+    """One entry of a `PerLayer`; without an optimizer it is frozen."""
 
     pattern: Pattern
     optimizer: Optimizer | None
     every: int = 1
     offset: int = 0
     factor: float | None = None
+    """To the learning rate of the '*' entry, if it was given as a number."""
 
     @property
     def label(self) -> str:
-        """The pattern in words."""
         return self.pattern if isinstance(self.pattern, str) else str(getattr(self.pattern, "path", self.pattern))
 
     def matches(self, variable: Variable) -> bool:
-        """Whether a variable belongs to it; '*' does not match here, since it is what is left."""
+        """Whether it names a variable; '*', which takes what is left, names none."""
         if isinstance(self.pattern, str):
             return self.pattern != "*" and any(fnmatch.fnmatchcase(name, self.pattern) for name in dotted_names(variable))
         held = self.pattern if isinstance(self.pattern, (list, tuple)) else getattr(self.pattern, "variables", [self.pattern])
@@ -121,7 +108,7 @@ class PerLayer(Optimizer):
         return Member(pattern, self._default if _is_default(pattern) else get(given), every, offset)
 
     def _multiplied(self, pattern: Pattern, factor: float) -> Optimizer:
-        """An optimizer like the default one, at a multiple of its learning rate as that is from time to time."""
+        """An optimizer like the default one, at a multiple of its present learning rate."""
         default = self._default
         if default is None or _is_default(pattern):
             raise ValueError(f"PerLayer: {factor} for {pattern!r} is a factor to the optimizer of '*', and there is none.")
@@ -137,27 +124,28 @@ class PerLayer(Optimizer):
         new = [variable for variable in variables if variable.key not in self._owner]
         if not new:
             return
-        owner, problems = dict(self._owner), []
-        used: set[int] = set()
-        for variable in new:
-            found = self._candidates(variable)
-            used.update(id(member) for member in found)
-            if len(found) > 1:
-                problems.append(f"{_path(variable)} belongs to {' and '.join(repr(member.label) for member in found)}")
-            elif found:
-                owner[variable.key] = variable, found[0]
-            else:
-                problems.append(f"{_path(variable)} belongs to no entry (a '*' entry would take it)")
+        candidates = [(variable, self._candidates(variable)) for variable in new]
+        problems = [
+            f"{_path(variable)} belongs to {' and '.join(repr(member.label) for member in found)}"
+            if found
+            else f"{_path(variable)} belongs to no entry (a '*' entry would take it)"
+            for variable, found in candidates
+            if len(found) != 1
+        ]
         if not self._owner:
+            used = {id(member) for _, found in candidates for member in found}
             unused = [member for member in self.members if id(member) not in used and not _is_default(member.pattern)]
             problems += [f"entry {member.label!r} matches no variable" for member in unused]
         if problems:
             raise ValueError(f"PerLayer: {len(problems)} things do not fit:\n  " + "\n  ".join(problems))
-        self._owner = owner
+        self._owner = self._owner | {variable.key: (variable, member) for variable, (member,) in candidates}
         self.state.locks.join(new)
         for member in self.members:
             if member.optimizer is not None:
-                member.optimizer.build([variable for variable in new if owner[variable.key][1] is member])
+                member.optimizer.build(self._owned(member, new))
+
+    def _owned(self, member: Member, variables: Iterable[Variable]) -> list[Variable]:
+        return [variable for variable in variables if self._owner[variable.key][1] is member]
 
     def optimizer_for(self, variable: Variable) -> Optimizer | None:
         """The optimizer of a variable; None if it is frozen or belongs to no entry."""
@@ -240,7 +228,6 @@ class PerLayer(Optimizer):
         return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
 
     def changes(self, gradients: list[Array], rows: list[SlotState]) -> list[Change]:
-        """The changes of all whose turn it is."""
         if any(member.optimizer.needs_loss for member in self._due() if member.optimizer is not None):
             raise TypeError(f"{self.name} has members that need the loss: optimizer.minimize(loss_fn, variables).")
         return [*self._changes(self._due(), gradients, rows), self._counted()]
@@ -298,22 +285,20 @@ class PerLayer(Optimizer):
         runs: Repeatable | None = None,
         sweep: Sweep = run_directly,
     ) -> tuple[Tensor, list[Change]]:
-        """The loss, and the changes of all whose turn it is. Nothing is assigned."""
+        """As in `SecondOrder`, for all whose turn it is."""
         due, runs = self._due(), runs or Repeatable(loss_fn)
         first = [member for member in due if member.optimizer is not None and not member.optimizer.needs_loss]
         changes = [self._counted()]
-        learning = [variable for variable in variables if any(self._owner[variable.key][1] is member for member in first)]
+        learning = [variable for variable in variables if any(self._owner[variable.key][1] is one for one in first)]
         loss, *found = sweep("gradients", lambda: _differentiated(runs, learning))
         if learning:
             gradients, rows = super().paired(found, learning)
             changes += self._changes(first, gradients, rows)
         for number, member in enumerate(self.members):
-            owned = [variable for variable in variables if self._owner[variable.key][1] is member]
-            its_turn = any(member is one for one in due)
-            if owned and its_turn and member.optimizer is not None and member.optimizer.needs_loss:
+            owned, optimizer = self._owned(member, variables), cast(Any, member.optimizer)
+            if owned and any(member is one for one in due) and optimizer is not None and optimizer.needs_loss:
                 own = functools.partial(_numbered, sweep, number)
-                planner: Any = member.optimizer
-                changes += planner.loss_and_changes(loss_fn, owned, runs, own)[1]
+                changes += optimizer.loss_and_changes(loss_fn, owned, runs, own)[1]
         return loss, changes
 
     # Configuration -------------------------------------------------------------------------------------------------------

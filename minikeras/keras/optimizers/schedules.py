@@ -1,7 +1,6 @@
 """Learning rates that depend on the step.
 
-Key idea: a schedule is a formula of numbers, `rate(step)`, with its settings around it. An optimizer asks for it at the number
-of steps taken so far, so the first step is step 0. Any function of the step serves as well.
+An optimizer asks for `rate(step)` at the number of steps taken so far, so the first step is step 0.
 """
 
 from __future__ import annotations
@@ -64,8 +63,28 @@ class LearningRateSchedule:
     __repr__ = with_options
 
 
+class _Decay(LearningRateSchedule):
+    """A decay by a rate in each period; the name is that of the class."""
+
+    settings = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: int,
+        decay_rate: float,
+        staircase: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self.initial_learning_rate, self.decay_rate, self.staircase = initial_learning_rate, decay_rate, staircase
+        self.decay_steps, self.name = _positive("decay_steps", decay_steps), name or type(self).__name__
+
+    def _periods(self, step: float) -> float:
+        return step // self.decay_steps if self.staircase else step / self.decay_steps
+
+
 @_catalogue.add()
-class ExponentialDecay(LearningRateSchedule):
+class ExponentialDecay(_Decay):
     """initial * decay_rate ** (step / decay_steps).
 
     Args:
@@ -73,7 +92,6 @@ class ExponentialDecay(LearningRateSchedule):
         decay_steps: after how many steps it has fallen to `decay_rate` of that, above 0.
         decay_rate: the factor.
         staircase: let the rate fall at multiples of `decay_steps` only.
-        name: kept in the configuration.
 
     >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.ExponentialDecay(0.1, decay_steps=10, decay_rate=0.5)
@@ -81,34 +99,17 @@ class ExponentialDecay(LearningRateSchedule):
     0.025
     """
 
-    settings = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
-
-    def __init__(
-        self,
-        initial_learning_rate: float,
-        decay_steps: int,
-        decay_rate: float,
-        staircase: bool = False,
-        name: str = "ExponentialDecay",
-    ) -> None:
-        self.initial_learning_rate, self.decay_rate, self.staircase = initial_learning_rate, decay_rate, staircase
-        self.decay_steps, self.name = _positive("decay_steps", decay_steps), name
-
     def rate(self, step: float) -> float:
-        periods = step // self.decay_steps if self.staircase else step / self.decay_steps
-        return float(self.initial_learning_rate * self.decay_rate**periods)
+        return float(self.initial_learning_rate * self.decay_rate ** self._periods(step))
 
 
 @_catalogue.add()
-class InverseTimeDecay(LearningRateSchedule):
+class InverseTimeDecay(_Decay):
     """initial / (1 + decay_rate * step / decay_steps).
 
     Args:
-        initial_learning_rate: the rate at step 0.
-        decay_steps: the unit of time in steps, above 0.
-        decay_rate: how much the divisor grows in each unit.
-        staircase: let the rate fall at multiples of `decay_steps` only.
-        name: kept in the configuration.
+        initial_learning_rate, decay_steps, staircase: as in `ExponentialDecay`.
+        decay_rate: how much the divisor grows in `decay_steps`.
 
     >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.InverseTimeDecay(0.1, decay_steps=10, decay_rate=1.0)
@@ -116,22 +117,8 @@ class InverseTimeDecay(LearningRateSchedule):
     0.05
     """
 
-    settings = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
-
-    def __init__(
-        self,
-        initial_learning_rate: float,
-        decay_steps: int,
-        decay_rate: float,
-        staircase: bool = False,
-        name: str = "InverseTimeDecay",
-    ) -> None:
-        self.initial_learning_rate, self.decay_rate, self.staircase = initial_learning_rate, decay_rate, staircase
-        self.decay_steps, self.name = _positive("decay_steps", decay_steps), name
-
     def rate(self, step: float) -> float:
-        periods = step // self.decay_steps if self.staircase else step / self.decay_steps
-        return self.initial_learning_rate / (1.0 + self.decay_rate * periods)
+        return self.initial_learning_rate / (1.0 + self.decay_rate * self._periods(step))
 
 
 @_catalogue.add()
@@ -141,7 +128,6 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     Args:
         boundaries: steps in ascending order.
         values: one rate more than there are boundaries.
-        name: kept in the configuration.
 
     >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([100, 200], [0.1, 0.01, 0.001])
@@ -175,7 +161,6 @@ class PolynomialDecay(LearningRateSchedule):
         end_learning_rate: the last rate.
         power: 1 for a straight line.
         cycle: instead of staying at the end, stretch `decay_steps` to its next multiple, so that the rate rises again.
-        name: kept in the configuration.
 
     >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.PolynomialDecay(0.1, decay_steps=10, end_learning_rate=0.02)
@@ -212,7 +197,6 @@ class CosineDecay(LearningRateSchedule):
         initial_learning_rate: the rate at step 0; without a warm-up that is the peak.
         decay_steps: length of the decay, which begins after the warm-up; above 0.
         alpha: the last rate as a fraction of the peak.
-        name: kept in the configuration.
         warmup_target: the peak, or None for no warm-up.
         warmup_steps: length of the warm-up.
 
@@ -236,11 +220,8 @@ class CosineDecay(LearningRateSchedule):
         warmup_steps: int = 0,
     ) -> None:
         self.initial_learning_rate, self.alpha, self.name = initial_learning_rate, alpha, name
-        self.decay_steps, self.warmup_target, self.warmup_steps = (
-            _positive("decay_steps", decay_steps),
-            warmup_target,
-            warmup_steps,
-        )
+        self.decay_steps = _positive("decay_steps", decay_steps)
+        self.warmup_target, self.warmup_steps = warmup_target, warmup_steps
 
     def rate(self, step: float) -> float:
         if self.warmup_target is None:
@@ -262,7 +243,6 @@ class CosineDecayRestarts(LearningRateSchedule):
         t_mul: at least 1.
         m_mul: factor of the peaks.
         alpha: the lowest rate as a fraction of the first peak.
-        name: kept in the configuration.
 
     Source: Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts (2017), equation (5) and below.
 

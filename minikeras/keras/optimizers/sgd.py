@@ -32,11 +32,10 @@ def momentum_step(g: Array, w: Array, m: Array, rate: float, momentum: float, ne
 class SGD(Optimizer):
     """Gradient descent, w <- w - lr g, with momentum if asked for. Formula: `momentum_step`.
 
-    Args:
+    Args, beside those of `Optimizer`:
         learning_rate: lr, a float or a schedule.
         momentum: in [0, 1]; 0 for none, then there is no slot.
         nesterov: look ahead, see the formula.
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     Source: Robbins and Monro, A stochastic approximation method (1951), equation (6); for momentum see the formula.
 
@@ -84,11 +83,10 @@ class Lion(Optimizer):
 
     Use a learning rate three to ten times smaller, and a weight decay as much larger, than with Adam.
 
-    Args:
+    Args, beside those of `Optimizer`:
         learning_rate: the size of the steps, a float or a schedule.
         beta_1: weight of the mean against the gradient in the direction, in (0, 1].
         beta_2: decay of the mean, in [0, 1).
-        options: `weight_decay`, `clipnorm`, `use_ema` and so on, as in `Optimizer`.
 
     >>> import minikeras as tf
     >>> w = tf.Variable(1.0)

@@ -20,14 +20,12 @@ class AdaHessian(SecondOrder):
         m <- b1 m + (1 - b1) g,    v <- b2 v + (1 - b2) D**2
         w <- w - lr (m / (1 - b1**t)) / ((v / (1 - b2**t))**(k/2) + epsilon)
 
-    Args:
-        learning_rate: lr.
+    Args, beside those of `SecondOrder`:
         beta_1, beta_2: decay of the two running means.
         epsilon: added to the root.
         hessian_power: k, in [0, 1].
         average: whether |D| is averaged over all axes but the last of variables with two or more axes.
         probes: products that are averaged in a step.
-        options: `name`.
 
     Source: Yao et al., ADAHESSIAN: an adaptive second order optimizer for machine learning (2021), algorithm 1, equation (9).
 

@@ -41,11 +41,9 @@ class KFAC(SecondOrder):
     the quadratic model along it, with one exact product. Variables that belong to no dense layer (statistics, embeddings) go
     along their negative gradient, divided by `damping` plus one.
 
-    Args:
-        learning_rate: factor of the step.
+    Args, beside those of `SecondOrder`:
         damping: lambda; the trust in the factors.
         decay: of the running means; min(1 - 1/t, decay) in step t.
-        options: `name`.
 
     `minikeras` finds the layers on the tape: a kernel that was multiplied from the right to a matrix of rows. `minimize` needs
     an `Objective` with outputs of shape (rows, columns); `fit` makes one.

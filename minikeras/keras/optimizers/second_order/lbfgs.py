@@ -21,11 +21,10 @@ class LBFGS(SecondOrder):
     Each step ends where the strong Wolfe conditions hold, |slope| down to 0.9 of what it was, so that the pairs keep the matrix
     positive definite; a pair that does not (s^T y too small) is left out.
 
-    Args:
+    Args, beside those of `SecondOrder`:
         learning_rate: factor of the step that the search found; leave it at 1.
         memory: pairs that are kept, 2 P numbers each.
         max_evaluations: of loss and gradient in a step at most.
-        options: `name`.
 
     Logs:
         step_size, evaluations (in the last step), pairs (kept now).

@@ -24,8 +24,7 @@ class Newton(SecondOrder):
     with a by the `globalization`. Where H + damping I is not positive definite, it is repaired (see `repair`), so that the step
     goes downhill. How many blocks were treated so is counted in `indefinite` and shown in the logs.
 
-    Args:
-        learning_rate: factor of the step.
+    Args, beside those of `SecondOrder`:
         damping: added to the diagonal. The start value with `globalization='damping'`.
         blocks: 'full' takes H whole; 'layer' keeps one block for each layer, 'variable' one for each variable.
         globalization: 'line_search' halves the step until the loss falls enough; 'damping' adapts the damping by the
@@ -36,7 +35,6 @@ class Newton(SecondOrder):
             few products; 'eigenvalues' takes the eigenvalues' absolute values, 9 n**3 multiplications.
         chunk_size: rows of the Hessian carried at once; bounds memory to chunk_size times the intermediate results.
         max_parameters: more are refused; a Hessian takes P**2 numbers, and solving P**3 / 3 multiplications.
-        options: `name`.
 
     Logs:
         damping, radius, step_size (the factor a, or 0 for a step that was refused), indefinite (blocks repaired so far).

@@ -23,8 +23,7 @@ class NewtonCG(SecondOrder):
     (followed to the boundary) or when the residual is below min(1/2, sqrt(|g|)) |g|, which keeps the last steps superlinear.
     Memory is that of a few vectors and one record.
 
-    Args:
-        learning_rate: factor of the step.
+    Args, beside those of `SecondOrder`:
         curvature: 'hessian', or 'gauss_newton' for J^T H J, which is never negative for a convex loss and needs an `Objective`.
         damping: added to the diagonal.
         max_iterations: products in a step at most; the number of parameters, but at most 250, if None.
@@ -32,7 +31,6 @@ class NewtonCG(SecondOrder):
         preconditioner: 'diagonal' scales by an estimate of the curvature's diagonal from `probes` products a step; None for
             none.
         probes: see there.
-        options: `name`.
 
     Logs:
         radius, iterations (products of the last step), negative_curvature (steps that met it so far), step_size (0 if refused).
