@@ -16,10 +16,12 @@ import numpy as np
 from . import nest
 from .arrays import namespace, to_numpy
 from .core import GradientTape, Tensor, Variable, convert_to_tensor
+from .core.layout import Layout
+from .core.state import restore, snapshot
+from .derivatives.flat import flatten
 from .errors import GradientMismatchError
 from .functions.contractions import tensordot
 from .functions.elementwise import cast
-from .functions.shaping import reshape
 from .module import Module
 from .types import float64
 
@@ -99,7 +101,7 @@ def check_gradients(
         chosen = np.arange(point.size)
         if point.size > max_elements:
             chosen = np.sort(generator.choice(point.size, max_elements, replace=False))
-        expected = np.array([_along(problem.value, point, _unit(point.size, int(i)), step) for i in chosen])
+        expected = np.array([_along(problem.value, point, np.eye(1, point.size, int(i))[0], step) for i in chosen])
         first = _compare("first order", found[chosen], expected, tolerance, lambda i: problem.element(int(chosen[i]), point))
         if order == 1:
             return GradientCheck(first, None, len(chosen))
@@ -113,7 +115,7 @@ def check_gradients(
 
 
 class _Problem:
-    """A function of one flat vector: all that is differentiated, one after the other."""
+    """A function of one flat vector of all that is differentiated."""
 
     def __init__(self, f: Callable[..., Any], arguments: Sequence[Tensor], generator: np.random.Generator) -> None:
         self.f = f
@@ -126,6 +128,7 @@ class _Problem:
         self.smooth = [i for i, value in enumerate(self.arguments) if value.dtype.is_floating]
         self.variables: list[Variable] = list(f.trainable_variables) if isinstance(f, Module) else []
         self.sources = [*(self.arguments[i] for i in self.smooth), *self.variables]
+        self.layout = Layout(tuple(source.shape) for source in self.sources)
         if not self.sources or not first:
             raise ValueError("check_gradients: no argument or no result is floating, so there is nothing to differentiate.")
 
@@ -140,10 +143,9 @@ class _Problem:
 
     def element(self, i: int, point: Values | None = None) -> str:
         """Which element of which source stands at a place of the flat vector, and why it has no gradient if it has none."""
-        ends = np.cumsum([int(source._array.size) for source in self.sources])
-        position = int(np.searchsorted(ends, i, side="right"))
+        position = int(np.searchsorted(self.layout.starts, i, side="right")) - 1
         source = self.sources[position]
-        index = [int(k) for k in np.unravel_index(i - int(ends[position]) + int(source._array.size), source.shape)]
+        index = [int(k) for k in np.unravel_index(i - self.layout.starts[position], source.shape)]
         if isinstance(source, Variable):
             name = f"element {index} of variable '{getattr(source, 'path', source.name)}'"
         else:
@@ -159,11 +161,8 @@ class _Problem:
 
     def _at(self, point: Values) -> list[Tensor]:
         """Put the parts of the flat vector where they belong; the floating arguments."""
-        parts, start = [], 0
-        for source in self.sources:
-            size, xp = int(source._array.size), namespace(source._array)
-            parts.append(xp.asarray(point[start : start + size].reshape(source.shape)))
-            start += size
+        pieces = self.layout.pieces(point)
+        parts = [namespace(source._array).asarray(piece) for source, piece in zip(self.sources, pieces, strict=True)]
         for variable, part in zip(self.variables, parts[len(self.smooth) :], strict=True):
             variable._array = part
         return [Tensor(part) for part in parts[: len(self.smooth)]]
@@ -189,7 +188,7 @@ class _Problem:
         with GradientTape() as tape:
             tape.watch(smooth)
             total = self._sum(smooth)
-        return _joined(tape.gradient(total, [*smooth, *self.variables], unconnected_gradients="zero"))
+        return _flat(tape.gradient(total, [*smooth, *self.variables], unconnected_gradients="zero"))
 
     def product(self, point: Values, direction: Values) -> Values:
         """H v at a point, by two tapes."""
@@ -201,24 +200,13 @@ class _Problem:
                 inner.watch(smooth)
                 total = self._sum(smooth)
             first = inner.gradient(total, sources, unconnected_gradients="zero")
-            start, slope = 0, convert_to_tensor(0.0, float64)
-            for g in first:
-                size = int(g._array.size)
-                slope = slope + tensordot(reshape(g, [-1]), convert_to_tensor(direction[start : start + size], float64), 1)
-                start += size
-        return _joined(outer.gradient(slope, sources, unconnected_gradients="zero"))
+            slope = tensordot(flatten(first), convert_to_tensor(direction, float64), 1)
+        return _flat(outer.gradient(slope, sources, unconnected_gradients="zero"))
 
 
-def _joined(gradients: Sequence[Any]) -> Values:
-    """Gradients as one flat vector."""
-    return np.concatenate([np.ravel(convert_to_tensor(g).numpy()) for g in gradients])
-
-
-def _unit(size: int, i: int) -> Values:
-    """The direction of one element."""
-    direction = np.zeros(size)
-    direction[i] = 1.0
-    return direction
+def _flat(gradients: Sequence[Any]) -> Values:
+    vector: Values = flatten(gradients).numpy()
+    return vector
 
 
 def _along(function: Callable[[Values], Any], point: Values, direction: Values, step: float) -> Any:
@@ -253,7 +241,7 @@ def _in_float64(f: Any) -> Iterator[None]:
     variables = [variable for _, variable in Module.named_variables(f)] if isinstance(f, Module) else []
     layers: list[Any] = [f, *f.submodules] if isinstance(f, Module) else []
     layers = [layer for layer in layers if hasattr(layer, "_array_dtype")]
-    before = [variable._array for variable in variables], [(layer._dtype, layer._array_dtype) for layer in layers]
+    before, dtypes = snapshot(variables), [(layer._dtype, layer._array_dtype) for layer in layers]
     config = sys.modules.get("minikeras.keras.config")
     default = config.floatx() if config else ""
     for variable in variables:
@@ -266,9 +254,8 @@ def _in_float64(f: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        for variable, array in zip(variables, before[0], strict=True):
-            variable._array = array
-        for layer, (name, kind) in zip(layers, before[1], strict=True):
+        restore(before)
+        for layer, (name, kind) in zip(layers, dtypes, strict=True):
             layer._dtype, layer._array_dtype = name, kind
         if config:
             config.set_floatx(default)

@@ -9,8 +9,13 @@ import numpy as np
 
 from ..arrays import device_name, to_numpy
 from ..types import Array, DType, TensorShape, as_dtype
-from .interchange import Shared
 from .registry import operations
+
+_FLAGGED = (1, 0)
+"""The first version of DLPack that can say that memory is read-only. A library that asks for an older one is trusted."""
+
+_SHARED = "biufc"
+"""Kinds of elements that other libraries know: not strings, nor bfloat16, which NumPy takes for raw bytes."""
 
 
 class Reference:
@@ -36,7 +41,7 @@ class Reference:
         return id(self._referent) < id(other._referent)
 
 
-class Operand(Shared):
+class Operand:
     """Base of Tensor and Variable: everything that only needs `_array`, the values at this moment."""
 
     __slots__ = ()
@@ -89,18 +94,18 @@ class Operand(Shared):
                 f"The truth value of a tensor with {self._array.size} elements (shape {self.shape}) is ambiguous. "
                 "Use tf.reduce_any or tf.reduce_all."
             )
-        return self._left("bool()", bool(to_numpy(self._array)))
+        return self._leave("bool()", bool(to_numpy(self._array)))
 
     def __float__(self) -> float:
-        return self._left("float()", float(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
+        return self._leave("float()", float(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
 
     def __int__(self) -> int:
-        return self._left("int()", int(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
+        return self._leave("int()", int(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
 
     def __complex__(self) -> complex:
-        return self._left("complex()", complex(to_numpy(self._array)))
+        return self._leave("complex()", complex(to_numpy(self._array)))
 
-    def _left(self, conversion: str, value: Any) -> Any:
+    def _leave(self, conversion: str, value: Any) -> Any:
         """The value, after notifying the interpreters that it leaves."""
         operations.leave(self, conversion, value)
         return value
@@ -108,7 +113,7 @@ class Operand(Shared):
     def __index__(self) -> int:
         if self._array.ndim or self._array.dtype.kind not in "iu":
             raise TypeError(f"only scalar integer tensors serve as an index, got shape {self.shape}, {self.dtype.name}.")
-        return self._left("an index", int(to_numpy(self._array)))
+        return self._leave("an index", int(to_numpy(self._array)))
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -122,6 +127,50 @@ class Operand(Shared):
 
     def __format__(self, specification: str) -> str:
         return format(self.numpy() if not self._array.ndim else str(self), specification)
+
+    # In other libraries, without a copy: the array itself, marked as read-only -------------------------------------------
+
+    def _shared(self, how: str) -> Array:
+        """The array, after notifying the interpreters that it leaves; NumPy's scalars as arrays without axes."""
+        operations.leave(self, how)
+        return np.asarray(self._array) if isinstance(self._array, np.generic) else self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self._shared("a NumPy function")
+        if copy is False and not isinstance(array, np.ndarray):
+            raise ValueError("A tensor on a GPU cannot become a NumPy array without a copy; leave out copy=False.")
+        return np.array(_read_only(to_numpy(array)), dtype=dtype, copy=copy)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        array = self._shared("DLPack")
+        if array.dtype.kind not in _SHARED:
+            raise BufferError(
+                f"A tensor of dtype {self.dtype.name} cannot be shared by DLPack. Cast it: tf.cast(x, 'float32')."
+            )
+        if isinstance(array, np.ndarray):
+            flagged = max_version is not None and tuple(max_version) >= _FLAGGED
+            backward = min(array.strides, default=0) < 0  # PyTorch and JAX have no negative strides, JAX no gaps either
+            if backward or not (flagged or (array.flags.forc and array.flags.writeable)):
+                array = array.copy()
+            elif flagged:
+                array = _read_only(array)
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
+
+    def _interface(self, name: str) -> dict[str, Any]:
+        """NumPy's or CUDA's description of the array by its address, read-only; a missing attribute if there is none."""
+        array = self._array
+        found = None if isinstance(array, np.generic) or array.dtype.kind not in _SHARED else getattr(array, name, None)
+        if found is None:
+            raise AttributeError(f"a tensor of dtype {self.dtype.name} on this device has no {name}.")
+        self._shared("a NumPy function" if name == "__array_interface__" else name)
+        return {**found, "data": (found["data"][0], True)}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        array = self._array
+        return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack_device__()
 
     # Operators ---------------------------------------------------------------------------------------------------
 
@@ -227,3 +276,9 @@ class Operand(Shared):
 
     def __getitem__(self, key: Any) -> Any:
         return operations.getitem(self, key)
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,7 +1,7 @@
 """Tensors to and from other libraries in the same memory, under TensorFlow's names.
 
 Most libraries take a Tensor as it is: `torch.from_dlpack(x)`, `jax.numpy.from_dlpack(x)`, `numpy.from_dlpack(x)`. Next:
-`core/interchange.py`.
+`core/operand.py`.
 """
 
 from __future__ import annotations
