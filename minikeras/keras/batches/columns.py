@@ -1,4 +1,4 @@
-"""Columns: the arrays that make up x, y and sample_weight, whatever they came as. Next: `sources.py`."""
+"""Columns: the arrays that make up x, y and sample_weight."""
 
 from __future__ import annotations
 

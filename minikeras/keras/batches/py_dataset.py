@@ -66,7 +66,7 @@ class PyDataset:
     def __iter__(self) -> Iterator[Any]:
         try:
             count = self.num_batches
-        except NotImplementedError:  # nobody said where it ends
+        except NotImplementedError:  # its length is not known
             count = None
         for index in itertools.count() if count is None else range(count):
             yield self[index]

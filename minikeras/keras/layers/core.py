@@ -158,6 +158,6 @@ class Lambda:
 
     def __init__(self, *arguments: Any, **options: Any) -> NoReturn:
         raise NotImplementedError(
-            "There is no Lambda layer: a function kept in a file is foreign code, and whoever loads the file runs it. Write a "
+            "There is no Lambda layer: a function kept in a file is foreign code, which loading the file would run. Write a "
             "subclass of keras.layers.Layer with the function in its `call`; it is saved by name and options, never as code."
         )

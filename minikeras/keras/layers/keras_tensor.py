@@ -45,7 +45,7 @@ class Node:
         _nodes.setdefault(self.operation, weakref.WeakValueDictionary())[self.number] = self
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        """Be a copy: a call of its own."""
+        """Be a copy: another call."""
         for name, value in state[1].items():
             setattr(self, name, value)
         self._enter()
@@ -65,7 +65,7 @@ _nodes: weakref.WeakKeyDictionary[Any, weakref.WeakValueDictionary[int, Node]] =
 
 
 def nodes_of(operation: Any) -> list[Node]:
-    """The calls of a layer whose results somebody still has, in the order in which they were made."""
+    """The calls of a layer whose results are still referenced, in the order in which they were made."""
     return list(_nodes.get(operation, {}).values())
 
 

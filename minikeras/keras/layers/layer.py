@@ -149,7 +149,7 @@ class Layer(Module):
         self._input_spec, self._accepted = spec, None
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, as plain values: those of a class of one's own as they were given.
+        """The constructor's arguments, as plain values: those of a user's class as they were given.
 
         Raises:
             NotImplementedError: if an argument is no plain value and no attribute of its name.
@@ -324,7 +324,7 @@ class Layer(Module):
         Args:
             shape: its shape; () by default.
             initializer: by name or object; Glorot's uniform distribution for floats and zeros for others by default. One
-                without a seed of its own draws from the stream of this layer.
+                without a seed draws from the stream of this layer.
             dtype: the layer's by default.
             trainable: whether an optimizer changes it.
             autocast: whether `call` reads it in the compute dtype.

@@ -201,7 +201,7 @@ def _freeze_newcomers(layer: Layer, own: list[Any]) -> None:
             continue
         if is_layer(thing):
             thing.trainable = False
-        elif not isinstance(thing, Weight):  # a Weight is made frozen, unless somebody wants it otherwise
+        elif not isinstance(thing, Weight):  # a Weight is made frozen, unless the user sets it otherwise
             _freeze(layer, thing)
 
 

@@ -431,7 +431,7 @@ class Model(Layer):
             initial_epoch: where to start counting.
             steps_per_epoch: end an epoch after so many steps; needed for data without end.
             validation_steps, validation_batch_size: likewise for validation.
-            validation_freq: validate every so many epochs, or a list of epochs counted from 1.
+            validation_freq: validate every n-th epoch, or a list of epochs counted from 1.
 
         Returns:
             The `History`: `.history` holds a list for each name, `.epoch` the epochs.

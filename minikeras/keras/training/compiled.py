@@ -8,7 +8,7 @@ from typing import Any
 
 from ...compiler import Function
 
-Step = Callable[[Any], Any]
+StepFunction = Callable[[Any], Any]
 
 
 class CompiledSteps:
@@ -20,9 +20,9 @@ class CompiledSteps:
         self._steps: dict[str, Function] = {}
         self.planned = 0
 
-    def of(self, model: Any, name: str) -> Step:
+    def of(self, model: Any, name: str) -> StepFunction:
         """The step of that name, compiled if the model was told so and it can be of use."""
-        step: Step = getattr(model, name)
+        step: StepFunction = getattr(model, name)
         wanted = False if model.run_eagerly else model.jit_compile
         decides = name == "train_step" and getattr(model.optimizer, "needs_loss", False)
         if not wanted or (wanted == "auto" and decides and getattr(model.optimizer, "sweeps", None) is None):
@@ -47,7 +47,7 @@ class CompiledSteps:
 
 def _recorded(model: Any, name: str, strict: bool) -> Function:
     """A step of a model as a function of its batch."""
-    reference = weakref.ref(model)  # the model holds the function, and is to go when nobody else holds it
+    reference = weakref.ref(model)  # the model holds the function, and is freed with its last other reference
     step = Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict)
     if name == "train_step":
         step.builds = lambda: _makes_slots(reference())

@@ -102,7 +102,7 @@ ROWS = [
         code="L.Lambda(lambda x: 2 * x)(np.ones((1, 1)))",
         ours="NotImplementedError: There is no Lambda layer",
         theirs="[[2]]",
-        why="a function kept in a file is foreign code, which whoever loads the file would run",
+        why="a function kept in a file is foreign code, which loading the file would run",
     ),
     Row(
         what="`set_dtype_policy(None)`",
