@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..core import Variable
 from . import bundle, pointer
-from .graph import Graph, is_trackable, state_of, trackable_children
+from .graph import ObjectGraph, is_trackable, state_of, trackable_children
 from .plain import split
 from .restoring import COUNTER, LoadStatus, NothingLoaded, Restoration
 
@@ -40,7 +40,7 @@ class CheckpointOptions:
         self.durable = bool(durable)
 
 
-class _Writer:
+class _BackgroundSave:
     """At most one save at a time that goes on beside the program."""
 
     def __init__(self) -> None:
@@ -97,13 +97,13 @@ class Checkpoint:
     array([1., 2.], dtype=float32)
     """
 
-    _writer: _Writer
+    _writer: _BackgroundSave
     _root: Any
     _counter: Variable | None
     _deferred: Any
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
-        self.__dict__["_writer"] = _Writer()
+        self.__dict__["_writer"] = _BackgroundSave()
         self.__dict__["_root"] = None
         self.__dict__["_counter"] = None
         if root is not None:
@@ -279,7 +279,7 @@ _OWN = {"_writer", "_root", "_counter", "_deferred"}
 
 def snapshot(root: Any) -> bundle.Bundle:
     """All values of this moment. On the CPU these are references: no array is written while anybody refers to it."""
-    graph = Graph(("", root))
+    graph = ObjectGraph(("", root))
     arrays: dict[str, Any] = {}
     states: dict[str, Any] = {}
     for path, leaf in graph.leaves.items():

@@ -18,7 +18,7 @@ from ..object_graph import attributes, elements, walk
 SLOTS = "slots"
 
 
-class Graph:
+class ObjectGraph:
     """What is reachable from some objects, each given with the path at which it lies.
 
     Attributes:

@@ -25,7 +25,7 @@ from ..core.warnings import logger
 from ..errors import ShapeError
 from ..module import waiting
 from .bundle import Bundle
-from .graph import SLOTS, Graph, is_trackable, joined, set_state, state_of
+from .graph import SLOTS, ObjectGraph, is_trackable, joined, set_state, state_of
 from .plain import join
 
 STEPS = "/iterations"
@@ -96,17 +96,17 @@ class Restoration:
             path = self._aliases[prefix] + path[len(prefix) :]
         return None
 
-    def visit(self, *roots: tuple[str, Any], wait: bool = True) -> Graph:
+    def visit(self, *roots: tuple[str, Any], wait: bool = True) -> ObjectGraph:
         """Restore what is due and reachable from objects, each given with its path; with `wait`, have the rest wait there.
 
         Raises:
             ShapeError: listing every value whose shape or dtype is not that of its place. Nothing is changed then.
         """
-        graph = Graph(*roots)
+        graph = ObjectGraph(*roots)
         undo = self._make_slots(graph)
         try:
             if undo:
-                graph = Graph(*roots)
+                graph = ObjectGraph(*roots)
             found = {place: leaf for place, leaf in graph.leaves.items() if not self.is_done(leaf)}
             matched = {place: key for place in found if (key := self.key_of(place)) in self.due}
             problems = {place: text for place, key in matched.items() if (text := self._mismatch(found[place], key))}
@@ -153,7 +153,7 @@ class Restoration:
         return ""
 
     def _without_other_optimizers(
-        self, graph: Graph, found: dict[str, Any], matched: dict[str, str], problems: dict[str, str]
+        self, graph: ObjectGraph, found: dict[str, Any], matched: dict[str, str], problems: dict[str, str]
     ) -> dict[str, str]:
         """Leave out optimizers that only one side has, and those whose state does not fit; their paths, and what to say."""
         skipped: dict[str, str] = {}
@@ -191,7 +191,7 @@ class Restoration:
         state, before = self._states[key], state_of(leaf)
         return lambda: set_state(leaf, state), lambda: set_state(leaf, before)
 
-    def _make_slots(self, graph: Graph) -> dict[str, Callable[[], None]]:
+    def _make_slots(self, graph: ObjectGraph) -> dict[str, Callable[[], None]]:
         """Let optimizers make the slots that were saved for Variables which are here; how to take that back, by path."""
         undo: dict[str, Callable[[], None]] = {}
         for place, optimizer in graph.optimizers():
@@ -215,7 +215,7 @@ class Restoration:
 
     # Waiting -------------------------------------------------------------------------------------------------------------
 
-    def _wait(self, graph: Graph) -> None:
+    def _wait(self, graph: ObjectGraph) -> None:
         """Mark the objects below which something may still find its place; free them when nothing is due."""
         due = bool(self.due)
         for path, holder in graph.holders.items():
@@ -241,7 +241,7 @@ class Restoration:
 
     def take_back(self, path: str, holder: Any) -> None:
         """What lies at `path` is as it was before: values that had found a place in what is gone are due again."""
-        left = Graph((path, holder)).leaves
+        left = ObjectGraph((path, holder)).leaves
         for key, place in list(self.used.items()):
             if (place.startswith(f"{path}/") or f"/{SLOTS}/{path}/" in place) and place not in left:
                 del self.used[key]
@@ -336,7 +336,7 @@ class LoadStatus:
         """Paths of objects that have got no value."""
         if self._restoration.due:
             self._restoration.visit(("", self._root))
-        leaves = Graph(("", self._root)).leaves
+        leaves = ObjectGraph(("", self._root)).leaves
         return [path for path, leaf in leaves.items() if path != COUNTER and not self._restoration.is_done(leaf)]
 
     def assert_existing_objects_matched(self) -> LoadStatus:

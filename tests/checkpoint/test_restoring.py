@@ -14,7 +14,7 @@ from audit import audited
 import minikeras as tf
 from minikeras.checkpoint import bundle, pointer
 from minikeras.checkpoint.checkpoint import snapshot
-from minikeras.checkpoint.graph import Graph
+from minikeras.checkpoint.graph import ObjectGraph
 from minikeras.errors import LoadError
 
 pytest.importorskip("safetensors")
@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 
 def paths(value):
-    return list(Graph(("", value)).leaves)
+    return list(ObjectGraph(("", value)).leaves)
 
 
 def dense_model():

@@ -18,7 +18,7 @@ from ..layers.keras_tensor import KerasTensor
 from ..layers.weight_discovery import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..saving.registry import CustomObjectScope
-from .graph import Graph
+from .graph import LayerGraph
 
 
 def _functional(inputs: Any, outputs: Any, name: str | None = None, trainable: bool | None = None, dtype: Any = None) -> None:
@@ -91,7 +91,7 @@ def _by_name(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> 
 # Graphs ---------------------------------------------------------------------------------------------------------------
 
 
-def _written(graph: Graph) -> dict[str, Any]:
+def _written(graph: LayerGraph) -> dict[str, Any]:
     """`layers` with their calls, `input_layers` and `output_layers`."""
     layers = []
     for operation in graph.operations:
@@ -105,7 +105,7 @@ def _written(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _end(graph: Graph, x: KerasTensor) -> Any:
+def _end(graph: LayerGraph, x: KerasTensor) -> Any:
     """An input or output; Keras counts the calls of a functional model from 1 here."""
     if isinstance(x.node.operation, InputLayer):
         return [x.node.operation.name, 0, 0]
@@ -117,7 +117,7 @@ def _offset(operation: Any) -> int:
     return int(getattr(operation, "_layers", None) is not None)
 
 
-def _plain(graph: Graph, value: Any) -> Any:
+def _plain(graph: LayerGraph, value: Any) -> Any:
     """Arguments of a call, with KerasTensors as plain data."""
 
     def described(leaf: Any) -> Any:

@@ -1,7 +1,7 @@
 """The graph between the inputs and the outputs of a functional model: found once, put in order once, run at every call.
 
 A KerasTensor leads back to the call that made it. Walking back from the outputs finds all calls; laid out in order they are a
-plan: for each call the slots of its arguments, those of its results, and those that no later call reads.
+plan: for each call the registers of its arguments, those of its results, and those that no later call reads.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ..layers.inputs import of_rank, only_tensor
 from ..layers.keras_tensor import KerasTensor, Node, nodes_of
 
 
-class Slot(int):
+class Register(int):
     """The position of a value in a run; stands in arguments for what will be there."""
 
 
-class Step(NamedTuple):
+class PlannedCall(NamedTuple):
     """One call of the plan.
 
     Attributes:
         operation: what is called.
-        source: the slot of its only argument; None if the call is not that simple.
-        args, kwargs: what it is called with, Slots standing for values.
-        targets: slots of the results.
-        spent: slots that no later call reads.
+        source: the register of its only argument; None if the call is not that simple.
+        args, kwargs: what it is called with, Registers standing for values.
+        targets: registers of the results.
+        spent: registers that no later call reads.
     """
 
     operation: Any
@@ -52,7 +52,7 @@ class Index(NamedTuple):
     numbers: dict[int, int]
 
 
-class Graph:
+class LayerGraph:
     """Layers between KerasTensors.
 
     Attributes:
@@ -125,25 +125,27 @@ class Graph:
 
     def _lay_out(self, entrances: list[KerasTensor]) -> None:
         """Make the plan."""
-        slots = {key: Slot(position) for key, position in self._positions().items()}
+        registers = {key: Register(position) for key, position in self._positions().items()}
         self._expected = [(one.node.operation, one.shape, one.dtype) for one in entrances]
         self._only = isinstance(self.inputs, KerasTensor)
         calls = []
         for node in self.nodes:
-            targets = [slots.setdefault((node.number, position), Slot(len(slots))) for position in range(len(node.specs))]
+            targets = [
+                registers.setdefault((node.number, position), Register(len(registers))) for position in range(len(node.specs))
+            ]
             args, kwargs = nest.map_structure(
-                lambda leaf: slots[leaf.key] if isinstance(leaf, KerasTensor) else leaf, (node.args, node.kwargs)
+                lambda leaf: registers[leaf.key] if isinstance(leaf, KerasTensor) else leaf, (node.args, node.kwargs)
             )
-            calls.append((node, args, kwargs, tuple(targets), [slots[x.key] for x in node.inputs]))
-        self._result = nest.map_structure(lambda x: slots[x.key], only_one(self.outputs))
-        self._size = len(slots)
+            calls.append((node, args, kwargs, tuple(targets), [registers[x.key] for x in node.inputs]))
+        self._result = nest.map_structure(lambda x: registers[x.key], only_one(self.outputs))
+        self._size = len(registers)
         needed = set(nest.flatten(self._result))
         steps = []
         for node, args, kwargs, targets, sources in reversed(calls):
-            simple = not kwargs and len(args) == 1 and isinstance(args[0], Slot) and node.structure == 0
-            spent = tuple({int(slot) for slot in (*sources, *targets)} - needed)
+            simple = not kwargs and len(args) == 1 and isinstance(args[0], Register) and node.structure == 0
+            spent = tuple({int(register) for register in (*sources, *targets)} - needed)
             needed.update(sources)
-            steps.append(Step(node.operation, args[0] if simple else None, args, kwargs, targets, spent))
+            steps.append(PlannedCall(node.operation, args[0] if simple else None, args, kwargs, targets, spent))
         self._plan = tuple(reversed(steps))
 
     # Running ----------------------------------------------------------------------------------------------------------
@@ -161,9 +163,9 @@ class Graph:
                 values[targets[0]] = operation(values[source])
             else:
                 _store(operation(*_filled(args, values), **_filled(kwargs, values)), targets, values)
-            for slot in spent:
-                values[slot] = None
-        return values[self._result] if type(self._result) is Slot else _filled(self._result, values)
+            for register in spent:
+                values[register] = None
+        return values[self._result] if type(self._result) is Register else _filled(self._result, values)
 
     def _fitting(self, position: int, value: Any) -> Any:
         """One input, of the shape and dtype that it was declared with."""
@@ -311,11 +313,11 @@ def only_one(structure: Any) -> Any:
 
 
 def _store(results: Any, targets: tuple[int, ...], values: list[Any]) -> None:
-    """Put results into their slots; a function, so that no local variable of the run keeps them alive."""
+    """Put results into their registers; a function, so that no local variable of the run keeps them alive."""
     for target, value in zip(targets, nest.flatten(results), strict=True):
         values[target] = value
 
 
 def _filled(value: Any, values: list[Any]) -> Any:
-    """Arguments of a call, with values in the place of Slots."""
-    return nest.map_structure(lambda leaf: values[leaf] if type(leaf) is Slot else leaf, value)
+    """Arguments of a call, with values in the place of Registers."""
+    return nest.map_structure(lambda leaf: values[leaf] if type(leaf) is Register else leaf, value)

@@ -1,6 +1,6 @@
 """Model: a layer that can be trained, made from the `call` of a subclass or from inputs and outputs.
 
-A model that is given KerasTensors holds their `Graph` and calls that; everything else, from weights to `fit`, is the same.
+A model that is given KerasTensors holds their `LayerGraph` and calls that; everything else, from weights to `fit`, is the same.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..training.snapshot import Snapshot, Transaction
 from ..training.state import State
 from ..training.steps import Logs
 from . import configuration
-from .graph import Graph, only_one
+from .graph import LayerGraph, only_one
 
 
 class Model(Layer):
@@ -83,7 +83,7 @@ class Model(Layer):
         graph = None
         if configuration.is_functional(arguments, options):
             options = configuration.functional(arguments, options)
-            graph = Graph(options.pop("inputs", None), options.pop("outputs", None))
+            graph = LayerGraph(options.pop("inputs", None), options.pop("outputs", None))
         elif arguments:
             raise TypeError(
                 f"{type(self).__name__}: give inputs and outputs, or only keyword arguments; found {arguments!r:.80}."
@@ -149,7 +149,7 @@ class Model(Layer):
             raise ValueError(f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}.")
         return found
 
-    def _need_graph(self, what: str) -> Graph:
+    def _need_graph(self, what: str) -> LayerGraph:
         if self._graph is None:
             raise AttributeError(
                 f"Model '{self.name}' ({type(self).__name__}) has no `{what}`: what it computes is in its `call`. A functional "

@@ -18,7 +18,7 @@ from ..layers.keras_tensor import KerasTensor, holds_symbol
 from ..layers.layer import Layer
 from ..layers.weight_discovery import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
-from .graph import Graph
+from .graph import LayerGraph
 from .model import Model
 
 
@@ -135,7 +135,7 @@ class Sequential(Model):
             self._trail = (entrance(InputLayer(batch_shape=shape, dtype=self._first_dtype())),)
         for layer in self.layers[len(self._trail) - 1 :]:
             self._trail = (*self._trail, layer(self._trail[-1]))
-        self._graph = Graph(self._trail[0], self._trail[-1])
+        self._graph = LayerGraph(self._trail[0], self._trail[-1])
 
     def _first_dtype(self) -> Any:
         return self._trail[0].dtype if self._trail else self.layers[0].compute_dtype if self.layers else None
@@ -151,7 +151,7 @@ class Sequential(Model):
             self._trail = (entrance(InputLayer(batch_shape=args[0].shape, dtype=args[0].dtype)),)
         self.build(self._trail[0].shape)
 
-    def _need_graph(self, what: str) -> Graph:
+    def _need_graph(self, what: str) -> LayerGraph:
         """The chain as a graph; of a model that was built by a call it is made now."""
         if self._graph is None and self.built and self._build_shape is not None:
             self.build((None, *self._build_shape[1:]))
