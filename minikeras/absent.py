@@ -150,7 +150,7 @@ def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
 def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a module for names that are loaded late, as in `found`.
 
-    >>> late("minikeras.keras.saving", {"load_model": "archives"})[0]("load_model").__name__
+    >>> late("minikeras.keras.saving", {"load_model": "keras_file"})[0]("load_model").__name__
     'load_model'
     """
     return lambda name: found(module, name, names), lambda: sorted({*vars(sys.modules[module]), *names})

@@ -7,7 +7,7 @@ from .model import Functional, Model
 from .sequential import Sequential
 
 if TYPE_CHECKING:
-    from ..saving.archives import load_model, save_model
+    from ..saving.keras_file import load_model, save_model
     from .cloning import clone_model, model_from_config, model_from_json
 
 __all__ = [
@@ -23,10 +23,10 @@ __all__ = [
 
 _LATE = {
     "clone_model": "cloning",
-    "load_model": ".saving.archives",
+    "load_model": ".saving.keras_file",
     "model_from_config": "cloning",
     "model_from_json": "cloning",
-    "save_model": ".saving.archives",
+    "save_model": ".saving.keras_file",
 }
 
 __getattr__, __dir__ = late(__name__, _LATE)

@@ -543,7 +543,7 @@ class Model(Layer):
     @explaining
     def save(self, filepath: str | os.PathLike[str], overwrite: bool = True, **kwargs: Any) -> None:
         """Write the whole model to a '.keras' file: see `keras.saving.save_model`."""
-        from ..saving.archives import save_model
+        from ..saving.keras_file import save_model
 
         save_model(self, filepath, overwrite, **kwargs)
 

@@ -14,7 +14,7 @@ from .registry import (
 )
 
 if TYPE_CHECKING:
-    from .archives import load_model, save_model
+    from .keras_file import load_model, save_model
     from .weights import load_weights, save_weights
 
 __all__ = [
@@ -33,6 +33,6 @@ __all__ = [
     "serialize_keras_object",
 ]
 
-_LATE = {"load_model": "archives", "load_weights": "weights", "save_model": "archives", "save_weights": "weights"}
+_LATE = {"load_model": "keras_file", "load_weights": "weights", "save_model": "keras_file", "save_weights": "weights"}
 
 __getattr__, __dir__ = late(__name__, _LATE)

@@ -146,7 +146,7 @@ def load_weights(
             "legacy V1/V2 `.h5` files; `.safetensors` is read as well."
         )
     if "model_weights" in root.members or root.attribute("layer_names") is not None:
-        from .legacy import load_legacy_weights
+        from .legacy_h5 import load_legacy_weights
 
         load_legacy_weights(model, root, path, skip_mismatch, by_name, cast)
         return

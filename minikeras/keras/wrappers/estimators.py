@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import MissingExtraError
 from .. import losses
 from ..models import Model, clone_model
-from ..saving.archives import load_model, save_model
+from ..saving.keras_file import load_model, save_model
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
