@@ -118,7 +118,7 @@ def marked_tests_pass(device: str) -> dict[str, object]:
     if device.startswith("CPU"):
         return {"passed": True, "skipped": "only on a GPU"}
     command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-o", "addopts=", "tests/ops"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     return {"passed": run.returncode == 0, "last line": (run.stdout.strip().splitlines() or ["no output"])[-1]}
 
 

@@ -262,7 +262,7 @@ def test_prefetching_stays_a_bounded_number_ahead_and_ends_with_its_iterator():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_forked_process_does_not_wait_for_its_parents_threads():
     elements = iter(tf.data.Dataset.range(10).map(lambda x: x, num_parallel_calls=2).prefetch(2))
     next(elements)

@@ -1,9 +1,8 @@
 """Where arrays are made, and that they stay there."""
 
-import threading
-
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import minikeras as tf
 from minikeras.arrays import devices, namespace
@@ -69,9 +68,7 @@ def test_a_device_holds_within_its_block_also_if_that_raises():
 def test_a_device_holds_in_its_own_thread_only():
     found = []
     with tf.device("STRICT:0"):
-        thread = threading.Thread(target=lambda: found.append(library(tf.zeros([1]))))
-        thread.start()
-        thread.join()
+        in_threads(lambda: found.append(library(tf.zeros([1]))))
     assert found == [np]
 
 

@@ -15,7 +15,9 @@ def run(name, tmp_path):
     """The standard output of an example, started in an empty folder."""
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "MPLBACKEND": "Agg", "MINIKERAS_OFFLINE": "1"}
     command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
-    return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
+    ).stdout
 
 
 def last_number(text, pattern):

@@ -17,7 +17,7 @@ SCRIPT = pathlib.Path(__file__).parent / "gpu_check.py"
 def run(*arguments, check):
     environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parent.parent)}
     return subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, check=check
+        [sys.executable, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, check=check, timeout=300
     )
 
 

@@ -22,7 +22,7 @@ LATE = sorted(
 def loaded_after(statement: str) -> set[str]:
     """Modules that a fresh interpreter has loaded after a statement."""
     script = f"{statement}\nimport sys\nprint(chr(10).join(sys.modules))"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
     return set(result.stdout.split())
 
 

@@ -176,6 +176,14 @@ def is_of_another_program(prefix: Path, writer: Writer) -> bool:
     return _is_refused(prefix, writer.may_adopt)
 
 
+def may_be_of(prefix: Path, saved: float) -> bool:
+    """Whether the checkpoint of this name may be the one saved at this time: no other was saved under its name since."""
+    try:
+        return bool(read_index(prefix)["saved"] == saved)
+    except (NotFoundError, LoadError):
+        return True
+
+
 def _is_refused(prefix: Path, may: Callable[[str], bool]) -> bool:
     try:
         return not may(read_index(prefix)["writer"])

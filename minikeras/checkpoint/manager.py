@@ -143,7 +143,7 @@ class CheckpointManager:
             if self._hours is not None and saved - self._hours * 3600.0 >= self._last_preserved:
                 self._last_preserved = saved
                 self._preserved.append(oldest)
-            else:
+            elif bundle.may_be_of(Path(oldest), saved):
                 dropped.append(oldest)
         pointer.write(Path(self._directory), known, self._has_own_name, dropped, self._preserved, self._last_preserved)
         self._known = known

@@ -551,6 +551,15 @@ def test_a_manager_keeps_to_its_limit_over_what_a_program_left_that_has_ended(fo
     assert len([name for name in os.listdir(folder) if name.endswith(".index")]) == 2
 
 
+def test_a_manager_does_not_delete_what_another_saved_under_a_name_that_had_become_free(folder):
+    manager_of(folder, 1.0)[1].save()
+    (_, first), (_, second), (_, third) = (manager_of(folder, value, max_to_keep=1) for value in (2.0, 3.0, 4.0))
+    second.save(), second.save()  # all three know ckpt-1 of a writer that is gone; now the name is free
+    path = third.save(checkpoint_number=1)
+    first.save()
+    assert float(tf.train.load_variable(path, "v")) == 4.0
+
+
 def damage(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

@@ -298,5 +298,5 @@ def test_a_later_process_finds_the_interpreter_on_disk():
     assert installed()
     m.warm("float32")
     script = "from minikeras.compiler.executors.numba.interpreter import warm; print(warm('float32'), warm('float32'))"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
     assert found.stdout.split() == ["True", "False"]

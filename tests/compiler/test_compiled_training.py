@@ -296,6 +296,7 @@ def test_an_example_prints_the_same_numbers(name, tmp_path):
         subprocess.run(
             [sys.executable, "-W", "error", "-c", code, str(EXAMPLES / f"{name}.py"), how],
             **{"env": environment, "cwd": tmp_path, "capture_output": True, "text": True, "check": True},
+            timeout=300,
         ).stdout
         for how in ("eagerly", "compiled")
     ]

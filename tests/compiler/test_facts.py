@@ -28,6 +28,7 @@ import weakref
 
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import minikeras as tf
 
@@ -781,11 +782,7 @@ def test_threads_record_and_compare_by_themselves():
     state = Box()
     step = tf.function(lambda x: x * state.k)
     found = []
-    threads = [threading.Thread(target=lambda: found.extend(float(step(X)[0]) for _ in range(50))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: found.extend(float(step(X)[0]) for _ in range(50))] * 4)
     assert found == [2.0] * 200
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_threads import in_threads
 from random_programs import INSTRUCTION, arguments, cases, eagerly, recorded, replayed
 from side_by_side import assert_same, leaves
 from slow import mostly_slow
@@ -64,23 +63,13 @@ def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes
 def test_runs_in_several_threads_do_not_meet(executor, case):
     program, _ = recorded(case)
     replay = executor.compile(optimized(program))
-    found, failures = {}, []
-    barrier = threading.Barrier(2)
+    found = {}
 
     def work(first):
-        try:
-            barrier.wait()
-            for number in range(first, first + 20):
-                found[number] = replay(arguments(case, number % 3))
-        except BaseException as failure:
-            failures.append(failure)
+        for number in range(first, first + 20):
+            found[number] = replay(arguments(case, number % 3))
 
-    threads = [threading.Thread(target=work, args=(first,)) for first in (0, 100)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(lambda: work(0), lambda: work(100))
     expected = [leaves(replay(arguments(case, number))) for number in range(3)]
     for number, results in found.items():
         assert_same(expected[number % 3], leaves(results))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
+import functools
 
 import numpy as np
 import pytest
+from in_threads import in_threads
 from side_by_side import assert_same, leaves
 from small_training import LABELS, RANDOM, X, both, needs_numba, same, trained
 
@@ -267,11 +268,7 @@ def test_two_threads_train_two_sets_of_weights_as_one_after_the_other(fast):
     alone, threaded = ([trained(optimizers.Adam(rate), fast) for rate in (0.1, 0.01)] for _ in range(2))
     for step, _ in alone:
         work(step)
-    threads = [threading.Thread(target=work, args=(step,)) for step, _ in threaded]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[functools.partial(work, step) for step, _ in threaded])
     for (_, one), (step, other) in zip(alone, threaded, strict=True):
         assert_same(leaves(one), leaves(other))
         assert step.replays == 49

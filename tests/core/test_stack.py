@@ -2,10 +2,10 @@
 
 import concurrent.futures
 import sys
-import threading
 
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import minikeras as tf
 from minikeras.core.primitive import Record
@@ -185,9 +185,7 @@ def test_operations_in_another_thread_are_not_recorded():
 
     with tf.GradientTape() as tape:
         tape.watch(x)
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        in_threads(work)
     assert found["stack"] == []
     assert tape.watched_variables() == ()
     assert tape.gradient(found["y"], [x, v]) == [None, None]

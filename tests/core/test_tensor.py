@@ -3,10 +3,10 @@
 import copy
 import operator
 import pickle
-import threading
 
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import minikeras as tf
 from minikeras.errors import DTypeError, InvalidArgumentError
@@ -101,11 +101,7 @@ def test_keys_are_never_used_twice():
         found = {tf.constant(1.0).key for _ in range(2000)}
         keys.update(found)
 
-    threads = [threading.Thread(target=make) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[make] * 4)
     assert len(keys) == 8000
 
 

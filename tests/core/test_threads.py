@@ -191,12 +191,12 @@ def test_a_part_that_no_thread_has_begun_is_taken_back(two_threads):
         else:
             assert begun.wait(30)  # else this part would be done first, and take the other back
 
-    holder = threading.Thread(target=in_parallel, args=(hold, 100, 32))
+    holder = threading.Thread(target=in_parallel, args=(hold, 100, 32), daemon=True)
     holder.start()
     assert begun.wait(30)
     parts, names = parts_of(100, least=32)
     released.set()
-    holder.join()
+    holder.join(timeout=30)
     assert len(parts) == 2 and names == {threading.current_thread().name}
 
 

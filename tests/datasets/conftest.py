@@ -101,7 +101,7 @@ def server() -> Iterator[Server]:
     instance.released.set()
     instance.http.shutdown()
     instance.http.server_close()
-    thread.join()
+    thread.join(timeout=60)
 
 
 @pytest.fixture

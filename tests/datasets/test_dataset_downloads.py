@@ -117,7 +117,7 @@ print(len(locate.find((dataset,), policy=Policy(loopback_http=True))[1]["tiny-id
         subprocess.Popen([sys.executable, "-c", program], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(4)
     ]
-    results = [process.communicate() for process in processes]
+    results = [process.communicate(timeout=300) for process in processes]
     assert [out.strip() for out, _ in results] == [b"28"] * 4, results
     assert cached(home) == ["tiny-idx3-ubyte"]
 

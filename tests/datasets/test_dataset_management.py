@@ -99,6 +99,6 @@ def test_the_command_line_reports_damaged_copies(tmp_path, capsys, monkeypatch):
 def test_the_command_line_runs_as_a_module():
     root = Path(minikeras.keras.datasets.__file__).resolve().parents[3]
     command = [sys.executable, "-m", "minikeras.keras.datasets", "verify", "iris"]
-    result = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    result = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
     assert "intact" in result.stdout

@@ -127,5 +127,5 @@ class TestFullFashionMnist:
         ]
         if not script.is_file() or not sources:
             pytest.skip("needs a checkout and the .gz files")
-        result = subprocess.run([sys.executable, script, "--source", sources[0]], capture_output=True, text=True)
+        result = subprocess.run([sys.executable, script, "--source", sources[0]], capture_output=True, text=True, timeout=300)
         assert result.returncode == 0, result.stdout + result.stderr

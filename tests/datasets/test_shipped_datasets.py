@@ -112,7 +112,7 @@ def test_importing_the_package_loads_no_loader_and_no_network_module():
         "names = {n for n in before if n.startswith(d.__name__ + '.')} | ({'sklearn'} & set(sys.modules));"
         "print(names | ({d.__name__ + '.download'} & set(sys.modules)))"
     )
-    result = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
     assert result.stdout.split("\n")[:2] == ["(120, 4)", "set()"], result.stderr
 
 

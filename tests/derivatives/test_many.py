@@ -1,9 +1,10 @@
 """Many tapes at once, and long chains."""
 
-import threading
+import functools
 
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import minikeras as tf
 
@@ -24,18 +25,13 @@ def small_tape(i):
 def test_ten_thousand_tapes_on_many_threads_are_those_of_one_thread_bit_for_bit():
     """T120: each thread has a stack of its own."""
     alone = [small_tape(i) for i in range(TAPES)]
-    together, started = [None] * TAPES, threading.Barrier(THREADS)
+    together = [None] * TAPES
 
     def work(first):
-        started.wait()
         for i in range(first, TAPES, THREADS):
             together[i] = small_tape(i)
 
-    threads = [threading.Thread(target=work, args=(first,)) for first in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[functools.partial(work, first) for first in range(THREADS)])
     assert together == alone
 
 
@@ -49,9 +45,7 @@ def test_what_surrounds_one_thread_does_not_reach_another(around):
         found.append(type(y) is tf.Tensor and y.shape)
 
     def in_a_thread(value):
-        thread = threading.Thread(target=elsewhere)
-        thread.start()
-        thread.join()
+        in_threads(elsewhere)
         return value
 
     if around == "tape":

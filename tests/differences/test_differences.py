@@ -39,5 +39,5 @@ def test_keras_gives_what_its_column_says():
     """In a process of its own, since Keras warns and holds a backend."""
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     command = [sys.executable, "-W", "ignore", "-m", "tests.differences", "check", "keras"]
-    done = subprocess.run(command, cwd=DOCS.parent, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=DOCS.parent, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

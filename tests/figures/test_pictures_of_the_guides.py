@@ -37,7 +37,7 @@ def drawn(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     command = [sys.executable, str(ROOT / "docs" / "figures" / "make.py"), str(folder)]
-    subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     return folder
 
 

@@ -129,7 +129,9 @@ def test_everything_is_on_the_disk_before_the_name_is_and_the_name_before_the_re
 
 
 def test_temporary_files_of_dead_processes_are_removed_after_an_hour(tmp_path):
-    child = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True, timeout=300
+    )
     dead, alive, other = f".a.tmp-{child.stdout.strip()}-0", f".a.tmp-{os.getpid()}-0", "a.tmp-notes"
     for name in (dead, alive, other):
         (tmp_path / name).write_bytes(b"")

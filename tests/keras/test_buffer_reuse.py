@@ -184,14 +184,14 @@ def test_other_threads_read_whole_values_only():
             if (first != first[0]).any() or not np.array_equal(first, tensor._array):
                 torn.append(tensor)
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(3)]
     for reader in readers:
         reader.start()
     for _ in range(150):
         optimizer.apply([tf.ones([SIZE])], [w])
     done.set()
     for reader in readers:
-        reader.join()
+        reader.join(timeout=60)
     assert not torn and (w.numpy() == -150.0).all()
 
 

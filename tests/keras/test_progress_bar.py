@@ -7,6 +7,7 @@ import io
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -60,13 +61,13 @@ def on_a_terminal(*arguments):
     os.close(inside)
     written = b""
     try:
-        while part := os.read(terminal, 65536):
+        while select.select([terminal], [], [], 60)[0] and (part := os.read(terminal, 65536)):
             written += part
     except OSError:  # how Linux says that the other end is closed
         pass
     finally:
         os.close(terminal)
-    assert process.wait() == 0, written.decode()
+    assert process.wait(timeout=60) == 0, written.decode()
     return written.decode()
 
 
@@ -124,7 +125,7 @@ def test_without_a_terminal_an_epoch_is_a_line_and_nothing_moves(verbose, capfd)
 
 def test_tqdm_is_imported_only_when_a_bar_is_drawn():
     script = SCRIPT.replace("time.sleep(0.11)", "0") + "\nassert 'tqdm' not in sys.modules\nassert 'cupy' not in sys.modules"
-    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300)
     assert finished.returncode == 0, finished.stderr
 
 

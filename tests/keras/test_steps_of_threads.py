@@ -11,6 +11,7 @@ import weakref
 import numpy as np
 import pytest
 from faults.children import exit_code, forked
+from in_threads import errors_in_threads, in_threads
 
 import minikeras as tf
 from minikeras.arrays import random as streams
@@ -28,31 +29,14 @@ def quick_switches():
     sys.setswitchinterval(before)
 
 
-def in_threads(*functions, steps=STEPS):
-    """Run each function several times in a thread of its own; none may wait for ever, or raise."""
-    errors = errors_in_threads(*functions, steps=steps)
-    assert not errors, errors
+def repeated(*functions, steps=STEPS):
+    """Run each function several times in a thread of its own; all begin together."""
+    in_threads(*[functools.partial(repeat, function, steps) for function in functions])
 
 
-def errors_in_threads(*functions, steps=STEPS):
-    """The errors of functions that each run several times in a thread of their own; all begin together."""
-    begin, errors = threading.Barrier(len(functions)), []
-
-    def run(function):
-        try:
-            begin.wait(timeout=30)
-            for _ in range(steps):
-                function()
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(function,), daemon=True) for function in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert not any(thread.is_alive() for thread in threads), "threads wait for each other"
-    return errors
+def repeat(function, steps):
+    for _ in range(steps):
+        function()
 
 
 def values(*variables):
@@ -66,7 +50,7 @@ def test_no_step_of_one_optimizer_is_lost(built):
     if built:
         optimizer.build([v, w])
     ones = [tf.ones([300]), tf.ones([7])]
-    in_threads(*[lambda: optimizer.apply_gradients(zip(ones, [v, w], strict=True))] * THREADS)
+    repeated(*[lambda: optimizer.apply_gradients(zip(ones, [v, w], strict=True))] * THREADS)
     assert values(v, w) == [[-THREADS * STEPS]] * 2 and int(optimizer.iterations) == THREADS * STEPS
 
 
@@ -74,7 +58,7 @@ def test_no_step_of_adam_is_lost():
     def trained(threads):
         v, optimizer = tf.Variable(tf.zeros([40])), tf.keras.optimizers.Adam(0.1)
         if threads:
-            in_threads(*[lambda: optimizer.apply([tf.ones([40])], [v])] * THREADS)
+            repeated(*[lambda: optimizer.apply([tf.ones([40])], [v])] * THREADS)
         else:
             for _ in range(THREADS * STEPS):
                 optimizer.apply([tf.ones([40])], [v])
@@ -91,14 +75,14 @@ def test_optimizers_that_share_variables_lose_no_step():
         optimizer = tf.keras.optimizers.SGD(1.0)
         return lambda: optimizer.apply([one] * len(variables), variables)
 
-    in_threads(stepping(a, b), stepping(b, c), stepping(c, a), stepping(a, b, c))
+    repeated(stepping(a, b), stepping(b, c), stepping(c, a), stepping(a, b, c))
     assert values(a, b, c) == [[-3 * STEPS]] * 3
 
 
 def test_assignments_between_steps_are_not_lost():
     v = tf.Variable(tf.zeros([100]))
     optimizer, one = tf.keras.optimizers.SGD(1.0), tf.ones([100])
-    in_threads(
+    repeated(
         lambda: optimizer.apply([one], [v]),
         lambda: v.assign_add(3.0 * one),
         lambda: v.assign_sub(one),
@@ -122,7 +106,7 @@ def test_no_compiled_step_is_lost(jit):
 
     x = tf.ones([64])
     step(x), step(x)
-    in_threads(*[lambda: step(x)] * 3, lambda: v.assign_add(2.0 * x))
+    repeated(*[lambda: step(x)] * 3, lambda: v.assign_add(2.0 * x))
     assert values(v, w) == [[-2 - STEPS], [-2 - 3 * STEPS]]
     assert step.replays > 3 * STEPS / 2
 
@@ -130,7 +114,7 @@ def test_no_compiled_step_is_lost(jit):
 def test_steps_with_the_loss_as_a_function_are_not_lost():
     v = tf.Variable([8.0])
     optimizer = tf.keras.optimizers.Newton(0.5)
-    in_threads(*[lambda: optimizer.minimize(lambda: tf.reduce_sum(v * v), [v])] * 2)
+    repeated(*[lambda: optimizer.minimize(lambda: tf.reduce_sum(v * v), [v])] * 2)
     assert int(optimizer.iterations) == 2 * STEPS
 
 
@@ -138,7 +122,7 @@ def test_a_failed_step_lets_the_next_one_go_on():
     v, optimizer = tf.Variable([1.0]), tf.keras.optimizers.SGD(1.0)
     with pytest.raises(ValueError, match="shape"):
         optimizer.apply([tf.ones([2])], [v])
-    in_threads(lambda: optimizer.apply([tf.ones([1])], [v]))
+    repeated(lambda: optimizer.apply([tf.ones([1])], [v]))
     assert values(v) == [[1.0 - STEPS]]
 
 
@@ -177,14 +161,14 @@ def test_optimizers_that_begin_to_share_variables_at_once_do_not_wait_for_each_o
             optimizer = tf.keras.optimizers.SGD(1.0)
             return lambda: optimizer.apply([one] * len(variables), variables)
 
-        in_threads(stepping(a, b), stepping(b, c), stepping(c, a), stepping(a, b, c), steps=3)
+        repeated(stepping(a, b), stepping(b, c), stepping(c, a), stepping(a, b, c), steps=3)
         assert values(a, b, c) == [[-9.0]] * 3
 
 
 def test_locks_that_threads_include_at_once_are_all_held():
     for _ in range(100):
         locks, others = UpdateLocks(), [UpdateLocks() for _ in range(4)]
-        in_threads(*[functools.partial(locks.include, other.all) for other in others], steps=1)
+        repeated(*[functools.partial(locks.include, other.all) for other in others], steps=1)
         assert locks.all == (locks.own, *(other.own for other in others))
 
 
@@ -206,7 +190,7 @@ def test_compiled_steps_that_assign_what_the_other_optimizer_has_taken_do_not_wa
     steps, one = [compiled(a, b), compiled(b, a)], tf.ones([3])
     for step in steps:
         step(one), step(one)
-    in_threads(*[lambda step=step: step(one) for step in steps], steps=500)  # waited in a circle within ten steps
+    repeated(*[lambda step=step: step(one) for step in steps], steps=500)  # waited in a circle within ten steps
     assert values(a, b) == [[502.0]] * 2 and all(step.replays > 500 for step in steps)
 
 
@@ -229,14 +213,14 @@ def test_steps_within_steps_raise_where_two_threads_wait_for_each_other():
 
         optimizers[number].minimize(with_a_step_of_the_other, [variables[number]])
 
-    (error,) = errors_in_threads(lambda: step(0), lambda: step(1), steps=1)
+    (error,) = errors_in_threads(lambda: step(0), lambda: step(1))
     assert isinstance(error, RuntimeError) and "Two threads wait for each other" in str(error)
     assert min(int(optimizer.iterations) for optimizer in optimizers) == 1  # an outer step counts once, none of the other
-    in_threads(*[lambda n=n: optimizers[n].minimize(lambda: loss(n), [variables[n]]) for n in (0, 1)])
+    repeated(*[lambda n=n: optimizers[n].minimize(lambda: loss(n), [variables[n]]) for n in (0, 1)])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_forked_process_waits_for_no_lock_of_its_parents_threads():
     v, w = tf.Variable([0.0]), tf.Variable([0.0])
     optimizer, stream = tf.keras.optimizers.SGD(1.0), tf.random.Generator.from_seed(1)
@@ -268,7 +252,7 @@ def test_a_forked_process_waits_for_no_lock_of_its_parents_threads():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_process_that_forks_in_the_middle_of_a_step_ends_the_step():
     v = tf.Variable([1.0])
     optimizer = tf.keras.optimizers.Newton(0.5)
@@ -281,7 +265,7 @@ def test_a_process_that_forks_in_the_middle_of_a_step_ends_the_step():
 
     optimizer.minimize(loss, [v])
     if not children[0]:
-        in_threads(lambda: optimizer.minimize(loss, [v]), steps=1)
+        repeated(lambda: optimizer.minimize(loss, [v]), steps=1)
         os._exit(int(optimizer.iterations))
     assert exit_code(children[0], patience=30) == 2 and int(optimizer.iterations) == 1
 

@@ -21,7 +21,7 @@ print(time.perf_counter() - start)
 def seconds_of_import(module: str) -> float:
     """Seconds that one import takes in a new process that has imported NumPy."""
     program = [sys.executable, "-c", _PROGRAM.format(module=module)]
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300)
     return float(done.stdout.split()[-1])
 
 

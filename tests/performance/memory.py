@@ -72,7 +72,7 @@ def growth(name: str, steps: int) -> dict[str, Any]:
 def in_a_process(*arguments: str) -> dict[str, Any]:
     """What this module prints when it is run with these arguments."""
     program = [sys.executable, "-m", f"{__package__}.memory", *arguments]
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300)
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 

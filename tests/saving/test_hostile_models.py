@@ -151,7 +151,7 @@ CHILD = """
 def load_in_a_process(path):
     """The outcome, the seconds of the processor, and the most KiB; the process is ended at 4 GiB or 20 s of the processor."""
     command = [sys.executable, "-c", textwrap.dedent(CHILD), str(path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert found.returncode == 0, found.stderr[-2000:]
     outcome, seconds, memory = found.stdout.split()
     return outcome, float(seconds), int(memory)

@@ -191,6 +191,7 @@ def test_another_process_reads_a_pickle_and_trains_on(tmp_path: pathlib.Path):
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     assert done.stdout == repr(model.predict(X, verbose=0).tolist())
 
