@@ -57,6 +57,17 @@ def same_shape(name: str, labels: Tensor, predictions: Tensor) -> Tensor:
     return labels
 
 
+def as_columns(name: str, y_true: TensorLike, y_pred: Tensor, columns: int | None) -> tuple[Tensor, Tensor]:
+    """As `aligned`, for (n, columns); ShapeError for other shapes, or if `columns` is known and another number."""
+    labels, predictions = aligned(name, y_true, y_pred)
+    if predictions.ndim != 2 or columns not in (None, predictions.shape[-1]):
+        raise ShapeError(
+            f"{name} expects 2D inputs with shape (batch_size, {columns or 'output_dim'}). Received input shapes: "
+            f"y_pred.shape={predictions.shape} and y_true.shape={labels.shape}."
+        )
+    return labels, predictions
+
+
 def same_rank(labels: Tensor, predictions: Tensor) -> Tensor:
     """The labels with an axis of size 1 added or dropped at the end, if that gives them the shape of the predictions."""
     shape, wanted = labels._array.shape, predictions._array.shape

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor, Variable
-from ...errors import ShapeError
 from ...functions.elementwise import abs, cast, logical_and
 from ...functions.reductions import reduce_max, reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon
-from ..losses.alignment import aligned, as_floats, spread_weights
+from ..losses.alignment import as_columns, as_floats, spread_weights
 from .metric import Metric, catalogue
 
 _STATE = ("true_positives", "false_positives", "false_negatives", "intermediate_weights")
@@ -72,13 +71,8 @@ class FBetaScore(Metric):
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let a batch enter: 0 and 1 as labels, scores as predictions, both (n, classes)."""
-        labels, predictions = aligned(type(self).__name__, y_true, as_floats(y_pred, self.dtype))
         known = self.true_positives.shape[-1] if self.variables and self.average != "micro" else None
-        if predictions.ndim != 2 or known not in (None, predictions.shape[-1]):
-            raise ShapeError(
-                f"{type(self).__name__} expects 2D inputs with shape (batch_size, {known or 'output_dim'}). Received input "
-                f"shapes: y_pred.shape={predictions.shape} and y_true.shape={labels.shape}."
-            )
+        labels, predictions = as_columns(type(self).__name__, y_true, as_floats(y_pred, self.dtype), known)
         weights = spread_weights(1.0 if sample_weight is None else sample_weight, labels)
         chosen = cast(self._chosen(predictions), self.dtype)
         if not self.variables:

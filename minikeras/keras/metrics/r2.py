@@ -6,12 +6,11 @@ import warnings
 from typing import Any
 
 from ...core import Tensor
-from ...errors import ShapeError
 from ...functions.elementwise import cast, is_inf, square, where
 from ...functions.reductions import reduce_any, reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to
 from ...types import TensorLike
-from ..losses.alignment import aligned, as_floats, spread_weights
+from ..losses.alignment import as_columns, as_floats, spread_weights
 from .metric import Metric, catalogue
 
 _AGGREGATIONS = (None, "uniform_average", "variance_weighted_average")
@@ -58,13 +57,8 @@ class R2Score(Metric):
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let a batch enter; labels and predictions are (n, outputs)."""
-        labels, predictions = aligned("R2Score", y_true, as_floats(y_pred, self.dtype))
         known = self.count.shape[0] if self._built else None
-        if predictions.ndim != 2 or known not in (None, predictions.shape[-1]):
-            raise ShapeError(
-                f"R2Score expects 2D inputs with shape (batch_size, {known or 'output_dim'}). Received input shapes: "
-                f"y_pred.shape={predictions.shape} and y_true.shape={labels.shape}."
-            )
+        labels, predictions = as_columns("R2Score", y_true, as_floats(y_pred, self.dtype), known)
         weights = spread_weights(1.0 if sample_weight is None else sample_weight, labels)
         weights = broadcast_to(weights, labels.shape)
         if not self._built:
@@ -81,10 +75,10 @@ class R2Score(Metric):
         return len(self.variables) > 1
 
     def _build(self, outputs: int) -> None:
-        self.squared_sum = self.add_variable((outputs,), "zeros", name="squared_sum")
-        self.sum = self.add_variable((outputs,), "zeros", name="sum")
-        self.total_mse = self.add_variable((outputs,), "zeros", name="residual")
-        self.count = self.add_variable((outputs,), "zeros", name="count")
+        self.squared_sum = self.add_variable((outputs,), name="squared_sum")
+        self.sum = self.add_variable((outputs,), name="sum")
+        self.total_mse = self.add_variable((outputs,), name="residual")
+        self.count = self.add_variable((outputs,), name="count")
 
     def result(self) -> Tensor:
         """The score; nan before any batch, 0 for an output that is constant and not met."""
