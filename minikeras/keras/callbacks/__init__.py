@@ -17,9 +17,8 @@ from .simple import LambdaCallback, TerminateOnNaN
 from .swap_ema_weights import SwapEMAWeights
 
 if TYPE_CHECKING:
-    from .backup_and_restore import BackupAndRestore
+    from .checkpoints import BackupAndRestore, ModelCheckpoint
     from .csv_logger import CSVLogger
-    from .model_checkpoint import ModelCheckpoint
     from .tensorboard import TensorBoard
 
 __all__ = [
@@ -41,9 +40,9 @@ __all__ = [
 ]
 
 _LATE = {
-    "BackupAndRestore": "backup_and_restore",
+    "BackupAndRestore": "checkpoints",
     "CSVLogger": "csv_logger",
-    "ModelCheckpoint": "model_checkpoint",
+    "ModelCheckpoint": "checkpoints",
     "TensorBoard": "tensorboard",
 }
 

@@ -7,7 +7,7 @@ each optimizer, 'metrics/<label>/...' for the loss and metrics of the open epoch
 remember. Names that a process counts up ('dense_3') are without their number, so the same model made again has the same names.
 The values are the random streams and, during `fit`, where it stands: epoch, batches done, position in the data
 (`data/passes.py`), logs, and the memory of each callback with the History. No object is stored, so a state can be kept in any
-container of arrays and text; `callbacks/backup_and_restore.py` writes it as one safetensors file. Read `Run` first;
+container of arrays and text; `callbacks/checkpoints.py` writes it as one safetensors file. Read `Run` first;
 `trainer.py` keeps one while it fits.
 """
 

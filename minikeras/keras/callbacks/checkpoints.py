@@ -1,0 +1,231 @@
+"""Saving while a model is trained: models and weights, and the whole state of training to go on from after an interruption."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import LoadError
+from ...files import durable, strict_json, tensors
+from ..arguments import made_with_numpy
+from ..logs import Logs
+from .callback import Callback, tell
+from .monitor import Monitor
+
+FILE = "training_state.safetensors"
+_VALUES = "training_state"
+
+
+class _Saver(Callback):
+    """Saves after each epoch, or after every n-th batch, counted across epochs."""
+
+    save_freq: str | int
+    _epoch = _unsaved = 0
+
+    def _set_frequency(self, save_freq: str | int) -> None:
+        if save_freq != "epoch" and (not isinstance(save_freq, int) or save_freq < 1):
+            name = type(self).__name__
+            raise ValueError(f"{name}: save_freq must be 'epoch' or a number of batches, found {save_freq!r}.")
+        self.save_freq = save_freq
+
+    def _save(self, epoch: int, batch: int | None, logs: Logs) -> None:
+        raise NotImplementedError
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        self._epoch = epoch
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        if isinstance(self.save_freq, int):
+            self._unsaved += 1
+            if self._unsaved >= self.save_freq:
+                self._unsaved = 0
+                self._save(self._epoch, batch, logs or {})
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        if self.save_freq == "epoch":
+            self._save(epoch, None, logs or {})
+
+
+@made_with_numpy
+class ModelCheckpoint(_Saver, Monitor):
+    """Saves the model, or its weights, after every epoch or every n-th batch.
+
+    What it remembers (the best value, the batches since the last file) is part of the training state that `BackupAndRestore`
+    keeps, so a run that goes on after a restart does not overwrite its best file with a worse one. A run that starts anew can
+    be told with `initial_value_threshold`.
+
+    Args:
+        filepath: where to; `{epoch:02d}`, `{batch}` (both counted from 1) and names of the logs, `{val_loss:.2f}`, are filled
+            in. It ends in '.keras' or '.h5', with `save_weights_only` in '.weights.h5'.
+        monitor: the value in the logs to watch with `save_best_only`.
+        verbose: 1 to say what is saved.
+        save_best_only: save only what is better than all before.
+        save_weights_only: call `save_weights` instead of `save`.
+        mode: 'min', 'max' or 'auto'.
+        save_freq: 'epoch', or a number of batches, counted across epochs.
+        initial_value_threshold: the value to beat.
+
+    Raises:
+        ValueError: for another ending or frequency.
+
+    >>> import os, tempfile
+    >>> import minikeras as tf
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> keep = tf.keras.callbacks.ModelCheckpoint(os.path.join(folder.name, "{epoch:02d}.keras"), monitor="loss")
+    >>> _ = model.fit([[1.0]], [[1.0]], epochs=2, callbacks=[keep], verbose=0)
+    >>> sorted(os.listdir(folder.name))
+    ['01.keras', '02.keras']
+    >>> folder.cleanup()
+    """
+
+    remembered = ("best", "_epoch", "_unsaved")
+
+    def __init__(
+        self,
+        filepath: str | os.PathLike[str],
+        monitor: str = "val_loss",
+        verbose: int = 0,
+        save_best_only: bool = False,
+        save_weights_only: bool = False,
+        mode: str = "auto",
+        save_freq: str | int = "epoch",
+        initial_value_threshold: float | None = None,
+    ) -> None:
+        super().__init__(monitor, mode, best=initial_value_threshold)
+        self.filepath, self.verbose = os.fspath(filepath), verbose
+        self.save_best_only, self.save_weights_only = save_best_only, save_weights_only
+        self._set_frequency(save_freq)
+        endings = (".weights.h5",) if save_weights_only else (".keras", ".h5")
+        if not self.filepath.endswith(endings):
+            raise ValueError(
+                f"ModelCheckpoint: with save_weights_only={save_weights_only} the filepath must end in {' or '.join(endings)}, "
+                f"found {self.filepath!r}."
+            )
+
+    def _save(self, epoch: int, batch: int | None, logs: Logs) -> None:
+        path = self._path(epoch, batch, logs)
+        if self.save_best_only and not self._is_best(epoch, path, logs):
+            return
+        if self.verbose and not self.save_best_only:
+            tell(f"Epoch {epoch + 1}: saving model to {path}")
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        if self.save_weights_only:
+            self.model.save_weights(path, overwrite=True)
+        else:
+            self.model.save(path, overwrite=True)
+
+    def _path(self, epoch: int, batch: int | None, logs: Mapping[str, Any]) -> str:
+        places: dict[str, Any] = {**logs, "epoch": epoch + 1} | ({} if batch is None else {"batch": batch + 1})
+        try:
+            return self.filepath.format(**places)
+        except KeyError as missing:
+            raise KeyError(
+                f"ModelCheckpoint: {missing} in filepath {self.filepath!r} is not known; there are {sorted(places)}."
+            ) from None
+
+    def _is_best(self, epoch: int, path: str, logs: Mapping[str, Any]) -> bool:
+        """Whether the value is the best so far, which it then is; True if there is none to compare."""
+        current = self.value(logs)
+        if current is None or np.ndim(current):
+            return True
+        before = "nothing" if self.best is None else f"{self.best:.5f}"
+        better = self.is_better(current, self.best)
+        if self.verbose:
+            improved = f"improved from {before} to {current:.5f}, saving model to {path}"
+            tell(f"Epoch {epoch + 1}: {self.monitor} {improved if better else f'did not improve from {before}'}")
+        if better:
+            self.best = current
+        return better
+
+
+@made_with_numpy
+class BackupAndRestore(_Saver):
+    """Saves the whole state of training regularly; the next `fit` with the same model, data and folder goes on from there.
+
+    Interrupted and resumed equals uninterrupted, bit for bit: weights, slots, statistics, random streams, the order of the data
+    and the place in it, metrics of the open epoch, other callbacks and the History, at an epoch's end or in its middle. A model
+    that has no weights yet is built on the first batch.
+
+    Args:
+        backup_dir: the folder; made if it is missing.
+        save_freq: 'epoch', or a number of batches, counted across epochs.
+        delete_checkpoint: whether the file is deleted once training has come to its end, and its folder if that is empty.
+        double_checkpoint: accepted for compatibility: a file is replaced in one step, so there is always a whole one.
+
+    Raises:
+        ValueError: for another frequency, or no folder.
+        MissingExtraError: while saving, without the package `safetensors`.
+
+    >>> import tempfile
+    >>> import minikeras as tf
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> def run(epochs_before_the_power_fails):
+    ...     tf.keras.utils.set_random_seed(1)
+    ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1), tf.keras.layers.Dropout(0.5)])
+    ...     model.compile("adam", "mse")
+    ...     def fail(epoch, logs):
+    ...         if epoch == epochs_before_the_power_fails:
+    ...             raise KeyboardInterrupt
+    ...     callbacks = [tf.keras.callbacks.LambdaCallback(on_epoch_begin=fail)]
+    ...     callbacks += [tf.keras.callbacks.BackupAndRestore(folder.name)]
+    ...     return model.fit([[1.0], [2.0]], [[1.0], [2.0]], batch_size=1, epochs=4, callbacks=callbacks, verbose=0).history
+    >>> whole = run(99)
+    >>> try:
+    ...     run(2)
+    ... except KeyboardInterrupt:
+    ...     print("failed")
+    failed
+    >>> run(99) == whole
+    True
+    >>> folder.cleanup()
+    """
+
+    runs_last = True
+
+    def __init__(
+        self,
+        backup_dir: str | os.PathLike[str],
+        save_freq: str | int = "epoch",
+        delete_checkpoint: bool = True,
+        double_checkpoint: bool = False,
+    ) -> None:
+        self._set_frequency(save_freq)
+        if not backup_dir:
+            raise ValueError(f"BackupAndRestore: backup_dir must name a folder, found {backup_dir!r}.")
+        self.backup_dir, self.delete_checkpoint = Path(backup_dir), delete_checkpoint
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.backup_dir / FILE
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        self._unsaved = 0
+        if self.path.exists():
+            arrays, metadata = tensors.load(self.path)
+            if _VALUES not in metadata:
+                raise LoadError(f"{self.path}: holds no state of training. Move the file away, or give another backup_dir.")
+            values = strict_json.loads(metadata[_VALUES].encode(), self.path, _VALUES)
+            if not isinstance(values, dict):
+                raise LoadError(f"{self.path}: {_VALUES} must be a JSON object, found {values!r:.40}.")
+            self.model.set_training_state({"arrays": arrays, "values": values})
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        """Forget the state, and the folder if nothing else is in it."""
+        if self.delete_checkpoint:
+            durable.remove(self.path)
+            with contextlib.suppress(OSError):  # it is not empty, or was never made
+                self.backup_dir.rmdir()
+
+    def _save(self, epoch: int, batch: int | None, logs: Logs) -> None:
+        state = self.model.get_training_state()
+        durable.make_directory(self.backup_dir)
+        tensors.save(self.path, state["arrays"], {_VALUES: json.dumps(state["values"], allow_nan=False)})
