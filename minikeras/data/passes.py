@@ -13,11 +13,7 @@ from .dataset import ORDER, Dataset
 
 
 class Passes:
-    """One pass after another over a source.
-
-    Args:
-        source: a Dataset, or anything else with `from_position(start)`, the elements after the first `start` ones, and
-            `random_streams`, those that belong to its order beside the global and the named ones.
+    """One pass after another over a source: a Dataset, or what else has `from_position(start)` and `random_streams`.
 
     Attributes:
         taken: number of elements taken from the pass under way.
@@ -53,11 +49,7 @@ class Passes:
         return self._streams() | began
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one over the same data stood, random streams included.
-
-        Raises:
-            ValueError: if the data has another number of shuffles with a seed; nothing is changed.
-        """
+        """Stand where another one over the same data stood, random streams too; ValueError, and no change, for other shuffles."""
         own = self.source.random_streams
         if len(own) != len(state["own"]):
             raise ValueError(f"The data has {len(own)} shuffles with a seed, that of the saved state had {len(state['own'])}.")
@@ -107,7 +99,6 @@ class Resumable:
 
     @property
     def batch(self) -> int:
-        """Number of elements taken in the pass under way."""
         return self._passes.taken
 
     def __iter__(self) -> Iterator[Any]:
@@ -121,10 +112,6 @@ class Resumable:
         return {"epoch": self.epoch} | self._passes.state()
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one with the same data stood.
-
-        Raises:
-            ValueError: if the data has another number of shuffles with a seed.
-        """
+        """Stand where another one with the same data stood; ValueError for another number of shuffles with a seed."""
         self._passes.resume(state)
         self.epoch = int(state["epoch"])

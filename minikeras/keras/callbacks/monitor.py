@@ -11,14 +11,7 @@ from .callback import Remembering
 
 
 class Monitor(Remembering):
-    """A callback that watches one value.
-
-    Args:
-        monitor: its name in the logs.
-        mode: 'min' or 'max': which is better; 'auto' asks the metric.
-        min_delta: by how much a value must be better to count.
-        best: the value to beat; None for none.
-    """
+    """A callback that watches one value of the logs: which is better ('auto' asks the metric), by how much, and what to beat."""
 
     def __init__(self, monitor: str, mode: str, min_delta: float = 0.0, best: float | None = None) -> None:
         if mode not in ("auto", "min", "max"):
@@ -33,11 +26,7 @@ class Monitor(Remembering):
         return value - self.min_delta > reference if direction == "max" else value + self.min_delta < reference
 
     def direction(self) -> str:
-        """'min' or 'max'.
-
-        Raises:
-            ValueError: if the metric does not say.
-        """
+        """'min' or 'max'; ValueError if the metric does not say."""
         if self.mode != "auto":
             return self.mode
         found = self.model.metric_direction(self.monitor.removeprefix("val_"))

@@ -36,10 +36,7 @@ class _Member(NamedTuple):
 def extract(archive: Path, target: Path) -> None:
     """Unpack a tar or zip file, recognised by its content, into the new directory `target`.
 
-    Raises:
-        LoadError: The archive is damaged, or a member is no plain file or directory, has a dangerous name, or exceeds
-            the budgets. Nothing is left behind.
-        OSError: The files cannot be written.
+    Nothing is left behind if a member is no plain file or directory, has a dangerous name, or exceeds the budgets: LoadError.
     """
     budget = min(MAX_BYTES, max(1 << 20, MAX_RATIO * archive.stat().st_size))
     temporary = target.parent / f".{target.name}.tmp-{os.getpid()}-{secrets.token_hex(8)}"

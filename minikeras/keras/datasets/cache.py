@@ -19,12 +19,7 @@ def offline() -> bool:
 
 
 def make_private(directory: Path) -> None:
-    """Create `home()` or a directory below it with mode 0700.
-
-    Raises:
-        LoadError: A level is a symbolic link, world-writable or owned by another user.
-        OSError: The directory cannot be created.
-    """
+    """Create `home()` or a directory below it with mode 0700; LoadError if another user could write to a level of it."""
     top = home()
     top.parent.mkdir(parents=True, exist_ok=True)
     below = directory.relative_to(top).parts

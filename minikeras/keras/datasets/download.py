@@ -41,13 +41,7 @@ def download(
 ) -> bool:
     """Fetch a file from the first mirror that delivers the right bytes; whether one did. Failures are appended to `attempts`.
 
-    Args:
-        urls: Addresses, best first.
-        target: Name of the finished file; its directory exists.
-        sha256, max_bytes: Expected hash and upper bound of what is stored, that is after decompression.
-        attempts: See above.
-        gunzip: Decompress what comes from addresses that end in `.gz`.
-        policy: Limits.
+    Hash and bound are those of what is stored: `gunzip` decompresses what comes from addresses that end in `.gz`.
     """
     remaining = list(urls)
     for round_number in range(policy.rounds):

@@ -26,9 +26,6 @@ def find(
         forms: The forms of one dataset, best first.
         path: Directory, or file of a one-file form, to use instead of searching.
         policy: Limits of a download.
-
-    Raises:
-        DatasetUnavailableError: No place holds an intact copy; the message lists them all.
     """
     attempts: list[Attempt] = []
     for directory, form in candidates(forms, path):

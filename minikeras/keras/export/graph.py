@@ -14,12 +14,7 @@ Rule = Callable[["Site"], str]
 
 
 class Graph:
-    """Nodes and constants, as they are added.
-
-    Args:
-        program: what is to be written.
-        names: of its inputs.
-    """
+    """Nodes and constants of an OpenProgram, as they are added, and the names of its inputs."""
 
     def __init__(self, program: OpenProgram, names: Sequence[str]) -> None:
         self.nodes: list[Any] = []
@@ -39,11 +34,7 @@ class Graph:
                     self.symbols.setdefault(size, "batch" if size == BATCH else f"{name}_{axis}")
 
     def translate(self, call: Call, rules: dict[str, Rule]) -> None:
-        """Add the nodes of one call.
-
-        Raises:
-            ExportError: if there is no rule for it, or none for these options.
-        """
+        """Add the nodes of one call; ExportError if there is no rule for it, or none for these options."""
         rule = rules.get(call.name)
         self._prefix = call.layer
         if rule is None or len(call.outputs) != 1:
@@ -149,12 +140,7 @@ class Graph:
 
 
 class Site:
-    """One call that is being translated.
-
-    Attributes:
-        call: what was computed.
-        params: its options.
-    """
+    """One call that is being translated, and its options."""
 
     def __init__(self, graph: Graph, call: Call) -> None:
         self.graph, self.call, self.params = graph, call, call.params
@@ -198,11 +184,7 @@ class Site:
         return self.graph.constant(np.asarray(self.fixed(values), "int64").reshape(-1))
 
     def fixed(self, values: Any) -> Any:
-        """Options that have to be the same in every run.
-
-        Raises:
-            ExportError: if one depends on a size that is not fixed.
-        """
+        """Options that have to be the same in every run; ExportError if one depends on a size that is not fixed."""
         for value in values if isinstance(values, (tuple, list)) else (values,):
             if isinstance(value, tuple):
                 self.fixed(value)

@@ -74,13 +74,7 @@ class Call(NamedTuple):
 
 
 class OpenProgram(NamedTuple):
-    """What a model computes.
-
-    Attributes:
-        inputs: Values that are given.
-        calls: in order; their inputs are Values and Python numbers.
-        outputs: a nest of Values.
-    """
+    """What a model computes: the given Values, calls of Values and Python numbers in order, and a nest of Values."""
 
     inputs: list[Value]
     calls: list[Call]
@@ -152,12 +146,7 @@ def refused(why: str, layer: str | None = None) -> ExportError:
 
 
 def program(operation: Any, structure: Any, specs: Sequence[tuple[tuple[int | None, ...], Any]]) -> OpenProgram:
-    """What a layer or model computes in inference mode.
-
-    Args:
-        operation: the layer or model.
-        structure: a nest with as many leaves as there are inputs.
-        specs: shape (None for an axis of any size) and dtype of each input.
+    """What a layer or model computes in inference mode, on inputs with these shapes (None for an axis of any size) and dtypes.
 
     Raises:
         ExportError: if it does something that a graph cannot do, or another thing for another batch size.

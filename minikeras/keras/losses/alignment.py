@@ -43,11 +43,7 @@ def aligned(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, 
 
 
 def same_shape(name: str, labels: Tensor, predictions: Tensor) -> Tensor:
-    """The labels in the shape of the predictions.
-
-    Raises:
-        ShapeError: if the shapes differ by more than one axis of size 1 at the end.
-    """
+    """The labels in the shape of the predictions; ShapeError if they differ by more than one axis of size 1 at the end."""
     labels = same_rank(labels, predictions)
     if labels._array.shape != predictions._array.shape:
         raise ShapeError(
@@ -148,11 +144,7 @@ def combine_weights(weights: Any, others: Any, values: Tensor) -> Any:
 
 
 def spread_weights(sample_weight: TensorLike, values: Tensor, what: str = "sample_weight") -> Tensor:
-    """A number, or weights (n,), (n, 1), like the values, or (1, columns), ready to multiply the values with.
-
-    Raises:
-        ShapeError: if the weights of rows are not as many as the rows.
-    """
+    """A number, or weights (n,), (n, 1), like the values, or (1, columns), ready to multiply values with; else ShapeError."""
     weights = as_floats(sample_weight, values.dtype)
     given, wanted = weights._array.shape, values._array.shape
     if given == wanted or not given:

@@ -66,16 +66,12 @@ class Loss:
         raise NotImplementedError(f"{type(self).__name__} must implement call(y_true, y_pred).")
 
     def __call__(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None, mask: Any = None) -> Tensor:
-        """The reduced loss.
+        """The reduced loss: a scalar, or one value for each row if nothing is reduced.
 
         Args:
-            y_true: labels.
-            y_pred: predictions, with the rows of the labels.
+            y_true, y_pred: labels and predictions of as many rows.
             sample_weight: None, a number, one weight for each row, (n,) or (n, 1), or one for each value.
             mask: None, or what `sample_weight` may be: 0 for rows or values that do not count.
-
-        Returns:
-            A scalar, or one value for each row if nothing is reduced.
 
         Raises:
             ShapeError: if shapes do not fit; nothing is broadcast.
@@ -119,11 +115,7 @@ class Loss:
 
 
 def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, mask: Any = None) -> Tensor:
-    """Loss values of rows, weighted and reduced.
-
-    sum_over_batch_size and mean: sum / number of values, those that a mask leaves; sum: sum; mean_with_sample_weight: sum / sum
-    of weights, 0 if that is 0; none: as is.
-    """
+    """Loss values of rows, weighted and reduced as in `Loss`; a mask leaves fewer values to divide by."""
     weights = None if sample_weight is None else spread_weights(sample_weight, values)
     if mask is not None:
         valid = spread_weights(mask, values, "mask")

@@ -30,7 +30,6 @@ class AUC(ThresholdMetric):
         curve: 'ROC', 'PR' or 'PRGAIN' (precision and recall gain).
         summation_method: between two points: 'interpolation' (the trapezoid; for PR interpolated counts), 'minoring' (the lower
             height) or 'majoring' (the higher).
-        name, dtype: as in `Metric`.
         thresholds: in [0, 1], in place of evenly spaced ones; 0 and 1 are added.
         multi_label: one curve for each column of (n, labels), whose areas are averaged; else all values make one curve.
         num_labels: with `multi_label`, the number of columns, if the state is to be made before the first batch.

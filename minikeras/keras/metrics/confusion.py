@@ -43,12 +43,10 @@ class ThresholdMetric(Metric):
     """Base of what counts predictions above thresholds.
 
     Args:
-        thresholds: of predictions, in any order.
+        thresholds: in any order; `given` is how the user gave them, for `get_config`.
         counted: the names of the fields of `Counts` that are kept as state.
-        name, dtype: as in `Metric`.
         top_k: only the k largest predictions of a row can be positive.
         class_id: count this class alone, of predictions (..., classes).
-        given: the thresholds as the user gave them, for `get_config`.
     """
 
     def __init__(
@@ -113,14 +111,7 @@ class ThresholdMetric(Metric):
 
 
 def count_at_thresholds(labels: Tensor, predictions: Tensor, weights: Tensor, thresholds: Tensor, by_label: bool) -> Counts:
-    """The counts of a batch.
-
-    Args:
-        labels: 1 for positive, 0 for negative.
-        predictions, weights: of the same shape.
-        thresholds: (count,).
-        by_label: count each column of (n, labels) alone.
-    """
+    """The counts of a batch of labels 1 and 0; those of each column of (n, labels) alone with `by_label`."""
     positive, negative = labels * weights, (1.0 - labels) * weights
     columns = predictions.shape[-1] if by_label else 1
     rows = [reshape(transpose(x) if by_label else x, (columns, -1)) for x in (positive, negative, predictions)]
@@ -149,11 +140,7 @@ def _only_largest(predictions: Tensor, k: int, name: str) -> Tensor:
 
 
 def checked_thresholds(thresholds: Thresholds, top_k: int | None = None) -> list[float]:
-    """Thresholds as a list, checked. None stands for 0.5, or for any of the `top_k` largest.
-
-    Raises:
-        ValueError: for a threshold that is no number in [0, 1].
-    """
+    """Thresholds as a list, each in [0, 1]. None stands for 0.5, or for any of the `top_k` largest."""
     if thresholds is None:
         return [0.5 if top_k is None else -float("inf")]
     given: Any = (
@@ -200,7 +187,6 @@ class TruePositives(_OneCount):
 
     Args:
         thresholds: a number in [0, 1] or a list of them; 0.5 if None.
-        name, dtype: as in `Metric`.
 
     >>> import minikeras as tf
     >>> print(tf.keras.metrics.TruePositives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
@@ -284,7 +270,6 @@ class Precision(_Ratio):
         thresholds: a number in [0, 1] or a list of them; 0.5 if None, or with `top_k` any prediction among them.
         top_k: only the k largest predictions of a row count as positive.
         class_id: measure this class alone, of (n, classes).
-        name, dtype: as in `Metric`.
 
     >>> import minikeras as tf
     >>> print(tf.keras.metrics.Precision()([1, 1, 0, 0], [0.9, 0.2, 0.7, 0.1]).numpy())
@@ -355,7 +340,6 @@ class SensitivityAtSpecificity(_RateAtRate):
         specificity: in [0, 1].
         num_thresholds: evenly spaced in [0, 1].
         class_id: measure this class alone, of (n, classes).
-        name, dtype: as in `Metric`.
 
     >>> import minikeras as tf
     >>> print(tf.keras.metrics.SensitivityAtSpecificity(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy())

@@ -31,7 +31,6 @@ class FBetaScore(Metric):
             'weighted' that weighted by how often a class occurs.
         beta: > 0.
         threshold: in (0, 1], above which a prediction is positive. None: the largest of a row is.
-        name, dtype: as in `Metric`.
 
     Raises:
         ValueError: for an option out of range.

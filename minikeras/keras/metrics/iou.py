@@ -30,7 +30,6 @@ class IoU(Metric):
     Args:
         num_classes: labels and predictions lie in [0, num_classes); others are not counted.
         target_class_ids: the classes to average.
-        name: as in `Metric`.
         dtype: of the counts, integers if None, which are kept as int64. With weights that are not whole numbers give 'float32'.
         ignore_class: a label whose values are not counted.
         sparse_y_true: labels are integers; else one-hot along `axis`.
@@ -158,7 +157,6 @@ class BinaryIoU(IoU):
     Args:
         target_class_ids: 0, 1 or both.
         threshold: at or above which a prediction is class 1.
-        name, dtype: as in `IoU`.
 
     >>> import minikeras as tf
     >>> metric = tf.keras.metrics.BinaryIoU(threshold=0.3)

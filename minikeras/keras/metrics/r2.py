@@ -24,7 +24,6 @@ class R2Score(Metric):
         class_aggregation: 'uniform_average' of the outputs, 'variance_weighted_average', or None for one score for each.
         num_regressors: p > 0 gives the adjusted score 1 - (1 - R2)(n - 1)/(n - p - 1), n the number of rows
             whose weight is not 0.
-        name, dtype: as in `Metric`.
 
     Raises:
         ValueError: for an option out of range.

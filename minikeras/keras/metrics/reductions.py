@@ -19,13 +19,7 @@ from .metric import Metric, catalogue
 def row_sums(values: Tensor, sample_weight: TensorLike, reduce: Callable[..., Tensor]) -> tuple[Tensor, Any]:
     """The weighted sum of one value for each row, and the sum of weights (the number of rows without weights).
 
-    Args:
-        values: (n, ...) or a scalar, which is one row.
-        sample_weight: None, a number for all, or weights of the leading axes.
-        reduce: how the values of a row become one: `reduce_mean` or `reduce_sum`.
-
-    Raises:
-        ShapeError: if the weights do not fit.
+    `reduce`, `reduce_mean` or `reduce_sum`, makes the values (n, ...) of a row one; a scalar is one row.
     """
     if sample_weight is None:
         shape = values._array.shape
@@ -46,9 +40,6 @@ def row_sums(values: Tensor, sample_weight: TensorLike, reduce: Callable[..., Te
 @catalogue.add()
 class Mean(Metric):
     """The weighted mean of values: sum(weight * value) / sum(weight), the mean of each row first.
-
-    Args:
-        name, dtype: as in `Metric`.
 
     >>> import minikeras as tf
     >>> metric = tf.keras.metrics.Mean()
@@ -78,9 +69,6 @@ class Mean(Metric):
 class Sum(Metric):
     """The weighted sum of all values.
 
-    Args:
-        name, dtype: as in `Metric`.
-
     >>> import minikeras as tf
     >>> print(tf.keras.metrics.Sum()([1.0, 3.0]).numpy())
     4.0
@@ -104,7 +92,7 @@ class MeanMetricWrapper(Mean):
 
     Args:
         fn: `fn(y_true, y_pred, **options)`, one value for each row. Of a loss, less is better.
-        name, dtype: as in `Metric`; the name of the function if None.
+        name: that of the function if None.
         options: handed to `fn`.
 
     >>> import minikeras as tf
