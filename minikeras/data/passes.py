@@ -49,7 +49,7 @@ class Passes:
         return self._streams() | began
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one over the same data stood, random streams too; ValueError, and no change, for other shuffles."""
+        """Stand where another one over the same data stood, random streams too. ValueError, and no change, for other data."""
         own = self.source.random_streams
         if len(own) != len(state["own"]):
             raise ValueError(f"The data has {len(own)} shuffles with a seed, that of the saved state had {len(state['own'])}.")

@@ -11,7 +11,7 @@ from .callback import Remembering
 
 
 class Monitor(Remembering):
-    """A callback that watches one value of the logs: which is better ('auto' asks the metric), by how much, and what to beat."""
+    """A callback that watches one value of the logs: which is better ('auto' asks the metric), by how much, what to beat."""
 
     def __init__(self, monitor: str, mode: str, min_delta: float = 0.0, best: float | None = None) -> None:
         if mode not in ("auto", "min", "max"):

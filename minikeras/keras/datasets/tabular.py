@@ -49,7 +49,7 @@ _DOC = """Load the {name} data; it is shipped, so this needs no network.
 
 
 def table_loader(dataset: Dataset, module: str, values: str, source: str) -> LoadTable:
-    """The `load_data` of a module, for a table with the label in the last column; `values` and `source` are for its docstring."""
+    """The `load_data` of a module; the last column is the label, `values` and `source` are for the documentation."""
 
     def load_data(
         path: Path = None, test_split: float = 0.2, seed: int = 113, *, return_X_y: bool = False
