@@ -37,12 +37,9 @@ _DATA_NAME = re.compile(r"([^/]+)\.data-[0-9a-f]{16}\.safetensors", re.DOTALL)
 
 
 class Bundle(NamedTuple):
-    """The content of a checkpoint.
+    """The content of a checkpoint: arrays and states (plain data, as JSON) by path, further paths and what they stand for.
 
-    Attributes:
-        arrays: values of Variables by path, and arrays of states under names that start with '$'.
-        states: plain data of stateful objects by path, as JSON.
-        aliases: further paths, and what they stand for.
+    The arrays of states have names that start with '$'.
     """
 
     arrays: tensors.Arrays
@@ -128,7 +125,6 @@ def write(
 
     Raises:
         OSError: if anything fails; the old checkpoint is untouched.
-        CheckpointBusyError: if another process is writing in this folder.
         TakenError: if the name belongs to another writer, or to a checkpoint that is damaged.
     """
     durable.make_directory(prefix.parent)

@@ -36,13 +36,9 @@ SHOWN = 8
 
 
 class Restoration:
-    """The values of one checkpoint on their way into objects.
+    """The values of one checkpoint, called `source` in messages, on their way into objects; see `Checkpoint.restore`.
 
     Args:
-        source: the name of the checkpoint, for messages.
-        only: paths, or patterns with * and ?, of what is wanted; None for everything.
-        skip_mismatch: leave out values of another shape or dtype instead of refusing them all.
-        cast: convert values of another dtype.
         strict: refuse everything if a value or an object is left over, apart from an optimizer: what is saved of one that is
             another now is left out, with a warning, and nothing is said of one that only one side has.
     """
@@ -97,11 +93,7 @@ class Restoration:
         return None
 
     def visit(self, *roots: tuple[str, Any], wait: bool = True) -> ObjectGraph:
-        """Restore what is due and reachable from objects, each given with its path; with `wait`, have the rest wait there.
-
-        Raises:
-            ShapeError: listing every value whose shape or dtype is not that of its place. Nothing is changed then.
-        """
+        """Restore what is due and reachable from objects, each given with its path; with `wait`, have the rest wait there."""
         graph = ObjectGraph(*roots)
         undo = self._make_slots(graph)
         try:
@@ -233,11 +225,8 @@ class Restoration:
     def revisit(self) -> None:
         """Look again for places of what is due, from the outermost objects that are left."""
         alive = [(path, holder) for path, reference in self._places if (holder := reference()) is not None]
-        outermost: list[tuple[str, Any]] = []
-        for path, holder in sorted(alive, key=lambda place: len(place[0])):
-            if not any(path.startswith(f"{above}/" if above else "") for above, _ in outermost):
-                outermost.append((path, holder))
-        self.visit(*outermost)
+        top = outermost([path for path, _ in alive])
+        self.visit(*(place for place in sorted(alive, key=lambda place: len(place[0])) if place[0] in top))
 
     def take_back(self, path: str, holder: Any) -> None:
         """What lies at `path` is as it was before: values that had found a place in what is gone are due again."""
@@ -250,12 +239,8 @@ class Restoration:
 
     def __del__(self) -> None:
         if not getattr(self, "quiet", True) and (due := self.due):
-            logger.warning(
-                "restore: %d values of '%s' were never used: %s. status.expect_partial() says that this is meant.",
-                len(due),
-                self.source,
-                ", ".join(sorted(due)[:SHOWN]),
-            )
+            said = "restore: %d values of '%s' were never used: %s. status.expect_partial() says that this is meant."
+            logger.warning(said, len(due), self.source, ", ".join(sorted(due)[:SHOWN]))
 
 
 class Deferred:
@@ -278,7 +263,9 @@ class Deferred:
 
 
 def outermost(places: Collection[str]) -> list[str]:
-    """Those of some paths that lie within no other."""
+    """Those of some paths that lie within no other; all lie within ''."""
+    if "" in places:
+        return [""]
     return [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
 
 

@@ -20,13 +20,7 @@ LINE_OF_TEXT = 0.05
 
 
 class AxisParts(NamedTuple):
-    """What lies along one side of a matrix.
-
-    Attributes:
-        label: of the axis.
-        sizes: rows or columns of each part; lines are drawn between parts.
-        names: one for each part; if there are none, the elements are counted.
-    """
+    """What lies along one side of a matrix: rows or columns of each part, and their names; without names they are counted."""
 
     label: str
     sizes: Sequence[int]

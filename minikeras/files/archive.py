@@ -43,8 +43,7 @@ def read(content: Content, file: object, needed: Collection[str], allowed: Colle
         most: the number of bytes that all members together may have.
 
     Raises:
-        LoadError: for a missing, unknown or repeated member, one that is encrypted or compressed in an unusual way, bytes that
-            belong to no member, or a CRC that is wrong.
+        LoadError: for a missing, unknown or repeated member, unusual compression, bytes that belong to none, or a wrong CRC.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -44,9 +44,6 @@ def atomic_file(target: str | os.PathLike[str], durable: bool = True, mode: int 
         target: the name; its folder exists. A symbolic link of that name is replaced, not followed.
         durable: whether to wait for the disk; without it the file survives a crash of the process, not one of the machine.
         mode: permissions of a new file, less the umask; a file that is replaced hands its own on.
-
-    Raises:
-        OSError: if anything fails. What was there before is untouched.
     """
     target = Path(target)
     remove_stale(target.parent)
@@ -115,11 +112,7 @@ def remove(path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def writer_lock(directory: str | os.PathLike[str], patience: float = 10.0) -> Iterator[None]:
-    """Be the only writer of a folder within the block; readers need no lock. The system frees it if the process dies.
-
-    Raises:
-        CheckpointBusyError: if another writer holds it for longer than `patience` seconds.
-    """
+    """Be the only writer of a folder within the block; readers need no lock. The system frees it if the process dies."""
     try:
         import fcntl
     except ImportError:  # Windows: renaming is atomic there too, but writers are not kept apart

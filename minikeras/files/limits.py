@@ -23,13 +23,7 @@ DEFAULT_BYTES = 128 * MEGABYTE
 
 
 class Budget:
-    """What is left.
-
-    Attributes:
-        weights: bytes for weights, of which the file holds the values.
-        state: bytes for what the file need not hold: state of metrics and optimizers, and arrays that are made for a moment.
-        work: about as many microseconds.
-    """
+    """What is left: bytes for weights, whose values the file holds, bytes for other state, and work in microseconds."""
 
     def __init__(self, weights: int, state: int) -> None:
         self.weights, self.state = weights, state

@@ -37,8 +37,7 @@ def budget(file_size: int, max_bytes: int | None) -> int:
 def opened(path: str | os.PathLike[str], follow: bool = True) -> Iterator[tuple[BinaryIO, int]]:
     """A regular file, open for reading without a buffer, and its size. Pipes, devices and folders are refused without waiting.
 
-    Args:
-        follow: whether the name may be a symbolic link; not if it comes out of another file.
+    `follow` allows a symbolic link; it is False for a name out of another file.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     flags |= 0 if follow else getattr(os, "O_NOFOLLOW", 0)

@@ -19,12 +19,7 @@ _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 
 
 def loads(content: bytes | bytearray | memoryview, file: object, place: str = "") -> Any:
-    """The value of a JSON text.
-
-    Raises:
-        LoadError: unless it is UTF-8 without a byte order mark, at most 16 MiB long and 64 levels deep, with distinct keys,
-            finite numbers and integers below 2**63.
-    """
+    """The value of a JSON text: UTF-8, at most 16 MiB and 64 levels, distinct keys, finite numbers, integers of 64 bits."""
     raw = bytes(content)
     if len(raw) > LARGEST:
         raise refused(file, place, f"JSON of {len(raw)} bytes, at most {LARGEST} are allowed")

@@ -52,12 +52,7 @@ class Entry(NamedTuple):
 
 
 def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> bytes:
-    """The bytes of a safetensors file, with its SHA-256 among the metadata.
-
-    Raises:
-        MissingExtraError: without the package `safetensors`.
-        TypeError: for a dtype that the format has no code for.
-    """
+    """The bytes of a safetensors file, with its SHA-256 among the metadata; a TypeError for a dtype without a code."""
     try:
         from safetensors.numpy import save
     except ImportError:
@@ -97,17 +92,12 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metad
 def load(
     path: str | os.PathLike[str], names: Collection[str] | None = None, sha256: str | None = None, follow: bool = True
 ) -> tuple[Arrays, dict[str, str]]:
-    """Arrays by name, and the metadata.
+    """Arrays by name, and the metadata; a LoadError if a byte is missing, superfluous or wrong.
 
     Args:
-        path: the file.
         names: those wanted, all by default. All bytes are verified in any case.
         sha256: the hash that the whole file must have; if None, the one in the metadata is compared, if there is one.
         follow: whether the path may be a symbolic link.
-
-    Raises:
-        NotFoundError: if there is no such file.
-        LoadError: if a byte is missing, superfluous or wrong.
     """
     with opened(path, follow) as (stream, size):
         entries, metadata, text = read_header(stream, size, path)

@@ -17,12 +17,7 @@ _TREE_K = 16
 
 
 class Node:
-    """A group to be written.
-
-    Attributes:
-        groups, arrays: its members by name.
-        attributes: texts by name.
-    """
+    """A group to be written: groups, arrays and attributes (texts) by name."""
 
     def __init__(self) -> None:
         self.groups: dict[str, Node] = {}

@@ -55,11 +55,7 @@ def model_of(cls: Any, config: dict[str, Any], custom_objects: Mapping[str, Any]
 
 
 def _subclass_config(model: Any) -> dict[str, Any]:
-    """Name, dtype and the like, as far as the class takes them, and the arguments that it was made with, as plain data.
-
-    Raises:
-        NotImplementedError: if that cannot be.
-    """
+    """Name, dtype and the like, as far as the class takes them, and the arguments that it was made with, as plain data."""
     kind = type(model)
     accepted = inspect.signature(kind.__init__).parameters
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())

@@ -26,12 +26,10 @@ class Register(int):
 
 
 class PlannedCall(NamedTuple):
-    """One call of the plan.
+    """One call of the plan, with Registers in the place of values.
 
     Attributes:
-        operation: what is called.
         source: the register of its only argument; None if the call is not that simple.
-        args, kwargs: what it is called with, Registers standing for values.
         targets: registers of the results.
         spent: registers that no later call reads.
     """

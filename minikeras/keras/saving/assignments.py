@@ -67,10 +67,7 @@ class Assignments:
     def add_optimizer(self, place: Place, arrays: Arrays, candidates: Iterable[list[Variable]]) -> None:
         """The state of an optimizer, if the file holds one that fits; training starts it anew otherwise, with a warning.
 
-        Args:
-            place: the optimizer.
-            arrays: its Variables in the file.
-            candidates: Variables for which it may have kept slots when it was saved, if it has none now.
+        If it has no slots yet, they are made for the first of the `candidates` with which the file fits.
         """
         optimizer = place.owner
         if not arrays:
