@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import namespace
 from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
-from ..core.batch import Stack
+from ..core.batch import BatchedTensor
 from ..core.effects import State, Write
 from ..core.stack import BOTTOM, Frame, Interpreter
 from ..core.state import restore
@@ -166,7 +166,7 @@ class Recorder(Interpreter):
 
     def _input(self, x: Any) -> Any:
         """The Slot of a Tensor; a Variable or number as it is."""
-        while type(x) is Stack:
+        while type(x) is BatchedTensor:
             x = x.stacked
         return self.slot(x) if isinstance(x, Tensor) else x
 
@@ -196,7 +196,7 @@ class Recorder(Interpreter):
         return slot
 
     def _is_fixed(self, x: Any) -> bool:
-        if isinstance(x, Variable) or type(x) is Stack:
+        if isinstance(x, Variable) or type(x) is BatchedTensor:
             return False
         return not isinstance(x, Tensor) or self.slot(x).fixed
 
@@ -231,7 +231,7 @@ def _order(array: Array) -> tuple[int, ...] | None:
 def _share(x: Any, y: Tensor) -> bool:
     """Whether a result is an operand's array or a view of it; what is no array of NumPy is taken to be one."""
     if not hasattr(x, "_array"):
-        return type(x) is Stack
+        return type(x) is BatchedTensor
     a, b = x._array, y._array
     if not isinstance(b, np.ndarray):
         return not isinstance(b, np.generic)

@@ -24,7 +24,7 @@ loop_fallbacks: Counter[str] = Counter()
 """How often an operation without a rule for stacks was carried out value by value, by name."""
 
 
-class Stack(Tensor):
+class BatchedTensor(Tensor):
     """One value that stands for many: shape and dtype are those of one, `stacked` holds them all along a first axis."""
 
     __slots__ = ("batch", "stacked")
@@ -67,7 +67,7 @@ def check_values(x: Tensor, test: Callable[[np.ndarray[Any, Any]], None]) -> Non
 
 
 def _values(x: Tensor) -> np.ndarray[Any, Any]:
-    while isinstance(x, Stack):
+    while isinstance(x, BatchedTensor):
         x = x.stacked
     return to_numpy(x._array)
 
@@ -75,7 +75,7 @@ def _values(x: Tensor) -> np.ndarray[Any, Any]:
 def own_values(x: Tensor) -> np.ndarray[Any, Any]:
     """The numbers of one tensor, on the host: for results whose shape depends on them. A stack is refused."""
     decide(x)
-    return x.numpy() if isinstance(x, Stack) else to_numpy(x._array)
+    return x.numpy() if isinstance(x, BatchedTensor) else to_numpy(x._array)
 
 
 class Batch(Interpreter):
@@ -108,12 +108,12 @@ class Batch(Interpreter):
         if outputs is None:
             return below.process(primitive, [self.example(x) for x in inputs], params)
         if type(outputs) is tuple:
-            return tuple([Stack(output, self) for output in outputs])
-        return Stack(outputs, self)
+            return tuple([BatchedTensor(output, self) for output in outputs])
+        return BatchedTensor(outputs, self)
 
     def holds(self, x: Any) -> bool:
         """True for stacks of this batch."""
-        return type(x) is Stack and x.batch is self
+        return type(x) is BatchedTensor and x.batch is self
 
     def whole(self, x: Any) -> Any:
         """The tensor below a stack of this batch; anything else with a first axis of size 1."""

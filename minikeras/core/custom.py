@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import nest
 from ..arrays import is_array
-from .batch import Stack
+from .batch import BatchedTensor
 from .convert import convert_to_tensor
 from .gradient_tape import GradientTape
 from .operand import Operand
@@ -55,7 +55,7 @@ def _holds_operand(value: Any) -> bool:
 def _anew(value: Any) -> Tensor:
     """The same values as a Tensor of its own, so that it is never the input itself."""
     tensor = convert_to_tensor(value)
-    return Stack(tensor.stacked, tensor.batch) if isinstance(tensor, Stack) else Tensor(tensor._array)
+    return BatchedTensor(tensor.stacked, tensor.batch) if isinstance(tensor, BatchedTensor) else Tensor(tensor._array)
 
 
 def _callable(name: str, function: Function) -> Function:

@@ -83,7 +83,7 @@ class GradientTape:
                 "Use a second tape, or leave the block first."
             )
         self._entered = True
-        _entered.add(self)
+        _alive.add(self)
         if self._persistent:
             tell_of_tapes_that_outlive(self)
         if self._trace is not None:
@@ -402,10 +402,10 @@ class GradientTape:
         return "\n".join([f"GradientTape: {self.summary()}", *(f"  {record}" for record in self._tape.records)])
 
 
-_entered: weakref.WeakSet[GradientTape] = weakref.WeakSet()
+_alive: weakref.WeakSet[GradientTape] = weakref.WeakSet()
 """The tapes that are alive, so that an explanation can name another one that watches a source."""
 
 
 def tapes_that_track(key: int) -> list[GradientTape]:
     """The tapes, whatever thread they belong to, that track a Tensor or Variable."""
-    return [tape for tape in _entered if key in tape._tape.tracked]
+    return [tape for tape in _alive if key in tape._tape.tracked]

@@ -10,7 +10,7 @@ from ..arrays import random as streams
 from . import effects
 from .primitive import Primitive
 from .stack import Frame, Interpreter
-from .state import State, restore, snapshot
+from .state import Snapshot, restore, snapshot
 from .variable import Variable
 
 
@@ -34,8 +34,8 @@ class Repeatable:
 
     def __init__(self, function: Callable[[], Any], assigned: Sequence[Variable] | None = None) -> None:
         self._function, self._assigned = function, assigned
-        self.before: State = []
-        self._after: State = []
+        self.before: Snapshot = []
+        self._after: Snapshot = []
         self._stream: tuple[Any, Any] | None = None
 
     def __call__(self) -> Any:

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from ..types import Array
 from .variable import Variable
 
-State = list[tuple[Variable, Array]]
+Snapshot = list[tuple[Variable, Array]]
 """Variables, each with the array that it held."""
 
 
-def snapshot(variables: Iterable[Variable]) -> State:
+def snapshot(variables: Iterable[Variable]) -> Snapshot:
     """What Variables hold now.
 
     >>> import minikeras as tf

@@ -20,15 +20,15 @@ OUTLIVED = (
     "tape again adds to its recording: make a tape for each iteration, and let it go (`del tape`) when it is done."
 )
 
-_entered: collections.defaultdict[tuple[int, str, int], list[weakref.ref[Any]]] = collections.defaultdict(list)
+_tapes_by_line: collections.defaultdict[tuple[int, str, int], list[weakref.ref[Any]]] = collections.defaultdict(list)
 
 
 def tell_of_tapes_that_outlive(tape: Any) -> None:
     """Note that a persistent tape is entered, and warn once for its line if earlier ones pile up there."""
     place = (threading.get_ident(), *call_site())
-    held = [reference for reference in _entered[place] if reference() is not None]
+    held = [reference for reference in _tapes_by_line[place] if reference() is not None]
     held.append(weakref.ref(tape))
-    _entered[place] = held
+    _tapes_by_line[place] = held
     count = len(held)
     if count < ITERATIONS or count & (count - 1):
         return

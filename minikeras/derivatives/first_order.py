@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import nest
-from ..core.batch import Batch, Stack
+from ..core.batch import Batch, BatchedTensor
 from ..core.convert import convert_to_tensor
 from ..core.forward import ForwardAccumulator
 from ..core.gradient_tape import GradientTape
@@ -142,6 +142,6 @@ def per_example_gradients(loss_fn: Callable[..., Any], variables: Any, *examples
     tensors = [convert_to_tensor(example) for example in examples]
     batch = Batch(tensors[0].shape[0])
     with batch:
-        tape, loss = run_once(lambda: loss_fn(*[Stack(tensor, batch) for tensor in tensors]), chosen, strict)
+        tape, loss = run_once(lambda: loss_fn(*[BatchedTensor(tensor, batch) for tensor in tensors]), chosen, strict)
         found = tape.gradient(loss, chosen, unconnected_gradients=unconnected(strict))
     return [batch.stack_of(gradient) for gradient in found]

@@ -16,7 +16,7 @@ import numpy as np
 from .. import nest
 from ..arrays import namespace
 from ..core.backward import sweep
-from ..core.batch import Batch, Stack
+from ..core.batch import Batch, BatchedTensor
 from ..core.gradient_arguments import (
     UnconnectedGradients,
     absent_jacobian,
@@ -124,7 +124,7 @@ def rows(
 def _swept(records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor) -> dict[int, Tensor]:
     batch = Batch(seeds.shape[0])
     with batch:
-        found = sweep(records, {target.key: Stack(seeds, batch)}, sources, bare=False)
+        found = sweep(records, {target.key: BatchedTensor(seeds, batch)}, sources, bare=False)
     return {key: batch.stack_of(cotangent) for key, cotangent in found.items()}
 
 

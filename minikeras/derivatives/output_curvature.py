@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import namespace, to_device, to_numpy
 from ..core.backward import sweep
-from ..core.batch import Batch, Stack
+from ..core.batch import Batch, BatchedTensor
 from ..core.convert import convert_to_tensor
 from ..core.effects import State
 from ..core.gradient_tape import GradientTape
@@ -142,7 +142,7 @@ class OutputCurvature:
                 for column in range(columns):
                     unit = units[column].reshape((1, 1, *array.shape[1:]))
                     seed = xp.broadcast_to(unit, (rows, 1, *array.shape[1:]))
-                    parts = sweep(records, {z.key: Stack(Tensor(seed), batch)}, keys, bare=False)
+                    parts = sweep(records, {z.key: BatchedTensor(Tensor(seed), batch)}, keys, bare=False)
                     found.append({key: batch.stack_of(part) for key, part in parts.items()})
         except (ValueError, TypeError, IndexError):  # a rule that wants all rows
             return None
@@ -197,7 +197,7 @@ def rows_apart(records: Sequence[Record], batch: Batch) -> list[Record]:
         if not isinstance(value, Tensor) or value.key in whole or not value.shape or value.shape[0] % batch.size:
             return value
         shape = (batch.size, value.shape[0] // batch.size, *value.shape[1:])
-        stack = Stack(operations.reshape(value, shape=shape, rank=len(value.shape)), batch)
+        stack = BatchedTensor(operations.reshape(value, shape=shape, rank=len(value.shape)), batch)
         stack.key = value.key
         return stack
 

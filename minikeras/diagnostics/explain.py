@@ -18,7 +18,7 @@ from ..core.tensor import Tensor
 from ..core.variable import Variable
 from ..errors import TapeError, UnconnectedGradientError
 from .reasons import TRACE_HINT, Explanation, because
-from .trace import Step, Trace, steps_of, variable_name
+from .trace import Event, Trace, events_of, variable_name
 
 Refused = set[tuple[int, int]]
 """Pairs of the keys of a result and an operand for which the operation's rule returned None."""
@@ -36,16 +36,16 @@ class Inquiry:
         self.tape = tape
         self.targets = targets
         self.trace: Trace | None = tape._trace
-        self.steps = [self._with_moment(s) for s in self.trace.steps] if self.trace else steps_of(tape._tape.records)
-        self.made = {key: step for step in self.steps for key in step.outputs}
+        self.events = [self._with_moment(s) for s in self.trace.events] if self.trace else events_of(tape._tape.records)
+        self.made = {key: event for event in self.events for key in event.outputs}
         self.refused: Refused = set()
         self.without_rule: str | None = None
         self.known = not tape._spent or self.trace is not None
 
-    def _with_moment(self, step: Step) -> Step:
-        """The Step, cut if it happened while the tape did not record."""
-        when = _when(self.tape, step.moment)
-        return step._replace(cut="computed_outside", detail=when) if when and step.cut is None else step
+    def _with_moment(self, event: Event) -> Event:
+        """The Event, cut if it happened while the tape did not record."""
+        when = _when(self.tape, event.moment)
+        return event._replace(cut="computed_outside", detail=when) if when and event.cut is None else event
 
     # Is there a gradient? --------------------------------------------------------------------------------------------
 
@@ -102,8 +102,8 @@ class Inquiry:
         smooth, _ = self._path(source, uncut=True)
         passed, cuts = (True, []) if smooth else self._path(source)
         if cuts:
-            for step in cuts:
-                yield self._cut(step, name)
+            for event in cuts:
+                yield self._cut(event, name)
         elif not passed:
             yield from self._no_path(source, name)
             if self.trace:
@@ -111,18 +111,18 @@ class Inquiry:
         unwatched = list(self._not_watched(source, name, passed))
         yield from unwatched
         if smooth and not unwatched:
-            where = next((step.where for step in self.steps if source.key in step.inputs), None)
+            where = next((event.where for event in self.events if source.key in event.inputs), None)
             yield because("not_watched", name, where=where, detail="was watched only after it had been used")
 
-    def _cut(self, step: Step, source: str) -> Explanation:
-        """The reason that one Step gives."""
-        if step.cut is not None:
-            op = "a tensor on the way" if step.cut == "computed_outside" else step.name
-            return because(step.cut, source, op, step.where, step.detail)
-        if step.custom:
-            refused = [str(i) for i, key in enumerate(step.inputs) if any((y, key) in self.refused for y in step.outputs)]
-            return because("custom_rule_returned_none", source, step.name, step.where, ", ".join(refused))
-        return because("non_differentiable_op", source, step.name, step.where)
+    def _cut(self, event: Event, source: str) -> Explanation:
+        """The reason that one Event gives."""
+        if event.cut is not None:
+            op = "a tensor on the way" if event.cut == "computed_outside" else event.name
+            return because(event.cut, source, op, event.where, event.detail)
+        if event.custom:
+            refused = [str(i) for i, key in enumerate(event.inputs) if any((y, key) in self.refused for y in event.outputs)]
+            return because("custom_rule_returned_none", source, event.name, event.where, ", ".join(refused))
+        return because("non_differentiable_op", source, event.name, event.where)
 
     def _no_path(self, source: Any, name: str) -> Iterator[Explanation]:
         """Reasons why the source is not among what the target was made of."""
@@ -142,7 +142,7 @@ class Inquiry:
             where = self.trace.where_made(source.key) if self.trace else None
             detail = "it was made after the target" + self._really_used(source)
             yield because("assigned_after_use", name, where=where, detail=detail)
-        elif isinstance(source, Tensor) and not any(source.key in step.inputs for step in self.steps):
+        elif isinstance(source, Tensor) and not any(source.key in event.inputs for event in self.events):
             used = self._really_used(source)
             if used:
                 where = self.trace.where_made(source.key) if self.trace else None
@@ -184,8 +184,8 @@ class Inquiry:
 
     # Following what happened -----------------------------------------------------------------------------------------
 
-    def _path(self, source: Any, uncut: bool = False) -> tuple[bool, list[Step]]:
-        """Whether the source reaches a target, and the Steps on the way that no gradient passes, the last one first.
+    def _path(self, source: Any, uncut: bool = False) -> tuple[bool, list[Event]]:
+        """Whether the source reaches a target, and the Events on the way that no gradient passes, the last one first.
 
         Args:
             source: the Tensor or Variable to start from.
@@ -194,59 +194,61 @@ class Inquiry:
         reached, carrying, links = self._forward(source.key, uncut)
         needed = {target.key for target in self.targets}
         cuts, conversions = [], {links[key] for key in needed if key in links}
-        for i in range(len(self.steps) - 1, -1, -1):
-            step = self.steps[i]
-            wanted = i in conversions or not needed.isdisjoint(step.outputs)
+        for i in range(len(self.events) - 1, -1, -1):
+            event = self.events[i]
+            wanted = i in conversions or not needed.isdisjoint(event.outputs)
             if wanted and i in carrying:
-                conversions |= {links[key] for key in (*step.inputs, -1 - i) if key in links}
-                needed |= reached.intersection(step.inputs)
-                if self._blocks(step, reached):
-                    cuts.append(step)
-            if wanted and step.name == "assign" and source.key not in step.outputs:
-                needed.difference_update(step.outputs)
+                conversions |= {links[key] for key in (*event.inputs, -1 - i) if key in links}
+                needed |= reached.intersection(event.inputs)
+                if self._blocks(event, reached):
+                    cuts.append(event)
+            if wanted and event.name == "assign" and source.key not in event.outputs:
+                needed.difference_update(event.outputs)
         return source.key in needed, cuts
 
     def _forward(self, source: int, uncut: bool) -> tuple[set[int], set[int], dict[int, int]]:
-        """Keys that depend on the source, the positions of the Steps that carry it on, and links through NumPy.
+        """Keys that depend on the source, the positions of the Events that carry it on, and links through NumPy.
 
-        A link leads from a key of unknown origin (or from -1 - i for a number that went into Step i) to the conversion of a
+        A link leads from a key of unknown origin (or from -1 - i for a number that went into Event i) to the conversion of a
         dependent value before it.
         """
         reached, carrying, links = {source}, set(), {}
         left: list[int] = []
-        for i, step in enumerate(self.steps):
-            for key in step.inputs if left else ():
-                if key not in self.made and key not in reached and key > self.steps[left[0]].moment:
-                    links[key] = max(c for c in left if self.steps[c].moment < key)
+        for i, event in enumerate(self.events):
+            for key in event.inputs if left else ():
+                if key not in self.made and key not in reached and key > self.events[left[0]].moment:
+                    links[key] = max(c for c in left if self.events[c].moment < key)
                     reached.add(key)
-            matching = [c for c in left if self.steps[c].value is not None and self.steps[c].value in step.numbers]
+            matching = [c for c in left if self.events[c].value is not None and self.events[c].value in event.numbers]
             if matching:
                 links[-1 - i] = matching[-1]
-            if matching or not reached.isdisjoint(step.inputs):
-                if uncut and self._blocks(step, reached):
+            if matching or not reached.isdisjoint(event.inputs):
+                if uncut and self._blocks(event, reached):
                     continue
                 carrying.add(i)
-                if step.cut == "left_through_numpy":
+                if event.cut == "left_through_numpy":
                     left.append(i)
-                reached.update(step.outputs)
-            elif step.name == "assign" and source not in step.outputs:
-                reached.difference_update(step.outputs)
+                reached.update(event.outputs)
+            elif event.name == "assign" and source not in event.outputs:
+                reached.difference_update(event.outputs)
         for target in self.targets if left else ():
-            if target.key not in self.made and target.key > self.steps[left[0]].moment and target.key != source:
-                links[target.key] = max(c for c in left if self.steps[c].moment < target.key)
+            if target.key not in self.made and target.key > self.events[left[0]].moment and target.key != source:
+                links[target.key] = max(c for c in left if self.events[c].moment < target.key)
         return reached, carrying, links
 
-    def _blocks(self, step: Step, reached: set[int]) -> bool:
-        """True if no gradient passes a Step from any of its inputs that depend on the source."""
-        inputs = reached.intersection(step.inputs)
-        return step.cut is not None or (bool(inputs) and any(all((y, x) in self.refused for x in inputs) for y in step.outputs))
+    def _blocks(self, event: Event, reached: set[int]) -> bool:
+        """True if no gradient passes an Event from any of its inputs that depend on the source."""
+        inputs = reached.intersection(event.inputs)
+        return event.cut is not None or (
+            bool(inputs) and any(all((y, x) in self.refused for x in inputs) for y in event.outputs)
+        )
 
     def _made_of(self, keys: Sequence[int]) -> set[int]:
         """Everything that some results were made of, themselves included."""
         needed = set(keys)
-        for step in reversed(self.steps):
-            if not needed.isdisjoint(step.outputs):
-                needed.update(step.inputs)
+        for event in reversed(self.events):
+            if not needed.isdisjoint(event.outputs):
+                needed.update(event.inputs)
         return needed
 
     def _ancestors(self) -> str:

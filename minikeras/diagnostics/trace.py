@@ -14,7 +14,7 @@ from ..core.tensor import next_key
 from ..core.warnings import call_site
 
 
-class Step(NamedTuple):
+class Event(NamedTuple):
     """One thing that happened.
 
     Attributes:
@@ -43,12 +43,12 @@ class Step(NamedTuple):
 
 
 class Trace(Interpreter):
-    """The interpreter that keeps Steps. It stays on the stack while its tape stops recording."""
+    """The interpreter that keeps Events. It stays on the stack while its tape stops recording."""
 
-    __slots__ = ("names", "steps")
+    __slots__ = ("events", "names")
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.events: list[Event] = []
         self.names: dict[int, str] = {}
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
@@ -60,13 +60,13 @@ class Trace(Interpreter):
             if hasattr(x, "read_value"):
                 self.names[x.key] = variable_name(x)
         cut, detail = _cut(primitive, inputs, params, results)
-        step = _step(primitive, inputs, results, params)
+        event = _event(primitive, inputs, results, params)
         moment, where = next_key(), "{}:{}".format(*call_site())
-        self.steps.append(step._replace(cut=cut, detail=detail, where=where, moment=moment, value=params.get("value")))
+        self.events.append(event._replace(cut=cut, detail=detail, where=where, moment=moment, value=params.get("value")))
 
     def where_made(self, key: int) -> str | None:
         """The line that made a Tensor, if it was seen."""
-        return next((step.where for step in reversed(self.steps) if key in step.outputs), None)
+        return next((event.where for event in reversed(self.events) if key in event.outputs), None)
 
     def note_line(self, error: LookupError) -> None:
         """Add to the error about an operation without gradient the line that called it, if it was seen."""
@@ -76,13 +76,13 @@ class Trace(Interpreter):
 
     def line_of(self, name: str) -> str | None:
         """The last line that called an operation, if there is one."""
-        return next((step.where for step in reversed(self.steps) if step.name == name), None)
+        return next((event.where for event in reversed(self.events) if event.name == name), None)
 
 
-def steps_of(records: Iterable[Record]) -> list[Step]:
-    """The Steps that the Records of a tape without a Trace amount to: no lines, and nothing that was not recorded."""
+def events_of(records: Iterable[Record]) -> list[Event]:
+    """The Events that the Records of a tape without a Trace amount to: no lines, and nothing that was not recorded."""
     return [
-        _step(
+        _event(
             record.primitive,
             record.inputs,
             record.outputs if type(record.outputs) is tuple else (record.outputs,),
@@ -97,8 +97,8 @@ def variable_name(variable: Any) -> str:
     return str(getattr(variable, "path", None) or variable.name)
 
 
-def _step(primitive: Primitive, inputs: Sequence[Any], results: Sequence[Any], params: dict[str, Any]) -> Step:
-    return Step(
+def _event(primitive: Primitive, inputs: Sequence[Any], results: Sequence[Any], params: dict[str, Any]) -> Event:
+    return Event(
         str(params.get("conversion", primitive.name)),
         tuple([x.key for x in inputs if hasattr(x, "key")]),
         tuple([x for x in inputs if type(x) in (int, float, complex)]),

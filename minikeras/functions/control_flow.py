@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import nest
 from ..core import Tensor, convert_to_tensor
-from ..core.batch import Batch, Stack, all_values
+from ..core.batch import Batch, BatchedTensor, all_values
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..types import TensorLike
 from .creation import zeros
@@ -34,7 +34,7 @@ def cond(
     if not callable(true_fn) or not callable(false_fn):
         raise TypeError("cond: true_fn and false_fn must be functions without arguments.")
     predicate = tensor(pred)
-    if isinstance(predicate, Stack):
+    if isinstance(predicate, BatchedTensor):
         return _chosen(predicate, true_fn(), false_fn())
     return true_fn() if bool(predicate) else false_fn()
 
@@ -62,7 +62,7 @@ def case(
     2
     """
     pairs = [(tensor(predicate), function) for predicate, function in pred_fn_pairs]
-    if any(isinstance(holds, Stack) for holds, _ in pairs):
+    if any(isinstance(holds, BatchedTensor) for holds, _ in pairs):
         return _case_of_each(pairs, default)
     for holds, function in pairs:
         if bool(holds):
@@ -102,7 +102,7 @@ def switch_case(
     index = tensor(branch_index)
     if not index.dtype.is_integer or index.ndim:
         raise DTypeError(f"switch_case: branch_index must be one integer, found {index.dtype.name}{list(index.shape)}.")
-    if isinstance(index, Stack):
+    if isinstance(index, BatchedTensor):
         result = fallback()
         for number, function in branches.items():
             result = _chosen(index == number, function(), result)
@@ -143,7 +143,7 @@ def while_loop(
     values, steps = list(loop_vars), 0
     while maximum_iterations is None or steps < int(maximum_iterations):
         going = tensor(cond(*values))
-        batched = isinstance(going, Stack)
+        batched = isinstance(going, BatchedTensor)
         if not (all_values(going).any() if batched else bool(going)):
             break
         result = body(*values)
@@ -343,7 +343,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     size = next((size for size in sizes if size != 1), 1)
     batch = Batch(size)
     with batch:
-        slices = [Stack(leaf, batch) if leaf.shape[0] == size else leaf[0] for leaf in leaves]
+        slices = [BatchedTensor(leaf, batch) if leaf.shape[0] == size else leaf[0] for leaf in leaves]
         result = fn(nest.pack(elems, slices))
         whole = [tensor(leaf) for leaf in nest.flatten(result)]
     return nest.pack(result, [batch.stack_of(leaf) for leaf in whole])

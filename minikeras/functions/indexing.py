@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, convert_to_tensor
-from ..core.batch import Stack, check_values, own_values
+from ..core.batch import BatchedTensor, check_values, own_values
 from ..core.convert import read
 from ..core.operand import Operand
 from ..core.registry import register
@@ -34,7 +34,7 @@ def getitem(x: TensorLike, key: Any) -> Any:
     if not parts:
         return value
     key = _canonical(parts, tuple(value.shape))
-    if any(isinstance(part, Stack) for part in key):
+    if any(isinstance(part, BatchedTensor) for part in key):
         value, key = _picked_for_each(value, key)
     return indexing.strided_slice(value, key=key, shape=tuple(value.shape))
 
@@ -46,7 +46,7 @@ def _picked_for_each(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor, tuple[Any
     """Indices that differ between many slices are gathered; the axes stay with size 1, and the key picks what is there."""
     axis, rest = -x.ndim, []
     for part in key:
-        if isinstance(part, Stack):
+        if isinstance(part, BatchedTensor):
             place = arithmetic.select(part < 0, part + x.shape[axis], part)
             x = indexing.gather_rows(x, reshape(_checked_indices("index", place, x, axis), (1,)), axis=axis)
             part = 0
@@ -92,7 +92,7 @@ def _index(part: Any, axis: int, size: int) -> Any:
         if bounds[2] == 0:
             raise InvalidArgumentError("slice step cannot be zero.")
         return slice(*bounds)
-    if isinstance(part, Stack) and not part.ndim and part.dtype.is_integer:
+    if isinstance(part, BatchedTensor) and not part.ndim and part.dtype.is_integer:
         return part
     position = _integer(part)
     if not -size <= position < size:
@@ -117,7 +117,7 @@ def slice_(input_: TensorLike, begin: Any, size: Any, name: str | None = None) -
     [2 3]
     """
     x, begin = tensor(input_), read(begin)
-    if isinstance(begin, Stack):
+    if isinstance(begin, BatchedTensor):
         return _slice_of_each(x, begin, static_shape(size))
     starts, sizes = static_shape(begin), static_shape(size)
     if len(starts) != x.ndim or len(sizes) != x.ndim:

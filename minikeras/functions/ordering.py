@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..core import Primitive, Tensor, convert_to_tensor
-from ..core.batch import Stack, all_values, own_values
+from ..core.batch import BatchedTensor, all_values, own_values
 from ..core.stack import current, notify
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import indexing, reductions
@@ -167,7 +167,7 @@ def bincount(
     """
     integers = tensor(arr) if hasattr(arr, "dtype") else convert_to_tensor(arr, "int32")
     weights = None if weights is None else tensor(weights)
-    if isinstance(integers, Stack) or isinstance(weights, Stack):
+    if isinstance(integers, BatchedTensor) or isinstance(weights, BatchedTensor):
         return _bincount_of_each(integers, weights, minlength or 0, maxlength, dtype)
     counted = own_values(integers).reshape(-1)
     weighted = None if weights is None else own_values(weights).reshape(-1)

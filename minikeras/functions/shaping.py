@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, Variable, convert_to_tensor
-from ..core.batch import Stack
+from ..core.batch import BatchedTensor
 from ..core.convert import holds_tensor, read
 from ..core.registry import register
 from ..errors import DTypeError, ShapeError
@@ -270,7 +270,7 @@ def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = None) -> T
     """
     x, shift = tensor(input), read(shift)
     axes = tuple(negative_axis(one, x.ndim, "roll") for one in static_shape(axis))
-    if isinstance(shift, Stack):
+    if isinstance(shift, BatchedTensor):
         return _roll_of_each(x, reshape(shift, (-1,)), axes)
     steps = static_shape(shift)
     if len(steps) != len(axes):

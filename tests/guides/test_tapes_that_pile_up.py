@@ -13,7 +13,7 @@ from minikeras.core import tape_leaks
 def _small_limit(monkeypatch):
     """A few recordings of the square of a thousand numbers are too much already."""
     monkeypatch.setattr(tape_leaks, "BYTES", 10_000)
-    tape_leaks._entered.clear()
+    tape_leaks._tapes_by_line.clear()
 
 
 X = np.ones(1000, "float32")
