@@ -11,7 +11,7 @@ from .adagrad import Adadelta, Adagrad, Ftrl, RMSprop
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .compiled_step import compiled_step as _compiled_step
 from .lookup import deserialize, get, serialize
-from .lookup import entered as _entered
+from .lookup import register as _register
 from .loss_scale import LossScaleOptimizer
 from .muon import Muon
 from .optimizer import Optimizer
@@ -24,7 +24,7 @@ _EXPANSIONS[_optimizer_step] = _compiled_step
 _adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)
 _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, NewtonCG)
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, Muon, PerLayer, SGD):
-    _entered(_entry)
+    _register(_entry)
 
 __all__ = [
     "KFAC",

@@ -23,7 +23,7 @@ from .state import SlotState
 
 
 def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, ...]:
-    """What `begin_step` gives, one after the other, then the products of weight decay and learning rate."""
+    """What `begin_step` gives, flattened, then the products of weight decay and learning rate."""
     t, rate = int(optimizer.state.iterations._array) + 1, optimizer._rate()
     step = optimizer.begin_step(t, rate)
     own = (step,) if type(step) is float else tuple(step)
@@ -59,14 +59,14 @@ step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(
 def compiled_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as such instructions; False if it is more than they can say."""
     optimizer: Optimizer = record.params["optimizer"]
-    rows = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
+    states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
     step = optimizer.begin_step(int(optimizer.state.iterations._array) + 1, optimizer._rate())
     leaves = (step,) if type(step) is float else step
-    if not _is_plain(optimizer, rows) or not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
+    if not _is_plain(optimizer, states) or not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
         return False
-    groups = _groups(optimizer, rows)
+    groups = _groups(optimizer, states)
     decays = [decay for _, decay in groups if decay]
-    traces = [_body(optimizer, rows[places[0]], step, decay) for places, decay in groups]
+    traces = [_body(optimizer, states[places[0]], step, decay) for places, decay in groups]
     bodies = [body for body in traces if body is not None]
     if len(bodies) < len(groups):
         return False
@@ -74,9 +74,9 @@ def compiled_step(writer: Writer, record: Record) -> bool:
     writer.begin(step_numbers, {"optimizer": optimizer, "decays": decays}, tuple(numbers))
     own, remaining = numbers[: len(leaves)], iter(numbers[len(leaves) :])
     for (places, decay), body in zip(groups, bodies, strict=True):
-        first = rows[places[0]].variable._array
-        layout = Layout([rows[place].variable._array.shape for place in places], first.dtype)
-        columns = list(zip(*[rows[place].targets for place in places], strict=True))
+        first = states[places[0]].variable._array
+        layout = Layout([states[place].variable._array.shape for place in places], first.dtype)
+        columns = list(zip(*[states[place].targets for place in places], strict=True))
         gradient = writer.flatten([record.inputs[place] for place in places], layout)
         operands = [gradient, *writer.read(columns, layout), *own, *([next(remaining)] if decay else [])]
         writer.assign(columns, writer.loop(body, operands, layout.size), layout)
@@ -84,22 +84,22 @@ def compiled_step(writer: Writer, record: Record) -> bool:
         writer.write(step_counted, (), {"optimizer": optimizer})
     else:
         writer.write(step_finished, own, {"optimizer": optimizer, "kind": type(step)})
-    writer.guards.append(_unchanged(optimizer, [row.variable for row in rows]))
+    writer.guards.append(_unchanged(optimizer, [state.variable for state in states]))
     return True
 
 
-def _is_plain(optimizer: Optimizer, rows: Sequence[SlotState]) -> bool:
+def _is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     """Whether a step is the formula and nothing that needs more than an element at a time."""
     kind = type(optimizer)
     usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
     further = (optimizer.gradient_accumulation_steps, optimizer.clipnorm, optimizer.global_clipnorm)
-    arrays = [(row.variable._array, [target._array for target in row.targets]) for row in rows]
+    arrays = [(state.variable._array, [target._array for target in state.targets]) for state in states]
     return (
         usual
         and optimizer.elementwise
         and not optimizer.use_ema
         and all(option is None for option in further)
-        and all(row.variable.constraint is None for row in rows)
+        and all(state.variable.constraint is None for state in states)
         and all(
             type(array) in (np.ndarray, np.float32, np.float64)
             and not is_short(array.dtype)
@@ -110,18 +110,18 @@ def _is_plain(optimizer: Optimizer, rows: Sequence[SlotState]) -> bool:
     )
 
 
-def _groups(optimizer: Optimizer, rows: Sequence[SlotState]) -> list[tuple[list[int], float]]:
+def _groups(optimizer: Optimizer, states: Sequence[SlotState]) -> list[tuple[list[int], float]]:
     """The positions of Variables of one dtype and weight decay, and that decay."""
     groups: dict[Any, tuple[list[int], float]] = {}
-    for place, row in enumerate(rows):
-        decay = (optimizer.decay_of(row.variable) or 0.0) if row.decays else 0.0
-        groups.setdefault((row.variable._array.dtype, decay), ([], decay))[0].append(place)
+    for place, state in enumerate(states):
+        decay = (optimizer.decay_of(state.variable) or 0.0) if state.decays else 0.0
+        groups.setdefault((state.variable._array.dtype, decay), ([], decay))[0].append(place)
     return list(groups.values())
 
 
-def _body(optimizer: Optimizer, row: SlotState, step: Any, decay: float) -> Body | None:
+def _body(optimizer: Optimizer, state: SlotState, step: Any, decay: float) -> Body | None:
     """Loss scale, clipping of each element, weight decay and the formula for one element."""
-    count, leaves = len(row.targets), 1 if type(step) is float else len(step)
+    count, leaves = len(state.targets), 1 if type(step) is float else len(step)
 
     def formula(gradient: Any, *others: Any) -> Any:
         value, *slots = others[:count]
@@ -133,7 +133,7 @@ def _body(optimizer: Optimizer, row: SlotState, step: Any, decay: float) -> Body
             value = value - value * others[-1]
         return optimizer.formula(_packed(type(step), numbers), gradient, value, *slots)
 
-    inputs = [*[row.variable._array.dtype] * (1 + count), *[float] * (leaves + bool(decay))]
+    inputs = [*[state.variable._array.dtype] * (1 + count), *[float] * (leaves + bool(decay))]
     if not type(optimizer).__module__.startswith("minikeras."):
         return traced(formula, inputs)  # what a formula of one's own reads may have changed since it was traced
     key = type(optimizer), tuple(optimizer._plain_options().items()), tuple(inputs), type(step), bool(decay)

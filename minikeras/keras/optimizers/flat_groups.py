@@ -1,11 +1,7 @@
-"""Running an elementwise formula over many arrays in groups that suit the machine: large ones in pieces, small ones together.
+"""Running an elementwise formula over many arrays in groups that suit the machine: large ones in pieces, small ones flattened.
 
-Key idea: an optimizer's step reads and writes several arrays as large as the model. Taken whole, every temporary goes through
-memory; in blocks of 32k elements, only the arrays themselves do. Measured on two cores of an x86-64 server, Adam over a million
-float32 values: whole arrays 9.8 ms, blocks 3.6 ms. Small arrays cost their calls instead: Adam over 20 arrays of 16 to 256
-values takes 113 us one by one, 50 us joined. What was joined stays so: new values are pieces of one array, which the next step
-takes as it is, unless a Variable was assigned meanwhile. A row is what belongs together: a Variable and its slots, of one shape
-and dtype.
+In blocks of 32k elements temporaries stay in the cache: Adam over a million float32 values takes 3.6 ms, 9.8 ms whole. Small
+arrays cost their calls: Adam over 20 arrays of 16 to 256 values takes 50 us flattened, 113 us one by one.
 """
 
 from __future__ import annotations
@@ -24,40 +20,41 @@ from .state import Change
 
 BLOCK = 32_768
 SMALL = BLOCK // 2
-"""Up to this size an array is joined with others: copying its gradient costs less than the calls of its own would. Together
+"""Up to this size an array is flattened with others: copying its gradient costs less than the calls of its own would. Together
 they have at most a block of elements, so that they stay in the cache."""
 
-Row = Sequence[Variable]
+Targets = Sequence[Variable]
+"""A Variable and its slots, of one shape and dtype."""
 Formula = Callable[..., tuple[Array, ...]]
 
 
 class FlatGroup:
-    """Rows that a formula is given together. What of that stays the same from step to step is looked up once.
+    """Variables that a formula is given together. What stays the same from step to step is looked up once.
 
     Args:
         places: the positions of their gradients.
-        rows: all of one dtype and on one device.
-        elementwise: whether the formula works on each element by itself; if not, there must be one row only.
+        targets: all of one dtype and on one device.
+        elementwise: whether the formula works on each element by itself; if not, there is but one.
     """
 
-    __slots__ = ("_flat", "_pieces", "columns", "elementwise", "layout", "places", "row")
+    __slots__ = ("_flat", "_pieces", "columns", "elementwise", "first", "layout", "places")
 
-    def __init__(self, places: Sequence[int], rows: Sequence[Row], elementwise: bool) -> None:
-        self.places, self.row, self.elementwise = places, rows[0], elementwise
-        self.columns = list(zip(*rows, strict=True))
-        self.layout = Layout(row[0]._array.shape for row in rows)
+    def __init__(self, places: Sequence[int], targets: Sequence[Targets], elementwise: bool) -> None:
+        self.places, self.first, self.elementwise = places, targets[0], elementwise
+        self.columns = list(zip(*targets, strict=True))
+        self.layout = Layout(first[0]._array.shape for first in targets)
         self._flat: list[Any] = [None] * len(self.columns)
-        """For each column the joined array of the last step, and the pieces that it gave to the Variables."""
+        """For each column the flattened array of the last step, and the pieces that it gave to the Variables."""
         self._pieces: list[Sequence[Array]] = [()] * len(self.columns)
 
-    def stepped(self, formula: Formula, gradients: Sequence[Array]) -> Iterable[Change]:
-        """New values: formula(gradient, *values of a row). Nothing is assigned."""
+    def run_step(self, formula: Formula, gradients: Sequence[Array]) -> Iterable[Change]:
+        """New values: formula(gradient, *values of the targets). Nothing is assigned."""
         formula = in_float32(formula)
         if len(self.places) == 1:
-            return zip(self.row, self._alone(formula, gradients[self.places[0]]), strict=True)
-        concatenate = namespace(self.row[0]._array).concatenate
-        joined = [self._flattened(number, concatenate) for number in range(len(self.columns))]
-        results = formula(concatenate([gradients[place] for place in self.places], None), *joined)
+            return zip(self.first, self._alone(formula, gradients[self.places[0]]), strict=True)
+        concatenate = namespace(self.first[0]._array).concatenate
+        flat = [self._flattened(number, concatenate) for number in range(len(self.columns))]
+        results = formula(concatenate([gradients[place] for place in self.places], None), *flat)
         changes: list[Change] = []
         for number, (column, result) in enumerate(zip(self.columns, results, strict=True)):
             parts = self.layout.pieces(result)
@@ -66,24 +63,24 @@ class FlatGroup:
         return changes
 
     def _flattened(self, number: int, concatenate: Any) -> Array:
-        """The values of a column one after the other: as the last step left them, if they still are its pieces."""
+        """The values of a column, flattened: as the last step left them, if they still are its pieces."""
         column, pieces = self.columns[number], self._pieces[number]
         if pieces and all(variable._array is piece for variable, piece in zip(column, pieces, strict=True)):
             return self._flat[number]
         return concatenate([variable._array for variable in column], None)
 
     def _alone(self, formula: Formula, gradient: Array) -> Sequence[Array]:
-        """New values of the only row, block by block if it is large.
+        """New values of the only targets, block by block if it is large.
 
-        They are written into the arrays that the Variables held one step earlier, if nobody else refers to those.
+        They are written into the arrays that the Variables held one step earlier, if nothing else refers to those.
         """
-        values = [variable._array for variable in self.row]
+        values = [variable._array for variable in self.first]
         whole = values[0]
         if not self.elementwise or whole.size <= 2 * BLOCK or namespace(whole) is not np:
             return formula(gradient, *values)
         if not all(value.flags.c_contiguous for value in values):
             return formula(gradient, *values)
-        results = [_space(variable, value) for variable, value in zip(self.row, values, strict=True)]
+        results = [_space(variable, value) for variable, value in zip(self.first, values, strict=True)]
         flat = [np.ascontiguousarray(gradient).reshape(-1), *(value.reshape(-1) for value in values)]
         targets = [result.reshape(-1) for result in results]
         for start in range(0, whole.size, BLOCK):
@@ -93,19 +90,19 @@ class FlatGroup:
         return results
 
 
-def grouped(rows: Sequence[Row], elementwise: bool, marks: Sequence[Any]) -> list[FlatGroup]:
-    """Which rows go together: small ones of one kind; each large one by itself.
+def grouped(targets: Sequence[Targets], elementwise: bool, marks: Sequence[Any]) -> list[FlatGroup]:
+    """Which targets go together: small ones of one kind; each large one by itself.
 
     Args:
-        rows: Variables that belong together.
-        elementwise: as in `FlatGroup`; if not, each row goes by itself.
-        marks: one for each row; those with different marks do not go together.
+        targets: Variables that belong together.
+        elementwise: as in `FlatGroup`; if not, each goes by itself.
+        marks: one for each; those with different marks do not go together.
     """
     groups: list[list[int]] = []
     open_groups: dict[Any, tuple[list[int], int]] = {}
     """For each kind the group that is being filled, and how many elements it has."""
-    for place, (row, mark) in enumerate(zip(rows, marks, strict=True)):
-        array = row[0]._array
+    for place, (first, mark) in enumerate(zip(targets, marks, strict=True)):
+        array = first[0]._array
         if not elementwise or array.size > SMALL:
             groups.append([place])
             continue
@@ -116,7 +113,7 @@ def grouped(rows: Sequence[Row], elementwise: bool, marks: Sequence[Any]) -> lis
             groups.append(group)
         group.append(place)
         open_groups[kind] = group, size + array.size
-    return [FlatGroup(places, [rows[place] for place in places], elementwise) for places in groups]
+    return [FlatGroup(places, [targets[place] for place in places], elementwise) for places in groups]
 
 
 def _space(variable: Variable, value: Array) -> Array:

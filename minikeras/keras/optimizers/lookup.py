@@ -12,8 +12,8 @@ catalogue = Catalogue("optimizer")
 serialize, deserialize = catalogue.serialize, catalogue.deserialize
 
 
-def entered(kind: type) -> type:
-    """Enter a class under its name; `get` takes upper and lower case for the same."""
+def register(kind: type) -> type:
+    """Register a class under its name; `get` takes upper and lower case for the same."""
     return catalogue.add(kind.__name__.lower())(kind)
 
 

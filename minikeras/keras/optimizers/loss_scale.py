@@ -146,7 +146,7 @@ class LossScaleOptimizer(Optimizer):
         loss = tensor(loss)
         return loss * perform(present_scale, [loss], {"optimizer": self})
 
-    def changes(self, gradients: list[Array], rows: list[SlotState]) -> list[Change]:
+    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """The inner optimizer's changes if all gradients are finite, else none; and the new scale."""
         scale, counter = self.dynamic_scale._array, self.step_counter._array
         finite = all_finite(gradients)
@@ -154,7 +154,7 @@ class LossScaleOptimizer(Optimizer):
         own = [(self.dynamic_scale, scale.dtype.type(new_scale)), (self.step_counter, counter.dtype.type(count))]
         if not finite:
             return own
-        return self.inner_optimizer.changes([gradient / float(scale) for gradient in gradients], rows) + own
+        return self.inner_optimizer.changes([gradient / float(scale) for gradient in gradients], states) + own
 
     # Configuration ---------------------------------------------------------------------------------------------------------
 

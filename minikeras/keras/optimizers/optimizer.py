@@ -340,18 +340,18 @@ class Optimizer:
             state.locks.join(trainable_variables or ())
         with Held(state.locks.all):
             try:
-                arrays, rows = self.paired(grads, trainable_variables)
+                arrays, states = self.paired(grads, trainable_variables)
                 if current() is BOTTOM:
-                    self.commit(self.changes(arrays, rows))
+                    self.commit(self.changes(arrays, states))
                 else:
-                    self._announced(grads, [row.variable for row in rows], trainable_variables)
+                    self._apply_as_operation(grads, [state.variable for state in states], trainable_variables)
             except BaseException:
                 state.restore(before)
                 raise
         return self.iterations
 
-    def _announced(self, grads: Sequence[Any], present: list[Variable], given: Sequence[Variable] | None) -> None:
-        """A step that those who watch see as one operation: at each repetition it looks up numbers and slots anew."""
+    def _apply_as_operation(self, grads: Sequence[Any], present: list[Variable], given: Sequence[Variable] | None) -> None:
+        """A step that interpreters see as one operation: at each repetition it looks up numbers and slots anew."""
         variables = [found.variable for found in self.state.slots.values()] if given is None else given
         chosen = {variable.key for variable in present}
         inputs = [tensor(g) for g, variable in zip(grads, variables, strict=True) if variable.key in chosen and g is not None]
@@ -399,7 +399,7 @@ class Optimizer:
                 )
         return arrays, [known[key] for key in keys]
 
-    def changes(self, gradients: list[Array], rows: list[SlotState]) -> list[Change]:
+    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""
         iterations, steps = self.state.iterations, self.gradient_accumulation_steps
         count = int(iterations._array)
@@ -408,10 +408,10 @@ class Optimizer:
             if self.loss_scale_factor is not None:
                 gradients = [gradient / self.loss_scale_factor for gradient in gradients]
             if steps is not None:
-                gradients, changes = self._accumulated(gradients, rows, steps, (count + 1) % steps == 0)
+                gradients, changes = self._accumulated(gradients, states, steps, (count + 1) % steps == 0)
                 count //= steps
             if gradients:
-                changes += self._updates(self._clipped(gradients), rows, count + 1)
+                changes += self._updates(self._clipped(gradients), states, count + 1)
             if self.use_ema:
                 changes += self._averages(changes, count)
             changes = [_constrained(*change) if change[0].constraint is not None else change for change in changes]
@@ -419,10 +419,10 @@ class Optimizer:
         return changes
 
     def _accumulated(
-        self, gradients: list[Array], rows: list[SlotState], steps: int, update: bool
+        self, gradients: list[Array], states: list[SlotState], steps: int, update: bool
     ) -> tuple[list[Array], list[Change]]:
         """At an update the mean gradients, and accumulators set to zero; else no gradients, and accumulators added to."""
-        slots = [row.slots["gradient_accumulator"] for row in rows]
+        slots = [state.slots["gradient_accumulator"] for state in states]
         sums = [gradient + slot._array for gradient, slot in zip(gradients, slots, strict=True)]
         if not update:
             return [], list(zip(slots, sums, strict=True))
@@ -438,23 +438,23 @@ class Optimizer:
             return clipped_by_value(gradients, self.clipvalue)
         return gradients
 
-    def _updates(self, gradients: list[Array], rows: list[SlotState], t: int) -> list[Change]:
+    def _updates(self, gradients: list[Array], states: list[SlotState], t: int) -> list[Change]:
         """Weight decay and the formula: new values of the Variables and of their slots."""
         rate = self._rate()
         step = self.begin_step(t, rate)
         plain = functools.partial(self.formula, step)
         changes = self.end_step(step)
-        for group in self._groups(rows):
-            first = rows[group.places[0]]
+        for group in self._groups(states):
+            first = states[group.places[0]]
             decay = self.decay_of(first.variable) if first.decays else None
-            changes += group.stepped(_decaying(plain, decay * rate) if decay else plain, gradients)
+            changes += group.run_step(_decaying(plain, decay * rate) if decay else plain, gradients)
         return changes
 
-    def _groups(self, rows: list[SlotState]) -> list[FlatGroup]:
+    def _groups(self, states: list[SlotState]) -> list[FlatGroup]:
         """In groups of one weight decay each."""
-        if rows != self._grouped[0]:
-            found = grouped([row.targets for row in rows], self.elementwise, [row.decays for row in rows])
-            self._grouped = rows, found
+        if states != self._grouped[0]:
+            found = grouped([state.targets for state in states], self.elementwise, [state.decays for state in states])
+            self._grouped = states, found
         return self._grouped[1]
 
     def _averages(self, changes: list[Change], count: int) -> list[Change]:
@@ -464,25 +464,25 @@ class Optimizer:
         momentum = self.ema_momentum if count else 0.0
         updates: list[Change] = []
         for group in grouped([(found.slots["average"],) for found in known], True, [None] * len(known)):
-            updates += group.stepped(lambda w, a: (a * momentum + w * (1.0 - momentum),), weights)
+            updates += group.run_step(lambda w, a: (a * momentum + w * (1.0 - momentum),), weights)
         if self.ema_overwrite_frequency is not None and (count + 1) % self.ema_overwrite_frequency == 0:
             arrays = {average.key: array for average, array in updates}
             updates += [(found.variable, arrays[found.slots["average"].key]) for found in known]
         return updates
 
 
-def _stepped(*gradients: Array, optimizer: Optimizer, variables: Sequence[Variable]) -> tuple[()]:
+def _run_step(*gradients: Array, optimizer: Optimizer, variables: Sequence[Variable]) -> tuple[()]:
     known = optimizer.state.slots
-    rows = [known[variable.key] for variable in variables]
+    states = [known[variable.key] for variable in variables]
     arrays = [
         g if g.dtype == variable._array.dtype else g.astype(variable._array.dtype)
         for g, variable in zip(gradients, variables, strict=True)
     ]
-    optimizer.commit(optimizer.changes(arrays, rows))
+    optimizer.commit(optimizer.changes(arrays, states))
     return ()
 
 
-optimizer_step = effect("optimizer_step", _stepped, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+optimizer_step = effect("optimizer_step", _run_step, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 
 
 def _decaying(formula: Formula, factor: float) -> Formula:

@@ -227,20 +227,20 @@ class PerLayer(Optimizer):
         learning = [i for i, variable in enumerate(variables) if self.optimizer_for(variable) is not None]
         return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
 
-    def changes(self, gradients: list[Array], rows: list[SlotState]) -> list[Change]:
+    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         if any(member.optimizer.needs_loss for member in self._due() if member.optimizer is not None):
             raise TypeError(f"{self.name} has members that need the loss: optimizer.minimize(loss_fn, variables).")
-        return [*self._changes(self._due(), gradients, rows), self._counted()]
+        return [*self._changes(self._due(), gradients, states), self._counted()]
 
-    def _changes(self, due: Sequence[Member], gradients: list[Array], rows: list[SlotState]) -> list[Change]:
+    def _changes(self, due: Sequence[Member], gradients: list[Array], states: list[SlotState]) -> list[Change]:
         groups: dict[int, tuple[Optimizer, list[int]]] = {}
-        for i, kept in enumerate(rows):
-            _, member = self._owner[kept.variable.key]
+        for i, known in enumerate(states):
+            _, member = self._owner[known.variable.key]
             if member.optimizer is not None and any(member is one for one in due):
                 groups.setdefault(id(member.optimizer), (member.optimizer, []))[1].append(i)
         found: list[Change] = []
         for optimizer, places in groups.values():
-            found += optimizer.changes([gradients[i] for i in places], [rows[i] for i in places])
+            found += optimizer.changes([gradients[i] for i in places], [states[i] for i in places])
         return found
 
     def _counted(self) -> Change:
@@ -292,8 +292,8 @@ class PerLayer(Optimizer):
         learning = [variable for variable in variables if any(self._owner[variable.key][1] is one for one in first)]
         loss, *found = sweep("gradients", lambda: _differentiated(runs, learning))
         if learning:
-            gradients, rows = super().paired(found, learning)
-            changes += self._changes(first, gradients, rows)
+            gradients, states = super().paired(found, learning)
+            changes += self._changes(first, gradients, states)
         for number, member in enumerate(self.members):
             owned, optimizer = self._owned(member, variables), cast(Any, member.optimizer)
             if owned and any(member is one for one in due) and optimizer is not None and optimizer.needs_loss:

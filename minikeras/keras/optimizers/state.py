@@ -117,7 +117,7 @@ def commit(changes: Sequence[Change]) -> None:
 
 
 def host_variable(value: Any, name: str, dtype: Any = None) -> Variable:
-    """A number in host memory whatever the device, so that reading it never waits for a GPU; trained by nobody."""
+    """A number in host memory whatever the device, so that reading it never waits for a GPU; never trained."""
     with device("CPU"):
         return KerasVariable(value, trainable=False, name=name, dtype=dtype)
 

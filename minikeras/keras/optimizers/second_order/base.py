@@ -91,7 +91,7 @@ class SecondOrder(Optimizer):
         return [*super().variables, *self._numbers.values()]
 
     def logs(self) -> dict[str, Any]:
-        """The numbers by name, for the logs of training; as Tensors if somebody watches."""
+        """The numbers by name, for the logs of training; as Tensors where an interpreter listens."""
         if current() is not BOTTOM:
             return {name: cast(variable, "float64") for name, variable in self._numbers.items()}
         return {name: self.number(name) for name in self._numbers}

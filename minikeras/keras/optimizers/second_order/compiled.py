@@ -173,8 +173,8 @@ class SweepRecorder(Recorder):
             self.refuse("the loss function hands out tensors of each of its runs, or its gradient does")
             return None
         handed, ready = [slot for _, slot in alive], tuple([x._array for x, _ in alive])
-        moved = [variable for variable, _ in runs.before]
-        return RecordedStep(optimizer, variables, moved, self._sources, compiled(self._recorded, handed), handed, ready)
+        assigned = [variable for variable, _ in runs.before]
+        return RecordedStep(optimizer, variables, assigned, self._sources, compiled(self._recorded, handed), handed, ready)
 
 
 # Replay ----------------------------------------------------------------------------------------------------------------

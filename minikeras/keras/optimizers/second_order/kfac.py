@@ -114,11 +114,11 @@ class KFAC(SecondOrder):
 def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, damping: float) -> tuple[Array, Array]:
     """The damped step of kernel and bias."""
     xp = namespace(kernel)
-    joined = kernel if bias is None else xp.concatenate([kernel, bias[None, :]])
+    whole = kernel if bias is None else xp.concatenate([kernel, bias[None, :]])
     trace_a, trace_g = (number(xp.einsum("ii->", factor)) / len(factor) for factor in (a, g))
     balance = math.sqrt(trace_a / trace_g) if trace_a > 0 and trace_g > 0 else 1.0
     root = math.sqrt(damping)
-    left = xp.linalg.solve(a + xp.eye(len(a), dtype=a.dtype) * (root * balance), joined)
+    left = xp.linalg.solve(a + xp.eye(len(a), dtype=a.dtype) * (root * balance), whole)
     turned = xp.linalg.solve(g + xp.eye(len(g), dtype=g.dtype) * (root / balance), left.swapaxes(0, 1))
     step = -turned.swapaxes(0, 1)
     return (step, step) if bias is None else (step[:-1], step[-1])

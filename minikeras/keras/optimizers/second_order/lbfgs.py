@@ -94,7 +94,7 @@ class LBFGS(SecondOrder):
         return step, [*new_slots, *self.change(step_size=size, evaluations=evaluations, pairs=len(kept))]
 
     def _history(self, problem: Problem, name: str) -> Array:
-        """The slots of all variables side by side: (memory, P)."""
+        """The slots of all variables concatenated: (memory, P)."""
         parts = [slot._array.reshape(self.memory, -1) for slot in self.slots(problem, name)]
         return namespace(parts[0]).concatenate(parts, axis=1)
 

@@ -62,15 +62,15 @@ class ObjectiveCurvature:
 
     def __init__(self, loss_fn: Any, variables: Sequence[Variable], runs: Repeatable) -> None:
         objective = objective_of(loss_fn)
-        joined, extra = _Joined(objective, variables[0].dtype), list[Any]()
+        concatenated, extra = _ConcatenatedOutputs(objective, variables[0].dtype), list[Any]()
 
         def outputs() -> Tensor:
-            z = joined.outputs()
+            z = concatenated.outputs()
             extra.append(None if objective.penalty is None else objective.penalty())
             return z
 
         def loss_of_outputs(z: Tensor) -> Any:
-            return runs.again(lambda: joined.loss_of(z))
+            return runs.again(lambda: concatenated.loss_of(z))
 
         runs.start()
         self.variables = list(variables)
@@ -95,8 +95,8 @@ class ObjectiveCurvature:
         return result._array
 
 
-class _Joined:
-    """The outputs of an objective as one tensor of the variables' dtype: several are put side by side, row by row."""
+class _ConcatenatedOutputs:
+    """The outputs of an objective as one tensor of the variables' dtype: several are concatenated, row by row."""
 
     def __init__(self, objective: Objective, dtype: Any) -> None:
         self._objective, self._dtype = objective, dtype
@@ -113,7 +113,7 @@ class _Joined:
         return concat([reshape(part, [part.shape[0], -1]) for part in parts], axis=1)
 
     def loss_of(self, z: Tensor) -> Any:
-        """The loss of outputs that are put side by side."""
+        """The loss of concatenated outputs."""
         if not nest.is_nested(self._like):
             return self._objective.loss_of_outputs(_masked_like(z, self._like))
         parts, start = [], 0
