@@ -7,11 +7,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from ..boundary import explaining
+from ..core.changes import watched
 
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=type)
@@ -71,6 +72,25 @@ def with_options(thing: Any) -> str:
     told = {name: value for name, value in config.items() if value is not None and name != "name"}
     other = [f" {name}={_shown(value)}" for name, value in told.items() if value != defaults.get(name)]
     return f"<{type(thing).__name__}{''.join(other)}>"
+
+
+@watched
+class Configured:
+    """An object that is its options: attributes with the names of the constructor's arguments."""
+
+    _configured: tuple[str, ...] = ()
+    """The names of these arguments."""
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {name: getattr(self, name) for name in self._configured}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """An object from `get_config`."""
+        return cls(**config)
+
+    __repr__ = with_options
 
 
 def _shown(value: Any) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..core import Tensor
-from ..core.changes import watched
 from ..functions.elementwise import clip_by_value, maximum
 from ..functions.publish import tensor
 from ..functions.reductions import reduce_euclidean_norm
 from ..types import TensorLike
-from .arguments import with_options
+from .arguments import Configured
 from .catalogue import Catalogue
 from .config import epsilon
 
@@ -33,8 +30,7 @@ __all__ = [
 ]
 
 
-@watched
-class Constraint:
+class Constraint(Configured):
     """Base: a function from a weight to its projection.
 
     >>> import minikeras as tf
@@ -45,23 +41,9 @@ class Constraint:
     [1.]
     """
 
-    _configured: tuple[str, ...] = ()
-    """The attributes that `get_config` tells: those named like the constructor's arguments."""
-
     def __call__(self, w: TensorLike) -> Tensor:
         """The projection; here the weight as it is. Override it."""
         return tensor(w)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in self._configured}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Constraint:
-        """A constraint from `get_config`."""
-        return cls(**config)
-
-    __repr__ = with_options
 
 
 @catalogue.add("nonneg")

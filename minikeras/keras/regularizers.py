@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..core import Tensor
-from ..core.changes import watched
 from ..errors import ShapeError
 from ..functions.contractions import matmul
 from ..functions.elementwise import abs, square
@@ -14,7 +11,7 @@ from ..functions.publish import tensor
 from ..functions.reductions import l2_normalize, reduce_sum
 from ..functions.shaping import transpose
 from ..types import TensorLike
-from .arguments import with_options
+from .arguments import Configured
 from .catalogue import Catalogue
 from .config import epsilon
 
@@ -37,27 +34,12 @@ __all__ = [
 ]
 
 
-@watched
-class Regularizer:
+class Regularizer(Configured):
     """Base: a function from a weight to a scalar."""
-
-    _configured: tuple[str, ...] = ()
-    """The attributes that `get_config` tells: those named like the constructor's arguments."""
 
     def __call__(self, x: TensorLike) -> Tensor:
         """The penalty."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__(x).")
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in self._configured}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Regularizer:
-        """A regularizer from `get_config`."""
-        return cls(**config)
-
-    __repr__ = with_options
 
 
 @catalogue.add("l1_l2", "l1l2")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
-from ...core.changes import watched
 from ...types import as_dtype
-from ..arguments import with_options
+from ..arguments import Configured
 from ..catalogue import Catalogue
 from ..config import floatx
 
@@ -15,8 +14,7 @@ catalogue = Catalogue("initializer")
 serialize, deserialize = catalogue.serialize, catalogue.deserialize
 
 
-@watched
-class Initializer:
+class Initializer(Configured):
     """Base: a function from shape and dtype to a Tensor.
 
     >>> import minikeras as tf
@@ -27,23 +25,9 @@ class Initializer:
     [0.5 0.5]
     """
 
-    _configured: tuple[str, ...] = ()
-    """Arguments of the constructor, kept as attributes of the same names."""
-
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
         """Values of a shape and dtype (the default float dtype if None)."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__(shape, dtype).")
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in self._configured}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """An initializer from `get_config`."""
-        return cls(**config)
-
-    __repr__ = with_options
 
     def clone(self) -> Initializer:
         """Another one of the same configuration; without a seed it draws other values."""

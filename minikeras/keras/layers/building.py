@@ -155,23 +155,17 @@ def build_config(layer: Layer) -> dict[str, Any] | None:
     return {"input_shape": _any_batch(layer._build_shape)}
 
 
-def _any_batch(shape: Any) -> Any:
+def _any_batch(shapes: Any) -> Any:
     """A shape, or a nest of them, with None for the batch axis."""
-    if isinstance(shape, (list, tuple)) and all(size is None or isinstance(size, int) for size in shape):
-        return (None, *shape[1:]) if shape else ()
-    return (
-        {key: _any_batch(one) for key, one in shape.items()} if isinstance(shape, dict) else [_any_batch(one) for one in shape]
-    )
+    return inputs.map_shapes(lambda shape: (None, *shape[1:]) if shape else (), shapes)
 
 
-def zero_inputs(shape: Any, dtype: str) -> Any:
+def zero_inputs(shapes: Any, dtype: str) -> Any:
     """Zeros of a shape, or a nest of them; one row where the batch size is open."""
-    if isinstance(shape, (list, tuple)) and all(size is None or isinstance(size, int) for size in shape):
+
+    def made(shape: Any) -> Any:
         sizes = [1 if size is None else size for size in shape]
         limits.check_temporary(8 * math.prod(sizes), "an input to build a layer on")
         return zeros(sizes, dtype)
-    return (
-        {key: zero_inputs(one, dtype) for key, one in shape.items()}
-        if isinstance(shape, dict)
-        else [zero_inputs(s, dtype) for s in shape]
-    )
+
+    return inputs.map_shapes(made, shapes)

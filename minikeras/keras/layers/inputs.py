@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -203,6 +203,15 @@ def shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def shapes_of(inputs: Any) -> Any:
     """The shape of each tensor in a nest."""
     return nest.map_structure(lambda leaf: None if leaf is None else tuple(leaf.shape), inputs)
+
+
+def map_shapes(function: Callable[[Any], Any], nested: Any) -> Any:
+    """`function(shape)` for each shape in a nest of lists and dicts; a shape is a list or tuple of sizes and None."""
+    if isinstance(nested, Mapping):
+        return {key: map_shapes(function, one) for key, one in nested.items()}
+    if all(size is None or isinstance(size, int) for size in nested):
+        return function(nested)
+    return [map_shapes(function, one) for one in nested]
 
 
 def of_rank(x: Tensor, wanted: tuple[int | None, ...]) -> Tensor:

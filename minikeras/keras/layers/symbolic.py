@@ -5,7 +5,7 @@ Nothing of a trial stays but what building made.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...files import limits
 from ...functions.creation import zeros
 from ...types import DType, as_dtype
 from ..calls import context
-from .inputs import returned_none
+from .inputs import map_shapes, returned_none
 from .keras_tensor import KerasTensor, Node, Spec
 from .rules import by_rule, check_trial
 
@@ -46,11 +46,7 @@ def output_shapes(layer: Any, input_shape: Any) -> Any:
 
 def _placeholders(shapes: Any, dtype: DType) -> Any:
     """A KerasTensor for each shape of a nest of shapes."""
-    if isinstance(shapes, Mapping):
-        return {key: _placeholders(one, dtype) for key, one in shapes.items()}
-    if all(size is None or isinstance(size, int) for size in shapes):
-        return KerasTensor(Node(Placeholder(), (), {}, [Spec(tuple(shapes), dtype)], 0))
-    return [_placeholders(one, dtype) for one in shapes]
+    return map_shapes(lambda shape: KerasTensor(Node(Placeholder(), (), {}, [Spec(tuple(shape), dtype)], 0)), shapes)
 
 
 class Placeholder:

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor
-from ...core.changes import watched
 from ...functions.publish import tensor
 from ...types import as_dtype
-from ..arguments import with_options
+from ..arguments import Configured
 from ..catalogue import Catalogue
 from ..config import floatx
 
@@ -24,8 +23,7 @@ _catalogue = Catalogue("learning rate schedule")
 serialize, deserialize = _catalogue.serialize, _catalogue.deserialize
 
 
-@watched
-class LearningRateSchedule:
+class LearningRateSchedule(Configured):
     """Base class: override `rate(step)`, a number from a number, or `__call__(step)`, a Tensor from a Tensor.
 
     >>> import minikeras as tf
@@ -35,9 +33,6 @@ class LearningRateSchedule:
     >>> print(tf.keras.optimizers.SGD(Halved()).learning_rate.numpy())
     0.1
     """
-
-    settings: tuple[str, ...] = ()
-    """Names of the constructor's arguments, which are attributes too."""
 
     def __call__(self, step: Any) -> Tensor:
         """The learning rate at a step, a scalar of the default float dtype; at an array of steps, an array of its shape."""
@@ -51,22 +46,11 @@ class LearningRateSchedule:
         """The learning rate at a step."""
         raise NotImplementedError(f"{type(self).__name__} must implement rate(step) or __call__(step).")
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in self.settings}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
-        """A schedule from `get_config`."""
-        return cls(**config)
-
-    __repr__ = with_options
-
 
 class _Decay(LearningRateSchedule):
     """A decay by a rate in each period; the name is that of the class."""
 
-    settings = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
+    _configured = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
 
     def __init__(
         self,
@@ -135,7 +119,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     0.1 0.01
     """
 
-    settings = ("boundaries", "values", "name")
+    _configured = ("boundaries", "values", "name")
 
     def __init__(self, boundaries: Sequence[float], values: Sequence[float], name: str = "PiecewiseConstant") -> None:
         if len(boundaries) != len(values) - 1:
@@ -168,7 +152,7 @@ class PolynomialDecay(LearningRateSchedule):
     0.06 0.02
     """
 
-    settings = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle", "name")
+    _configured = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle", "name")
 
     def __init__(
         self,
@@ -208,7 +192,7 @@ class CosineDecay(LearningRateSchedule):
     [0.0, 0.04, 0.1, 0.05, 0.0]
     """
 
-    settings = ("initial_learning_rate", "decay_steps", "alpha", "name", "warmup_target", "warmup_steps")
+    _configured = ("initial_learning_rate", "decay_steps", "alpha", "name", "warmup_target", "warmup_steps")
 
     def __init__(
         self,
@@ -252,7 +236,7 @@ class CosineDecayRestarts(LearningRateSchedule):
     [0.1, 0.05, 0.05, 0.025, 0.025]
     """
 
-    settings = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha", "name")
+    _configured = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha", "name")
 
     def __init__(
         self,
