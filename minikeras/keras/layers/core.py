@@ -48,6 +48,7 @@ class Dense(Layer):
 
     supports_masking = True
     _takes_one_tensor = True
+    _gives_floats = True
 
     def __init__(
         self,

@@ -36,6 +36,7 @@ class Embedding(Layer):
     """
 
     _takes_one_tensor = True
+    _gives_floats = True
 
     def __init__(
         self,

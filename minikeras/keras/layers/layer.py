@@ -425,6 +425,9 @@ class Layer(Module):
     _takes_one_tensor = False
     """Whether a list of several inputs is a mistake."""
 
+    _gives_floats = False
+    """Whether integers become floats; other layers hand integers on as such, or refuse them when they are called."""
+
     _computes_mask = _takes_mask = _takes_training = False
     _named_masks: tuple[str, ...] = ()
     _training_default: bool | None = None

@@ -92,6 +92,8 @@ class RMSNormalization(SameShape):
     [[0.849 1.131]]
     """
 
+    _gives_floats = True
+
     def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
         self.axis, self.epsilon = checked_axes(self, axis), float(epsilon)
@@ -174,6 +176,8 @@ class UnitNormalization(SameShape):
     [[0.6 0.8]]
     """
 
+    _gives_floats = True
+
     def __init__(self, axis: Any = -1, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
         self.axis = checked_axes(self, axis)
@@ -195,6 +199,8 @@ class Rescaling(SameShape):
     >>> print(tf.keras.layers.Rescaling(1 / 255)([[0, 255]]).numpy())
     [[0. 1.]]
     """
+
+    _gives_floats = True
 
     def __init__(self, scale: Any, offset: Any = 0.0, **options: Any) -> None:
         super().__init__(**options)
@@ -223,6 +229,8 @@ class Normalization(SameShape):
     >>> print(layer([[2.0, 3.0]]).numpy())
     [[1. 0.]]
     """
+
+    _gives_floats = True
 
     def __init__(self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})

@@ -5,6 +5,7 @@ on what trial runs would cost. What has no rule is tried only on arrays that the
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,12 +18,6 @@ from ...types import as_dtype
 from .keras_tensor import KerasTensor, Spec
 
 _PACKAGE = __name__.partition(".")[0]
-_FLOATS_OF_INTEGERS = {
-    *("BatchNormalization", "Dense", "Embedding", "GroupNormalization", "LayerNormalization", "Normalization"),
-    *("RMSNormalization", "Rescaling", "UnitNormalization"),
-}
-"""Layers that turn integers into floats; all others hand integers on as such, or refuse them when they are called."""
-
 _FLOPS = 5_000
 """Multiplications that count as one unit of work."""
 
@@ -47,7 +42,7 @@ def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
 
 
 def _dtype(operation: Any, symbols: list[KerasTensor]) -> Any:
-    floating = any(one.dtype.is_floating for one in symbols) or type(operation).__name__ in _FLOATS_OF_INTEGERS
+    floating = any(one.dtype.is_floating for one in symbols) or operation._gives_floats
     return as_dtype(operation.compute_dtype) if floating else symbols[0].dtype
 
 
@@ -65,7 +60,7 @@ def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         shapes += [
             tuple(sizes[1] if size is None else size for size in spec.shape) for node in graph.nodes for spec in node.specs
         ]
-    elif name == "Matmul" and len(shapes) == 2 and all(shapes):
+    elif getattr(operation, "function", None) is operator.matmul and len(shapes) == 2 and all(shapes):
         result = (*_broadcast(name, [shape[:-2] for shape in shapes]), *shapes[0][-2:-1], *shapes[1][-1:])
         work = math.prod(result) * shapes[0][-1] // _FLOPS
         shapes.append(result)

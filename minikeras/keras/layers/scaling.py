@@ -16,6 +16,8 @@ from .layer import SameShape
 class ScalingLayer(SameShape):
     """Base of normalizations with gamma and beta."""
 
+    _gives_floats = True
+
     def __init__(
         self,
         center: bool = True,
