@@ -5,7 +5,8 @@ One that comes back was seen by others, so the spare memory beside it is dropped
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..types import Array
@@ -27,6 +28,17 @@ def snapshot(variables: Iterable[Variable]) -> Snapshot:
     1.0
     """
     return [(variable, variable._array) for variable in variables]
+
+
+def are_held(arrays: Iterable[Array], variables: Sequence[Variable]) -> bool:
+    """Whether Variables hold these very arrays."""
+    return all(map(operator.is_, [variable._array for variable in variables], arrays))
+
+
+def drop_spares(variables: Iterable[Variable]) -> None:
+    """Drop the memory beside Variables that their next values could be written into."""
+    for variable in variables:
+        variable._spare = None
 
 
 def restore(state: Iterable[tuple[Variable, Array]]) -> None:

@@ -7,7 +7,6 @@ the other, so no reader sees a value change, and a step that fails leaves no tra
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from ...core import Primitive, Record, Variable
 from ...core.effects import State, effect
 from ...core.layout import Layout
 from ...core.ownership import Owned
-from ...core.state import restore
+from ...core.state import are_held, drop_spares, restore
 from ...types import Array
 from .arena import ALIGNMENT, memory_of
 
@@ -102,7 +101,7 @@ class FlatBuffer:
 
     def is_held_by(self, variables: Sequence[Variable]) -> bool:
         """Whether this is what the Variables hold."""
-        return all(map(operator.is_, [variable._array for variable in variables], self.pieces))
+        return are_held(self.pieces, variables)
 
     def fill(self, variables: Sequence[Variable], layout: Layout) -> None:
         """Copy what the Variables hold. They keep arrays of their own."""
@@ -111,8 +110,7 @@ class FlatBuffer:
         for flat, start in zip(self.flats, range(0, len(arrays), count), strict=True):
             for piece, array in zip(layout.pieces(flat), arrays[start : start + count], strict=True):
                 piece[...] = array
-        for variable in variables:
-            variable._spare = None
+        drop_spares(variables)
 
     def assign(self, variables: Sequence[Variable]) -> None:
         """Let the Variables hold it; an interrupt on the way gives them all the old values back."""

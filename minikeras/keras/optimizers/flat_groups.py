@@ -15,6 +15,7 @@ from ...arrays import namespace
 from ...core import Variable
 from ...core.layout import Layout
 from ...core.precision import in_float32
+from ...core.state import are_held
 from ...types import Array
 from .state import Change
 
@@ -65,7 +66,7 @@ class FlatGroup:
     def _flattened(self, number: int, concatenate: Any) -> Array:
         """The values of a column, flattened: as the last step left them, if they still are its pieces."""
         column, pieces = self.columns[number], self._pieces[number]
-        if pieces and all(variable._array is piece for variable, piece in zip(column, pieces, strict=True)):
+        if pieces and are_held(pieces, column):
             return self._flat[number]
         return concatenate([variable._array for variable in column], None)
 

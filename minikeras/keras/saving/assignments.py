@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...checkpoint.restoring import converted, listed
 from ...core import Tensor, Variable
-from ...core.state import preserved, restore, snapshot
+from ...core.state import drop_spares, preserved, restore, snapshot
 from ...errors import ShapeError
 from ..optimizers import Optimizer
 from .places import Place, overrides, own_variables
@@ -109,7 +109,7 @@ class Assignments:
                 self._refuse_misfits()
                 for variable, array in self.pairs:
                     variable.assign(Tensor(array))
-                    variable._spare = None
+                drop_spares(variable for variable, _ in self.pairs)
                 for place, arrays in self._by_themselves:
                     self._load_itself(place, arrays)
                 self._warn()

@@ -28,7 +28,7 @@ def values(optimizer, held):
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_joined_steps_are_those_of_each_variable_by_itself(name, monkeypatch):
+def test_flattened_steps_are_those_of_each_variable_by_itself(name, monkeypatch):
     """Also when a Variable or a slot is assigned on the way, and when only some of them get a gradient."""
     found = []
     for small in (flat_groups.SMALL, -1):
@@ -41,8 +41,8 @@ def test_joined_steps_are_those_of_each_variable_by_itself(name, monkeypatch):
                 held[0].assign(held[0] * 0.5)
                 optimizer.variables[-1].assign(optimizer.variables[-1] + optimizer.variables[-1])
         found.append(values(optimizer, held))
-    for joined, alone in zip(*found, strict=True):
-        np.testing.assert_array_equal(joined, alone)
+    for flattened, alone in zip(*found, strict=True):
+        np.testing.assert_array_equal(flattened, alone)
 
 
 def test_the_pieces_of_a_step_are_taken_as_they_are_by_the_next():
@@ -52,11 +52,11 @@ def test_the_pieces_of_a_step_are_taken_as_they_are_by_the_next():
     whole = held[0]._array.base
     assert all(np.shares_memory(whole, variable._array) for variable in held[:2])
     (group,) = optimizer._grouped[1]
-    joined = group._flattened(0, np.concatenate)
-    assert joined is group._flat[0]
+    flattened = group._flattened(0, np.concatenate)
+    assert flattened is group._flat[0]
     held[1].assign([1.0, 2.0, 3.0, 4.0])
     again = group._flattened(0, np.concatenate)
-    assert again is not joined and again[12:16].tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert again is not flattened and again[12:16].tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_a_value_that_was_read_stays_as_it_is():
@@ -70,7 +70,7 @@ def test_a_value_that_was_read_stays_as_it_is():
         np.testing.assert_array_equal(tensor.numpy(), array)
 
 
-def test_joined_arrays_have_at_most_a_block_of_elements():
+def test_flattened_arrays_have_at_most_a_block_of_elements():
     rows = [[tf.Variable(np.zeros(size, "f"))] for size in (flat_groups.SMALL, flat_groups.SMALL, 1, flat_groups.SMALL + 1, 5)]
     found = [group.places for group in flat_groups.grouped(rows, True, [None] * 5)]
     assert found == [[0, 1], [2, 4], [3]]
