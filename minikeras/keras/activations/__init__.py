@@ -1,24 +1,11 @@
 """Activation functions by name, each a plain function of a Tensor. May import the catalogue and all below keras."""
 
 from .along_axis import glu, log_softmax, softmax, sparsemax
-from .curves import (
+from .elementwise import (
     celu,
     elu,
     exponential,
     gelu,
-    log_sigmoid,
-    mish,
-    selu,
-    sigmoid,
-    silu,
-    softplus,
-    softsign,
-    squareplus,
-    swish,
-    tanh,
-    tanh_shrink,
-)
-from .rectifiers import (
     hard_shrink,
     hard_sigmoid,
     hard_silu,
@@ -26,11 +13,22 @@ from .rectifiers import (
     hard_tanh,
     leaky_relu,
     linear,
+    log_sigmoid,
+    mish,
     relu,
     relu6,
+    selu,
+    sigmoid,
+    silu,
     soft_shrink,
+    softplus,
+    softsign,
     sparse_plus,
     sparse_sigmoid,
+    squareplus,
+    swish,
+    tanh,
+    tanh_shrink,
     threshold,
 )
 from .table import deserialize, get, serialize

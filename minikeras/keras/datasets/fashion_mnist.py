@@ -6,7 +6,7 @@ from typing import Literal
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError
 from minikeras.keras.datasets import locate
 from minikeras.keras.datasets.catalogue import FASHION_MNIST, FASHION_MNIST_6K
-from minikeras.keras.datasets.images import Split, images_from_idx, images_from_npz
+from minikeras.keras.datasets.formats import Split, images_from_idx, images_from_npz
 from minikeras.keras.datasets.policy import announce
 
 CLASS_NAMES = (

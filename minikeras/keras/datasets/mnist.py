@@ -4,7 +4,7 @@ import os
 
 from minikeras.keras.datasets import locate
 from minikeras.keras.datasets.catalogue import MNIST, MNIST_IDX
-from minikeras.keras.datasets.images import Split, images_from_idx, images_from_npz
+from minikeras.keras.datasets.formats import Split, images_from_idx, images_from_npz
 
 CLASS_NAMES = tuple("0123456789")
 

@@ -1,18 +1,22 @@
 """First values of weights. May import keras's catalogue, settings and seeds. Read `initializer.py` first."""
 
 from .constants import STFT, Constant, Identity, Ones, Zeros, get
-from .draws import Orthogonal, RandomInitializer, RandomNormal, RandomUniform, TruncatedNormal
-from .initializer import Initializer, deserialize, serialize
-from .scaling import (
+from .draws import (
     GlorotNormal,
     GlorotUniform,
     HeNormal,
     HeUniform,
     LecunNormal,
     LecunUniform,
+    Orthogonal,
+    RandomInitializer,
+    RandomNormal,
+    RandomUniform,
+    TruncatedNormal,
     VarianceScaling,
     compute_fans,
 )
+from .initializer import Initializer, deserialize, serialize
 
 # Keras's second names of the classes.
 zeros, ones, constant, identity, stft = Zeros, Ones, Constant, Identity, STFT

@@ -3,22 +3,20 @@
 from .circle import Circle, circle
 from .crossentropy import (
     BinaryCrossentropy,
+    BinaryFocalCrossentropy,
     CategoricalCrossentropy,
+    CategoricalFocalCrossentropy,
+    CategoricalGeneralizedCrossEntropy,
     SparseCategoricalCrossentropy,
     binary_crossentropy,
+    binary_focal_crossentropy,
     categorical_crossentropy,
+    categorical_focal_crossentropy,
+    categorical_generalized_cross_entropy,
     sparse_categorical_crossentropy,
 )
 from .ctc import CTC, ctc
 from .divergence import KLDivergence, Poisson, kl_divergence, poisson
-from .focal import (
-    BinaryFocalCrossentropy,
-    CategoricalFocalCrossentropy,
-    CategoricalGeneralizedCrossEntropy,
-    binary_focal_crossentropy,
-    categorical_focal_crossentropy,
-    categorical_generalized_cross_entropy,
-)
 from .loss import Loss, LossFunctionWrapper, deserialize, get, serialize
 from .margins import CategoricalHinge, Hinge, SquaredHinge, categorical_hinge, hinge, squared_hinge
 from .overlap import Dice, Tversky, dice, tversky

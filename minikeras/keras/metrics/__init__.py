@@ -50,35 +50,33 @@ from .confusion import (
     TrueNegatives,
     TruePositives,
 )
-from .f_score import F1Score, FBetaScore
-from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
-from .metric import Metric, catalogue, serialize
-from .probabilistic import (
+from .errors import (
     BinaryCrossentropy,
     CategoricalCrossentropy,
     CategoricalHinge,
-    Hinge,
-    KLDivergence,
-    Poisson,
-    SparseCategoricalCrossentropy,
-    SquaredHinge,
-)
-from .r2 import R2Score
-from .reductions import Mean, MeanMetricWrapper, Sum
-from .regression import (
     ConcordanceCorrelation,
     CosineSimilarity,
+    Hinge,
+    KLDivergence,
     LogCoshError,
     MeanAbsoluteError,
     MeanAbsolutePercentageError,
     MeanSquaredError,
     MeanSquaredLogarithmicError,
     PearsonCorrelation,
+    Poisson,
     RootMeanSquaredError,
+    SparseCategoricalCrossentropy,
+    SquaredHinge,
     concordance_correlation,
     cosine_similarity,
     pearson_correlation,
 )
+from .f_score import F1Score, FBetaScore
+from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
+from .metric import Metric, catalogue, serialize
+from .r2 import R2Score
+from .reductions import Mean, MeanMetricWrapper, Sum
 
 __all__ = [
     "AUC",
