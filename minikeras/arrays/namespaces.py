@@ -11,102 +11,21 @@ import numpy as np
 
 from ..types import Array
 
-ALLOWED_NAMES: dict[str, str] = {
-    "abs": "absolute value",
-    "add": "sum; `add.at` adds at positions that may repeat",
-    "angle": "argument of complex numbers",
-    "arange": "0, 1, ..., n - 1",
-    "arccos": "inverse cosine",
-    "arccosh": "inverse hyperbolic cosine",
-    "arcsin": "inverse sine",
-    "arcsinh": "inverse hyperbolic sine",
-    "arctan": "inverse tangent",
-    "arctan2": "angle of a point",
-    "arctanh": "inverse hyperbolic tangent",
-    "argsort": "positions in sorted order; kind 'stable' or none",
-    "asarray": "host array, number or device array as a device array",
-    "bitwise_and": "conjunction, bit by bit",
-    "bitwise_or": "disjunction, bit by bit",
-    "bitwise_xor": "exclusive disjunction, bit by bit",
-    "broadcast_to": "repeated to a shape",
-    "ceil": "smallest integer not below",
-    "concatenate": "joined along an axis",
-    "conj": "complex conjugate",
-    "cos": "cosine",
-    "cosh": "hyperbolic cosine",
-    "cumprod": "running product",
-    "cumsum": "running sum",
-    "divide": "quotient",
-    "dtype": "element type from a name",
-    "einsum": "Einstein's sum, with `optimize`",
-    "equal": "equality",
-    "exp": "exponential",
-    "expand_dims": "a new axis of size 1",
-    "expm1": "exponential minus one",
-    "eye": "identity matrix",
-    "flip": "reversed along axes",
-    "floor": "largest integer not above",
-    "from_dlpack": "array of another library, in the same memory",
-    "full": "one value repeated",
-    "greater": "order",
-    "greater_equal": "order",
-    "invert": "negation, bit by bit",
-    "isfinite": "neither NaN nor infinite",
-    "isinf": "infinite",
-    "isnan": "NaN",
-    "left_shift": "bits moved to higher places",
-    "less": "order",
-    "less_equal": "order",
-    "log": "natural logarithm",
-    "log1p": "logarithm of one plus x",
-    "logical_and": "conjunction",
-    "logical_not": "negation",
-    "logical_or": "disjunction",
-    "logical_xor": "exclusive disjunction",
-    "max": "maximum along axes, without `initial` and `where`",
-    "maximum": "larger of two",
-    "min": "minimum along axes, without `initial` and `where`",
-    "minimum": "smaller of two",
-    "moveaxis": "axes to other places",
-    "multiply": "product",
-    "negative": "negation",
-    "not_equal": "inequality",
-    "ones": "ones of a shape",
-    "ones_like": "ones of the shape of another array",
-    "pad": "elements added around",
-    "power": "power",
-    "right_shift": "bits moved to lower places",
-    "rint": "nearest integer",
-    "roll": "elements moved around",
-    "sign": "sign",
-    "sin": "sine",
-    "sinh": "hyperbolic sine",
-    "sqrt": "square root",
-    "square": "square",
-    "stack": "joined along a new axis",
-    "subtract": "difference",
-    "swapaxes": "two axes exchanged",
-    "take": "picked along an axis; indices are checked beforehand, since they wrap on a GPU",
-    "take_along_axis": "picked along an axis, indices of the same rank",
-    "tan": "tangent",
-    "tanh": "hyperbolic tangent",
-    "tile": "repeated along axes",
-    "tril": "lower triangles",
-    "triu": "upper triangles",
-    "trunc": "integer part",
-    "where": "choice between two, with three arguments",
-    "zeros": "zeros of a shape",
-    "zeros_like": "zeros of the shape of another array",
-    "linalg.cholesky": "lower triangular factor",
-    "linalg.det": "determinant",
-    "linalg.eigh": "eigenvalues and eigenvectors of symmetric matrices",
-    "linalg.inv": "inverse",
-    "linalg.qr": "orthogonal times upper triangular",
-    "linalg.slogdet": "sign and logarithm of the determinant",
-    "linalg.solve": "solution of linear equations",
-    "linalg.svd": "singular value decomposition",
-}
-"""What kernels may ask of a library: names that NumPy and CuPy both have, with the meaning that both share."""
+_NAMES = """
+    abs add angle arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argsort asarray bitwise_and bitwise_or
+    bitwise_xor broadcast_to ceil concatenate conj cos cosh cumprod cumsum divide dtype einsum equal exp expand_dims expm1
+    eye flip floor from_dlpack full greater greater_equal invert isfinite isinf isnan left_shift less less_equal log log1p
+    logical_and logical_not logical_or logical_xor max maximum min minimum moveaxis multiply negative not_equal ones
+    ones_like pad power right_shift rint roll sign sin sinh sqrt square stack subtract swapaxes take take_along_axis tan
+    tanh tile tril triu trunc where zeros zeros_like linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.qr
+    linalg.slogdet linalg.solve linalg.svd
+"""
+ALLOWED_NAMES = tuple(_NAMES.split())
+"""What kernels may ask of a library: names that NumPy and CuPy both have, with the meaning that both share.
+
+CuPy's `max` and `min` have no `initial` and no `where`, `argsort` knows the kind 'stable' only, and `take` wraps indices, which are
+checked beforehand.
+"""
 
 BARE: set[type] = {np.ndarray, *np.sctypeDict.values(), float, int, bool, complex}
 """Types on which a NumPy kernel may run at once: NumPy's own arrays and scalars, and Python numbers."""
