@@ -23,8 +23,8 @@ _NAMES = """
 ALLOWED_NAMES = tuple(_NAMES.split())
 """What kernels may ask of a library: names that NumPy and CuPy both have, with the meaning that both share.
 
-CuPy's `max` and `min` have no `initial` and no `where`, `argsort` knows the kind 'stable' only, and `take` wraps indices, which are
-checked beforehand.
+CuPy's `max` and `min` have no `initial` and no `where`, `argsort` knows the kind 'stable' only, and `take` wraps indices
+that are not checked beforehand.
 """
 
 BARE: set[type] = {np.ndarray, *np.sctypeDict.values(), float, int, bool, complex}
