@@ -149,13 +149,12 @@ def layer(name: str) -> int:
     )
 
 
-@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
-def test_imports_point_up_the_list_of_layers(name: str) -> None:
-    own = layer(name)
+def test_imports_point_up_the_list_of_layers() -> None:
     down = [
         f"minikeras/{one.source.replace('.', '/')} line {one.line}: imports {one.target}, which lies in a later layer"
+        for name in modules()
         for one in imports(name)
-        if layer(one.target) > own and (one.at_load or (one.source, one.target) not in ALLOWED_DOWN)
+        if layer(one.target) > layer(name) and (one.at_load or (one.source, one.target) not in ALLOWED_DOWN)
     ]
     assert not down, "\n".join(down)
 
@@ -186,14 +185,11 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
         visit(name, [])
 
 
-@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
-def test_a_file_stays_short_and_says_what_it_is_for(name: str) -> None:
-    text = modules()[name].read_text(encoding="utf-8")
-    lines = len(text.splitlines())
-    assert lines <= LONGEST, (
-        f"{modules()[name].relative_to(ROOT.parent)} has {lines} lines; split it by idea (at most {LONGEST})."
-    )
-    assert ast.get_docstring(tree(name)), f"{modules()[name].relative_to(ROOT.parent)} has no docstring"
+def test_files_stay_short_and_say_what_they_are_for() -> None:
+    for name, path in modules().items():
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= LONGEST, f"{path.relative_to(ROOT.parent)} has {lines} lines; split it by idea (at most {LONGEST})."
+        assert ast.get_docstring(tree(name)), f"{path.relative_to(ROOT.parent)} has no docstring"
 
 
 def test_every_folder_of_modules_is_a_package() -> None:
@@ -217,13 +213,14 @@ def test_classes_have_few_ancestors(kind: type, ancestors: list[str]) -> None:
     assert [one.__name__ for one in kind.__mro__] == ancestors
 
 
-@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
-def test_only_arrays_tells_numpy_from_cupy(name: str) -> None:
+def test_only_arrays_tells_numpy_from_cupy() -> None:
     """No other folder imports CuPy, and no file there calls NumPy and CuPy by choice."""
-    if name == "arrays" or name.startswith("arrays."):
-        return
-    found = [node.lineno for node, _ in statements(tree(name)) if "cupy" in imported_packages(node)]
-    assert not found, f"{name} imports cupy in lines {found}; ask minikeras.arrays for the namespace of an array instead."
+    for name in modules():
+        if name != "arrays" and not name.startswith("arrays."):
+            found = [node.lineno for node, _ in statements(tree(name)) if "cupy" in imported_packages(node)]
+            assert not found, (
+                f"{name} imports cupy in lines {found}; ask minikeras.arrays for the namespace of an array instead."
+            )
 
 
 def imported_packages(node: ast.AST) -> set[str]:
@@ -235,20 +232,20 @@ def imported_packages(node: ast.AST) -> set[str]:
     return set()
 
 
-@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
-def test_no_file_of_the_package_can_run_code_from_data(name: str) -> None:
+def test_no_file_of_the_package_can_run_code_from_data() -> None:
     """No eval, exec, pickle or marshal, and no array file that may hold pickled objects."""
     found = []
-    for node in ast.walk(tree(name)):
-        found += [f"line {node.lineno}: {module}" for module in imported_packages(node) & FORBIDDEN_MODULES]
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
-                found.append(f"line {node.lineno}: {node.func.id}(...)")
-            for keyword in node.keywords:
-                refused = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
-                if keyword.arg == "allow_pickle" and not refused:
-                    found.append(f"line {node.lineno}: allow_pickle={ast.unparse(keyword.value)}")
-    assert not found, f"{name}: {found}"
+    for name in modules():
+        for node in ast.walk(tree(name)):
+            found += [f"{name} line {node.lineno}: {module}" for module in imported_packages(node) & FORBIDDEN_MODULES]
+            if isinstance(node, ast.Call):
+                if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+                    found.append(f"{name} line {node.lineno}: {node.func.id}(...)")
+                for keyword in node.keywords:
+                    refused = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+                    if keyword.arg == "allow_pickle" and not refused:
+                        found.append(f"{name} line {node.lineno}: allow_pickle={ast.unparse(keyword.value)}")
+    assert not found, "\n".join(found)
 
 
 # The checks themselves -----------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import doctest
 import importlib
+import importlib.util
 import io
+import pathlib
 import pkgutil
 import types
 from collections.abc import Iterator
@@ -33,8 +35,10 @@ def _numpys_global_random_state_is_put_back() -> Iterator[None]:
 
 
 def module_names() -> list[str]:
-    found = (module.name for module in pkgutil.walk_packages(minikeras.__path__, "minikeras."))
-    return ["minikeras", *(name for name in found if not name.endswith("__main__") and name not in NEEDS_NETWORK)]
+    """The modules with examples."""
+    found = ["minikeras", *(module.name for module in pkgutil.walk_packages(minikeras.__path__, "minikeras."))]
+    files = {name: importlib.util.find_spec(name).origin for name in found if name not in NEEDS_NETWORK}  # type: ignore
+    return [name for name, path in files.items() if ">>> " in pathlib.Path(path).read_text(encoding="utf-8")]
 
 
 def generated_functions() -> dict[str, types.FunctionType]:
