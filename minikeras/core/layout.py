@@ -13,16 +13,7 @@ from ..types import Array
 
 
 class Layout:
-    """Where arrays of one dtype lie one after the other.
-
-    Args:
-        shapes: of the arrays.
-        dtype: of all, if that matters.
-
-    Attributes:
-        starts, slices: for each array where it begins, and where it lies.
-        size: of the flat array.
-    """
+    """Contiguous arrays of some shapes, and of one dtype if that matters: their starts, slices and size in the flat array."""
 
     __slots__ = ("_cuts", "dtype", "shapes", "size", "slices", "starts")
 

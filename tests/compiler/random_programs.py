@@ -225,7 +225,7 @@ def eagerly(case, runs=4):
 
 
 class Kept:
-    """Arrays that somebody outside has seen, and what they held then."""
+    """Arrays that were seen from outside, and what they held then."""
 
     def __init__(self):
         self._seen = []
@@ -244,7 +244,7 @@ WAYS = [
     *(lambda variable: variable._array, lambda variable: variable.numpy(), lambda variable: None),
     *(lambda variable: np.asarray(variable.value()).T, lambda variable: memoryview(variable._array), lambda variable: None),
 ]
-"""What somebody outside may keep of a Variable; None for nobody, so that its memory serves again."""
+"""What may be kept of a Variable; None for nothing, so that its memory is used again."""
 
 
 def replayed(case, replay, state, runs=4):
@@ -258,7 +258,7 @@ def replayed(case, replay, state, runs=4):
         found += [np.array(leaf) for leaf in leaves(results)]
         for leaf in results:
             kept.add(leaf.numpy())
-        for place, variable in enumerate(state.variables):
-            kept.add(WAYS[(number + place) % len(WAYS)](variable))
+        for position, variable in enumerate(state.variables):
+            kept.add(WAYS[(number + position) % len(WAYS)](variable))
         kept.check()
     return found, state.values()

@@ -1,4 +1,4 @@
-"""What a compiled step says of itself: its counters, its program in print, and who carries it out."""
+"""What a compiled step says of itself: its counters, its program in print, and its executor."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_run_eagerly_and_the_switch_of_functions_let_python_run_at_each_step():
     assert len(seen) == 7, "slots and metrics are there already, so the first run is the recording"
 
 
-def test_a_compiled_model_goes_when_nobody_holds_it():
+def test_a_compiled_model_is_freed_when_nothing_refers_to_it():
     model = made("auto")
     model.fit(X, Y, batch_size=8, epochs=2, verbose=0)
     gone = weakref.ref(model)

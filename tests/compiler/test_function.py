@@ -123,7 +123,7 @@ def test_the_learning_rate_is_not_baked_in():
     assert float(w) == -3.25 and step.replays == 3 and int(optimizer.iterations) == 4
 
 
-def test_somebody_outside_who_listens_makes_it_run_eagerly():
+def test_an_interpreter_around_it_makes_it_run_eagerly():
     cube = tf.function(lambda x: x**3)
     x = tf.Variable(2.0)
     for _ in range(2):

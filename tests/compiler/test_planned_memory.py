@@ -1,4 +1,4 @@
-"""The memory of programs: who lives at the same time shares nothing, what is free serves again, what is seen is left alone."""
+"""The memory of programs: values that live together share no bytes, free bytes serve again, what is in use is not written."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def slots_in(calls):
 
 
 def carried_out(plan, calls):
-    """All calls, on names in place of numbers."""
+    """All calls, on names instead of numbers."""
     memory = Memory(plan, slots_in(calls))
     wholes: dict[int, int] = {}
     for call in calls:
@@ -82,9 +82,9 @@ def assert_results_overlap_nothing_but_what_they_may(memory, call):
         own = memory.bytes_of(y.key)
         others = [memory.bytes_of(other.key) for other in call.results if other is not y]
         assert not any(overlap(own, other) for other in others)
-        for place, x in enumerate(call.operands):
+        for position, x in enumerate(call.operands):
             if isinstance(x, Slot) and overlap(own, memory.bytes_of(x.key)):
-                assert place in call.may_alias[number] and (x.shape, x.dtype) == (y.shape, y.dtype)
+                assert position in call.may_alias[number] and (x.shape, x.dtype) == (y.shape, y.dtype)
 
 
 def overlap(first, second):

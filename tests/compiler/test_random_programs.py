@@ -1,4 +1,4 @@
-"""Random functions, compiled: the same bits as the function itself, and nothing that anybody has seen is ever written to."""
+"""Random functions, compiled: the same bits as the function itself, and no array that was seen is ever written."""
 
 from __future__ import annotations
 

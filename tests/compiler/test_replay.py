@@ -239,7 +239,7 @@ def test_a_run_that_ends_early_leaves_each_variable_whole_and_the_next_run_is_ri
     after = state(optimizer, weights)
     (replay,) = step._replays
 
-    def fail(places):
+    def fail(registers):
         raise error
 
     for position in range(len(replay._closures) + 1):

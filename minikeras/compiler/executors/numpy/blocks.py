@@ -175,7 +175,7 @@ def writing(name: str, operands: Sequence[Any]) -> Callable[..., Any]:
 
 
 def put(number: Any, out: Array) -> None:
-    """A number in its place."""
+    """A number into an array without axes."""
     out[()] = number
 
 
@@ -203,7 +203,7 @@ FEW = 1 << 9
 
 
 def _kept(condition: Array, x: Array, out: Array) -> None:
-    """The elements where the condition holds, a true zero elsewhere, also in place of infinity and NaN."""
+    """The elements where the condition holds, a true zero elsewhere, also for infinity and NaN."""
     if x.size < FEW and condition.dtype == np.bool_:
         out.fill(0)
         np.copyto(out, x, where=condition)
