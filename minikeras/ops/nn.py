@@ -41,9 +41,16 @@ def _peak(xp: Any, x: Array, axis: int) -> Array:
     return xp.zeros((*x.shape[:axis], 1, *x.shape[x.ndim + axis + 1 :]), dtype=x.dtype)
 
 
+def _exponentials(xp: Any, x: Array, axis: int) -> tuple[Array, Array, Array]:
+    """x less its largest, so that no exponential overflows; the exponentials; their sum."""
+    shifted = x - _peak(xp, x, axis)
+    weights = xp.exp(shifted)
+    return shifted, weights, weights.sum(axis=axis, keepdims=True)
+
+
 def _softmax(xp: Any, x: Array, axis: int) -> Array:
-    weights = xp.exp(x - _peak(xp, x, axis))
-    return weights / weights.sum(axis=axis, keepdims=True)
+    _, weights, total = _exponentials(xp, x, axis)
+    return weights / total
 
 
 def _softmax_vjp(g: Any, y: Any, x: Any, axis: int) -> Any:
@@ -61,8 +68,8 @@ softmax = primitive(
 
 
 def _log_softmax(xp: Any, x: Array, axis: int) -> Array:
-    shifted = x - _peak(xp, x, axis)
-    return shifted - xp.log(xp.exp(shifted).sum(axis=axis, keepdims=True))
+    shifted, _, total = _exponentials(xp, x, axis)
+    return shifted - xp.log(total)
 
 
 log_softmax = primitive(
@@ -105,16 +112,16 @@ one_hot = elementwise(
 
 
 def _sparse_cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
-    shifted = logits - _peak(xp, logits, -1)
-    return xp.log(xp.exp(shifted).sum(axis=-1)) - xp.take_along_axis(shifted, labels[..., None], axis=-1)[..., 0]
+    shifted, _, total = _exponentials(xp, logits, -1)
+    at_label = xp.take_along_axis(shifted, labels.reshape(*labels.shape, 1), axis=-1)
+    return (xp.log(total) - at_label).reshape(labels.shape)
 
 
 def _sparse_cross_entropy_grad(xp: Any, labels: Array, logits: Array) -> Array:
     """softmax(logits) - one_hot(labels), without the one-hot rows."""
-    gradient = _softmax(xp, logits, -1)
-    rows = gradient.reshape(-1, gradient.shape[-1])
-    rows[xp.arange(rows.shape[0]), xp.broadcast_to(labels, gradient.shape[:-1]).reshape(-1)] -= 1
-    return gradient
+    rows = _softmax(xp, logits, -1).reshape(-1, logits.shape[-1])
+    rows[xp.arange(rows.shape[0])[:, None], xp.broadcast_to(labels, logits.shape[:-1]).reshape(-1, 1)] -= 1
+    return rows.reshape(logits.shape)
 
 
 sparse_softmax_cross_entropy_grad = primitive(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
+import minikeras as tf
 from minikeras.compiler.executors.numba import installed
 from minikeras.compiler.executors.numba import interpreter as m
 from minikeras.compiler.executors.numba.operations import COMBINED, OPERATIONS, TRANSCENDENTAL
@@ -246,44 +247,67 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(sizes, transpose_a, t
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "columns", "scale"), [(1, 1, 1), (32, 10, 1), (7, 1000, 1e4), (0, 3, 1)])
-def test_losses_of_labels_are_those_of_numpy_also_for_large_logits(rows, columns, scale, dtype):
-    logits = normal(rows, columns, dtype=dtype) * scale
-    labels = np.random.default_rng(4).integers(-columns, columns, rows)
-    losses, gradients = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
-    instructions = [
-        [m.SPARSE_CROSS_ENTROPY, 7, 0, 1, 2, rows, columns],
-        [m.SPARSE_CROSS_ENTROPY_GRAD, 7, 3, 1, 2, rows, columns],
-    ]
-    assert carry_out(dtype, *instructions, arrays=[losses, labels, logits, gradients]) == -1
-    shifted = (logits - logits.max(1, keepdims=True)).astype(np.float64)
-    terms = np.exp(shifted)
-    each = np.arange(rows)
-    np.testing.assert_allclose(losses, np.log(terms.sum(1)) - shifted[each, labels], rtol=4 * RELATIVE[dtype], atol=1e-6)
-    expected = terms / terms.sum(1, keepdims=True)
-    expected[each, labels] -= 1
-    np.testing.assert_allclose(gradients, expected, rtol=1e-5, atol=4 * RELATIVE[dtype])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (32, 10), (7, 1000), (0, 3)])
+def test_take_and_add_at_are_for_an_index_in_each_row(rows, columns, dtype):
+    x = normal(rows, columns, dtype=dtype)
+    indices = np.random.default_rng(4).integers(-columns, columns, rows)
+    taken, changed = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
+    instructions = [[m.TAKE, 7, 0, 1, 2, rows, columns], [m.ADD_AT, 8, 3, 1, 2, rows, columns, 0]]
+    assert carry_out(dtype, *instructions, arrays=[taken, x, indices, changed], literals=[-1.0]) == -1
+    each, expected = np.arange(rows), x.copy()
+    np.testing.assert_array_equal(taken, x[each, indices])
+    expected[each, indices] -= 1
+    np.testing.assert_array_equal(changed, expected)
+    assert carry_out(dtype, [m.ADD_AT, 8, 0, 0, 1, rows, columns, 0], arrays=[x, indices], literals=[-1.0]) == -1
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rows", "columns"), [(5, 7), (3, 2 * m.BLOCK + 5), (600, 1)])
+@pytest.mark.parametrize("special", [0.0, np.nan, np.inf, -np.inf])
+def test_the_largest_of_each_row(rows, columns, special, dtype):
+    x = normal(rows, columns, dtype=dtype)
+    x[::2, columns // 2] = special
+    largest, shape = np.zeros(rows, dtype), (rows, columns)
+    carry_out(dtype, loop(*shape, [(0, m.FULL)], [(1, 0, m.LARGEST_OF_ROW)], []), arrays=[x, largest])
+    np.testing.assert_array_equal(largest, x.max(1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "scale"), [((1, 1), 1), ((32, 10), 1), ((7, 1000), 1e4), ((2, 3, 4), 1)])
+def test_losses_of_labels_are_those_of_numpy_also_for_large_logits(shape, scale, dtype):
+    x = tf.constant(normal(*shape, dtype=dtype) * scale)
+    labels = tf.constant(np.random.default_rng(4).integers(0, shape[-1], shape[:-1]))
+
+    def step(labels, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x)
+        return loss, tape.gradient(loss, x)
+
+    compiled = tf.function(step, jit_compile=True)
+    for _ in range(2):
+        for found, expected in zip(compiled(labels, x), step(labels, x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    assert compiled.kernels < 10
 
 
 @pytest.mark.parametrize("logits", [[np.inf, 0, 1], [np.nan, 0, 1], [0, np.nan, 1], [-np.inf] * 3])
 def test_losses_of_logits_without_a_largest_number_are_nan(logits):
-    arrays = [np.zeros(1, np.float32), np.array([1]), np.array([logits], np.float32), np.zeros((1, 3), np.float32)]
-    losses = [[m.SPARSE_CROSS_ENTROPY, 7, 0, 1, 2, 1, 3], [m.SPARSE_CROSS_ENTROPY_GRAD, 7, 3, 1, 2, 1, 3]]
-    carry_out("float32", *losses, arrays=arrays)
-    assert np.isnan(arrays[0]).all()
-    assert np.isnan(arrays[3]).any()
+    loss = tf.function(tf.nn.sparse_softmax_cross_entropy_with_logits, jit_compile=True)
+    assert np.isnan(loss(tf.constant([1]), tf.constant([logits], "float32"))).all()
 
 
-@pytest.mark.parametrize("opcode", [m.SPARSE_CROSS_ENTROPY, m.SPARSE_CROSS_ENTROPY_GRAD])
-@pytest.mark.parametrize("label", [3, -4])
-def test_a_label_outside_its_row_ends_the_run_and_names_the_instruction(opcode, label):
+@pytest.mark.parametrize("index", [3, -4])
+@pytest.mark.parametrize("opcode", ["TAKE", "ADD_AT"])
+def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(opcode, index):
     x, after = normal(3), np.zeros(3, np.float32)
     copy = loop(1, 3, [(2, m.FULL)], [(3, 0, m.STORE)], [])
-    arrays = [np.zeros((2, 3), np.float32), np.array([0, label]), normal(2, 3), after]
+    arrays = [np.zeros((2, 3), np.float32), np.array([0, index]), normal(2, 3), after]
     arrays[2][0] = x
-    loss = [opcode, 7, 0, 1, 2, 2, 3]
-    assert carry_out("float32", loss, copy, arrays=arrays) == 0
-    assert carry_out("float32", copy, loss, arrays=arrays) == len(copy)
+    instruction = [m.TAKE, 7, 0, 2, 1, 2, 3] if opcode == "TAKE" else [m.ADD_AT, 8, 0, 2, 1, 2, 3, 0]
+    assert carry_out("float32", instruction, copy, arrays=arrays, literals=[1.0]) == 0
+    assert carry_out("float32", copy, instruction, arrays=arrays, literals=[1.0]) == len(copy)
     np.testing.assert_array_equal(after, x)
 
 

@@ -6,7 +6,7 @@ An optimizer's step becomes a reading of flattened Variables, a loop over their 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ...core.registry import operations
 from ..ir import Program, Slot
 from ..loops import Body, loop
 from ..planning.flat_variables import assign_flat, flatten, part, read_flat
+from .inlining import inline
 
 Expansion = Callable[["Writer", Record], bool]
 """Writes other instructions instead of one, or returns False."""
@@ -27,10 +28,15 @@ EXPANSIONS: dict[Primitive, Expansion] = {}
 
 
 class Writer:
-    """Writes the `records` of a program, and its `guards`: functions that say before each run whether they still hold."""
+    """Writes the `records` of a program, and its `guards`: functions that say before each run whether they still hold.
+
+    In `renamed` is, by the key of a slot, the one that takes its place.
+    """
 
     def __init__(self, program: Program) -> None:
         self.records: list[Record] = []
+        self.renamed: dict[int, Slot] = {}
+        self._written: dict[Hashable, Slot] = {}
         self.guards: list[Callable[[], bool]] = list(program.guards)
         self._keys = program.unused_keys()
         self._readings: dict[int, list[int]] = {}
@@ -61,6 +67,16 @@ class Writer:
         """A new instruction; its outputs."""
         self.records.append(Record(primitive, list(inputs), params, outputs))
         return outputs
+
+    def write_once(
+        self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], shape: tuple[int, ...], dtype: Any
+    ) -> Slot:
+        """The result of a new instruction, or of one like it that was written in this way before."""
+        operands = [x.key if isinstance(x, Slot) else (type(x), repr(x)) for x in inputs]
+        key = primitive, tuple(operands), tuple(sorted(params.items()))
+        if key not in self._written:
+            self._written[key] = self.write(primitive, inputs, params, self.slot(shape, dtype))
+        return self._written[key]
 
     def flatten(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
         """One flat array of all; one array alone is only reshaped."""
@@ -118,11 +134,13 @@ def expand(program: Program) -> Program:
     """The program with such instructions replaced, where they are on NumPy's arrays."""
     writer = Writer(program)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
+    for made_of_others in (operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad):
+        EXPANSIONS.setdefault(made_of_others, inline)
     for record in program.records:
         rule = EXPANSIONS.get(record.primitive)
         if rule is None or not _on_host(record) or not rule(writer, record):
             writer.keep(record)
-    return program.with_records(writer.records, guards=writer.guards)
+    return program.with_records(writer.records, writer.renamed, guards=writer.guards)
 
 
 def _taken_apart(writer: Writer, record: Record) -> bool:

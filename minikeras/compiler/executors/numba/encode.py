@@ -18,14 +18,16 @@ from ....core.effects import only_checks
 from ....core.registry import operations
 from ...ir import Program, Slot, outputs_of
 from ...loops import Body, Step, body_of, elementwise_body
+from ...passes.inlining import add_at
 from ...planning.flat_variables import part
 from ..numpy.blocks import copied, put
 from ..numpy.calls import Call, Flatten, Lowered, ReadFlat, View
 from ..numpy.lowering import Lowering
 from .interpreter import (
-    BLOCK,
+    ADD_AT,
     COLUMN,
     FULL,
+    LARGEST_OF_ROW,
     LITERAL,
     LOOP,
     OVER_ALL,
@@ -35,9 +37,8 @@ from .interpreter import (
     REGISTERS_MAX,
     ROW,
     SCALAR,
-    SPARSE_CROSS_ENTROPY,
-    SPARSE_CROSS_ENTROPY_GRAD,
     STORE,
+    TAKE,
 )
 from .operations import COMBINED, OPERATIONS, TRANSCENDENTAL
 
@@ -102,7 +103,7 @@ LARGEST_PRODUCT = 1 << 18
 def encode(program: Program) -> list[Lowered]:
     """The calls that carry out a program, in bytecode where the interpreter has instructions."""
     encoder = Encoder(program, Lowering(program))
-    for record in _with_early_checks(program):
+    for record in _arguments_first(program):
         encoder.encode(record)
     return list(encoder.calls())
 
@@ -230,16 +231,21 @@ class Encoder:
         last = next((call for call in reversed(self._found) if not isinstance(call, View)), None)
         return isinstance(last, BytecodeCall)
 
-    def reduce(self, record: Record, x: Slot, result: Slot) -> bool:
-        """A sum along neighbouring axes, at the end of the loop that makes what is added up, if there is one."""
+    def reduce(self, record: Record, x: Slot, result: Slot, largest: bool = False) -> bool:
+        """A sum or maximum along neighbouring axes, at the end of the loop that makes its operand, if there is one."""
         split = sum_split(x.shape, sorted(axis % len(x.shape) for axis in record.params["axes"]))
         if x.dtype.kind != "f" or x.dtype.itemsize < 4 or split is None or x.order is not None:
             return False
+        if largest:
+            rows, columns, how = split
+            if how == OVER_ROWS or not columns:
+                return False
+            split = rows, columns, LARGEST_OF_ROW
         loop = self._loops.get(x.key)
-        if loop is not None and loop.add_sum(x, result, split, self._readers[x.key] == 1):
+        if loop is not None and loop.add_reduction(x, result, split, self._readers[x.key] == 1):
             self._addressed.add(result.key)
         else:
-            self.add(SumCall(split, self.operand(x, x.dtype, record), result, record))
+            self.add(ReductionCall(split, self.operand(x, x.dtype, record), result, record))
         return True
 
 
@@ -248,12 +254,15 @@ def _is_constant(slot: Slot) -> bool:
     return isinstance(array, np.ndarray) and array.flags.c_contiguous and array.shape != ()
 
 
-def _with_early_checks(program: Program) -> list[Record]:
-    """Checks of arguments come first, so that they cut no segment in two."""
+def _arguments_first(program: Program) -> list[Record]:
+    """Checks of arguments and other shapes of them come first, so that they cut no segment in two."""
     given = {slot.key for slot in program.arguments}
-    early = [record for record in program.records if only_checks(record.primitive) and record.inputs[0].key in given]
-    others = [record for record in program.records if not any(record is one for one in early)]
-    return [*early, *others]
+
+    def is_early(record: Record) -> bool:
+        early = only_checks(record.primitive) or record.primitive is operations.reshape
+        return early and getattr(record.inputs[0], "key", None) in given
+
+    return sorted(program.records, key=lambda record: not is_early(record))
 
 
 # Rows: by primitive -------------------------------------------------------------------------------------------------------
@@ -281,6 +290,10 @@ def _sum(encoder: Encoder, record: Record) -> bool:
     return encoder.reduce(record, record.inputs[0], record.outputs)
 
 
+def _max(encoder: Encoder, record: Record) -> bool:
+    return encoder.reduce(record, record.inputs[0], record.outputs, largest=True)
+
+
 def _mean(encoder: Encoder, record: Record) -> bool:
     x, y = record.inputs[0], record.outputs
     count = math.prod(x.shape[axis] for axis in record.params["axes"])
@@ -294,21 +307,24 @@ def _mean(encoder: Encoder, record: Record) -> bool:
     return True
 
 
-def _of_labels(opcode: int) -> Callable[[Encoder, Record], bool]:
+def _at_indices(opcode: int) -> Callable[[Encoder, Record], bool]:
+    """TAKE and ADD_AT, at one index in each row."""
+
     def encode(encoder: Encoder, record: Record) -> bool:
-        labels, logits = record.inputs
-        y = record.outputs
-        usual = isinstance(labels, Slot) and isinstance(logits, Slot) and len(logits.shape) == 2 and len(labels.shape) == 1
-        if not usual or logits.dtype not in (np.float32, np.float64) or labels.dtype.kind not in "iu":
+        x, indices = record.inputs
+        y, columns = record.outputs, x.shape[-1] if x.shape else 0
+        if record.params.get("axis", -1) != -1 or indices.shape != (*x.shape[:-1], 1) or not columns:
             return False
-        if not 0 < logits.shape[1] <= REGISTERS_MAX * BLOCK:
+        if x.dtype not in (np.float32, np.float64) or indices.dtype.kind not in "iu" or y.order is not None:
             return False
-        at, x = encoder.operand(labels, np.dtype(np.int64), record), encoder.operand(logits, logits.dtype, record)
+        operands = [encoder.operand(x, x.dtype, record), encoder.operand(indices, np.dtype(np.int64), record)]
+        numbers = [record.params["number"]] if opcode == ADD_AT else []
 
         def bytecode(address: Address, literal: Literal) -> Bytecode:
-            return instruction(opcode, [address(y), address(at), address(x), *x.shape])
+            places = [address(y), *map(address, operands), math.prod(indices.shape), columns]
+            return instruction(opcode, [*places, *map(literal, numbers)])
 
-        encoder.add(BytecodeCall(bytecode, [at, x], [y], record))
+        encoder.add(BytecodeCall(bytecode, operands, [y], record, [(0,)] if numbers else ()))
         return True
 
     return encode
@@ -319,9 +335,10 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     return {
         operations.matrix_product: _product,
         operations.reduce_sum: _sum,
+        operations.reduce_max: _max,
         operations.reduce_mean: _mean,
-        operations.sparse_softmax_cross_entropy: _of_labels(SPARSE_CROSS_ENTROPY),
-        operations.sparse_softmax_cross_entropy_grad: _of_labels(SPARSE_CROSS_ENTROPY_GRAD),
+        operations.take_along: _at_indices(TAKE),
+        add_at: _at_indices(ADD_AT),
     }
 
 
@@ -344,7 +361,7 @@ Split = tuple[int, int, list[int]]
 
 
 class LoopCall(BytecodeCall):
-    """A body for rows times columns elements, with sums of what it makes.
+    """A body for rows times columns elements, with sums and maxima of what it makes.
 
     Args:
         body: what is done.
@@ -363,8 +380,8 @@ class LoopCall(BytecodeCall):
         may_alias = [reusable(self._body, number, self._kinds) for number in range(len(results))]
         super().__init__(self._encode, operands, results, record, may_alias, shape=(rows, columns))
 
-    def add_sum(self, x: Slot, result: Slot, split: tuple[int, int, int], alone: bool) -> bool:
-        """Add up a result too, if the loop can; with `alone` no other instruction reads it, and it is not even stored."""
+    def add_reduction(self, x: Slot, result: Slot, split: tuple[int, int, int], alone: bool) -> bool:
+        """Reduce a result too, if the loop can; with `alone` no other instruction reads it, and it is not even stored."""
         assert self.shape is not None
         rows, columns, how = split
         flat = not ({ROW, COLUMN} & set(self._kinds)) and all(how in (STORE, OVER_ALL) for _, _, how in self._outputs)
@@ -394,8 +411,8 @@ class LoopCall(BytecodeCall):
         return instruction(LOOP, [*head, *inputs, *outputs, *steps])
 
 
-class SumCall(BytecodeCall):
-    """A sum along neighbouring axes: a loop without steps."""
+class ReductionCall(BytecodeCall):
+    """A sum or maximum along neighbouring axes: a loop without steps."""
 
     __slots__ = ()
 

@@ -4,18 +4,18 @@ Numba compiles it once for each dtype and kind of processor and keeps it on disk
 Interpreting an integer costs nanoseconds, and each instruction works on a whole block or product.
 
 Bytecode is a sequence of instructions, each `opcode, length, operands`; the length counts all three. Arrays are named by their
-place in a list of addresses; they are C-contiguous, of the interpreter's dtype, labels of int64.
+place in a list of addresses; they are C-contiguous, of the interpreter's dtype, indices of int64.
 
     PRODUCT                    10      out, a, b, m, n, k, transpose_a, transpose_b
                                        out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise
     LOOP                       length  rows, columns, inputs, outputs, steps, then for each input (pointer, kind),
                                        each output (pointer, register, how), each step (operation, register, a, b, c)
                                        input i is register i; each step writes a register of its own
-    SPARSE_CROSS_ENTROPY       7       out, labels, logits, rows, columns
-    SPARSE_CROSS_ENTROPY_GRAD  7       out, labels, logits, rows, columns
+    TAKE     7       out, x, indices, rows, columns: out = x[index] for each row
+    ADD_AT   8       out, x, indices, rows, columns, literal: out = x with a number added at an index in each row
 
 What is written overlaps nothing that the instruction reads, except that a stored output of a LOOP may be a FULL input which no
-step or output reads after the step that makes the output.
+step or output reads after the step that makes the output, and that ADD_AT may write into x.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 from numba.extending import intrinsic
 
 from ....types import Array
-from .operations import compiled, exp, operate, summing
+from .operations import compiled, operate, summing
 
-PRODUCT, LOOP, SPARSE_CROSS_ENTROPY, SPARSE_CROSS_ENTROPY_GRAD = range(4)
+PRODUCT, LOOP, TAKE, ADD_AT = range(4)
 
 REGISTERS_MAX = 64
 """Registers that one LOOP may have; the scratch memory of a run holds so many blocks."""
@@ -42,8 +42,8 @@ BLOCK = 512
 FULL, ROW, COLUMN, SCALAR, LITERAL = range(5)
 """How an input fills rows times columns: as it is, each row the same, each column the same, one number, one literal."""
 
-STORE, OVER_ROWS, OVER_COLUMNS, OVER_ALL = range(4)
-"""What becomes of an output: stored as it is, summed over the rows, summed over the columns, summed to one number."""
+STORE, OVER_ROWS, OVER_COLUMNS, OVER_ALL, LARGEST_OF_ROW = range(5)
+"""What becomes of an output: stored, summed over the rows, over the columns, to one number, or the largest of each row."""
 
 
 def _interpreter(sources: int) -> Any:
@@ -60,10 +60,10 @@ def _interpreter(sources: int) -> Any:
                 loop(instruction, pointers, literals, scratch, places, sums)
             elif opcode == PRODUCT:
                 product(instruction, pointers, scratch)
-            elif opcode == SPARSE_CROSS_ENTROPY:
-                fine = sparse_cross_entropy(instruction, pointers, scratch)
+            elif opcode == TAKE:
+                fine = take(instruction, pointers, scratch)
             else:
-                fine = sparse_cross_entropy_grad(instruction, pointers, scratch)
+                fine = add_at(instruction, pointers, literals, scratch)
             if not fine:
                 return at
             at += instruction.size
@@ -86,7 +86,7 @@ Args:
     literals: float64, the numbers that LITERAL inputs name.
     scratch: REGISTERS_MAX * BLOCK elements of the dtype of all arrays, float32 or float64; one for each thread.
 Returns:
-    -1, or the place in the code of the instruction that found a label outside its row and ended the run.
+    -1, or the place in the code of the instruction that found an index outside its row and ended the run.
 """
 
 
@@ -145,6 +145,16 @@ def copy(y: Array, x: Array) -> None:
         y[i] = x[i]
 
 
+@compiled
+def _largest(x: Array) -> float:
+    """The largest number of a vector, or nan if it holds one."""
+    largest = x[0]
+    for i in range(x.size):
+        if x[i] > largest or x[i] != x[i]:
+            largest = x[i]
+    return largest
+
+
 # LOOP --------------------------------------------------------------------------------------------------------------------
 #
 # Rows times columns elements are cut into blocks, and all steps run on one block before the next is looked at, so what lies
@@ -191,7 +201,7 @@ def _is_flat(code: Array) -> bool:
             return False
     for i in range(code[5]):
         how = code[_first_output(code) + _OUTPUT * i + 2]
-        if how in (OVER_ROWS, OVER_COLUMNS):
+        if how in (OVER_ROWS, OVER_COLUMNS, LARGEST_OF_ROW):
             return False
     return True
 
@@ -315,6 +325,12 @@ def _collect(
             for j in range(height):
                 sums[i] = total(block[j * width : (j + 1) * width]) + (sums[i] if column else 0.0)
                 sums_of_rows[row + j] = sums[i]
+        elif how == LARGEST_OF_ROW:
+            largest_of_rows = view(home, row + height, scratch)
+            for j in range(height):
+                largest, earlier = _largest(block[j * width : (j + 1) * width]), largest_of_rows[row + j]
+                stays = column > 0 and (earlier > largest or earlier != earlier)
+                largest_of_rows[row + j] = earlier if stays else largest
         else:
             target = home + column * scratch.itemsize
             sums_of_columns = view(target, width, scratch)
@@ -351,73 +367,42 @@ def product(code: Array, pointers: Array, scratch: Array) -> None:
         np.dot(a, b, out)
 
 
-# SPARSE_CROSS_ENTROPY and its gradient ----------------------------------------------------------------------------------
+# TAKE and ADD_AT ---------------------------------------------------------------------------------------------------------
 #
-# The largest logit is subtracted first, so that no exponential overflows. Negative labels count from the end, as indices do
-# in Python; a label outside a row ends the run.
+# Negative indices count from the end, as in Python; an index outside its row ends the run.
 
 
 @compiled
-def sparse_cross_entropy(code: Array, pointers: Array, scratch: Array) -> bool:
-    """out = log(sum(exp(x - max))) - (x[label] - max) for each row x of the logits; whether all labels lie in their rows."""
+def take(code: Array, pointers: Array, scratch: Array) -> bool:
+    """out = x[index] for each row x; whether all indices lie in their rows."""
     rows, columns = code[5], code[6]
-    losses, labels = view(pointers[code[2]], rows, scratch), view(pointers[code[3]], rows, code)
-    logits = view(pointers[code[4]], (rows, columns), scratch)
-    height = max(scratch.size // columns, 1)
-    for first in range(0, rows, height):
-        part = logits[first : first + height]
-        weights = scratch[: part.size].reshape(part.shape)
-        _exponentials(weights, part)
-        for i in range(part.shape[0]):
-            label = _column_of(labels[first + i], columns)
-            if label < 0:
-                return False
-            losses[first + i] = np.log(total(weights[i])) - (part[i, label] - _largest(part[i]))
-    return True
-
-
-@compiled
-def sparse_cross_entropy_grad(code: Array, pointers: Array, scratch: Array) -> bool:
-    """out = softmax(x) for each row x of the logits, less one at its label; whether all labels lie in their rows."""
-    rows, columns = code[5], code[6]
-    gradient, labels = view(pointers[code[2]], (rows, columns), scratch), view(pointers[code[3]], rows, code)
-    _exponentials(gradient, view(pointers[code[4]], (rows, columns), scratch))
+    out, x = view(pointers[code[2]], rows, scratch), view(pointers[code[3]], (rows, columns), scratch)
+    indices = view(pointers[code[4]], rows, code)
     for i in range(rows):
-        label = _column_of(labels[i], columns)
-        if label < 0:
+        column = _column_of(indices[i], columns)
+        if column < 0:
             return False
-        y = gradient[i]
-        terms = total(y)
-        for j in range(columns):
-            y[j] /= terms
-        y[label] -= 1
+        out[i] = x[i, column]
     return True
 
 
 @compiled
-def _exponentials(y: Array, x: Array) -> None:
-    """y = exp(x - max of its row): all in one loop, since rows are often too short for one of their own."""
-    for i in range(x.shape[0]):
-        largest, shifted, row = _largest(x[i]), y[i], x[i]
-        for j in range(row.size):
-            shifted[j] = row[j] - largest
-    flat = y.reshape(y.size)
-    for i in range(flat.size):
-        flat[i] = exp(flat[i])
+def add_at(code: Array, pointers: Array, literals: Array, scratch: Array) -> bool:
+    """out = x with a number added at an index in each row; whether all indices lie in their rows."""
+    rows, columns = code[5], code[6]
+    out, indices = view(pointers[code[2]], (rows, columns), scratch), view(pointers[code[4]], rows, code)
+    if pointers[code[2]] != pointers[code[3]]:
+        copy(out.reshape(rows * columns), view(pointers[code[3]], rows * columns, scratch))
+    for i in range(rows):
+        column = _column_of(indices[i], columns)
+        if column < 0:
+            return False
+        out[i, column] += literals[code[7]]
+    return True
 
 
 @compiled
-def _column_of(label: int, columns: int) -> int:
-    """The column of a label; negative if there is none."""
-    column = label + columns if label < 0 else label
+def _column_of(index: int, columns: int) -> int:
+    """The column that an index stands for; negative if there is none."""
+    column = index + columns if index < 0 else index
     return column if column < columns else -1
-
-
-@compiled
-def _largest(x: Array) -> float:
-    """The largest number of a row, or nan if it holds one."""
-    largest = x[0]
-    for i in range(x.size):
-        if x[i] > largest or x[i] != x[i]:
-            largest = x[i]
-    return largest

@@ -107,7 +107,7 @@ class Segment:
         stopped = run(self._code, addresses, self._literals, scratch(self._dtype))
         if stopped >= 0:
             raise InvalidArgumentError(
-                "sparse cross-entropy: a label is not in [0, classes). Labels are integers from 0, one less than the classes."
+                "a label or an index is outside its row: labels are in [0, classes), indices in [0, size)."
             )
 
 

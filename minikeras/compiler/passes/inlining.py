@@ -1,0 +1,133 @@
+"""Kernels that are made of other operations become these operations, which then share results, memory and loops.
+
+No formula is written down twice: a kernel is run once on `TracedArray`s, which write an instruction for all that it does.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ...core import Primitive, Record
+from ...core.registry import operations
+from ...types import Array
+from ..ir import Slot
+from ..loops import Untraceable
+
+
+def _add_at(xp: Any, x: Array, indices: Array, number: float) -> Array:
+    result = x.copy()
+    np.put_along_axis(result, indices, np.take_along_axis(x, indices, axis=-1) + number, axis=-1)
+    return result
+
+
+add_at = Primitive("add_at", lambda xp: functools.partial(_add_at, xp), differentiable=False, uniform=False, registered=False)
+"""x with a number added at one index in each row."""
+
+
+class _Sum(NamedTuple):
+    """Elements of an array and a number, on their way back to where they are: `rows[key] -= 1`."""
+
+    number: float
+
+    def __sub__(self, number: float) -> _Sum:
+        return _Sum(self.number - number)
+
+
+class TracedArray(NDArrayOperatorsMixin):
+    """Stands for an array in a kernel: what is done to it is written as instructions.
+
+    Args:
+        writer: the `Writer` of the program.
+        slot: the value.
+    """
+
+    __slots__ = ("_writer", "slot")
+
+    def __init__(self, writer: Any, slot: Slot) -> None:
+        self._writer, self.slot = writer, slot
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return tuple(self.slot.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the elements."""
+        return self.slot.dtype  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def max(self, axis: int, keepdims: bool) -> TracedArray:
+        """The largest along an axis."""
+        return self._reduced(operations.reduce_max, axis, keepdims)
+
+    def sum(self, axis: int, keepdims: bool = False) -> TracedArray:
+        """The sum along an axis."""
+        return self._reduced(operations.reduce_sum, axis, keepdims)
+
+    def reshape(self, *shape: Any) -> TracedArray:
+        """The same elements in another shape; one size may be -1."""
+        sizes = shape[0] if type(shape[0]) is tuple else shape
+        known = -math.prod(sizes)
+        sizes = tuple([math.prod(self.shape) // known if size == -1 else size for size in sizes])
+        if sizes == self.shape:
+            return self
+        return self._write(operations.reshape, [self], sizes, {"shape": sizes, "rank": self.ndim})
+
+    def __getitem__(self, key: Any) -> _Sum:
+        return _Sum(0)
+
+    def __setitem__(self, key: Any, value: _Sum) -> None:
+        rows, columns = key
+        if self.ndim != 2 or columns.shape != (self.shape[0], 1) or not np.array_equal(rows, np.arange(self.shape[0])[:, None]):
+            raise Untraceable("another index than one column for each row")
+        self.slot = self._write(add_at, [self, columns], self.shape, {"number": value.number}).slot
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> TracedArray:
+        primitive = getattr(operations, ufunc.__name__, None)
+        in_place = options.pop("out", operands[:1])[0] is operands[0]
+        if method != "__call__" or options or not in_place or primitive is None or not primitive.elementwise:
+            raise Untraceable(f"{ufunc.__name__} of arrays")
+        arrays = [x for x in operands if isinstance(x, TracedArray)]
+        kinds = [x.dtype if isinstance(x, TracedArray) else type(x) for x in operands]
+        shape = np.broadcast_shapes(*[x.shape for x in arrays])
+        return self._write(primitive, operands, shape, {}, ufunc.resolve_dtypes((*kinds, None))[-1])
+
+    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> TracedArray:
+        if function is np.broadcast_to and operands[1] == operands[0].shape:
+            return operands[0]  # type: ignore[no-any-return]
+        if function is np.take_along_axis and options == {"axis": -1}:
+            return self._write(operations.take_along, operands, operands[1].shape, options)
+        raise Untraceable(f"{function.__name__} of arrays")
+
+    def _reduced(self, primitive: Primitive, axis: int, keepdims: bool) -> TracedArray:
+        axis -= self.ndim if axis >= 0 else 0
+        shape = list(self.shape)
+        shape[axis : self.ndim + axis + 1] = [1] if keepdims else []
+        return self._write(primitive, [self], tuple(shape), {"axes": (axis,), "keepdims": keepdims})
+
+    def _write(
+        self, primitive: Primitive, operands: Any, shape: tuple[int, ...], params: dict[str, Any], dtype: Any = None
+    ) -> TracedArray:
+        inputs = [x.slot if isinstance(x, TracedArray) else x for x in operands]
+        return TracedArray(self._writer, self._writer.write_once(primitive, inputs, params, shape, dtype or self.dtype))
+
+
+def inline(writer: Any, record: Record) -> bool:
+    """Write the operations that the kernel of an instruction is made of, unless it works with 16-bit floats."""
+    slots = [*record.inputs, record.outputs]
+    if any(not isinstance(x, Slot) or x.order is not None or 0 in x.shape or x.dtype.itemsize < 4 for x in slots):
+        return False
+    arrays = [TracedArray(writer, x) for x in record.inputs]
+    result: TracedArray = record.primitive.kernel(np)(*arrays, **record.params)
+    writer.renamed[record.outputs.key] = result.slot
+    return True
