@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Collection, Mapping
 
 from ..errors import LoadError
-from .reading import excerpt, refused
+from .reading import excerpt, refuse_if, refused
 
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError, OverflowError)
 _HEADER, _END = 30, 22
@@ -23,12 +23,12 @@ MOST_MEMBERS = 10_000
 Content = bytes | bytearray | memoryview
 
 
-def encode(members: Mapping[str, bytes], date: tuple[int, int, int, int, int, int] = (1980, 1, 1, 0, 0, 0)) -> bytes:
-    """The bytes of an archive whose members are stored, not compressed."""
+def encode(members: Mapping[str, bytes]) -> bytes:
+    """The bytes of an archive whose members are stored, not compressed, and have no date."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
-            information = zipfile.ZipInfo(name, date)
+            information = zipfile.ZipInfo(name)
             information.external_attr = 0o644 << 16
             archive.writestr(information, content)
     return buffer.getvalue()
@@ -58,18 +58,15 @@ def read(content: Content, file: object, needed: Collection[str], allowed: Colle
 
 
 def _check_names(names: list[str], file: object, needed: Collection[str], allowed: Collection[str]) -> None:
-    if len(names) > MOST_MEMBERS:
-        raise refused(file, "", f"holds {len(names)} members, at most {MOST_MEMBERS} are allowed")
+    refuse_if(len(names) > MOST_MEMBERS, file, "", f"holds {len(names)} members, at most {MOST_MEMBERS} are allowed")
     folders = tuple(name for name in allowed if name.endswith("/"))
-    if len(set(names)) != len(names):
-        raise refused(file, "", "a member appears twice")
+    refuse_if(len(set(names)) != len(names), file, "", "a member appears twice")
     for name in names:
         plain = not name.startswith("/") and "\\" not in name and ".." not in name.split("/") and "\0" not in name
         if not plain or not (name in needed or name in allowed or name.startswith(folders or ("\0",))):
             raise refused(file, excerpt(name), "a member that does not belong there")
     for name in needed:
-        if name not in names:
-            raise refused(file, name, "is missing")
+        refuse_if(name not in names, file, name, "is missing")
 
 
 def _check_extents(listed: list[zipfile.ZipInfo], start: int, content: Content, file: object, most: int) -> None:
@@ -78,20 +75,16 @@ def _check_extents(listed: list[zipfile.ZipInfo], start: int, content: Content, 
         if member.header_offset != end:
             raise refused(file, excerpt(member.filename), f"{member.header_offset - end} bytes before it belong to no member")
         end = _local_end(content, member, file)
-    if start != end:
-        raise refused(file, "", f"{start - end} bytes before the list of members belong to none")
-    if bytes(content[-_END : -_END + 4]) != b"PK\5\6" or any(content[-2:]):
-        raise refused(file, "", "bytes after its end")
+    refuse_if(start != end, file, "", f"{start - end} bytes before the list of members belong to none")
+    refuse_if(bytes(content[-_END : -_END + 4]) != b"PK\5\6" or any(content[-2:]), file, "", "bytes after its end")
     total = sum(member.file_size for member in listed)
-    if total > most:
-        raise refused(file, "", f"unfolds to {total} bytes, at most {most} are allowed; max_bytes= raises the limit")
+    refuse_if(total > most, file, "", f"unfolds to {total} bytes, at most {most} are allowed; max_bytes= raises the limit")
 
 
 def _local_end(content: Content, member: zipfile.ZipInfo, file: object) -> int:
     """Where the data of a member end, after its own header was found to say the same as the list at the end of the archive."""
     header = bytes(content[member.header_offset : member.header_offset + _HEADER])
-    if len(header) < _HEADER:
-        raise refused(file, excerpt(member.filename), "its header is cut off")
+    refuse_if(len(header) < _HEADER, file, excerpt(member.filename), "its header is cut off")
     magic, _, flags, method, _, _, crc, packed, size, length, extra = struct.unpack("<4s5H3I2H", header)
     if magic != b"PK\x03\x04" or flags & ~0x806 or member.flag_bits != flags or method != member.compress_type:
         raise refused(file, excerpt(member.filename), "its header and the list of members disagree, or it is encrypted")

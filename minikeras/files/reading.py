@@ -22,6 +22,12 @@ def refused(file: object, place: str, reason: str) -> LoadError:
     return LoadError(f"{excerpt(name, 80)}: {f'{excerpt(place, 100)}: ' if place else ''}{reason}"[:300])
 
 
+def refuse_if(problem: object, file: object, place: str, reason: str) -> None:
+    """Raise that error if there is a problem."""
+    if problem:
+        raise refused(file, place, reason)
+
+
 def excerpt(text: object, length: int = 40) -> str:
     """A piece of a hostile text that is safe to print."""
     plain = str(text)[: length + 1].encode("unicode_escape").decode("ascii")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .reading import MEGABYTE, excerpt, refused
+from .reading import MEGABYTE, excerpt, refuse_if, refused
 
 LARGEST = 16 * MEGABYTE
 DEEPEST = 64
@@ -21,10 +21,8 @@ _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 def loads(content: bytes | bytearray | memoryview, file: object, place: str = "") -> Any:
     """The value of a JSON text: UTF-8, at most 16 MiB and 64 levels, distinct keys, finite numbers, integers of 64 bits."""
     raw = bytes(content)
-    if len(raw) > LARGEST:
-        raise refused(file, place, f"JSON of {len(raw)} bytes, at most {LARGEST} are allowed")
-    if _depth(raw) > DEEPEST:
-        raise refused(file, place, f"JSON nested deeper than {DEEPEST} levels")
+    refuse_if(len(raw) > LARGEST, file, place, f"JSON of {len(raw)} bytes, at most {LARGEST} are allowed")
+    refuse_if(_depth(raw) > DEEPEST, file, place, f"JSON nested deeper than {DEEPEST} levels")
 
     def integer(text: str) -> int:
         if len(text) > 20 or not -(2**63) <= (value := int(text)) < 2**64:
@@ -33,8 +31,7 @@ def loads(content: bytes | bytearray | memoryview, file: object, place: str = ""
 
     def number(text: str) -> float:
         value = float(text)
-        if value in (float("inf"), float("-inf")):
-            raise refused(file, place, f"the number {excerpt(text, 24)} is too large")
+        refuse_if(value in (float("inf"), float("-inf")), file, place, f"the number {excerpt(text, 24)} is too large")
         return value
 
     def constant(text: str) -> Any:

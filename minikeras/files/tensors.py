@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import MissingExtraError
 from . import strict_json
 from .durable import write_file
-from .reading import excerpt, memory_for, opened, read_exactly, refused
+from .reading import excerpt, memory_for, opened, read_exactly, refuse_if, refused
 
 MOST_TENSORS = 100_000
 LONGEST_NAME = 1024
@@ -89,13 +89,10 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metad
     write_file(path, encode(arrays, metadata))
 
 
-def load(
-    path: str | os.PathLike[str], names: Collection[str] | None = None, sha256: str | None = None, follow: bool = True
-) -> tuple[Arrays, dict[str, str]]:
+def load(path: str | os.PathLike[str], sha256: str | None = None, follow: bool = True) -> tuple[Arrays, dict[str, str]]:
     """Arrays by name, and the metadata; a LoadError if a byte is missing, superfluous or wrong.
 
     Args:
-        names: those wanted, all by default. All bytes are verified in any case.
         sha256: the hash that the whole file must have; if None, the one in the metadata is compared, if there is one.
         follow: whether the path may be a symbolic link.
     """
@@ -113,10 +110,8 @@ def load(
             raw = array.reshape(-1).view(np.uint8)
             read_exactly(stream, raw.data, path)
             digest.update(raw.data)
-            if entry.dtype == np.bool_ and raw.max(initial=0) > 1:
-                raise refused(path, f"data: {name}", "truth values are 0 or 1")
-            if names is None or name in names:
-                arrays[name] = array
+            refuse_if(entry.dtype == np.bool_ and raw.max(initial=0) > 1, path, f"data: {name}", "truth values are 0 or 1")
+            arrays[name] = array
     expected = sha256 or stated
     if expected is not None and digest.hexdigest() != expected:
         found = digest.hexdigest()
@@ -126,8 +121,7 @@ def load(
 
 def read_header(stream: BinaryIO, size: int, file: object) -> tuple[dict[str, Entry], dict[str, str], bytes]:
     """Arrays and metadata, verified to be exactly the bytes of the file, and the header; the stream then stands at the data."""
-    if size < 10:
-        raise refused(file, "", f"holds {size} bytes, too few for safetensors")
+    refuse_if(size < 10, file, "", f"holds {size} bytes, too few for safetensors")
     prefix = bytearray(8)
     read_exactly(stream, memoryview(prefix), file)
     length = int.from_bytes(prefix, "little")
@@ -135,14 +129,12 @@ def read_header(stream: BinaryIO, size: int, file: object) -> tuple[dict[str, En
         raise refused(file, "header", f"declares {length} bytes, {min(size - 8, strict_json.LARGEST)} are possible")
     text = bytearray(length)
     read_exactly(stream, memoryview(text), file)
-    if not text.startswith(b"{"):
-        raise refused(file, "header", "does not start with '{'")
+    refuse_if(not text.startswith(b"{"), file, "header", "does not start with '{'")
     tree = strict_json.loads(text, file, "header")
     metadata = tree.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise refused(file, "header: __metadata__", "must map texts to texts")
-    if len(tree) > MOST_TENSORS:
-        raise refused(file, "header", f"declares {len(tree)} arrays, at most {MOST_TENSORS} are allowed")
+    refuse_if(len(tree) > MOST_TENSORS, file, "header", f"declares {len(tree)} arrays, at most {MOST_TENSORS} are allowed")
     entries = {name: _entry(name, value, file) for name, value in tree.items()}
     end = 0
     ordered = dict(sorted(entries.items(), key=lambda item: (item[1].start, item[1].stop)))
@@ -150,8 +142,7 @@ def read_header(stream: BinaryIO, size: int, file: object) -> tuple[dict[str, En
         if entry.start != end:
             raise refused(file, f"header: {name}", f"starts at byte {entry.start} of the data, the array before ends at {end}")
         end = entry.stop
-    if 8 + length + end != size:
-        raise refused(file, "header", f"declares {8 + length + end} bytes, the file holds {size}")
+    refuse_if(8 + length + end != size, file, "header", f"declares {8 + length + end} bytes, the file holds {size}")
     return ordered, metadata, bytes(prefix + text)
 
 

@@ -101,8 +101,7 @@ class Attributes:
             raw = bytes(data[number * kind.size : (number + 1) * kind.size])
             raw = file.global_text(raw, place) if kind.kind == types.VARIABLE else raw.split(b"\0")[0]
             left -= len(raw)
-            if left < 0:
-                raise file.refuse(place, f"texts of more than {LONGEST_TEXT} bytes")
+            file.refuse_if(left < 0, place, f"texts of more than {LONGEST_TEXT} bytes")
             try:
                 texts.append(raw.decode("utf-8"))
             except UnicodeDecodeError:
@@ -146,6 +145,11 @@ class _File:
         """The error to raise."""
         return refused(self.name, place, reason)
 
+    def refuse_if(self, problem: object, place: str, reason: str) -> None:
+        """Raise that error if there is a problem."""
+        if problem:
+            raise refused(self.name, place, reason)
+
     def part(self, start: int, length: int, place: str, what: str) -> memoryview:
         """Bytes of the file, or an error if they are not all there."""
         if start < 0 or length < 0 or start + length > len(self.content):
@@ -161,25 +165,20 @@ class _File:
         if address in self.visited:
             raise self.refuse(place, f"the structure at byte {address} is reached twice")
         self.visited.add(address)
-        if len(self.visited) > 4 * MOST_OBJECTS:
-            raise self.refuse(place, f"holds more than {MOST_OBJECTS} objects")
+        self.refuse_if(len(self.visited) > 4 * MOST_OBJECTS, place, f"holds more than {MOST_OBJECTS} objects")
 
     # Objects -------------------------------------------------------------------------------------------------------------
 
     def root(self) -> Group:
         """The tree from the superblock on."""
-        if bytes(self.content[:8]) != SIGNATURE:
-            raise self.refuse("", "is no HDF5 file")
+        self.refuse_if(bytes(self.content[:8]) != SIGNATURE, "", "is no HDF5 file")
         block = bytes(self.part(0, 96, "", "the superblock"))
-        if block[8] != 0:
-            raise self.refuse("", f"HDF5 superblock of version {block[8]}; h5py writes version 0 unless libver is set")
+        self.refuse_if(block[8] != 0, "", f"HDF5 superblock of version {block[8]}; h5py writes version 0 unless libver is set")
         if block[13:15] != b"\x08\x08" or any(block[24:32]):
             raise self.refuse("", "HDF5 with unusual sizes of offsets or a base address")
         end = int.from_bytes(block[40:48], "little")
-        if end > len(self.content):
-            raise self.refuse("", f"is cut off: declares {end} bytes, holds {len(self.content)}")
-        if end < len(self.content):
-            raise self.refuse("", f"declares {end} bytes, holds {len(self.content)}")
+        self.refuse_if(end > len(self.content), "", f"is cut off: declares {end} bytes, holds {len(self.content)}")
+        self.refuse_if(end < len(self.content), "", f"declares {end} bytes, holds {len(self.content)}")
         found = self.object(int.from_bytes(block[64:72], "little"), "", 0)
         if not isinstance(found, Group):
             raise self.refuse("", "the root is no group")
@@ -187,8 +186,7 @@ class _File:
 
     def object(self, address: int, path: str, depth: int) -> Group | Dataset:
         """The group or dataset whose header is at an address."""
-        if depth > DEEPEST:
-            raise self.refuse(path, f"nested deeper than {DEEPEST} groups")
+        self.refuse_if(depth > DEEPEST, path, f"nested deeper than {DEEPEST} groups")
         self.once(address, path)
         messages = self.messages(address, path)
         kinds = {message.kind: message for message in messages}
@@ -232,12 +230,10 @@ class _File:
 
     def members(self, table: _Message, path: str, depth: int) -> dict[str, Group | Dataset]:
         """What a group holds."""
-        if len(table.data) < 16:
-            raise self.refuse(path, "a symbol table is cut off")
+        self.refuse_if(len(table.data) < 16, path, "a symbol table is cut off")
         tree, heap = int.from_bytes(table.data[:8], "little"), int.from_bytes(table.data[8:16], "little")
         header = bytes(self.part(heap, 32, path, "a heap of names"))
-        if header[:5] != b"HEAP\0":
-            raise self.refuse(path, "damaged heap of names")
+        self.refuse_if(header[:5] != b"HEAP\0", path, "damaged heap of names")
         size, start = int.from_bytes(header[8:16], "little"), int.from_bytes(header[24:32], "little")
         names = self.part(start, size, path, "a heap of names")
         found: dict[str, Group | Dataset] = {}
@@ -252,19 +248,16 @@ class _File:
                 raise self.refuse(path, f"a name that is not allowed ({excerpt(text)})")
             if name in found:
                 raise self.refuse(path, f"'{excerpt(name)}' appears twice")
-            if cached == 2:
-                raise self.refuse(f"{path}/{name}", "a soft link")
+            self.refuse_if(cached == 2, f"{path}/{name}", "a soft link")
             found[name] = self.object(address, f"{path}/{name}", depth + 1)
         return found
 
     def entries(self, address: int, path: str, level: int) -> Iterator[tuple[int, int, int]]:
         """Offset of the name, address and kind of each member, from the B-tree of a group."""
-        if level > 16:
-            raise self.refuse(path, "a B-tree that is too deep")
+        self.refuse_if(level > 16, path, "a B-tree that is too deep")
         self.once(address, path)
         head = bytes(self.part(address, 24, path, "a B-tree"))
-        if head[:4] != b"TREE" or head[4] != 0:
-            raise self.refuse(path, "damaged B-tree")
+        self.refuse_if(head[:4] != b"TREE" or head[4] != 0, path, "damaged B-tree")
         used = int.from_bytes(head[6:8], "little")
         self.part(address + 24, used * 16 + 8, path, "a B-tree")
         for number in range(used):
@@ -274,8 +267,7 @@ class _File:
                 continue
             self.once(child, path)
             node = bytes(self.part(child, 8, path, "a symbol table"))
-            if node[:5] != b"SNOD\x01":
-                raise self.refuse(path, "damaged symbol table")
+            self.refuse_if(node[:5] != b"SNOD\x01", path, "damaged symbol table")
             count = int.from_bytes(node[6:8], "little")
             rows = bytes(self.part(child + 8, count * 40, path, "a symbol table"))
             for row in range(0, count * 40, 40):
@@ -285,12 +277,9 @@ class _File:
 
     def dataset(self, kinds: dict[int, _Message], path: str, attributes: Attributes) -> Dataset:
         """An array: its type and shape, and the bytes that belong to it."""
-        if _EXTERNAL in kinds:
-            raise self.refuse(path, "data in another file")
-        if _FILTERS in kinds:
-            raise self.refuse(path, "compressed or filtered data; weights are stored plainly")
-        if not {_TYPE, _SPACE, _LAYOUT} <= set(kinds):
-            raise self.refuse(path, "neither a group nor an array")
+        self.refuse_if(_EXTERNAL in kinds, path, "data in another file")
+        self.refuse_if(_FILTERS in kinds, path, "compressed or filtered data; weights are stored plainly")
+        self.refuse_if(not {_TYPE, _SPACE, _LAYOUT} <= set(kinds), path, "neither a group nor an array")
         kind = types.decode(bytes(kinds[_TYPE].data), lambda reason: self.refuse(path, reason))
         if kind.dtype is None:
             raise self.refuse(path, "an array of texts, numbers are expected")
@@ -299,8 +288,7 @@ class _File:
         raw = self.stored(bytes(kinds[_LAYOUT].data), size, path)
         dtype = kind.dtype
         if kind.kind == types.OPAQUE:
-            if attributes.get("dtype") != "bfloat16":
-                raise self.refuse(path, "opaque data that is not said to be bfloat16")
+            self.refuse_if(attributes.get("dtype") != "bfloat16", path, "opaque data that is not said to be bfloat16")
             dtype = named_dtype("bfloat16")
         return Dataset(path, np.frombuffer(raw, dtype).reshape(shape))
 
@@ -315,12 +303,10 @@ class _File:
                 raise self.refuse(path, f"the shape needs {size} bytes, {length} are stored")
             return memoryview(layout)[start : start + length]
         address, length = int.from_bytes(layout[2:10], "little"), int.from_bytes(layout[10:18], "little")
-        if length != size:
-            raise self.refuse(path, f"the shape needs {size} bytes, {length} are stored")
+        self.refuse_if(length != size, path, f"the shape needs {size} bytes, {length} are stored")
         if not size:
             return memoryview(b"")
-        if address == NOWHERE:
-            raise self.refuse(path, "an array that was never written")
+        self.refuse_if(address == NOWHERE, path, "an array that was never written")
         return self.part(address, length, path, "an array")
 
     def shape(self, raw: memoryview, path: str) -> tuple[int, ...]:
@@ -340,16 +326,14 @@ class _File:
         """Name, datatype, dataspace, value and its address of an attribute message."""
         data = message.data
         version = data[0] if len(data) >= 8 else 0
-        if version not in (1, 2, 3) or (version > 1 and data[1]):
-            raise self.refuse(path, "an attribute that is damaged or shared")
+        self.refuse_if(version not in (1, 2, 3) or (version > 1 and data[1]), path, "an attribute that is damaged or shared")
         sizes = [int.from_bytes(data[at : at + 2], "little") for at in (2, 4, 6)]
         at = 9 if version == 3 else 8
         pieces = []
         for size in sizes:
             pieces.append(data[at : at + size])
             at += -(-size // 8) * 8 if version == 1 else size
-        if at > len(data):
-            raise self.refuse(path, "an attribute is cut off")
+        self.refuse_if(at > len(data), path, "an attribute is cut off")
         name = bytes(pieces[0]).split(b"\0")[0].decode("utf-8", "replace")
         return name, pieces[1], pieces[2], data[at:], message.at + at
 
@@ -359,16 +343,14 @@ class _File:
         wanted = int.from_bytes(reference[12:16], "little")
         if not length:
             return b""
-        if bytes(self.part(address, 5, place, "a heap of texts")) != b"GCOL\x01":
-            raise self.refuse(place, "damaged heap of texts")
+        self.refuse_if(bytes(self.part(address, 5, place, "a heap of texts")) != b"GCOL\x01", place, "damaged heap of texts")
         stop = address + self.number(address + 8, 8, place, "a heap of texts")
         self.part(address, stop - address, place, "a heap of texts")
         at = address + 16
         while at + 16 <= stop:
             index, size = self.number(at, 2, place, "a text"), self.number(at + 8, 8, place, "a text")
             if index == wanted:
-                if length > size:
-                    raise self.refuse(place, f"a text of {length} bytes, {size} are stored")
+                self.refuse_if(length > size, place, f"a text of {length} bytes, {size} are stored")
                 return bytes(self.part(at + 16, length, place, "a text"))
             if not index:
                 break
