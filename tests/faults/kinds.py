@@ -110,7 +110,7 @@ TENSORS = Kind(
 WHOLE = Kind("model.save, .keras", lambda made, folder: made.save(folder / "m.keras"), _load_whole, single("m.keras"))
 BACKUP = Kind(
     "BackupAndRestore",
-    lambda made, folder: _state_file(made, folder)._save(),
+    lambda made, folder: _state_file(made, folder)._save(0, None, {}),
     lambda made, folder: _state_file(made, folder).on_train_begin(),
     single("training_state.safetensors"),
 )
