@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -129,9 +129,14 @@ class Program:
         return f"<Program of {len(self.records)} instructions, {len(self.variables)} variables>"
 
 
-def slots_of(record: Record) -> Iterator[Slot]:
+def slots_in(values: Iterable[Any]) -> list[Slot]:
+    """The slots among operands or results."""
+    return [x for x in values if isinstance(x, Slot)]
+
+
+def slots_of(record: Record) -> list[Slot]:
     """The slots that an instruction reads and writes."""
-    return (x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot))
+    return slots_in((*record.inputs, *outputs_of(record)))
 
 
 def outputs_of(record: Record) -> tuple[Slot, ...]:

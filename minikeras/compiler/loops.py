@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.namespaces import ALLOWED_NAMES
 from ..core import Primitive, Record
 from ..core.registry import operations
-from .ir import Slot
+from .ir import Slot, slots_in
 
 FUNCTIONS = frozenset(
     name for name in ALLOWED_NAMES if isinstance(function := getattr(np, name, None), np.ufunc) and function.nout == 1
@@ -315,7 +315,7 @@ def elementwise_body(record: Record) -> tuple[tuple[int, ...], Body | None]:
     y = record.outputs
     if not record.primitive.elementwise or type(y) is tuple or y.xp is not np:
         return (), None
-    slots = [x for x in record.inputs if isinstance(x, Slot)]
+    slots = slots_in(record.inputs)
     shapes = [x.shape for x in slots if x.shape is not None]
     if len(shapes) < len(slots) or np.broadcast_shapes(*shapes) != y.shape:
         return (), None

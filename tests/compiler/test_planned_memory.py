@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from random_programs import cases, recorded
 
 import minikeras as tf
@@ -15,7 +16,7 @@ from minikeras.compiler.executors.numpy.lowering import lowered
 from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.passes.pipeline import optimized
-from minikeras.compiler.planning.arena import ALIGNMENT
+from minikeras.compiler.planning.arena import ALIGNMENT, Interval, allocate
 from minikeras.compiler.planning.flat_variables import FlatBuffer
 from minikeras.core import Tensor
 from minikeras.core.layout import Layout
@@ -103,6 +104,31 @@ def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     for key, (_, start) in plan.placed.items():
         assert start + slots[key].bytes <= plan.arena.size
         assert start % ALIGNMENT == 0 or any(plan.lies_inside(slots[key], whole) for whole in wholes)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 6), st.lists(st.integers(0, 30), max_size=3)), max_size=30),
+    st.integers(1, 4),
+)
+def test_an_arena_keeps_apart_what_lives_together(values, together):
+    """A value takes the memory of a donor only if that dies where it is born; each birth is shared by some values."""
+    intervals = [
+        Interval(key, size, key // together, key // together + life, [one for one in donors if one < key])
+        for key, (size, life, donors) in enumerate(values)
+    ]
+    arena = allocate(intervals)
+    given_away = set()
+    for later in intervals:
+        for value in intervals[: later.key]:
+            start, other = arena.offsets[later.key], arena.offsets[value.key]
+            if value.dies < later.born or start + later.bytes <= other or other + value.bytes <= start:
+                continue
+            assert value.key in later.donors and value.dies == later.born and value.key not in given_away
+            given_away.add(value.key)
+    assert all(offset % ALIGNMENT == 0 for offset in arena.offsets.values())
+    assert arena.size >= max([arena.offsets[one.key] + one.bytes for one in intervals], default=0)
+    living = [sum(one.born <= position <= one.dies for one in intervals) for position in range(40)]
+    assert max(living) - len(given_away) <= arena.buffers <= max(living)
 
 
 def planned(function, *shapes, lowering=lowered):

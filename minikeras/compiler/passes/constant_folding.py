@@ -10,7 +10,7 @@ import numpy as np
 from ...core import Record, Variable
 from ...core.effects import only_checks
 from ...core.registry import operations
-from ..ir import Program, Slot, outputs_of
+from ..ir import Program, Slot, outputs_of, slots_in
 
 LARGEST = 1 << 20
 """Results of more bytes are computed in each run: keeping them would cost more memory than it saves time."""
@@ -45,7 +45,7 @@ def fold_constants(program: Program, largest: float = LARGEST) -> Program:
 def _computed(record: Record, values: dict[int, Any], largest: float) -> list[Any] | None:
     """The results, if they are constant and not too large."""
     primitive, outputs = record.primitive, outputs_of(record)
-    if primitive not in _of_shape() and any(x.key not in values for x in record.inputs if isinstance(x, Slot)):
+    if primitive not in _of_shape() and any(x.key not in values for x in slots_in(record.inputs)):
         return None
     if primitive.effect or not outputs or any(isinstance(x, Variable) for x in record.inputs):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir import Program, Slot, outputs_of
+from ..ir import Program, outputs_of, slots_in
 
 
 def eliminate_dead_code(program: Program) -> Program:
@@ -17,10 +17,10 @@ def eliminate_dead_code(program: Program) -> Program:
     >>> [record.primitive.name for record in first.program(tf.constant(2.0)).records]
     ['add']
     """
-    used = {x.key for x in program.results if isinstance(x, Slot)}
+    used = {x.key for x in slots_in(program.results)}
     kept = []
     for record in reversed(program.records):
         if record.primitive.effect or any(y.key in used for y in outputs_of(record)):
             kept.append(record)
-            used.update(x.key for x in record.inputs if isinstance(x, Slot))
+            used.update(x.key for x in slots_in(record.inputs))
     return program.with_records(kept[::-1])

@@ -16,7 +16,7 @@ from ...core.effects import State
 from ...core.layout import Layout
 from ...core.precision import is_short
 from ...core.registry import operations
-from ..ir import Program, Slot
+from ..ir import Program, Slot, slots_in
 from ..loops import Body, loop
 from ..planning.flat_variables import assign_flat, flatten, part, read_flat
 from .inlining import inline
@@ -157,4 +157,4 @@ def _taken_apart(writer: Writer, record: Record) -> bool:
 
 
 def _on_host(record: Record) -> bool:
-    return all(x.xp is np for x in record.inputs if isinstance(x, Slot))
+    return all(x.xp is np for x in slots_in(record.inputs))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core import Record
-from ..ir import Program, Slot, outputs_of
+from ..ir import Program, Slot, outputs_of, slots_in
 from ..loops import Body, Code, loop, loop_of
 
 LONGEST = 48
@@ -30,7 +30,7 @@ class _Group:
         self.steps += len(body.steps)
 
     def reads(self, record: Record) -> bool:
-        return any(isinstance(x, Slot) and x.key in self.made for x in record.inputs)
+        return any(x.key in self.made for x in slots_in(record.inputs))
 
 
 def fuse(program: Program) -> Program:
@@ -70,17 +70,16 @@ def fuse(program: Program) -> Program:
 
 def _related(group: _Group, record: Record) -> bool:
     """Whether an instruction shares a value with the group."""
-    known = group.made | {x.key for member, _ in group.members for x in member.inputs if isinstance(x, Slot)}
-    return any(isinstance(x, Slot) and x.key in known for x in record.inputs)
+    known = group.made | {x.key for member, _ in group.members for x in slots_in(member.inputs)}
+    return any(x.key in known for x in slots_in(record.inputs))
 
 
 def _readers(program: Program) -> dict[int, list[Any]]:
     """For each slot the instructions that read it; None stands for the caller."""
-    readers: dict[int, list[Any]] = {x.key: [None] for x in program.results if isinstance(x, Slot)}
+    readers: dict[int, list[Any]] = {x.key: [None] for x in slots_in(program.results)}
     for record in program.records:
-        for x in record.inputs:
-            if isinstance(x, Slot):
-                readers.setdefault(x.key, []).append(record)
+        for x in slots_in(record.inputs):
+            readers.setdefault(x.key, []).append(record)
     return readers
 
 
@@ -91,11 +90,11 @@ def _merged(group: _Group, readers: dict[int, list[Any]]) -> list[Record]:
     own = {id(record) for record, _ in group.members}
     inputs: dict[int, Slot] = {}
     for record, _ in group.members:
-        inputs |= {x.key: x for x in record.inputs if isinstance(x, Slot) and x.key not in group.made}
+        inputs |= {x.key: x for x in slots_in(record.inputs) if x.key not in group.made}
     code = Code([x.dtype for x in inputs.values()])
     values: dict[int, Any] = dict(zip(inputs, code.elements(), strict=True))
     for record, body in group.members:
-        found = code.inlined(body, [values[x.key] for x in record.inputs if isinstance(x, Slot)])
+        found = code.inlined(body, [values[x.key] for x in slots_in(record.inputs)])
         values |= {y.key: value for y, value in zip(outputs_of(record), found, strict=True)}
     outputs = _wanted([y for record, _ in group.members for y in outputs_of(record)], readers, own)
     body = code.body([values[y.key] for y in outputs])

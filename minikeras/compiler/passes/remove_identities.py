@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...core import Record
 from ...core.registry import operations
-from ..ir import Program, Slot
+from ..ir import Program, Slot, slots_in
 
 
 def remove_identities(program: Program) -> Program:
@@ -40,17 +41,16 @@ def remove_identities(program: Program) -> Program:
 
 def _unrepeated(record: Record, repeated: dict[int, Slot]) -> Record:
     """An elementwise instruction with operands as they were before they were repeated, if their shapes still give the same."""
-    if not record.primitive.elementwise or not any(isinstance(x, Slot) and x.key in repeated for x in record.inputs):
+    other = replaced(record, repeated) if record.primitive.elementwise else record
+    if other is record:
         return record
-    inputs = [repeated.get(x.key, x) if isinstance(x, Slot) else x for x in record.inputs]
-    shapes = [x.shape for x in inputs if isinstance(x, Slot)]
-    same = np.broadcast_shapes(*shapes) == record.outputs.shape
-    return Record(record.primitive, inputs, record.params, record.outputs) if same else record
+    same = np.broadcast_shapes(*[x.shape for x in slots_in(other.inputs)]) == record.outputs.shape
+    return other if same else record
 
 
-def replaced(record: Record, renamed: dict[int, Any]) -> Record:
+def replaced(record: Record, renamed: Mapping[int, Any]) -> Record:
     """The instruction with other operands."""
-    if not any(isinstance(x, Slot) and x.key in renamed for x in record.inputs):
+    if not any(x.key in renamed for x in slots_in(record.inputs)):
         return record
     inputs = [renamed.get(x.key, x) if isinstance(x, Slot) else x for x in record.inputs]
     return Record(record.primitive, inputs, record.params, record.outputs)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ..ir import Slot
+from ..ir import Slot, slots_in
 
 
 class Touches(Protocol):
@@ -24,9 +24,9 @@ class Lifetime(NamedTuple):
     dies: int
 
 
-def touched(call: Touches) -> Iterator[Slot]:
+def touched(call: Touches) -> list[Slot]:
     """The values that a call reads, then those that it writes."""
-    return (x for x in (*call.operands, *call.results) if isinstance(x, Slot))
+    return slots_in((*call.operands, *call.results))
 
 
 def lifetimes(calls: Sequence[Touches], owner: Callable[[int], int] = lambda key: key) -> dict[int, Lifetime]:

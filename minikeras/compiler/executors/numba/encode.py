@@ -16,7 +16,7 @@ import numpy as np
 from ....core import Record
 from ....core.effects import only_checks
 from ....core.registry import operations
-from ...ir import Program, Slot, outputs_of
+from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, body_of, elementwise_body
 from ...passes.inlining import add_at
 from ...planning.flat_variables import part
@@ -110,7 +110,7 @@ def encode(program: Program) -> list[Lowered]:
 
 def supports(record: Record) -> bool:
     """Whether there may be bytecode for an instruction; shapes and dtypes decide."""
-    slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
+    slots = slots_of(record)
     return all(x.xp is np for x in slots) and (record.primitive in _encoders() or elementwise_body(record)[1] is not None)
 
 
@@ -132,15 +132,15 @@ class Encoder:
         self._copies: dict[tuple[int, Any], Slot] = {}
         self._loops: dict[int, LoopCall] = {}
         """The loops that make slots."""
-        self._readers = collections.Counter(x.key for record in program.records for x in record.inputs if isinstance(x, Slot))
-        self._readers.update(x.key for x in program.results if isinstance(x, Slot))
+        self._readers = collections.Counter(x.key for record in program.records for x in slots_in(record.inputs))
+        self._readers.update(x.key for x in slots_in(program.results))
         self._staged: dict[int, list[Call]] = {}
         """Copies of operands, by the key of what they are copies of."""
 
     def encode(self, record: Record) -> None:
         """Write the calls of one instruction."""
         encode = _encoders().get(record.primitive)
-        slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
+        slots = slots_of(record)
         if all(x.xp is np for x in slots) and (
             (encode is not None and encode(self, record)) or (encode is None and self._elementwise(record))
         ):
@@ -211,7 +211,7 @@ class Encoder:
             return False
         dtypes = {dtype for dtype in body.inputs if dtype is not float} | {y.dtype for y in outputs_of(record)}
         (dtype, *others) = dtypes
-        slots = [x for x in record.inputs if isinstance(x, Slot)]
+        slots = slots_in(record.inputs)
         if shape == () and not (self._extends_segment() and all(x.key in self._addressed for x in slots)):
             return False  # numbers are handled faster one by one, unless they are there already
         if len(body.steps) == 1 and not any(x.key in self._addressed for x in slots):

@@ -13,6 +13,7 @@ from ....core import Record, Variable
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot
+from ...planning.liveness import touched
 from .blocks import put
 from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
 from .closures import Closure, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
@@ -55,8 +56,7 @@ class Builder:
         self.first: list[Any] = [None]
         self.addressed: dict[int, int] = {}
         self._calls = calls
-        operands = (x for call in calls for x in (*call.operands, *call.results) if isinstance(x, Slot))
-        for slot in (*program.slots(), *operands):
+        for slot in (*program.slots(), *(x for call in calls for x in touched(call))):
             if slot.key not in self.registers:
                 self.registers[slot.key] = len(self.first)
                 self.first.append(slot.array)
@@ -133,7 +133,7 @@ class Builder:
         special = _VARIABLES.get(record.primitive)
         if special is not None:
             return special(self, record)
-        known = [x for x in (*call.operands, *call.results) if isinstance(x, Slot)]
+        known = touched(call)
         xp = next((x.xp for x in known if x.shape is not None), np)
         function, inputs = kernel_of(record, xp), [self._register(x) for x in call.operands]
         results = [self.registers[y.key] for y in call.results]

@@ -16,7 +16,7 @@ from ....arrays.threads import WORTHWHILE
 from ....core import Record
 from ....core.precision import is_short
 from ....core.registry import operations
-from ...ir import Program, Slot, outputs_of
+from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
 from ...passes.inlining import add_at
 from ...planning.flat_variables import part
@@ -52,7 +52,7 @@ class Lowering:
 
     def lower(self, record: Record) -> None:
         """Write the calls of one instruction."""
-        slots = [x for x in (*record.inputs, *outputs_of(record)) if isinstance(x, Slot)]
+        slots = slots_of(record)
         row = _rows().get(record.primitive)
         if any(x.xp is not np for x in slots):
             self.found.append(kernel_call(record))
@@ -73,7 +73,7 @@ class Lowering:
     # Loops -----------------------------------------------------------------------------------------------------------------
 
     def _loop(self, record: Record, body: Body) -> None:
-        operands = [x for x in record.inputs if isinstance(x, Slot)]
+        operands = slots_in(record.inputs)
         results = outputs_of(record)
         size = np.prod(results[0].shape)
         if body.numbers or size >= 2 * WORTHWHILE or (size >= LARGE_LOOP and len(body.steps) > 1):
@@ -91,7 +91,7 @@ class Lowering:
     def _step(self, step: Step, values: dict[int, Any], result: Slot | None, final: Slot, record: Record) -> Slot:
         operands = [values[register] for register in step.operands]
         if result is None:
-            shapes = [x.shape for x in operands if isinstance(x, Slot) and x.shape is not None]
+            shapes = [x.shape for x in slots_in(operands) if x.shape is not None]
             result = self.temporary(np.broadcast_shapes(*shapes), step.dtype, final)
         may_alias = () if step.function in ("astype", "where") else range(len(operands))
         return self.call(writing(step.function, operands), operands, result, record, may_alias)

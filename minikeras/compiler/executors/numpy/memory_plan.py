@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....types import Array
-from ...ir import Program, Slot
+from ...ir import Program, Slot, slots_in
 from ...planning.arena import Interval, allocate
 from ...planning.flat_variables import flats_of, variables_of
-from ...planning.liveness import lifetimes
+from ...planning.liveness import lifetimes, touched
 from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
 
 LIMIT = 1 << 25
@@ -48,7 +48,7 @@ class MemoryPlan:
 
     def __init__(self, program: Program, calls: Sequence[Lowered]) -> None:
         self._calls = calls
-        self._results = {x.key for x in program.results if isinstance(x, Slot)}
+        self._results = {x.key for x in slots_in(program.results)}
         self._written = {y.key: y for call in calls if isinstance(call, Call) for y in call.results}
         self.reads = {y.key for call in calls if isinstance(call, ReadFlat) for y in call.results}
         self.writes = {x.key for call in calls if isinstance(call, AssignFlat) for x in flats_of(call.record)}
@@ -88,10 +88,10 @@ class MemoryPlan:
         leaving = set(self._results)
         for call in self._calls:
             if isinstance(call, Kernel) and not isinstance(call, AssignFlat) and call.escapes:
-                leaving |= {x.key for x in call.operands if isinstance(x, Slot)}
+                leaving |= {x.key for x in slots_in(call.operands)}
         roots = {self.root(key) for key in leaving}
         addressed = [call for call in self._calls if isinstance(call, Call) and call.addressed]
-        needed = {self.root(x.key) for call in addressed for x in (*call.operands, *call.results) if isinstance(x, Slot)}
+        needed = {self.root(x.key) for call in addressed for x in touched(call)}
         self.exported = (roots & needed) - self.reads - self.writes
         own = {key for key, y in self._written.items() if key in roots or y.shape in ((), None) or y.bytes > LIMIT}
         self.fresh = own - self.writes - needed
@@ -137,7 +137,7 @@ class MemoryPlan:
     def _donors(self, call: Call, number: int) -> Sequence[int]:
         """The operands over which a result may be written if this is their last use."""
         y = call.results[number]
-        operands = [x for x in call.operands if isinstance(x, Slot)]
+        operands = slots_in(call.operands)
         return [
             x.key
             for x in (call.operands[position] for position in call.may_alias[number])
@@ -172,13 +172,13 @@ class MemoryPlan:
         for call in self._calls:
             seen = self.runs(call) if isinstance(call, View) else not isinstance(call, AssignFlat)
             if seen and not (isinstance(call, Call) and call.addressed):
-                found |= {x.key for x in call.operands if isinstance(x, Slot)}
+                found |= {x.key for x in slots_in(call.operands)}
         return found
 
     def dropped(self) -> dict[int, list[int]]:
         """By the position of a call, the keys of large arrays that have their last use there."""
         kept = self._results | self.views.keys() | self.writes | self.reads | self.placed.keys()
-        slots = {x.key: x for call in self._calls for x in (*call.operands, *call.results) if isinstance(x, Slot)}
+        slots = {x.key: x for call in self._calls for x in touched(call)}
         found: dict[int, list[int]] = {}
         for key, (_, dies) in lifetimes(self._calls).items():
             if key not in kept and slots[key].array is None and slots[key].bytes >= LARGE:
