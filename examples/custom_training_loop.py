@@ -1,4 +1,4 @@
-"""A training loop of one's own: eight lines that give the same weights as `fit`, bit for bit, from the same seed."""
+"""A custom training loop: eight lines that give the same weights as `fit`, bit for bit, from the same seed."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The laws of stacks: what is computed for many values at once equals what is computed for one after the other.
+"""The laws of stacks: what is computed for many values at once equals what is computed for each by itself.
 
 Notation as in `laws.py`. A pattern says which inputs are stacks: (True, False) means many first inputs beside one
 second. N is the number of values in a stack.

@@ -381,7 +381,7 @@ def test_an_asynchronous_save_holds_the_values_of_its_moment(folder):
     before = model.get_weights()
     path = checkpoint.save(folder + "/ckpt", options=tf.train.CheckpointOptions(enable_async=True))
     for _ in range(5):
-        step(model, optimizer)  # reuses memory where nobody refers to it
+        step(model, optimizer)  # writes into memory without another reference
     checkpoint.sync()
     checkpoint.restore(path).assert_consumed()
     assert all(np.array_equal(a, b) for a, b in zip(model.get_weights(), before, strict=True))

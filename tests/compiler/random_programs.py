@@ -1,6 +1,6 @@
 """Random functions of tensors of many shapes, Variables and optimizers, and what must hold of every run of them.
 
-Key idea: a function is a list of numbers; each says what to do with which earlier values. All operations keep numbers small and
+A function is a list of numbers; each says what to do with which earlier values. All operations keep numbers small and
 change smoothly, except where they see arguments, whose values are the same however a run rounds.
 """
 
@@ -224,7 +224,7 @@ def eagerly(case, runs=4):
     return found, state.values()
 
 
-class Kept:
+class Seen:
     """Arrays that were seen from outside, and what they held then."""
 
     def __init__(self):
@@ -235,7 +235,7 @@ class Kept:
         self._seen.append((array, np.array(array)))
 
     def check(self):
-        """Nobody has written to any of them."""
+        """None of them has been written to."""
         for array, before in self._seen:
             np.testing.assert_array_equal(np.asarray(array), before)
 
@@ -249,7 +249,7 @@ WAYS = [
 
 def replayed(case, replay, state, runs=4):
     """What runs of a program return and leave. What was seen of earlier runs must not change, nor what was given."""
-    kept, found = Kept(), []
+    kept, found = Seen(), []
     for number in range(runs):
         given = arguments(case, number)
         for array in given:

@@ -49,7 +49,7 @@ def executor(request):
 
 
 def both_ways(make, batches, eager=False, exact=None):
-    """Run `step(*batch)` over all batches, plainly and compiled; results and state must be the same.
+    """Run `step(*batch)` over all batches, directly and compiled; results and state must be the same.
 
     Args:
         make: returns a step and the function that lists its Variables; called once for each way, from the same seed.

@@ -167,7 +167,7 @@ def test_every_kind_of_input_meets_every_kind_of_output(shape, kinds, hows, of_i
             axis = {m.OVER_ROWS: 0, m.OVER_COLUMNS: 1, m.OVER_ALL: None}[how]
             exact = result.sum(axis, dtype=np.longdouble)
             size = np.abs(result).sum(axis, dtype=np.longdouble)
-            roundings = rows if how == m.OVER_ROWS else 32  # rows are added one after the other, as NumPy does
+            roundings = rows if how == m.OVER_ROWS else 32  # rows are added in order, as NumPy does
             assert np.all(np.abs(found - exact) <= roundings * np.finfo(dtype).eps * size)
     for x, before in zip(inputs, kept, strict=True):
         np.testing.assert_array_equal(x, before)

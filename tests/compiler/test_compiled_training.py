@@ -115,7 +115,7 @@ def test_a_loss_scale_that_changes_trains_the_same_on_every_device(initial_scale
 
 
 class Penalized(L.Layer):
-    """Adds a loss of its own, and keeps count in a weight that nobody trains."""
+    """Adds a loss of its own, and keeps count in a weight that is not trained."""
 
     def build(self, shape):
         self.seen = self.add_weight(name="seen", initializer="zeros", trainable=False)

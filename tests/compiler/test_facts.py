@@ -471,7 +471,7 @@ def test_a_counter_in_a_closure_makes_a_function_eager(caplog):
     runs_eagerly(step, caplog, "it changes variable 'count' around function step", results=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
 
-def outliving():
+def holders():
     log, record, state, found, waiting = [], {}, Box(), set(), collections.deque()
     counts, buffer, total = collections.Counter(), bytearray(1), np.zeros(1)
 
@@ -493,15 +493,15 @@ def outliving():
     }
 
 
-@pytest.mark.parametrize("kind", outliving())
+@pytest.mark.parametrize("kind", holders())
 def test_what_outlives_the_run_is_written_at_each_call(caplog, kind):
-    function, count = outliving_of(kind)
+    function, count = holder_of(kind)
     runs_eagerly(function, caplog, "it changes")
     assert count() == 6
 
 
-def outliving_of(kind):
-    return outliving()[kind]
+def holder_of(kind):
+    return holders()[kind]
 
 
 def test_writing_in_a_helper_or_a_nested_function_is_seen(caplog):

@@ -1,4 +1,4 @@
-"""Tensors go to NumPy, PyTorch and JAX and come back, in the same memory, and nobody's writing changes what must not change."""
+"""Tensors go to NumPy, PyTorch and JAX and come back, in the same memory, and no write changes what must not change."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_stack_of_many_values_is_none_of_them():
 
 
 def trained(variable, steps=4):
-    """The Variable after steps of an optimizer that writes into arrays that nobody sees."""
+    """The Variable after steps of an optimizer that writes into arrays without another reference."""
     optimizer = tf.keras.optimizers.SGD(1.0)
     for _ in range(steps):
         optimizer.apply([tf.ones_like(variable)], [variable])
@@ -238,7 +238,7 @@ class OnGpu:
     """An array on a device that no one has."""
 
     def __dlpack__(self, **options):
-        raise AssertionError("nobody should ask")
+        raise AssertionError("this must not be asked")
 
     def __dlpack_device__(self):
         return 12, 0

@@ -19,7 +19,7 @@ UNEXPLAINED = {
     | {"Function", "Initializer", "InputSpec", "KerasTensor", "Operation", "Regularizer", "name_scope"},
     "keras.layers": set(),
 }
-"""Names that nobody is expected to look for: parts of Keras's own machinery, and classes that are under another name."""
+"""Names that no user is expected to look for: parts of Keras's own machinery, and classes that are under another name."""
 
 
 def explained(module):

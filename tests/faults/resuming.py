@@ -111,7 +111,7 @@ def resumed(count: int, seed: int = 0) -> Row:
 
 
 def resumed_loops(count: int, seed: int = 0) -> Row:
-    """The same for a loop of one's own, with a Checkpoint."""
+    """The same for a custom training loop, with a Checkpoint."""
     rng = random.Random(seed)
     whole = loop(7)
     different = 0

@@ -63,7 +63,7 @@ def test_training_that_was_broken_off_ends_as_it_would_have():
     assert row.bad == 0, row
 
 
-def test_a_loop_of_ones_own_that_was_broken_off_ends_as_it_would_have():
+def test_a_custom_loop_that_was_broken_off_ends_as_it_would_have():
     assert resuming.resumed_loops(3, seed=4).bad == 0
 
 

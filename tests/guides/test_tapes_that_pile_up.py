@@ -1,4 +1,4 @@
-"""Persistent tapes that a loop makes and nobody lets go: one warning, with the line and the size."""
+"""Persistent tapes that a loop makes and keeps: one warning, with the line and the size."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Optimizers write large results into arrays of two steps ago, but never into one that anybody can still see.
+"""Optimizers write large results into arrays of two steps ago, but never into one that is still referred to.
 
 All Variables here are larger than two blocks, since smaller ones are not reused.
 """
@@ -237,7 +237,7 @@ class TwoVariables(RuleBasedStateMachine):
         self.kept = []
 
     def teardown(self):
-        vars(self).clear()  # Hypothesis keeps the machine in a cycle
+        vars(self).clear()  # Hypothesis keeps its state machine in a cycle
 
     @rule(which=st.sampled_from([[0], [1], [0, 1]]), number=st.integers(-3, 3))
     def step(self, which, number):

@@ -143,7 +143,7 @@ def test_a_failed_step_changes_nothing_and_the_model_trains_on(fail, steps_befor
     untouched = made()
     for _ in range(steps_before):
         untouched.train_on_batch(X, Y)
-    # The first Dense layers drew their seeds from the global stream, one after the other: give both models the same weights.
+    # The first Dense layers drew their seeds from the global stream, in turn: give both models the same weights.
     if steps_before == 0:
         for one in (model, untouched):
             one(X)

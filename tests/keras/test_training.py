@@ -334,11 +334,11 @@ def test_predict_concatenates_batches_and_keeps_the_structure():
 
 
 def test_one_batch_trains_as_fit_does_and_starts_its_metrics_anew():
-    fitted, stepped = linear(metrics=["mae"]), linear(metrics=["mae"])
+    fitted, by_batch = linear(metrics=["mae"]), linear(metrics=["mae"])
     history = fitted.fit(X, Y, batch_size=10, epochs=2, shuffle=False, verbose=0).history
-    logs = [stepped.train_on_batch(X, Y, return_dict=True) for _ in range(2)]
+    logs = [by_batch.train_on_batch(X, Y, return_dict=True) for _ in range(2)]
     assert [log["loss"] for log in logs] == history["loss"] and [log["mae"] for log in logs] == history["mae"]
-    assert stepped.test_on_batch(X, Y) == fitted.evaluate(X, Y, verbose=0)
+    assert by_batch.test_on_batch(X, Y) == fitted.evaluate(X, Y, verbose=0)
     weighted = linear().train_on_batch(X, Y, sample_weight=np.full(10, 0.5))
     assert weighted == pytest.approx(linear().train_on_batch(X, Y) * 0.5)
 
@@ -425,7 +425,7 @@ def test_a_frozen_normalization_keeps_its_statistics_and_uses_them():
     assert all(np.array_equal(a, b) for a, b in zip(before, model.get_layer("bn").get_weights(), strict=True))
 
 
-# Steps of one's own ----------------------------------------------------------------------------------------------------
+# Custom training steps ----------------------------------------------------------------------------------------------------
 
 
 def test_train_step_may_be_overridden_and_its_metrics_found():

@@ -1,4 +1,4 @@
-"""What a step may change is looked up once, and again when somebody changed what a model, an optimizer or a metric holds."""
+"""What a step may change is looked up once, and again after a change of what a model, an optimizer or a metric holds."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_batches_that_nobody_listens_to_are_reported_to_nobody(monkeypatch):
     model, _ = made()
 
     def heard(*arguments):
-        raise AssertionError("somebody was told of a batch")
+        raise AssertionError("a callback was told of a batch")
 
     monkeypatch.setattr(CallbackList, "batch_begin", heard)
     monkeypatch.setattr(CallbackList, "batch_end", heard)

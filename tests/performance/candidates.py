@@ -1,6 +1,6 @@
 """One training step by every framework: forward, sparse softmax cross-entropy from logits, backward, Adam.
 
-Key idea: a candidate is a function `setup(problem, weights, data)` that returns a step without arguments, which returns
+A candidate is a function `setup(problem, weights, data)` that returns a step without arguments, which returns
 the loss. This file holds the table, this project and TensorFlow, for which the same text runs; `by_hand.py` and
 `peers.py` hold the others.
 """
@@ -74,7 +74,7 @@ def keras_model(keras: Any, sizes: tuple[int, ...], weights: Weights | None = No
 
 
 def _custom_loop(tf: Any, problem: Problem, weights: Weights, data: Data) -> Step:
-    """The ordinary loop of one's own."""
+    """An ordinary custom training loop."""
     keras = tf.keras
     model = keras_model(keras, problem.sizes, weights, problem.normalized)
     loss_fn = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

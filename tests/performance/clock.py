@@ -1,7 +1,7 @@
 """Comparing candidates on a machine whose speed changes from minute to minute.
 
-Key idea: all candidates live in one run and take turns in blocks of about 100 ms, in an order that rotates. Whatever
-slows the machine down then slows all of them, so ratios hold where seconds do not. Medians are compared with medians,
+All candidates live in one run and are timed in turn, in blocks of about 100 ms, in an order that rotates. Whatever
+slows the computer down then slows all of them, so ratios hold where seconds do not. Medians are compared with medians,
 minima with minima; a difference below 20 % means nothing.
 """
 

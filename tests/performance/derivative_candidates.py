@@ -1,6 +1,6 @@
 """The tasks of `derivative_tasks.py` in every library, each as its own documentation would have it.
 
-Key idea: where a library differentiates with respect to one array, the parameters are one vector, cut into kernels and biases
+Where a library differentiates with respect to one array, the parameters are one vector, cut into kernels and biases
 within the loss.
 """
 

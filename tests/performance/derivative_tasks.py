@@ -1,6 +1,6 @@
 """The tasks of section `derivatives`: networks with tanh after every layer, and what their derivatives are.
 
-Key idea: results are compared with formulas in float64, or, where those would be long, with a difference of gradients.
+Results are compared with formulas in float64, or, where those would be long, with a difference of gradients.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _row_gradients(given: Numbers) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _moved(given: Numbers, amount: float) -> Numbers:
+def _offset_by(given: Numbers, amount: float) -> Numbers:
     """The weights moved along the vector."""
     weights, start = [], 0
     for pair in given.weights:
@@ -103,7 +103,7 @@ def _moved(given: Numbers, amount: float) -> Numbers:
 
 def _product(given: Numbers, step: float = 1e-5) -> Array:
     """The Hessian times the vector, by a central difference of gradients."""
-    ahead, behind = (_row_gradients(_moved(given, amount)).mean(axis=0) for amount in (step, -step))
+    ahead, behind = (_row_gradients(_offset_by(given, amount)).mean(axis=0) for amount in (step, -step))
     return (ahead - behind) / (2.0 * step)
 
 

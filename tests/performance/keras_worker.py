@@ -1,6 +1,6 @@
 """Keras on JAX, TensorFlow or PyTorch. A process holds one backend, so each has its own and takes orders from here.
 
-Key idea: the process waits at its standard input, so it uses no processor while other candidates have their turn.
+The process waits at its standard input, so it uses no processor while other candidates have their turn.
 """
 
 from __future__ import annotations

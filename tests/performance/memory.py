@@ -1,6 +1,6 @@
 """Section `memory`: the most memory that a large training loop takes, and whether a long one grows.
 
-Key idea: a process each, since memory that was once taken shows for the rest of a process's life.
+A process each, since memory that was once taken shows for the rest of a process's life.
 `python -m tests.performance.memory peak NAME` and `... growth NAME` are those processes.
 """
 

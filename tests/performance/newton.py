@@ -1,6 +1,6 @@
 """Section `newton`: full Newton steps, steps to the bottom of a valley, memory of products, Levenberg-Marquardt against Adam.
 
-Key idea: the steps start from the same weights every time and are compared with one another; what is counted is counted once;
+The steps start from the same weights every time and are compared with one another; what is counted is counted once;
 the fits run over five seeds, and every loss along the way is noted with the time when it was known.
 """
 

@@ -1,6 +1,6 @@
 """The step of a network with BatchNormalization after each hidden layer, in NumPy by hand.
 
-Key idea: h' = (h - mean) / sqrt(variance + epsilon), y = gamma h' + beta, over the rows of the batch. The moving averages
+h' = (h - mean) / sqrt(variance + epsilon), y = gamma h' + beta, over the rows of the batch. The moving averages
 are kept as Keras keeps them: they cost time, though no training step reads them.
 """
 

@@ -1,6 +1,6 @@
 """Section `optimizers`: Adam alone, over one matrix of a million numbers.
 
-Key idea: the gradient is the same in each step, and all of it between a half and three halves in size. So no mean of gradients
+The gradient is the same in each step, and all of it between a half and three halves in size. So no mean of gradients
 becomes a number so small that processors slow down on it, and it makes no difference that PyTorch adds epsilon elsewhere.
 """
 

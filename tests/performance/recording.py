@@ -1,6 +1,6 @@
 """Section `recording`: what the first call of a compiled step takes, in eager steps of this project.
 
-Key idea: the step runs eagerly a few times before, so that its optimizer has its slots and the first call is the one that
+The step runs eagerly a few times before, so that its optimizer has its slots and the first call is the one that
 records. Whatever an executor leaves for later shows in the second call.
 """
 

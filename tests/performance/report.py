@@ -108,7 +108,7 @@ def text(rows: list[Row]) -> str:
 
 
 def markdown(rows: list[Row], machine: dict[str, Any]) -> str:
-    """A table for the documentation, with the machine above it."""
+    """A table for the documentation, with the computer above it."""
     lines = [header(machine), "", "| " + " | ".join(HEADINGS) + " |", "|---" * len(HEADINGS) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in cells(rows)]
     return "\n".join([*lines, "", *(f"- {line}" for line in aims(rows)), ""])

@@ -197,7 +197,7 @@ def compiled(library, name):
 
 
 def filled(model):
-    """Numbers of one's own in every Variable of the optimizer; whole ones, since Keras keeps some of them as integers."""
+    """Different numbers in every Variable of the optimizer; whole ones, since Keras keeps some of them as integers."""
     rng = np.random.default_rng(2)
     for variable in model.optimizer.variables:
         values = np.ceil(np.abs(rng.standard_normal(variable.shape)) * 3 + 1)

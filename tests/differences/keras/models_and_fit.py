@@ -61,7 +61,7 @@ ROWS = [
         code=_PARTS + "len(K.Sequential([K.Input((3,)), Parts(trainable=False)]).trainable_variables)",
         ours="0",
         theirs="2",
-        why="what is frozen stays frozen, whoever holds it",
+        why="what is frozen stays frozen in every model",
     ),
     Row(
         what="a call on a symbol of a layer with `compute_output_shape`",
@@ -127,7 +127,7 @@ m.fit(ones(2, 3), ones(2, 1), epochs=2, callbacks=[halve], verbose=0).history["l
         + "warned(lambda: m.evaluate(((ones(2, 3), ones(2, 1)) for _ in range(2)), batch_size=7, steps=2, verbose=0))",
         ours="UserWarning: evaluate: batch_size=7 is left out: a generator gives batches already.",
         theirs="no warning",
-        why="the batches keep their size, whoever reads the script",
+        why="the batches keep their size in every framework",
     ),
     Row(
         what="a generator of bare inputs in `fit`",

@@ -16,7 +16,7 @@ ROWS = [
         code="tf.convert_to_tensor([tf.constant(1.5)], tf.int32)",
         ours="DTypeError: to int32; cast it",
         theirs="[1]",
-        why="nothing is cut off unless somebody asks for a cast",
+        why="nothing is cut off without a cast",
     ),
     Row(
         what="`tf.stack` of ints and floats along another axis than the first",

@@ -61,7 +61,7 @@ f = tf.function(lambda x: x * generator.random())
 len({float(f(tf.constant(1.0))) for _ in range(3)})""",
         ours="3",
         theirs="1",
-        why="such a function runs eagerly, which is logged once; one number for ever is nobody's wish",
+        why="such a function runs eagerly, which is logged once; one number for ever is no program's wish",
     ),
     Row(
         what="a Variable that a function returns",
