@@ -40,34 +40,40 @@ def allocate(intervals: Iterable[Interval]) -> Arena:
     Arena(offsets={0: 0, 1: 0, 2: 128}, size=256, buffers=2)
     """
     offsets: dict[int, int] = {}
-    living: list[Interval] = []
+    pieces: list[_Piece] = []
+    """Those that are taken, ascending."""
     size = buffers = 0
     for value in intervals:
-        living = [one for one in living if one.dies >= value.born]
-        donor = next((one for key in value.donors for one in living if one.key == key and one.dies == value.born), None)
+        pieces = [piece for piece in pieces if piece.value.dies >= value.born]
+        donor = next((piece for key in value.donors for piece in pieces if _donates(piece, key, value)), None)
         if donor is not None:
-            living.remove(donor)
-            offsets[value.key] = offsets[donor.key]
-        else:
-            offsets[value.key] = _first_fit([(offsets[one.key], _aligned(one.bytes)) for one in living], _aligned(value.bytes))
-        living.append(value)
-        size = max(size, offsets[value.key] + _aligned(value.bytes))
-        buffers = max(buffers, len(living))
+            pieces[pieces.index(donor)] = donor._replace(value=value)
+        start = _take(pieces, value) if donor is None else donor.start
+        offsets[value.key] = start
+        size = max(size, pieces[-1].stop)
+        buffers = max(buffers, len(pieces))
     return Arena(offsets, size, buffers)
 
 
-def _first_fit(taken: Iterable[tuple[int, int]], size: int) -> int:
-    """The first start of so many bytes between pieces, given as starts and sizes, or behind them."""
-    start = 0
-    for first, room in sorted(taken):
-        if first >= start + size:
-            break
-        start = first + room
+class _Piece(NamedTuple):
+    start: int
+    stop: int
+    value: Interval
+
+
+def _donates(piece: _Piece, key: int, value: Interval) -> bool:
+    return piece.value.key == key and piece.value.dies == value.born and piece.stop - piece.start >= value.bytes
+
+
+def _take(pieces: list[_Piece], value: Interval) -> int:
+    """Take the first bytes between pieces, or behind them, that are enough."""
+    size = max(-(-value.bytes // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
+    start = position = 0
+    while position < len(pieces) and pieces[position].start < start + size:
+        start = pieces[position].stop
+        position += 1
+    pieces.insert(position, _Piece(start, start + size, value))
     return start
-
-
-def _aligned(size: int) -> int:
-    return max(-(-size // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
 
 
 def memory_of(size: int) -> Array:

@@ -44,9 +44,11 @@ def lifetimes(calls: Sequence[Touches], owner: Callable[[int], int] = lambda key
     >>> lifetimes([*calls, SimpleNamespace(operands=[view], results=[])], {2: 1, 1: 1, 0: 0}.get)[1]
     Lifetime(born=0, dies=2)
     """
-    found: dict[int, Lifetime] = {}
+    born: dict[int, int] = {}
+    dies: dict[int, int] = {}
     for position, call in enumerate(calls):
         for x in touched(call):
             key = owner(x.key)
-            found[key] = Lifetime(found[key].born if key in found else position, position)
-    return found
+            born.setdefault(key, position)
+            dies[key] = position
+    return {key: Lifetime(first, dies[key]) for key, first in born.items()}

@@ -259,7 +259,7 @@ def _arguments_first(program: Program) -> list[Record]:
     given = {slot.key for slot in program.arguments}
 
     def is_early(record: Record) -> bool:
-        early = only_checks(record.primitive) or record.primitive is operations.reshape
+        early = only_checks(record.primitive) or _views().get(record.primitive) is Encoder.note_contiguous
         return early and getattr(record.inputs[0], "key", None) in given
 
     return sorted(program.records, key=lambda record: not is_early(record))

@@ -107,7 +107,7 @@ class MemoryPlan:
                 continue
             (whole,), layout = call.results, call.record.params["layout"]
             for x, start in zip(call.operands, layout.starts, strict=True):
-                free = x.key in self._written and x.key not in (self.fresh | self.writes | found.keys())
+                free = x.key in self._written and not any(x.key in taken for taken in (self.fresh, self.writes, found))
                 if free and x.dtype == layout.dtype and call.operands.count(x) == 1:
                     found[x.key] = whole, start * layout.dtype.itemsize
         return found
