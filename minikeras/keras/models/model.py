@@ -494,12 +494,7 @@ class Model(Layer):
     @explaining
     @takes_numpy
     def predict(
-        self,
-        x: Any,
-        batch_size: int | None = None,
-        verbose: Any = "auto",
-        steps: int | None = None,
-        callbacks: Any = None,
+        self, x: Any, batch_size: int | None = None, verbose: Any = "auto", steps: int | None = None, callbacks: Any = None
     ) -> Any:
         """The outputs for all rows, as NumPy arrays.
 

@@ -111,11 +111,7 @@ def _as_array(value: Any) -> NDArray[Any]:
 
 
 def load_weights(
-    model: Any,
-    filepath: str | os.PathLike[str],
-    skip_mismatch: bool = False,
-    by_name: bool = False,
-    cast: bool = False,
+    model: Any, filepath: str | os.PathLike[str], skip_mismatch: bool = False, by_name: bool = False, cast: bool = False
 ) -> None:
     """Read the weights of a model, and the state of its optimizer if the file holds one.
 
