@@ -17,25 +17,12 @@ from .progress_bar import ProgressBar
 _SHORT = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}
 
 
-def _of_run(hook: str) -> Any:
-    """The hook of a list that belongs to a whole run."""
-
-    def call(self: CallbackList, logs: Logs | None = None) -> None:
-        self.call(hook, numbers(logs or {}))
-
-    return _documented(call, hook)
-
-
-def _of_part(hook: str) -> Any:
-    """The hook of a list that belongs to an epoch or a batch."""
-
-    def call(self: CallbackList, index: int, logs: Logs | None = None) -> None:
-        self.call(hook, index, (logs or {}) if hook == "on_predict_batch_end" else numbers(logs or {}))
-
-    return _documented(call, hook)
-
-
-def _documented(call: Any, hook: str) -> Any:
+def _forward(hook: str) -> Any:
+    """The hook of a list, which calls that of each callback, with logs as plain numbers except for the outputs of predict."""
+    plain = (lambda logs: logs) if hook == "on_predict_batch_end" else numbers
+    whole: Any = lambda self, logs=None: self.call(hook, plain(logs or {}))
+    part: Any = lambda self, index, logs=None: self.call(hook, index, plain(logs or {}))
+    call = part if "epoch" in hook or "batch" in hook else whole
     call.__name__, call.__qualname__, call.__doc__ = hook, f"CallbackList.{hook}", f"Call `{hook}` of each callback."
     return call
 
@@ -137,14 +124,14 @@ class CallbackList:
         for _, method in self._those(hook):
             method(*arguments)
 
-    on_train_begin, on_train_end = _of_run("on_train_begin"), _of_run("on_train_end")
-    on_test_begin, on_test_end = _of_run("on_test_begin"), _of_run("on_test_end")
-    on_predict_begin, on_predict_end = _of_run("on_predict_begin"), _of_run("on_predict_end")
-    on_epoch_begin, on_epoch_end = _of_part("on_epoch_begin"), _of_part("on_epoch_end")
-    on_batch_begin = on_train_batch_begin = _of_part("on_train_batch_begin")
-    on_batch_end = on_train_batch_end = _of_part("on_train_batch_end")
-    on_test_batch_begin, on_test_batch_end = _of_part("on_test_batch_begin"), _of_part("on_test_batch_end")
-    on_predict_batch_begin, on_predict_batch_end = _of_part("on_predict_batch_begin"), _of_part("on_predict_batch_end")
+    on_train_begin, on_train_end = _forward("on_train_begin"), _forward("on_train_end")
+    on_test_begin, on_test_end = _forward("on_test_begin"), _forward("on_test_end")
+    on_predict_begin, on_predict_end = _forward("on_predict_begin"), _forward("on_predict_end")
+    on_epoch_begin, on_epoch_end = _forward("on_epoch_begin"), _forward("on_epoch_end")
+    on_batch_begin = on_train_batch_begin = _forward("on_train_batch_begin")
+    on_batch_end = on_train_batch_end = _forward("on_train_batch_end")
+    on_test_batch_begin, on_test_batch_end = _forward("on_test_batch_begin"), _forward("on_test_batch_end")
+    on_predict_batch_begin, on_predict_batch_end = _forward("on_predict_batch_begin"), _forward("on_predict_batch_end")
 
     # Batches of a model ----------------------------------------------------------------------------------------------------
 
@@ -164,10 +151,7 @@ class CallbackList:
             self.report(phase)
 
     def report(self, phase: str) -> None:
-        """Report the last batch if it was not yet: in plain numbers if another callback than the bar listens.
-
-        On a GPU each number costs a wait.
-        """
+        """Report the last batch if it was not yet; on a GPU each number costs a wait, and the bar alone needs none."""
         if self._held is not None:
             (batch, logs), self._held = self._held, None
             listeners = self._those(f"on_{phase}_batch_end")

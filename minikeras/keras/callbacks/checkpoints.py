@@ -137,12 +137,10 @@ class ModelCheckpoint(_Saver, Monitor):
         if current is None or np.ndim(current):
             return True
         before = "nothing" if self.best is None else f"{self.best:.5f}"
-        better = self.is_better(current, self.best)
+        better = self.is_best(current)
         if self.verbose:
             improved = f"improved from {before} to {current:.5f}, saving model to {path}"
             tell(f"Epoch {epoch + 1}: {self.monitor} {improved if better else f'did not improve from {before}'}")
-        if better:
-            self.best = current
         return better
 
 

@@ -69,8 +69,8 @@ class EarlyStopping(Monitor):
         if current is None or epoch < self.start_from_epoch:
             return
         self.wait += 1
-        if self.is_better(current, self.best):
-            self.best, self.best_epoch = current, epoch
+        if self.is_best(current):
+            self.best_epoch = epoch
             if self.restore_best_weights:
                 self.best_weights = self.model.get_weights()
             if self.baseline is None or self.is_better(current, self.baseline):

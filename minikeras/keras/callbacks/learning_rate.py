@@ -135,8 +135,8 @@ class ReduceLROnPlateau(Monitor):
         if self.in_cooldown():
             self.cooldown_counter -= 1
             self.wait = 0
-        if self.is_better(current, self.best):
-            self.best, self.wait = current, 0
+        if self.is_best(current):
+            self.wait = 0
         elif not self.in_cooldown():
             self.wait += 1
             if self.wait >= self.patience and self._reduced(epoch):
@@ -148,10 +148,8 @@ class ReduceLROnPlateau(Monitor):
         for name, optimizer in learning_rates(self.model.optimizer, "leaders").items():
             old = float(optimizer.learning_rate)
             if old > np.float32(self.min_lr):
-                new = max(old * self.factor, self.min_lr)
-                optimizer.learning_rate = new
+                optimizer.learning_rate = new = max(old * self.factor, self.min_lr)
                 reduced = True
                 if self.verbose:
-                    label = name.replace("_", " ", 1)
-                    tell(f"Epoch {epoch + 1}: ReduceLROnPlateau reducing {label} to {new}.")
+                    tell(f"Epoch {epoch + 1}: ReduceLROnPlateau reducing {name.replace('_', ' ', 1)} to {new}.")
         return reduced

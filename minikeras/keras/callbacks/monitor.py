@@ -25,6 +25,13 @@ class Monitor(Remembering):
             return not math.isnan(value)
         return value - self.min_delta > reference if direction == "max" else value + self.min_delta < reference
 
+    def is_best(self, value: float) -> bool:
+        """Whether a value beats the best so far, which it then is."""
+        better = self.is_better(value, self.best)
+        if better:
+            self.best = value
+        return better
+
     def direction(self) -> str:
         """'min' or 'max'; ValueError if the metric does not say."""
         if self.mode != "auto":
