@@ -54,13 +54,8 @@ class TensorBoard(Remembering):
         embeddings_freq: int = 0,
         embeddings_metadata: Any = None,
     ) -> None:
-        refused = {
-            "write_graph": write_graph,
-            "write_images": write_images,
-            "profile_batch": profile_batch,
-            "embeddings_freq": embeddings_freq,
-            "embeddings_metadata": embeddings_metadata,
-        }
+        refused = {"write_graph": write_graph, "write_images": write_images, "profile_batch": profile_batch}
+        refused |= {"embeddings_freq": embeddings_freq, "embeddings_metadata": embeddings_metadata}
         asked = [name for name, value in refused.items() if value]
         if asked:
             warnings.warn(
@@ -75,18 +70,18 @@ class TensorBoard(Remembering):
         self.histogram_freq, self.write_steps_per_second = histogram_freq, write_steps_per_second
         self.update_freq = 1 if update_freq == "batch" else update_freq
         self._writers: dict[str, Any] = {}
-        self._training = False
-        self._step = 0
+        self._training, self._step = False, 0
         self._began = 0.0, 0
 
     # Files ---------------------------------------------------------------------------------------------------------------
 
-    def _write(self, folder: str, step: int, values: list[Any]) -> None:
-        """Append one event."""
+    def _write(self, folder: str, step: int, rows: list[dict[str, Any]]) -> None:
+        """Append one event, with a value for each row."""
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        self._writer(folder).add_event(Event(wall_time=time.time(), step=step, summary=Summary(value=values)))
+        summary = Summary(value=[Summary.Value(**row) for row in rows])
+        self._writer(folder).add_event(Event(wall_time=time.time(), step=step, summary=summary))
 
     def _writer(self, folder: str) -> Any:
         """The file of a folder, begun at its first use."""
@@ -101,11 +96,8 @@ class TensorBoard(Remembering):
         return self._writers[folder]
 
     def _scalars(self, folder: str, step: int, values: dict[str, Any]) -> None:
-        """One number for each name."""
-        from tensorboard.compat.proto.summary_pb2 import Summary
-
-        numbers = {name: value for name, value in values.items() if not np.ndim(value)}
-        self._write(folder, step, [Summary.Value(tag=name, simple_value=float(value)) for name, value in numbers.items()])
+        rows = [{"tag": name, "simple_value": float(value)} for name, value in values.items() if not np.ndim(value)]
+        self._write(folder, step, rows)
 
     def _close(self) -> None:
         for writer in self._writers.values():
@@ -154,10 +146,9 @@ class TensorBoard(Remembering):
             self._close()
 
     def _histograms(self, epoch: int) -> None:
-        """The distribution of each weight."""
-        from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
+        from tensorboard.compat.proto.summary_pb2 import HistogramProto
 
-        values = []
+        rows = []
         for weight in self.model.weights:
             elements = to_numpy(weight._array).ravel().astype(np.float64)
             elements = elements[np.isfinite(elements)]
@@ -171,5 +162,5 @@ class TensorBoard(Remembering):
                 bucket_limit=edges[1:].tolist(),
                 bucket=counts.tolist(),
             )
-            values.append(Summary.Value(tag=f"{weight.path}/histogram", histo=histogram))
-        self._write("train", epoch, values)
+            rows.append({"tag": f"{weight.path}/histogram", "histo": histogram})
+        self._write("train", epoch, rows)
