@@ -34,6 +34,13 @@ class LearningRateSchedule(Configured):
     0.1
     """
 
+    settings: tuple[str, ...] = ()
+    """Names of the constructor's arguments, which are attributes too; a schedule of the user's own gives them here."""
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {name: getattr(self, name) for name in self.settings}
+
     def __call__(self, step: Any) -> Tensor:
         """The learning rate at a step, a scalar of the default float dtype; at an array of steps, an array of its shape."""
         kind = as_dtype(floatx()).numpy
@@ -50,7 +57,7 @@ class LearningRateSchedule(Configured):
 class _Decay(LearningRateSchedule):
     """A decay by a rate in each period; the name is that of the class."""
 
-    _configured = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
+    settings = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
 
     def __init__(
         self,
@@ -119,7 +126,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     0.1 0.01
     """
 
-    _configured = ("boundaries", "values", "name")
+    settings = ("boundaries", "values", "name")
 
     def __init__(self, boundaries: Sequence[float], values: Sequence[float], name: str = "PiecewiseConstant") -> None:
         if len(boundaries) != len(values) - 1:
@@ -152,7 +159,7 @@ class PolynomialDecay(LearningRateSchedule):
     0.06 0.02
     """
 
-    _configured = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle", "name")
+    settings = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle", "name")
 
     def __init__(
         self,
@@ -192,7 +199,7 @@ class CosineDecay(LearningRateSchedule):
     [0.0, 0.04, 0.1, 0.05, 0.0]
     """
 
-    _configured = ("initial_learning_rate", "decay_steps", "alpha", "name", "warmup_target", "warmup_steps")
+    settings = ("initial_learning_rate", "decay_steps", "alpha", "name", "warmup_target", "warmup_steps")
 
     def __init__(
         self,
@@ -236,7 +243,7 @@ class CosineDecayRestarts(LearningRateSchedule):
     [0.1, 0.05, 0.05, 0.025, 0.025]
     """
 
-    _configured = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha", "name")
+    settings = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha", "name")
 
     def __init__(
         self,
