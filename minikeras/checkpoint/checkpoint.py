@@ -278,7 +278,7 @@ _OWN = {"_writer", "_root", "_counter", "_deferred"}
 
 
 def snapshot(root: Any) -> bundle.Bundle:
-    """All values of this moment. On the CPU these are references: no array is written while anybody refers to it."""
+    """All values of this moment. On the CPU these are references: no array is written while something refers to it."""
     graph = ObjectGraph(("", root))
     arrays: dict[str, Any] = {}
     states: dict[str, Any] = {}

@@ -34,7 +34,7 @@ class UpdateLock:
         _all_locks.add(self)
 
     def reset(self) -> None:
-        """Be free, whoever held it."""
+        """Be free, whichever thread held it."""
         lock = threading.RLock()
         self.acquire, self.release, self.owner = lock.acquire, lock.release, 0
 

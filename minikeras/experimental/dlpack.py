@@ -37,7 +37,7 @@ def to_dlpack(tf_tensor: Any) -> Any:
 def from_dlpack(dlcapsule: Any) -> Tensor:
     """The array of another library as a Tensor in the same memory, as `tf.convert_to_tensor` does with a copy.
 
-    Whoever writes to the array changes the Tensor, on which all else relies never to change: give the array away, or copy.
+    A write to the array changes the Tensor, on which all else relies never to change: give the array away, or copy.
 
     Args:
         dlcapsule: an array with `__dlpack__` (PyTorch, JAX, NumPy, CuPy), or a capsule that `to_dlpack` gave.
