@@ -12,12 +12,9 @@ from ..types import Array
 
 
 class Owned:
-    """Arrays that their owner writes again when no one else refers to any of them.
+    """Arrays in a list that this object takes over, to be written again when only their owner's attributes refer to them.
 
-    How many references its owner holds is counted at first, so nothing here depends on what a version of Python counts.
-
-    Args:
-        arrays: a list that this object takes over. Only attributes of the owner refer to its arrays.
+    The references at first are counted, so nothing depends on what a version of Python counts.
 
     >>> import numpy as np
     >>> owned = Owned([np.zeros(2), np.zeros(3)])

@@ -81,7 +81,7 @@ class NumPyExecutor:
 
 
 class NumbaExecutor:
-    """An interpreter of loops, sums, products and losses that Numba compiles; NumPy does the rest."""
+    """A bytecode interpreter that Numba compiles; NumPy does the rest."""
 
     def supports(self, instruction: Record) -> bool:
         """Whether its interpreter may have instructions for it."""

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ..ir import Slot, slots_in
-
-
-class Touches(Protocol):
-    """A call: what it reads and writes."""
-
-    @property
-    def operands(self) -> Sequence[Any]: ...
-    @property
-    def results(self) -> Sequence[Slot]: ...
 
 
 class Lifetime(NamedTuple):
@@ -24,17 +15,13 @@ class Lifetime(NamedTuple):
     dies: int
 
 
-def touched(call: Touches) -> list[Slot]:
+def touched(call: Any) -> list[Slot]:
     """The values that a call reads, then those that it writes."""
     return slots_in((*call.operands, *call.results))
 
 
-def lifetimes(calls: Sequence[Touches], owner: Callable[[int], int] = lambda key: key) -> dict[int, Lifetime]:
-    """The lifetime of each value, by key and in the order of birth.
-
-    Args:
-        calls: in their order.
-        owner: gives the key of the value in whose memory another one lies. That one lives as long as all of them.
+def lifetimes(calls: Sequence[Any], owner: Callable[[int], int] = lambda key: key) -> dict[int, Lifetime]:
+    """The lifetime of each value, by key and in the order of birth. The `owner` of memory lives as long as what lies in it.
 
     >>> from types import SimpleNamespace
     >>> x, y, view = (Slot(key, (2,), None) for key in range(3))
