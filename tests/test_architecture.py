@@ -1,4 +1,4 @@
-"""The plan of the house, checked: imports point up the list of layers, there is no circle, files stay small.
+"""The structure of the package, checked: imports point up the list of layers, there is no circle, files stay small.
 
 The imports are read with `ast`, also those within functions: they may break a circle, but not point down a layer. What
 only type checkers see (`if TYPE_CHECKING`) does not count.

@@ -126,7 +126,7 @@ class Recorder(Interpreter):
             self.before.setdefault(variable.key, (variable, variable._array))
 
     def _keep_state(self, params: dict[str, Any]) -> None:
-        """Remember the state that an effect may change: Variables to be stepped, an optimizer's, a stream's."""
+        """Remember the state that an effect may change: Variables of a step, an optimizer's, a stream's."""
         self.keep(params.get("variables", ()))
         self.keep(getattr(params.get("optimizer"), "variables", ()))
         stream = getattr(params.get("source"), "__self__", None)

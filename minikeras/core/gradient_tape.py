@@ -296,7 +296,7 @@ class GradientTape:
         Args:
             target: a scalar Tensor or Variable.
             sources: Tensor, Variable or nest of them.
-            flat: True for one symmetric matrix (P, P), the sources raveled one after the other; False for a list of lists of
+            flat: True for one symmetric matrix (P, P), the sources raveled in turn; False for a list of lists of
                 blocks of shape s_i.shape + s_j.shape.
             chunk_size: as in `jacobian`.
 

@@ -357,7 +357,7 @@ class Dataset:
         return Dataset(lambda: map(call, self), self._cardinality, (self,))
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
-        """The elements of the datasets that a function makes of each element, one after the other."""
+        """The elements of the datasets that a function makes of each element, in turn."""
         _need_function("flat_map", map_func)
         return Dataset(lambda: itertools.chain.from_iterable(self.map(map_func)), UNKNOWN_CARDINALITY, (self,))
 

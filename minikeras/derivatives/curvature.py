@@ -1,6 +1,6 @@
 """Second derivatives of a loss with respect to all variables of a model, in one call.
 
-Each result comes flat, with the variables raveled in C order one after the other, or as blocks. P is the number of parameters.
+Each result comes flat, with the variables raveled in C order in turn, or as blocks. P is the number of parameters.
 Source: Pearlmutter, Fast exact multiplication by the Hessian (1994); Schraudolph, Fast curvature matrix-vector products (2002).
 """
 

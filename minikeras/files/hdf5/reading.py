@@ -278,7 +278,7 @@ class _File:
     def dataset(self, kinds: dict[int, _Message], path: str, attributes: Attributes) -> Dataset:
         """An array: its type and shape, and the bytes that belong to it."""
         self.refuse_if(_EXTERNAL in kinds, path, "data in another file")
-        self.refuse_if(_FILTERS in kinds, path, "compressed or filtered data; weights are stored plainly")
+        self.refuse_if(_FILTERS in kinds, path, "compressed or filtered data; weights are stored as they are")
         self.refuse_if(not {_TYPE, _SPACE, _LAYOUT} <= set(kinds), path, "neither a group nor an array")
         kind = types.decode(bytes(kinds[_TYPE].data), lambda reason: self.refuse(path, reason))
         if kind.dtype is None:

@@ -135,7 +135,7 @@ def _body(optimizer: Optimizer, state: SlotState, step: Any, decay: float) -> Bo
 
     inputs = [*[state.variable._array.dtype] * (1 + count), *[float] * (leaves + bool(decay))]
     if not type(optimizer).__module__.startswith("minikeras."):
-        return traced(formula, inputs)  # what a formula of one's own reads may have changed since it was traced
+        return traced(formula, inputs)  # what a custom formula reads may have changed since it was traced
     key = type(optimizer), tuple(optimizer._plain_options().items()), tuple(inputs), type(step), bool(decay)
     if key not in _bodies:
         _bodies[key] = traced(formula, inputs)

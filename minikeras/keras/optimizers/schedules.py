@@ -225,7 +225,7 @@ class CosineDecay(LearningRateSchedule):
 
 @_catalogue.add()
 class CosineDecayRestarts(LearningRateSchedule):
-    """Cosine decays one after the other: each period is `t_mul` times as long as the one before and its peak `m_mul` times
+    """Cosine decays in turn: each period is `t_mul` times as long as the one before and its peak `m_mul` times
     as high.
 
     Args:
