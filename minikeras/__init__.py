@@ -1,7 +1,6 @@
-"""minikeras: a Keras-style deep-learning framework on its own gradient tape.
+"""minikeras: TensorFlow's and Keras's names on a gradient tape of its own, over NumPy on the CPU and CuPy on the GPU.
 
-TensorFlow's and Keras's names, over NumPy on the CPU and CuPy on the GPU. `import minikeras as tf` runs TensorFlow's autodiff
-guides. This file holds names only: functions are loaded at once, modules when first used. Read `core/stack.py` first.
+Examples take `import minikeras as tf` for granted. This file holds names only: read `core/primitive.py` first.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING

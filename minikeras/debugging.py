@@ -24,7 +24,6 @@ def enable_check_numerics() -> NumericsCheck:
     Raises:
         NotFiniteError: later, by the operation; also an InvalidArgumentError.
 
-    >>> import minikeras as tf
     >>> with tf.debugging.enable_check_numerics():
     ...     try:
     ...         tf.math.log(tf.constant([1.0, 0.0]))

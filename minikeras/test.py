@@ -83,7 +83,6 @@ def check_gradients(
 
     Source: Press and others, Numerical Recipes (3rd edition, 2007), section 5.7.
 
-    >>> import minikeras as tf
     >>> check = tf.test.check_gradients(lambda a, b: tf.sin(a) * b, [[0.5, 1.0], 2.0])
     >>> check.elements, check.first < 1e-8, check.second < 1e-8
     (3, True, True)

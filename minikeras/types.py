@@ -19,7 +19,6 @@ class DType:
 
     Equal to its name, to the NumPy dtype and to the NumPy scalar type.
 
-    >>> import minikeras as tf
     >>> tf.float32 == "float32" == tf.float32.name, tf.float32.is_floating
     (True, True)
     """
@@ -177,7 +176,6 @@ def as_dtype(value: Any) -> DType:
 class TensorShape(tuple[int, ...]):
     """The shape of a Tensor: a tuple of ints that also equals lists.
 
-    >>> import minikeras as tf
     >>> shape = tf.zeros([3, 2]).shape
     >>> shape == (3, 2), shape == [3, 2], shape.rank, shape.num_elements(), shape.as_list()
     (True, True, 2, 6, [3, 2])
@@ -251,7 +249,6 @@ class TensorSpec:
         dtype: of the elements.
         name: shown.
 
-    >>> import minikeras as tf
     >>> spec = tf.TensorSpec([None, 3])
     >>> spec, spec.is_compatible_with(tf.zeros((5, 3))), spec.is_compatible_with(tf.zeros((5, 4)))
     (TensorSpec(shape=(None, 3), dtype=tf.float32), True, False)

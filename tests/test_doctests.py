@@ -1,6 +1,6 @@
 """Runs every example in the documentation: one test for each module, one for each function made from a row of a table.
 
-An example may rely on `import minikeras as tf` only where it writes that line itself.
+Examples take `import minikeras as tf` for granted, as those of NumPy take `np`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def run(examples: list[doctest.DocTest]) -> str:
 def test_the_examples_of_a_module_are_right(name: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         module = importlib.import_module(name)
-    examples = doctest.DocTestFinder(exclude_empty=True).find(module)
+    examples = doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"tf": minikeras})
     complaints = run([example for example in examples if example.examples])
     assert not complaints, complaints
 
@@ -78,7 +78,7 @@ GENERATED = generated_functions()
 @pytest.mark.parametrize("name", GENERATED)
 def test_the_example_of_a_generated_function_is_right(name: str) -> None:
     function = GENERATED[name]
-    example = doctest.DocTestParser().get_doctest(function.__doc__ or "", {}, name, None, None)
+    example = doctest.DocTestParser().get_doctest(function.__doc__ or "", {"tf": minikeras}, name, None, None)
     assert example.examples, f"{name} has no example"
     complaints = run([example])
     assert not complaints, complaints

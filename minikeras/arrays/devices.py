@@ -91,7 +91,6 @@ def device(name: str) -> Iterator[None]:
         ValueError: if the name is no device.
         TypeError: if it is no string.
 
-    >>> import minikeras as tf
     >>> with tf.device("CPU:0"):
     ...     tf.zeros([2]).device
     'CPU:0'

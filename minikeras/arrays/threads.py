@@ -58,7 +58,6 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
     A warning is logged if no BLAS library can be told, because `threadpoolctl` is missing or knows none of those loaded.
 
-    >>> import minikeras as tf
     >>> tf.config.threading.set_intra_op_parallelism_threads(1)
     >>> tf.config.threading.get_intra_op_parallelism_threads()
     1

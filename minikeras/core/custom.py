@@ -81,7 +81,6 @@ def custom_gradient(f: Function | None = None) -> Any:
         TypeError: at the call, if `grad_fn` does not take `variables` but has to.
         ValueError: if it returns the wrong number of gradients.
 
-    >>> import minikeras as tf
     >>> @tf.custom_gradient
     ... def rounded(x):
     ...     return tf.round(x), lambda upstream: upstream
@@ -209,7 +208,6 @@ def recompute_grad(f: Function) -> Function:
     Memory for time: one more forward pass for each `gradient`. Variables that `f` uses take part, and so do tensors given by
     keyword.
 
-    >>> import minikeras as tf
     >>> x = tf.Variable(3.0)
     >>> with tf.GradientTape() as tape:
     ...     y = tf.recompute_grad(lambda v: tf.sin(v) ** 2)(x)

@@ -37,7 +37,6 @@ def elementwise(name: str, function: str | Callable[..., Any], *partials: Rule |
 
     Derived: gradients with broadcasting undone, tangents, second and higher derivatives, stacks.
 
-    >>> import minikeras as tf
     >>> cube = tf.autodiff.elementwise("cube", lambda xp, x: x**3, lambda x, y: 3.0 * x**2)
     >>> x = tf.Variable([1.0, 2.0])
     >>> with tf.GradientTape() as tape:
@@ -60,7 +59,6 @@ def linear(name: str, function: Callable[..., Any], transpose: Rule, **options: 
 
     Derived: gradients, tangents (the map itself), higher derivatives, stacks.
 
-    >>> import minikeras as tf
     >>> flip = tf.autodiff.linear("flip", lambda xp, x: x[..., ::-1], lambda g, x: g[..., ::-1])
     >>> print(flip(tf.constant([1.0, 2.0])).numpy())
     [2. 1.]
@@ -80,7 +78,6 @@ def bilinear(name: str, function: Callable[..., Any], left: Rule, right: Rule, *
 
     Derived: gradients, tangents by the product rule, higher derivatives, stacks.
 
-    >>> import minikeras as tf
     >>> dot = tf.autodiff.bilinear(
     ...     "dot", lambda xp, a, b: (a * b).sum(-1), lambda g, a, b: g[..., None] * b, lambda g, a, b: g[..., None] * a
     ... )
@@ -102,7 +99,6 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
 
     Derived: tangents, by differentiating the rule in its cotangent; higher derivatives.
 
-    >>> import minikeras as tf
     >>> total = tf.autodiff.primitive("total", lambda xp, x: x.sum(), lambda g, y, x: g * tf.ones_like(x))
     >>> print(total(tf.constant([1.0, 2.0])).numpy())
     3.0

@@ -55,7 +55,6 @@ class ForwardAccumulator(Interpreter):
 
     Source: Griewank and Walther, Evaluating Derivatives (2008), section 3.1 (forward mode).
 
-    >>> import minikeras as tf
     >>> x = tf.Variable([1.0, 2.0])
     >>> with tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, 0.0])) as accumulator:
     ...     y = x * x

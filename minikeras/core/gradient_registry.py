@@ -54,7 +54,6 @@ def no_gradient(op_type: str) -> None:
         KeyError: if the name has a gradient already.
         TypeError: if the name is no str.
 
-    >>> import minikeras as tf
     >>> tf.no_gradient("MyOperation")
     """
     RegisterGradient(_checked("no_gradient", op_type))(lambda op, *upstream: [None] * len(op.inputs))

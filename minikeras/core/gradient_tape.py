@@ -51,7 +51,6 @@ class GradientTape:
 
     Source: Griewank and Walther, Evaluating Derivatives (2008), section 3.2 (reverse mode).
 
-    >>> import minikeras as tf
     >>> x = tf.Variable(3.0)
     >>> with tf.GradientTape() as tape:
     ...     y = x * x
@@ -210,7 +209,6 @@ class GradientTape:
             LookupError: if an operation on the way has no gradient; the tape stays usable for another target.
             TypeError: if a target or source is no Tensor or Variable.
 
-        >>> import minikeras as tf
         >>> w, b = tf.Variable(2.0), tf.Variable(1.0)
         >>> with tf.GradientTape() as tape:
         ...     loss = (3.0 * w + b) ** 2
@@ -252,7 +250,6 @@ class GradientTape:
             chunk_size: carry at most so many elements of the target at once, to bound memory: chunk_size times the size of the
                 largest intermediate result. At least 1.
 
-        >>> import minikeras as tf
         >>> x = tf.Variable([1.0, 2.0])
         >>> with tf.GradientTape() as tape:
         ...     y = x * x
@@ -278,7 +275,6 @@ class GradientTape:
         Raises:
             ValueError: if the first axes differ or are missing.
 
-        >>> import minikeras as tf
         >>> x = tf.constant([[1.0], [3.0]])
         >>> with tf.GradientTape() as tape:
         ...     tape.watch(x)
@@ -303,7 +299,6 @@ class GradientTape:
         Raises:
             ShapeError: if the target is no scalar.
 
-        >>> import minikeras as tf
         >>> x = tf.Variable([1.0, 2.0])
         >>> with tf.GradientTape() as tape:
         ...     y = tf.reduce_sum(x**3)
@@ -320,7 +315,6 @@ class GradientTape:
         Raises:
             ShapeError: if the target is no scalar, or the vector does not fit.
 
-        >>> import minikeras as tf
         >>> x = tf.Variable([1.0, 2.0])
         >>> with tf.GradientTape() as tape:
         ...     y = tf.reduce_sum(x**3)
@@ -364,7 +358,6 @@ class GradientTape:
         Raises:
             TapeError: if an ordinary tape was used up by another target.
 
-        >>> import minikeras as tf
         >>> x = tf.constant(3.0)
         >>> with tf.GradientTape() as tape:
         ...     y = x * x
@@ -377,7 +370,6 @@ class GradientTape:
     def memory(self) -> int:
         """Bytes of the arrays that the Records hold, each buffer counted once, also those that others hold as well.
 
-        >>> import minikeras as tf
         >>> x = tf.Variable([1.0, 2.0])
         >>> with tf.GradientTape() as tape:
         ...     y = x * x
@@ -389,7 +381,6 @@ class GradientTape:
     def summary(self) -> Any:
         """The number of Records, the bytes that they hold and the watched Variables: a `TapeSummary`.
 
-        >>> import minikeras as tf
         >>> x = tf.Variable(3.0, name="x")
         >>> with tf.GradientTape() as tape:
         ...     y = x * x

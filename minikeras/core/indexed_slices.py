@@ -24,7 +24,6 @@ class IndexedSlices:
         indices: shape (n,), the position of each along the first axis.
         dense_shape: of the whole tensor; may be left out where it is not needed.
 
-    >>> import minikeras as tf
     >>> table = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     >>> with tf.GradientTape() as tape:
     ...     rows = tf.gather(table, [2, 0, 2])

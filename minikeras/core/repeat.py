@@ -24,7 +24,6 @@ class Repeatable:
     Attributes:
         before: what those Variables held before the first run.
 
-    >>> import minikeras as tf
     >>> from minikeras.core.repeat import Repeatable
     >>> count = tf.Variable(0)
     >>> run = Repeatable(lambda: count.assign_add(1).numpy())

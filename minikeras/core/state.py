@@ -19,7 +19,6 @@ Snapshot = list[tuple[Variable, Array]]
 def snapshot(variables: Iterable[Variable]) -> Snapshot:
     """What Variables hold now.
 
-    >>> import minikeras as tf
     >>> v = tf.Variable(1.0)
     >>> before = snapshot([v])
     >>> _ = v.assign(2.0)

@@ -18,7 +18,6 @@ class Tensor(Operand):
 
     Made by `tf.constant`, `tf.convert_to_tensor` and by every operation.
 
-    >>> import minikeras as tf
     >>> x = tf.constant([1.0, 2.0])
     >>> print(x * x + 1)
     tf.Tensor([2. 5.], shape=(2,), dtype=float32)

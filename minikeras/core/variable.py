@@ -60,7 +60,6 @@ class Variable(Operand):
     Raises:
         ValueError: if there is no initial value or its shape is not `shape`.
 
-    >>> import minikeras as tf
     >>> v = tf.Variable([1.0, 2.0], name="v")
     >>> v.assign_add([1.0, 1.0])
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>

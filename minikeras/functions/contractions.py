@@ -38,7 +38,6 @@ def matmul(
         ShapeError: if the inner sizes differ or an operand has fewer than two axes.
         ValueError: if an operand is to be both transposed and adjoint.
 
-    >>> import minikeras as tf
     >>> print(tf.matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy())
     [[11.]]
     """
@@ -62,7 +61,6 @@ def _turned(x: Tensor, conjugate: bool) -> Tensor:
 def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None) -> Tensor:
     """Matrix (..., n, k) times vector (..., k).
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.matvec([[1.0, 2.0]], [3.0, 4.0]).numpy())
     [11.]
     """
@@ -80,7 +78,6 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
     Returns:
         The free axes of `a`, then those of `b`.
 
-    >>> import minikeras as tf
     >>> print(tf.tensordot([1.0, 2.0], [3.0, 4.0], 1).numpy())
     11.0
     """
@@ -129,7 +126,6 @@ def einsum(equation: str, *inputs: TensorLike, **options: Any) -> Tensor:
     Raises:
         InvalidArgumentError: if labels and shapes do not fit.
 
-    >>> import minikeras as tf
     >>> print(tf.einsum("ii->i", [[1.0, 2.0], [3.0, 4.0]]).numpy())
     [1. 4.]
     """

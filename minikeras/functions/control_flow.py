@@ -27,7 +27,6 @@ def cond(
 
     Inside `vectorized_map` both run if the predicate differs between slices, and each slice gets what its predicate says.
 
-    >>> import minikeras as tf
     >>> tf.cond(tf.constant(True), lambda: 1, lambda: 2)
     1
     """
@@ -57,7 +56,6 @@ def case(
 ) -> Any:
     """The result of the first function whose predicate holds, else of `default`.
 
-    >>> import minikeras as tf
     >>> tf.case([(tf.constant(False), lambda: 1), (tf.constant(True), lambda: 2)])
     2
     """
@@ -87,7 +85,6 @@ def switch_case(
 ) -> Any:
     """The result of the function with that index; the last one (or `default`) if there is none.
 
-    >>> import minikeras as tf
     >>> tf.switch_case(tf.constant(1), [lambda: "a", lambda: "b"])
     'b'
     """
@@ -136,7 +133,6 @@ def while_loop(
     Raises:
         ValueError, TypeError: if `body` gives another structure than the loop variables have.
 
-    >>> import minikeras as tf
     >>> [int(v) for v in tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)])]
     [3]
     """
@@ -197,7 +193,6 @@ def map_fn(
     Raises:
         ValueError, TypeError: if the results are nested differently, or are not of the dtypes asked for.
 
-    >>> import minikeras as tf
     >>> print(tf.map_fn(lambda x: x * x, tf.constant([1.0, 2.0])).numpy())
     [1. 4.]
     """
@@ -248,7 +243,6 @@ def scan(
         InvalidArgumentError: if there are neither slices nor an initializer.
         ValueError, TypeError: if `fn` gives another structure than is accumulated.
 
-    >>> import minikeras as tf
     >>> print(tf.scan(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
     [1. 3. 6.]
     """
@@ -284,7 +278,6 @@ def foldl(
 ) -> Any:
     """The last result of folding `fn(accumulated, element)` over the slices; arguments and errors as for `scan`.
 
-    >>> import minikeras as tf
     >>> print(tf.foldl(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
     6.0
     """
@@ -297,7 +290,6 @@ def foldl(
 def grad_pass_through(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function with the values of `f` and the gradient of the identity.
 
-    >>> import minikeras as tf
     >>> x = tf.Variable(2.5)
     >>> with tf.GradientTape() as tape:
     ...     y = tf.grad_pass_through(tf.round)(x)
@@ -328,7 +320,6 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         ShapeError: if the first axes differ.
         InvalidArgumentError: if `fn` asks for the Python value of a slice.
 
-    >>> import minikeras as tf
     >>> rows = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> print(tf.vectorized_map(lambda row: tf.reduce_sum(row * row), rows).numpy())
     [ 5. 25.]

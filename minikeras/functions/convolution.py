@@ -44,7 +44,6 @@ def convolution(
     Raises:
         ShapeError: if ranks or channels do not fit, or no window fits into the input.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.convolution([[[1.0], [2.0], [4.0]]], [[[1.0]], [[1.0]]]).numpy().ravel())
     [3. 6.]
     """
@@ -86,7 +85,6 @@ def conv1d(
 ) -> Tensor:
     """`convolution` over (batch, width, channels).
 
-    >>> import minikeras as tf
     >>> tf.nn.conv1d(tf.ones([2, 5, 3]), tf.ones([2, 3, 4]), stride=2, padding="SAME").shape
     TensorShape([2, 3, 4])
     """
@@ -104,7 +102,6 @@ def conv2d(
 ) -> Tensor:
     """`convolution` over (batch, height, width, channels); strides may hold the four numbers [1, h, w, 1].
 
-    >>> import minikeras as tf
     >>> tf.nn.conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 4]), strides=1, padding="VALID").shape
     TensorShape([2, 3, 3, 4])
     """
@@ -122,7 +119,6 @@ def depthwise_conv2d(
 ) -> Tensor:
     """`conv2d` with kernels of its own for each channel: filter (height, width, channels, multiplier).
 
-    >>> import minikeras as tf
     >>> tf.nn.depthwise_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), [1, 1, 1, 1], "SAME").shape
     TensorShape([2, 5, 5, 6])
     """
@@ -189,7 +185,6 @@ def conv1d_transpose(
 ) -> Tensor:
     """The transpose of `conv1d` in its input.
 
-    >>> import minikeras as tf
     >>> tf.nn.conv1d_transpose(tf.ones([1, 2, 4]), tf.ones([2, 3, 4]), [1, 4, 3], strides=2).shape
     TensorShape([1, 4, 3])
     """
@@ -208,7 +203,6 @@ def conv2d_transpose(
 ) -> Tensor:
     """The transpose of `conv2d` in its input.
 
-    >>> import minikeras as tf
     >>> tf.nn.conv2d_transpose(tf.ones([1, 2, 2, 4]), tf.ones([3, 3, 1, 4]), [1, 4, 4, 1], strides=2).shape
     TensorShape([1, 4, 4, 1])
     """
@@ -228,7 +222,6 @@ def max_pool(
         ksize, strides: an int, or one for each axis.
         padding, data_format: as in `convolution`; what is padded is never the largest.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.max_pool([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel())
     [3. 3.]
     """
@@ -241,7 +234,6 @@ def avg_pool(
 ) -> Tensor:
     """The mean of what lies under a sliding window, for each channel; padding does not count. Arguments as in `max_pool`.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.avg_pool([[[1.0], [3.0], [2.0]]], 2, 2, "SAME").numpy().ravel())
     [2. 2.]
     """
@@ -272,7 +264,6 @@ def max_pool1d(
 ) -> Tensor:
     """`max_pool` over (batch, width, channels).
 
-    >>> import minikeras as tf
     >>> tf.nn.max_pool1d(tf.ones([2, 5, 3]), 2, 2, "VALID").shape
     TensorShape([2, 2, 3])
     """
@@ -284,7 +275,6 @@ def max_pool2d(
 ) -> Tensor:
     """`max_pool` over (batch, height, width, channels).
 
-    >>> import minikeras as tf
     >>> tf.nn.max_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, "SAME").shape
     TensorShape([2, 3, 3, 3])
     """
@@ -296,7 +286,6 @@ def avg_pool1d(
 ) -> Tensor:
     """`avg_pool` over (batch, width, channels).
 
-    >>> import minikeras as tf
     >>> tf.nn.avg_pool1d(tf.ones([2, 5, 3]), 2, 2, "VALID").shape
     TensorShape([2, 2, 3])
     """
@@ -308,7 +297,6 @@ def avg_pool2d(
 ) -> Tensor:
     """`avg_pool` over (batch, height, width, channels).
 
-    >>> import minikeras as tf
     >>> tf.nn.avg_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, "SAME").shape
     TensorShape([2, 3, 3, 3])
     """

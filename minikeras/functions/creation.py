@@ -29,7 +29,6 @@ def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str 
     Raises:
         TypeError: if the number of elements does not fit the shape.
 
-    >>> import minikeras as tf
     >>> tf.constant([1, 2.5])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1. , 2.5], dtype=float32)>
     """
@@ -47,7 +46,6 @@ def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str 
 def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
     """Zeros of a shape.
 
-    >>> import minikeras as tf
     >>> print(tf.zeros([2]).numpy())
     [0. 0.]
     """
@@ -57,7 +55,6 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor
 def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
     """Ones of a shape.
 
-    >>> import minikeras as tf
     >>> print(tf.ones([2]).numpy())
     [1. 1.]
     """
@@ -67,7 +64,6 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
 def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
     """One value repeated over a shape.
 
-    >>> import minikeras as tf
     >>> print(tf.fill([2], 7.0).numpy())
     [7. 7.]
     """
@@ -77,7 +73,6 @@ def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
 def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
     """Zeros of the shape and dtype of a tensor.
 
-    >>> import minikeras as tf
     >>> print(tf.zeros_like([1, 2]).numpy())
     [0 0]
     """
@@ -87,7 +82,6 @@ def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) ->
 def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones of the shape and dtype of a tensor.
 
-    >>> import minikeras as tf
     >>> print(tf.ones_like([1, 2]).numpy())
     [1 1]
     """
@@ -99,7 +93,6 @@ def eye(
 ) -> Tensor:
     """The identity matrix, or a stack of identity matrices.
 
-    >>> import minikeras as tf
     >>> print(tf.eye(2).numpy().tolist())
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -121,7 +114,6 @@ def range(start: TensorLike, limit: TensorLike = None, delta: TensorLike = 1, dt
         InvalidArgumentError: if an argument is no scalar, or `delta` is zero.
         DTypeError: if an argument does not fit an integer `dtype`.
 
-    >>> import minikeras as tf
     >>> print(tf.range(3).numpy(), tf.range(1.0, 2.0, 0.5).numpy())
     [0 1 2] [1.  1.5]
     """
@@ -157,7 +149,6 @@ def _widest(*values: TensorLike) -> DType:
 def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = None, axis: int = 0) -> Tensor:
     """`num` evenly spaced numbers from `start` to `stop`, both included; float64 for integers, complex for complex ends.
 
-    >>> import minikeras as tf
     >>> print(tf.linspace(0.0, 1.0, 5).numpy())
     [0.   0.25 0.5  0.75 1.  ]
     """
@@ -178,7 +169,6 @@ def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = N
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """Coordinate grids from vectors, in 'xy' (columns first) or 'ij' order.
 
-    >>> import minikeras as tf
     >>> x, y = tf.meshgrid([1, 2], [3, 4, 5])
     >>> x.shape
     TensorShape([3, 2])
@@ -219,7 +209,6 @@ def one_hot(
     Raises:
         DTypeError: if a value does not fit the dtype.
 
-    >>> import minikeras as tf
     >>> print(tf.one_hot([1], 3).numpy())
     [[0. 1. 0.]]
     """
@@ -249,7 +238,6 @@ def _move_last_axis(x: Tensor, axis: int) -> Tensor:
 def shape(input: TensorLike, out_type: Any = "int32", name: str | None = None) -> Tensor:
     """The shape as an integer Tensor.
 
-    >>> import minikeras as tf
     >>> print(tf.shape([[1, 2, 3]]).numpy())
     [1 3]
     """
@@ -260,7 +248,6 @@ def shape(input: TensorLike, out_type: Any = "int32", name: str | None = None) -
 def size(input: TensorLike, out_type: Any = "int32", name: str | None = None) -> Tensor:
     """The number of elements as an integer Tensor.
 
-    >>> import minikeras as tf
     >>> print(tf.size([[1, 2, 3]]).numpy())
     3
     """
@@ -271,7 +258,6 @@ def size(input: TensorLike, out_type: Any = "int32", name: str | None = None) ->
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes as an int32 Tensor.
 
-    >>> import minikeras as tf
     >>> print(tf.rank([[1, 2, 3]]).numpy())
     2
     """

@@ -112,7 +112,6 @@ stop_gradient = unary(arithmetic.stop_gradient, "stop_gradient", "The same value
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """Argument in radians, in [-pi, pi]: atan2(Im(x), Re(x)). Derivative: i x / |x|**2, and 0 at 0.
 
-    >>> import minikeras as tf
     >>> print(f'{tf.math.angle(1 + 1j):.4f}')
     0.7854
     """
@@ -123,7 +122,6 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
 def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Complex numbers from their real and imaginary parts, float32 to complex64 and float64 to complex128.
 
-    >>> import minikeras as tf
     >>> print(tf.complex(1.0, 2.0).numpy())
     (1+2j)
     """
@@ -138,7 +136,6 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
 
     Float to float passes gradients back in the dtype of `x`; float to integer truncates toward zero and cuts them.
 
-    >>> import minikeras as tf
     >>> tf.cast([1.8, -1.8], tf.int32)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, -1], dtype=int32)>
     """
@@ -149,7 +146,6 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
 def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
     """`value` limited to the range of `dtype`, then cast to it.
 
-    >>> import minikeras as tf
     >>> print(tf.saturate_cast(300.0, tf.uint8).numpy())
     255
     """
@@ -172,7 +168,6 @@ def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
 
     A larger number becomes a last axis of smaller ones; a last axis that holds the bytes of one larger number becomes it.
 
-    >>> import minikeras as tf
     >>> print(tf.bitcast(1.0, tf.int32).numpy())
     1065353216
     """
@@ -192,7 +187,6 @@ def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
 def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype.
 
-    >>> import minikeras as tf
     >>> print(tf.add_n([1.0, 2.0, 3.0]).numpy())
     6.0
 
@@ -213,7 +207,6 @@ def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
 def clip_by_value(t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None) -> Tensor:
     """Each element limited to an interval: min(max(t, low), high). The slope is 1 inside and at both edges, else 0.
 
-    >>> import minikeras as tf
     >>> print(tf.clip_by_value([-2.0, 0.5, 2.0], -1.0, 1.0).numpy())
     [-1.   0.5  1. ]
     """
@@ -230,7 +223,6 @@ def where(condition: TensorLike, x: TensorLike = None, y: TensorLike = None, nam
     The branch that is not taken gets a gradient of exactly zero. Without `x` and `y`: the indices of the true elements,
     int64 of shape (count, rank).
 
-    >>> import minikeras as tf
     >>> x = tf.Variable([-1.0, 4.0])
     >>> with tf.GradientTape() as tape:
     ...     y = tf.where(x > 0, tf.sqrt(x), 0.0)
@@ -254,7 +246,6 @@ def where(condition: TensorLike, x: TensorLike = None, y: TensorLike = None, nam
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """Logarithm of the logistic function, stable at both ends: -softplus(-x).
 
-    >>> import minikeras as tf
     >>> print(tf.math.log_sigmoid(-1000.0).numpy())
     -1000.0
     """
@@ -264,7 +255,6 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike, name: str | None = None) -> Tensor:
     """(x - mean) * factor + mean, the mean over height and width. As in TensorFlow, no gradient is registered.
 
-    >>> import minikeras as tf
     >>> print(tf.image.adjust_contrast([[[0.0], [2.0]]], 2.0).numpy().ravel())
     [-1.  3.]
     """

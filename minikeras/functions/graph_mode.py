@@ -11,7 +11,6 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", **
     Raises:
         RuntimeError: always.
 
-    >>> import minikeras as tf
     >>> try:
     ...     tf.gradients(tf.constant(1.0), tf.constant(1.0))
     ... except RuntimeError as error:
@@ -27,7 +26,6 @@ def hessians(ys: Any, xs: Any, **options: Any) -> NoReturn:
     Raises:
         RuntimeError: always.
 
-    >>> import minikeras as tf
     >>> try:
     ...     tf.hessians(tf.constant(1.0), tf.constant(1.0))
     ... except RuntimeError as error:

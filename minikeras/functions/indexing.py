@@ -112,7 +112,6 @@ def _integer(value: Any) -> int:
 def slice_(input_: TensorLike, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The block that starts at `begin` and has the given sizes; -1 stands for the rest of an axis.
 
-    >>> import minikeras as tf
     >>> print(tf.slice([1, 2, 3, 4], [1], [2]).numpy())
     [2 3]
     """
@@ -147,7 +146,6 @@ def _slice_of_each(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
 def strided_slice(input_: TensorLike, begin: Any, end: Any, strides: Any = None, name: str | None = None) -> Tensor:
     """The elements from `begin` to `end`, which is left out, in steps, along the first axes.
 
-    >>> import minikeras as tf
     >>> print(tf.strided_slice([1, 2, 3, 4], [0], [4], [2]).numpy())
     [1 3]
     """
@@ -196,7 +194,6 @@ def gather(
         InvalidArgumentError: if an index is out of range.
         ShapeError: if the leading axes differ, or `axis` is one of them.
 
-    >>> import minikeras as tf
     >>> print(tf.gather([10.0, 20.0, 30.0], [2, 0]).numpy())
     [30. 10.]
     """
@@ -259,7 +256,6 @@ def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0, name
         InvalidArgumentError: if an index is out of range.
         ShapeError: if the leading axes differ.
 
-    >>> import minikeras as tf
     >>> print(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy())
     [2 3]
     """
@@ -300,7 +296,6 @@ def _checked_tuples(name: str, indices: TensorLike, shape: tuple[int, ...], x: T
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of a shape with `updates` added at index tuples; repeated positions add up.
 
-    >>> import minikeras as tf
     >>> print(tf.scatter_nd([[1], [1]], [2.0, 3.0], [3]).numpy())
     [0. 5. 0.]
     """
@@ -326,7 +321,6 @@ def _checked_places(name: str, indices: TensorLike, updates: Tensor, shape: tupl
 def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """The tensor with `updates` added at index tuples.
 
-    >>> import minikeras as tf
     >>> print(tf.tensor_scatter_nd_add([1.0, 1.0], [[0]], [5.0]).numpy())
     [6. 1.]
     """
@@ -343,7 +337,6 @@ def _scattered(name: str, x: Tensor, indices: TensorLike, values: Tensor) -> Ten
 def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """The tensor with `updates` subtracted at index tuples.
 
-    >>> import minikeras as tf
     >>> print(tf.tensor_scatter_nd_sub([1.0, 1.0], [[0]], [5.0]).numpy())
     [-4.  1.]
     """
@@ -354,7 +347,6 @@ def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: Tens
 def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """The tensor with the elements at index tuples replaced by `updates`; positions should not repeat.
 
-    >>> import minikeras as tf
     >>> print(tf.tensor_scatter_nd_update([1.0, 1.0], [[0]], [5.0]).numpy())
     [5. 1.]
     """
@@ -367,7 +359,6 @@ def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: T
 def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
     """The elements where a boolean mask is true, along the axes that the mask covers.
 
-    >>> import minikeras as tf
     >>> print(tf.boolean_mask([1, 2, 3], [True, False, True]).numpy())
     [1 3]
     """
@@ -386,7 +377,6 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None, 
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int) -> Tensor:
     """Elements picked along an axis, with indices of the same rank, as `numpy.take_along_axis`.
 
-    >>> import minikeras as tf
     >>> print(tf.take_along_axis([[10, 20]], [[1]], axis=1).numpy())
     [[20]]
     """

@@ -34,7 +34,6 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
     Raises:
         InvalidArgumentError: if a matrix is singular.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [4.0]]).numpy().ravel())
     [1. 1.]
     """
@@ -48,7 +47,6 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each matrix. To solve an equation, `solve` is faster and more accurate.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist())
     [[0.5, 0.0], [0.0, 0.25]]
     """
@@ -59,7 +57,6 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
 def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinant of each matrix. Gradient: det(A) inv(A)^T, for invertible matrices.
 
-    >>> import minikeras as tf
     >>> print(round(float(tf.linalg.det([[1.0, 2.0], [3.0, 4.0]])), 4))
     -2.0
     """
@@ -76,7 +73,6 @@ class SignAndLogarithm(NamedTuple):
 def slogdet(input: TensorLike, name: str | None = None) -> SignAndLogarithm:
     """Sign and logarithm of the absolute value of the determinant. Gradient: inv(A)^T.
 
-    >>> import minikeras as tf
     >>> sign, logarithm = tf.linalg.slogdet([[2.0, 0.0], [0.0, 0.5]])
     >>> print(sign.numpy(), abs(round(float(logarithm), 4)))
     1.0 0.0
@@ -87,7 +83,6 @@ def slogdet(input: TensorLike, name: str | None = None) -> SignAndLogarithm:
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Logarithm of the determinant of a positive definite matrix, from its Cholesky factor.
 
-    >>> import minikeras as tf
     >>> print(abs(round(float(tf.linalg.logdet([[2.0, 0.0], [0.0, 0.5]])), 4)))
     0.0
     """
@@ -99,7 +94,6 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """Lower triangular L with L @ L^T = A for symmetric positive definite A; NaN if it is not positive definite.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.cholesky([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist())
     [[2.0, 0.0], [0.0, 3.0]]
     """
@@ -111,7 +105,6 @@ def triangular_solve(
 ) -> Tensor:
     """X with T @ X = rhs, T the lower or upper triangle of `matrix`.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.triangular_solve([[2.0, 7.0], [0.0, 4.0]], [[2.0], [4.0]]).numpy().ravel())
     [1. 1.]
     """
@@ -122,7 +115,6 @@ def triangular_solve(
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """X with A @ X = rhs, given the Cholesky factor of A.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.cholesky_solve([[2.0]], [[8.0]]).numpy())
     [[2.]]
     """
@@ -147,7 +139,6 @@ def lstsq(
     Raises:
         InvalidArgumentError: if the normal equations are singular.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]]).numpy())
     [[2.]]
     """
@@ -165,7 +156,6 @@ def lstsq(
 def pinv(a: TensorLike, rcond: float | None = None, name: str | None = None) -> Tensor:
     """The Moore-Penrose pseudo-inverse, from the singular value decomposition.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.pinv([[2.0, 0.0]]).numpy().tolist())
     [[0.5], [0.0]]
     """
@@ -187,7 +177,6 @@ class QR(NamedTuple):
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> QR:
     """Orthogonal Q and upper triangular R with Q @ R = A. Gradients for matrices with rows >= columns, reduced form.
 
-    >>> import minikeras as tf
     >>> q, r = tf.linalg.qr([[1.0, 2.0], [3.0, 4.0]])
     >>> bool(tf.reduce_max(tf.abs(q @ r - [[1.0, 2.0], [3.0, 4.0]])) < 1e-5)
     True
@@ -200,7 +189,6 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
 
     Gradients for distinct singular values; of U and V in the reduced form.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.svd([[3.0, 0.0], [0.0, 2.0]], compute_uv=False).numpy())
     [3. 2.]
     """
@@ -211,7 +199,6 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
 def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy())
     [1. 2.]
     """
@@ -221,7 +208,6 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Eigenvalues (ascending) of symmetric matrices.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).numpy())
     [1. 2.]
     """
@@ -231,7 +217,6 @@ def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each matrix.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.trace([[1.0, 2.0], [3.0, 4.0]]).numpy())
     5.0
     """
@@ -241,7 +226,6 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
 def diag(diagonal: TensorLike, name: str = "diag") -> Tensor:
     """Square matrices with the last axis on their diagonal.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.diag([1.0, 2.0]).numpy().tolist())
     [[1.0, 0.0], [0.0, 2.0]]
     """
@@ -260,7 +244,6 @@ def _on_diagonal(x: Tensor) -> Tensor:
 def diag_part(input: TensorLike, name: str = "diag_part") -> Tensor:
     """The diagonal of each matrix.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.diag_part([[1.0, 2.0], [3.0, 4.0]]).numpy())
     [1. 4.]
     """
@@ -275,7 +258,6 @@ def diag_part(input: TensorLike, name: str = "diag_part") -> Tensor:
 def set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag") -> Tensor:
     """Matrices (..., n, m) with their diagonal, which is min(n, m) long, replaced.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.set_diag([[1.0, 2.0], [3.0, 4.0]], [0.0, 0.0]).numpy().tolist())
     [[0.0, 2.0], [3.0, 0.0]]
     """
@@ -294,7 +276,6 @@ def set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag") ->
 def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
     """The matrix without what lies more than `num_lower` below or `num_upper` above the diagonal; -1 keeps all.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.band_part([[1.0, 2.0], [3.0, 4.0]], 0, -1).numpy().tolist())
     [[1.0, 2.0], [0.0, 4.0]]
     """
@@ -309,7 +290,6 @@ def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | Non
 def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = False) -> Tensor:
     """The transpose of each matrix.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.matrix_transpose([[1.0, 2.0]]).numpy().tolist())
     [[1.0], [2.0]]
     """
@@ -321,7 +301,6 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors of length 3 in the last axis.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]).numpy())
     [0. 0. 1.]
     """
@@ -337,7 +316,6 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of twice the rank with `diagonal` on its diagonal.
 
-    >>> import minikeras as tf
     >>> tf.linalg.tensor_diag([1.0, 2.0]).shape
     TensorShape([2, 2])
     """
@@ -350,7 +328,6 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 
     Source: Higham, Functions of Matrices (2008), section 10.3, with Taylor in place of Pade.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).numpy().tolist())
     [[1.0, 1.0], [0.0, 1.0]]
     """

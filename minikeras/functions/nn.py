@@ -41,7 +41,6 @@ relu6 = unary(
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """x where x > 0, else alpha x; the slope at 0 is alpha. Integers are cast to float32.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.leaky_relu([-1.0, 2.0], alpha=0.5).numpy())
     [-0.5  2. ]
     """
@@ -55,7 +54,6 @@ def elu(features: TensorLike, alpha: float = 1.0, name: str | None = None) -> Te
 
     Source: Clevert, Unterthiner and Hochreiter (2015), equation (15).
 
-    >>> import minikeras as tf
     >>> print(tf.nn.elu([-1000.0, 2.0]).numpy())
     [-1.  2.]
     """
@@ -67,7 +65,6 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Source: Klambauer et al., Self-Normalizing Neural Networks (2017), equation (2).
 
-    >>> import minikeras as tf
     >>> print(tf.nn.selu([0.0, 1.0]).numpy().round(4))
     [0.     1.0507]
     """
@@ -79,7 +76,6 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
     Source: Hendrycks and Gimpel (2016), section 2.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.gelu([0.0, 1.0]).numpy().round(4))
     [0.     0.8413]
     """
@@ -93,7 +89,6 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 def silu(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Tensor:
     """x sigmoid(beta x), also known as swish.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.silu([0.0, 1.0]).numpy().round(4))
     [0.     0.7311]
     """
@@ -107,7 +102,6 @@ swish = silu
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """x / (1 + |x|).
 
-    >>> import minikeras as tf
     >>> print(tf.nn.softsign([-1.0, 1.0]).numpy())
     [-0.5  0.5]
     """
@@ -118,7 +112,6 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
 def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, without overflow.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.softmax([1000.0, 1000.0]).numpy())
     [0.5 0.5]
     """
@@ -129,7 +122,6 @@ def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tens
 def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """The logarithm of softmax, exact where softmax underflows.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.log_softmax([1000.0, 0.0]).numpy())
     [    0. -1000.]
     """
@@ -150,7 +142,6 @@ def softmax_cross_entropy_with_logits(
     Returns:
         One loss for each row. Gradients: softmax(logits) - labels, and -log_softmax(logits) for the labels.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, 0.0]]).numpy().round(4))
     [0.6931]
     """
@@ -176,7 +167,6 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
         InvalidArgumentError: if a label is out of range.
         ShapeError: if the shapes do not fit.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 0.0]]).numpy().round(4))
     [0.6931]
     """
@@ -207,7 +197,6 @@ def check_labels(labels: Tensor, classes: int) -> None:
 def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, name: str | None = None) -> Tensor:
     """max(x, 0) - x z + ln(1 + exp(-|x|)), elementwise, for logits x and labels z.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.sigmoid_cross_entropy_with_logits(1.0, -1000.0).numpy())
     1000.0
     """
@@ -224,7 +213,6 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, na
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """sum(t**2) / 2.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.l2_loss([3.0, 4.0]).numpy())
     12.5
     """
@@ -244,7 +232,6 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
         ShapeError: if the bias is no vector of the channels.
         ValueError: for another data format.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy())
     [[11. 22.]]
     """
@@ -270,7 +257,6 @@ def moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and population variance along axes.
 
-    >>> import minikeras as tf
     >>> mean, variance = tf.nn.moments([1.0, 3.0], axes=[0])
     >>> print(mean.numpy(), variance.numpy())
     2.0 1.0
@@ -291,7 +277,6 @@ def batch_normalization(
 
     For 16-bit `x` the others may be float32; all is computed in float32 and rounded to the dtype of `x`.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.batch_normalization([4.0], 2.0, 1.0, None, None, 0.0).numpy())
     [2.]
     """
@@ -320,7 +305,6 @@ def _statistic(value: Tensor, statistic: TensorLike) -> Any:
 def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:
     """Each element zeroed with probability `rate`, the others scaled by 1 / (1 - rate).
 
-    >>> import minikeras as tf
     >>> sorted(set(tf.nn.dropout(tf.ones([100]), 0.5).numpy().tolist()))
     [0.0, 2.0]
     """
@@ -361,7 +345,6 @@ def dropout_mask(source: Any, shape: tuple[int, ...], rate: float, like: Tensor)
 def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None) -> Tensor:
     """Rows of a table, picked by integer ids.
 
-    >>> import minikeras as tf
     >>> print(tf.nn.embedding_lookup([[1.0], [2.0]], [1, 1]).numpy().ravel())
     [2. 2.]
     """
@@ -375,7 +358,6 @@ def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None
 def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
     """A tensor divided by its norm, and the norm.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.normalize([3.0, 4.0])[0].numpy())
     [0.6 0.8]
     """

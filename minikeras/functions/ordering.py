@@ -24,7 +24,6 @@ def argsort(
 ) -> Tensor:
     """Indices (int32) that sort along an axis; always stable.
 
-    >>> import minikeras as tf
     >>> print(tf.argsort([3.0, 1.0, 2.0]).numpy())
     [1 2 0]
     """
@@ -37,7 +36,6 @@ def argsort(
 def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """The elements in order along an axis. Gradients go back to where each element came from.
 
-    >>> import minikeras as tf
     >>> print(tf.sort([3.0, 1.0, 2.0]).numpy())
     [1. 2. 3.]
     """
@@ -56,7 +54,6 @@ class TopK(NamedTuple):
 def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None) -> TopK:
     """The `k` largest elements along the last axis, and their indices; the lower index first at a tie.
 
-    >>> import minikeras as tf
     >>> largest = tf.math.top_k([1.0, 3.0, 2.0], k=2)
     >>> print(largest.values.numpy(), largest.indices.numpy())
     [3. 2.] [1 2]
@@ -82,7 +79,6 @@ def unique(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> Un
     Raises:
         ShapeError: if `x` is no vector.
 
-    >>> import minikeras as tf
     >>> found = tf.unique([5, 7, 5])
     >>> print(found.y.numpy(), found.idx.numpy())
     [5 7] [0 1 0]
@@ -113,7 +109,6 @@ def histogram_fixed_width(
     Raises:
         InvalidArgumentError: if the range is empty, or there are no bins.
 
-    >>> import minikeras as tf
     >>> print(tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy())
     [2 1 1 0 2]
     """
@@ -141,7 +136,6 @@ def searchsorted(
 ) -> Tensor:
     """Where to insert each value so that the sorted sequence (last axis) stays sorted.
 
-    >>> import minikeras as tf
     >>> print(tf.searchsorted([1.0, 3.0, 5.0], [2.0, 5.0]).numpy())
     [1 2]
     """
@@ -161,7 +155,6 @@ def bincount(
 
     Inside `vectorized_map` every slice must give as many counts; `minlength` and `maxlength` see to it.
 
-    >>> import minikeras as tf
     >>> print(tf.math.bincount([0, 2, 2]).numpy())
     [1 0 2]
     """

@@ -29,7 +29,6 @@ Returns:
 Raises:
     DTypeError: {refusal}.
 
->>> import minikeras as tf
 >>> {example}
 {expected}
 """

@@ -23,7 +23,6 @@ from .publish import static_shape, tensor
 def set_seed(seed: int | None) -> None:
     """Start the global stream anew: the same calls then give the same numbers. None takes a seed from the system.
 
-    >>> import minikeras as tf
     >>> tf.random.set_seed(1)
     >>> first = float(tf.random.normal([]))
     >>> tf.random.set_seed(1)
@@ -86,7 +85,6 @@ def normal(
 ) -> Tensor:
     """Normally distributed numbers.
 
-    >>> import minikeras as tf
     >>> tf.random.normal([2, 3]).shape
     TensorShape([2, 3])
     """
@@ -103,7 +101,6 @@ def truncated_normal(
 ) -> Tensor:
     """Normally distributed numbers, redrawn where they lie more than two standard deviations from the mean.
 
-    >>> import minikeras as tf
     >>> bool(tf.reduce_all(tf.abs(tf.random.truncated_normal([100])) <= 2.0))
     True
     """
@@ -121,7 +118,6 @@ def uniform(
 ) -> Tensor:
     """Evenly distributed numbers in [minval, maxval); maxval is 1 for floats and must be given for integers.
 
-    >>> import minikeras as tf
     >>> bool(tf.reduce_all(tf.random.uniform([100], maxval=6, dtype=tf.int32) < 6))
     True
     """
@@ -131,7 +127,6 @@ def uniform(
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices along the first axis in random order.
 
-    >>> import minikeras as tf
     >>> sorted(tf.random.shuffle([1, 2, 3]).numpy().tolist())
     [1, 2, 3]
     """
@@ -149,7 +144,6 @@ def categorical(
 ) -> Tensor:
     """Indices drawn with probabilities softmax(logits), for each row (batch, classes) -> (batch, num_samples).
 
-    >>> import minikeras as tf
     >>> print(tf.random.categorical([[0.0, -1e9]], 3).numpy())
     [[0 0 0]]
     """
@@ -176,7 +170,6 @@ def stateless_normal(
 ) -> Tensor:
     """Normally distributed numbers that depend only on the arguments; `seed` is a pair of integers.
 
-    >>> import minikeras as tf
     >>> first, second = (tf.random.stateless_normal([2], seed=[1, 2]) for _ in range(2))
     >>> bool(tf.reduce_all(first == second))
     True
@@ -190,7 +183,6 @@ def stateless_uniform(
 ) -> Tensor:
     """Evenly distributed numbers that depend only on the arguments; `seed` is a pair of integers.
 
-    >>> import minikeras as tf
     >>> tf.random.stateless_uniform([2], seed=[1, 2]).shape
     TensorShape([2])
     """
@@ -201,7 +193,6 @@ def stateless_uniform(
 class Generator:
     """A separate stream of random numbers.
 
-    >>> import minikeras as tf
     >>> a, b = (tf.random.Generator.from_seed(7) for _ in range(2))
     >>> bool(tf.reduce_all(a.normal([3]) == b.normal([3])))
     True

@@ -27,7 +27,6 @@ Returns:
 Raises:
     ShapeError: if there is no such axis.
 
->>> import minikeras as tf
 >>> print(tf.{name}({sample}).numpy())
 {expected}
 """
@@ -86,7 +85,6 @@ reduce_all = _reduction(reductions.reduce_all, "reduce_all", "Whether all elemen
 def reduce_variance(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Population variance along axes: mean(|x - mean(x)|**2), real, in two passes so that a large mean costs no accuracy.
 
-    >>> import minikeras as tf
     >>> print(tf.math.reduce_variance([1.0, 3.0]).numpy())
     1.0
     """
@@ -100,7 +98,6 @@ def reduce_std(input_tensor: TensorLike, axis: Any = None, keepdims: bool = Fals
 
     Where second derivatives at equal values matter, write its square as `tf.math.reduce_variance(x)`.
 
-    >>> import minikeras as tf
     >>> print(tf.math.reduce_std([1.0, 3.0]).numpy())
     1.0
     """
@@ -126,7 +123,6 @@ def norm(
         A Tensor, real also for complex `tensor`. The gradient at the origin is the subgradient 0, which is right for first
         derivatives only: for second ones write the square of the norm as `tf.reduce_sum(tf.square(x))`.
 
-    >>> import minikeras as tf
     >>> print(tf.norm([3.0, -4.0]).numpy(), tf.norm([3.0, -4.0], ord=1).numpy())
     5.0 7.0
     """
@@ -168,7 +164,6 @@ def _matrix_norm(x: Tensor, size: Tensor, ord: Any, axes: Sequence[int], keepdim
 def argmax(input: TensorLike, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
     """Index of the largest element along an axis (default 0); the first one at a tie.
 
-    >>> import minikeras as tf
     >>> print(tf.argmax([1.0, 3.0, 2.0]).numpy())
     1
     """
@@ -178,7 +173,6 @@ def argmax(input: TensorLike, axis: Any = None, output_type: Any = "int64", name
 def argmin(input: TensorLike, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
     """Index of the smallest element along an axis (default 0); the first one at a tie.
 
-    >>> import minikeras as tf
     >>> print(tf.argmin([2.0, 3.0, 1.0]).numpy())
     2
     """
@@ -202,7 +196,6 @@ def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool 
         exclusive: leave x_k itself out.
         reverse: run from the end.
 
-    >>> import minikeras as tf
     >>> print(tf.cumsum([1.0, 2.0, 3.0]).numpy())
     [1. 3. 6.]
     """
@@ -213,7 +206,6 @@ def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool 
 def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Running product along an axis; options as in `cumsum`. Gradients are exact with zeros, at n**2 cost in the axis.
 
-    >>> import minikeras as tf
     >>> print(tf.math.cumprod([1.0, 2.0, 3.0]).numpy())
     [1. 2. 6.]
     """
@@ -225,7 +217,6 @@ def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool
 def l2_normalize(x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
     """x / sqrt(max(sum(|x|**2), epsilon)) along axes; the zero vector stays zero.
 
-    >>> import minikeras as tf
     >>> print(tf.math.l2_normalize([3.0, 4.0]).numpy())
     [0.6 0.8]
     """
@@ -239,7 +230,6 @@ def l2_normalize(x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: 
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """sqrt(sum of squares) over all tensors of a list together; None is left out.
 
-    >>> import minikeras as tf
     >>> print(tf.linalg.global_norm([[3.0], [4.0]]).numpy())
     5.0
     """
@@ -269,7 +259,6 @@ def _in_their_dtype(length: Tensor, tensors: list[Tensor]) -> Tensor:
 def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
     """`t` scaled down to Euclidean norm `clip_norm` if it is longer: t * c / max(|t|, c).
 
-    >>> import minikeras as tf
     >>> print(tf.clip_by_norm([3.0, 4.0], 1.0).numpy())
     [0.6 0.8]
     """
@@ -290,7 +279,6 @@ def clip_by_global_norm(
         The list, each tensor in its dtype, and the global norm before clipping. A norm that is not finite makes all
         results NaN.
 
-    >>> import minikeras as tf
     >>> clipped, norm = tf.clip_by_global_norm([[3.0], None, [4.0]], 1.0)
     >>> print(clipped[0].numpy(), clipped[1], norm.numpy())
     [0.6] None 5.0

@@ -26,7 +26,6 @@ def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
 
     Where nothing is left to count, because another size is 0, sizes that are not 0 decide: (0, 6) as [0, -1, 3] is (0, 2, 3).
 
-    >>> import minikeras as tf
     >>> tf.reshape([1, 2, 3, 4], [2, -1]).shape
     TensorShape([2, 2])
     """
@@ -47,7 +46,6 @@ def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
 def transpose(a: TensorLike, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
     """The axes in another order; reversed by default.
 
-    >>> import minikeras as tf
     >>> tf.transpose([[1, 2, 3]]).shape
     TensorShape([3, 1])
     """
@@ -65,7 +63,6 @@ def transpose(a: TensorLike, perm: Any = None, conjugate: bool = False, name: st
 def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor:
     """A new axis of size 1 at position `axis`.
 
-    >>> import minikeras as tf
     >>> tf.expand_dims([1, 2], 0).shape
     TensorShape([1, 2])
     """
@@ -79,7 +76,6 @@ def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor
 def squeeze(input: TensorLike, axis: Any = None, name: str | None = None) -> Tensor:
     """Without axes of size 1: all of them, or those named.
 
-    >>> import minikeras as tf
     >>> tf.squeeze([[[1], [2]]]).shape
     TensorShape([2])
     """
@@ -96,7 +92,6 @@ def squeeze(input: TensorLike, axis: Any = None, name: str | None = None) -> Ten
 def broadcast_to(input: TensorLike, shape: Any, name: str | None = None) -> Tensor:
     """The tensor repeated to a shape, by NumPy's rules.
 
-    >>> import minikeras as tf
     >>> print(tf.broadcast_to([1, 2], [2, 2]).numpy().tolist())
     [[1, 2], [1, 2]]
     """
@@ -114,7 +109,6 @@ def _several(name: str, values: Any) -> list[Any]:
 def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
     """Tensors joined along an axis that they have.
 
-    >>> import minikeras as tf
     >>> print(tf.concat([[1, 2], [3]], axis=0).numpy())
     [1 2 3]
     """
@@ -125,7 +119,6 @@ def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape joined along a new axis.
 
-    >>> import minikeras as tf
     >>> tf.stack([[1, 2], [3, 4], [5, 6]]).shape
     TensorShape([3, 2])
     """
@@ -151,7 +144,6 @@ def _of_one_kind(values: list[Any]) -> list[Any]:
 def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """The slices along an axis, without that axis.
 
-    >>> import minikeras as tf
     >>> [int(part) for part in tf.unstack([1, 2, 3])]
     [1, 2, 3]
     """
@@ -168,7 +160,6 @@ def split(
 ) -> list[Tensor]:
     """Pieces along an axis: a number of equal ones, or ones of the given sizes (one may be -1).
 
-    >>> import minikeras as tf
     >>> [part.numpy().tolist() for part in tf.split([1, 2, 3, 4], [1, 3])]
     [[1], [2, 3, 4]]
     """
@@ -201,7 +192,6 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
         mode: 'CONSTANT', 'REFLECT' (mirrored without the edge) or 'SYMMETRIC' (mirrored with it).
         constant_values: the number to pad with.
 
-    >>> import minikeras as tf
     >>> print(tf.pad([1, 2], [[1, 0]]).numpy())
     [0 1 2]
     """
@@ -231,7 +221,6 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
 def tile(input: TensorLike, multiples: Any, name: str | None = None) -> Tensor:
     """The tensor repeated along each axis.
 
-    >>> import minikeras as tf
     >>> print(tf.tile([1, 2], [2]).numpy())
     [1 2 1 2]
     """
@@ -246,7 +235,6 @@ def tile(input: TensorLike, multiples: Any, name: str | None = None) -> Tensor:
 def repeat(input: TensorLike, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
     """Each element repeated, along an axis or of the flattened tensor.
 
-    >>> import minikeras as tf
     >>> print(tf.repeat([1, 2], 2).numpy())
     [1 1 2 2]
     """
@@ -264,7 +252,6 @@ def repeat(input: TensorLike, repeats: Any, axis: int | None = None, name: str |
 def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements moved along axes; those that leave at one end come in at the other.
 
-    >>> import minikeras as tf
     >>> print(tf.roll([1, 2, 3], 1, axis=0).numpy())
     [3 1 2]
     """
@@ -292,7 +279,6 @@ def _roll_of_each(x: Tensor, shifts: Tensor, axes: tuple[int, ...]) -> Tensor:
 def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
     """The order turned around along axes.
 
-    >>> import minikeras as tf
     >>> print(tf.reverse([1, 2, 3], [0]).numpy())
     [3 2 1]
     """
@@ -305,7 +291,6 @@ def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
 def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = None) -> Tensor:
     """`x` itself, refused if its shape differs; None fits any size.
 
-    >>> import minikeras as tf
     >>> tf.ensure_shape([1, 2], [None]).shape
     TensorShape([2])
     """
@@ -318,7 +303,6 @@ def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = 
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a Tensor or Variable.
 
-    >>> import minikeras as tf
     >>> tf.is_tensor(tf.zeros([])), tf.is_tensor(0.0)
     (True, False)
     """
