@@ -439,7 +439,7 @@ def test_old_signatures_are_forgotten():
     for n in range(70):
         for _ in range(17):
             step(tf.ones(n))
-    assert step.recordings == 70 and len(step._known) == 64
+    assert step.recordings == 70 and len(step._cache) == 64
 
 
 def test_a_program_prints_as_its_operations():

@@ -1,8 +1,7 @@
-"""Python facts of a recording: what it read beside its arguments, and whether that is still the same.
+"""Facts of a recording: what it read of Python's state beside its arguments, and whether that is still the same.
 
-Key idea: values are compared by identity, which is one pass through a list in C; only what is another object is looked at more
-closely. Attributes of the package's own objects are many and hardly ever set, so a clock says whether any was.
-Next: `watch.py`, which finds them.
+Values are compared by identity first, in one pass in C. Attributes of the package's own objects are compared only if a clock
+says that any was set.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def same(one: Any, other: Any) -> bool:
     return isinstance(one, np.generic) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-class Question(NamedTuple):
+class NamedValue(NamedTuple):
     """A value that is found by name: `ask(subject, detail)`.
 
     Attributes:
@@ -99,7 +98,7 @@ def elements(container: Any) -> Sequence[Any]:
     return [*container, *container.values()] if isinstance(container, Mapping) else list(container)
 
 
-class Owned:
+class ObjectFacts:
     """Attributes of one of the package's own objects.
 
     Args:
@@ -112,7 +111,7 @@ class Owned:
 
     def __init__(self, owner: Any, names: frozenset[str], where: str) -> None:
         held = vars(owner)
-        self._owner = weakref.ref(owner)  # a model holds its recordings, and is to go when nobody else holds it
+        self._owner = weakref.ref(owner)  # a model holds its recordings, and is freed with its last other reference
         self._vocabulary, self._where = names, where
         self._names = [name for name in held if self._counts(name, owner)]
         self._values = [held[name] for name in self._names]
@@ -167,7 +166,7 @@ class Facts:
     )
 
     def __init__(
-        self, questions: Sequence[Question], bulks: Sequence[Any], owned: Sequence[Owned], variables: Sequence[Variable]
+        self, questions: Sequence[NamedValue], bulks: Sequence[Any], owned: Sequence[ObjectFacts], variables: Sequence[Variable]
     ) -> None:
         columns: Any = zip(*questions, strict=True) if questions else ((),) * 5
         self.guards: Sequence[Callable[[], bool]] = ()
@@ -177,7 +176,7 @@ class Facts:
         self._now, self._setting = clock.now, clock.setting
 
     def changed(self) -> str | None:
-        """The first fact that does not hold any more, in words; None if all do."""
+        """How to call the first fact that does not hold any more; None if all do."""
         if self._now != clock.now:
             now = clock.now
             if (found := self._changed_owned()) is not None:

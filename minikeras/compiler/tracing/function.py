@@ -1,9 +1,6 @@
 """`tf.function`: a function that Python runs once for each signature, and that is replayed from then on.
 
-Key idea: the first call with a signature is a real run that is watched; the program it leaves serves all later calls. Where a
-program would not be faithful - Python asks for a value that only the call can know or writes what outlives the run, somebody
-listens outside, an argument is more than its values - the function simply runs, and says so once. Read `recorder.py` next,
-then `watch.py`.
+Where a program would not do what Python does, the function simply runs, and says so once.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ from ..passes.pipeline import optimized
 from ..recorder import Recorder
 from .facts import Facts
 from .signature import Unrecordable, bound, key_of, substituted, written_back
-from .watch import Unfaithful, Watch
+from .watch import Unrepeatable, Watch
 
 CAPACITY = 64
 """So many signatures of a function are kept, those that were used last."""
@@ -45,31 +42,31 @@ _eagerly = False
 
 
 class Eager:
-    """Stands in the place of a program where there is none.
+    """Takes the place of a program where there is none.
 
     Attributes:
         reason: why the function runs eagerly for this signature; None if the next run is recorded, because this one made
             Variables or set what later ones find.
-        unfaithful: whether it set anything.
+        sets_state: whether the run set what later ones find.
     """
 
-    __slots__ = ("reason", "unfaithful")
+    __slots__ = ("reason", "sets_state")
 
-    def __init__(self, reason: str | None, unfaithful: bool = False) -> None:
-        self.reason, self.unfaithful = reason, unfaithful
+    def __init__(self, reason: str | None, sets_state: bool = False) -> None:
+        self.reason, self.sets_state = reason, sets_state
 
     def __str__(self) -> str:
-        made = "set what later ones find" if self.unfaithful else "made Variables"
+        made = "set what later ones find" if self.sets_state else "made Variables"
         return f"no program: {self.reason or f'the run {made}; the next one is recorded'}"
 
 
-class Known(NamedTuple):
-    """What a function knows about a signature.
+class CacheEntry(NamedTuple):
+    """What a function keeps for a signature.
 
     Attributes:
         program: ready to run, or why there is none.
         facts: what it depends on beside the signature; None if there is no program.
-        others: the arguments that the signature tells by identity, which must not be freed meanwhile.
+        others: the arguments that the signature tells by identity, kept alive.
         packed: gives the leaves of a result their structure.
     """
 
@@ -105,10 +102,10 @@ class Function:
         self.jit_compile = jit_compile
         self.name = str(name or getattr(python_function, "__name__", "function"))
         self.recordings = self.replays = self.eager_calls = 0
-        self._known: OrderedDict[Any, Known] = OrderedDict()
+        self._cache: OrderedDict[Any, CacheEntry] = OrderedDict()
         self.planned = 0
         self.builds: Callable[[], bool] = _never
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._fast = bool(jit_compile)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -117,7 +114,7 @@ class Function:
         values, tensors, key = self._signature(args, kwargs)
         if key is None:
             return self._run(args, kwargs)
-        found = self._known.get(key)
+        found = self._cache.get(key)
         if found is None:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
         program, facts, _, packed = found
@@ -194,12 +191,12 @@ class Function:
             if replay is not None and isinstance(facts, Facts):
                 facts.guards = replay.program.guards
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
-        self._known[key] = Known(program, facts if isinstance(facts, Facts) else None, others, packed)
-        if len(self._known) > CAPACITY:
-            self._known.popitem(last=False)
+        self._cache[key] = CacheEntry(program, facts if isinstance(facts, Facts) else None, others, packed)
+        if len(self._cache) > CAPACITY:
+            self._cache.popitem(last=False)
         return result
 
-    def _facts(self, recorder: Recorder, watch: Watch | None, before: Eager | None, wrote: bool) -> Facts | Unfaithful | None:
+    def _facts(self, recorder: Recorder, watch: Watch | None, before: Eager | None, wrote: bool) -> Facts | Unrepeatable | None:
         """What the program depends on beside its arguments; makes the recorder refuse if there can be none."""
         if recorder.refusal is not None or recorder.born:
             if recorder.born and before is not None:
@@ -207,17 +204,17 @@ class Function:
             return None
         if watch is None:
             return None
-        facts = Unfaithful("it changes an argument", True) if wrote else watch.facts()
-        if isinstance(facts, Unfaithful) and (facts.lasting or (before is not None and before.unfaithful)):
+        facts = Unrepeatable("it changes an argument", True) if wrote else watch.facts()
+        if isinstance(facts, Unrepeatable) and (facts.permanent or (before is not None and before.sets_state)):
             recorder.refuse(facts.reason, located=False)
         return facts
 
-    def _verdict(self, recorder: Recorder, facts: Facts | Unfaithful | None) -> Eager | None:
+    def _verdict(self, recorder: Recorder, facts: Facts | Unrepeatable | None) -> Eager | None:
         """Why no program is kept; None if one is."""
         if recorder.refusal is not None:
             self._warn_once(f"runs eagerly: {recorder.refusal}")
             return Eager(recorder.refusal)
-        return Eager(None, isinstance(facts, Unfaithful)) if not isinstance(facts, Facts) else None
+        return Eager(None, isinstance(facts, Unrepeatable)) if not isinstance(facts, Facts) else None
 
     def _ready(self, program: Program, once: bool) -> Executable | None:
         """A program, ready to run, by Numba if it is asked for or the planned calls are worth it.
@@ -236,8 +233,8 @@ class Function:
 
     def _warn_once(self, message: str, about: str | None = None) -> None:
         """Log a message, unless it, or one with the same `about`, was logged for this function."""
-        if (about or message) not in self._told:
-            self._told.add(about or message)
+        if (about or message) not in self._warned:
+            self._warned.add(about or message)
             logger.warning("tf.function %s %s.", self.name, message)
 
     def program(self, *args: Any, **kwargs: Any) -> Program | Eager:
@@ -254,26 +251,26 @@ class Function:
         >>> print(str(positive.program(tf.constant(1.0)))[:31])
         no program: bool() of a tensor,
         """
-        known = self._known.get(self._signature(args, kwargs)[2])
-        if known is None:
+        entry = self._cache.get(self._signature(args, kwargs)[2])
+        if entry is None:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
-        return known.program if isinstance(known.program, Eager) else known.program.program
+        return entry.program if isinstance(entry.program, Eager) else entry.program.program
 
     def plan(self, calls: int) -> None:
         """Say how many calls there will be, so that Numba carries out programs that are worth it, known ones included."""
         if calls == self.planned:
             return
         self.planned = calls
-        for key, known in list(self._known.items()):
-            if isinstance(known.program, Eager) or not known.program.exact:
+        for key, entry in list(self._cache.items()):
+            if isinstance(entry.program, Eager) or not entry.program.exact:
                 continue
-            if executors.is_worth_compiling(calls * known.program.seconds):
-                program = known.program.program
-                self._known[key] = known._replace(program=executors.executor_for(program, True).compile(program))
+            if executors.is_worth_compiling(calls * entry.program.seconds):
+                program = entry.program.program
+                self._cache[key] = entry._replace(program=executors.executor_for(program, True).compile(program))
 
     @property
     def _replays(self) -> list[Executable]:
-        return [known.program for known in self._known.values() if not isinstance(known.program, Eager)]
+        return [entry.program for entry in self._cache.values() if not isinstance(entry.program, Eager)]
 
     @property
     def kernels(self) -> int:
@@ -292,7 +289,7 @@ class Function:
 
     def forget(self) -> None:
         """Let go of all programs; the next call is recorded."""
-        self._known.clear()
+        self._cache.clear()
 
     def experimental_get_tracing_count(self) -> int:
         """How many programs were made, by TensorFlow's name."""

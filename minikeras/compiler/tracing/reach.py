@@ -1,7 +1,6 @@
-"""What code with given names can reach: a walk from a value through attributes, elements and variables of functions.
+"""What code can reach: a walk from a value through attributes, elements and variables of functions.
 
-Key idea: a value counts only if code that ran could have read it, so an attribute is followed only if its name stands in that
-code. The walk notes what it meets as it is at this moment; `watch.py` walks before and after a run and compares.
+An attribute is followed only if its name is in code that ran. `watch.py` walks before and after a run and compares.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ...arrays import is_array
 from ...core import Variable
 from ...core.changes import is_watched
 from ...core.operand import Operand
-from .facts import ABSENT, SCALARS, Question, elements
+from .facts import ABSENT, SCALARS, NamedValue, elements
 from .reads import is_library, is_library_class, is_library_module
 
 LARGEST = 1 << 22
@@ -42,7 +41,7 @@ class Bulk(NamedTuple):
     """What a container or an array holds.
 
     Attributes:
-        content: elements as a tuple, or bytes; for a generator of random numbers its state in words.
+        content: elements as a tuple, or bytes; for a generator of random numbers its state as text.
     """
 
     holder: Any
@@ -68,7 +67,7 @@ class Reach:
     """
 
     def __init__(self, ran: Collection[types.CodeType] | None = None) -> None:
-        self.names: dict[tuple[int, str], Question] = {}
+        self.names: dict[tuple[int, str], NamedValue] = {}
         self.holders: list[Any] = []
         self.bulks: dict[int, Bulk] = {}
         self.watched: dict[int, Any] = {}
@@ -81,7 +80,7 @@ class Reach:
         self._waiting: list[tuple[Any, str]] = []
         self._count = 0
 
-    def anew(self) -> Reach:
+    def fresh(self) -> Reach:
         """One that notes in the same place, and has met nothing yet."""
         other = Reach(self.ran)
         for name in ("names", "holders", "bulks", "watched", "variables", "functions", "spelled", "trouble"):
@@ -118,14 +117,14 @@ class Reach:
         """Note a value found by name, with `get(name, default)`."""
         value = get(name, ABSENT)
         if (id(holder), name) not in self.names:
-            self.names[id(holder), name] = Question(get, name, ABSENT, value, where)
+            self.names[id(holder), name] = NamedValue(get, name, ABSENT, value, where)
             self.holders.append(holder)
         return value
 
     def attribute(self, holder: Any, name: str, where: str) -> Any:
         """Note an attribute of an object of Python's own, which always has it."""
         value = getattr(holder, name)
-        self.names.setdefault((id(holder), name), Question(getattr, holder, name, value, where))
+        self.names.setdefault((id(holder), name), NamedValue(getattr, holder, name, value, where))
         return value
 
     def _visit(self, value: Any, where: str) -> None:
@@ -331,12 +330,12 @@ def is_generator(value: Any) -> bool:
 
 
 def _state(generator: Any) -> str:
-    """The state of a generator of random numbers, in words."""
+    """The state of a generator of random numbers."""
     if hasattr(generator, "bit_generator"):
         return repr(generator.bit_generator.state)
     if hasattr(generator, "get_state"):
-        kind, words, *position = generator.get_state()
-        return repr((kind, words.tobytes(), position))
+        kind, key, *position = generator.get_state()
+        return repr((kind, key.tobytes(), position))
     try:
         return repr(generator.getstate())
     except NotImplementedError:  # the system's: always another number

@@ -1,8 +1,7 @@
 """What two calls of a function must share so that one recording serves both.
 
-Key idea: tensors and arrays differ from call to call, so only their shape, dtype, device and the order of their axes in memory
-count; all else is a fact of the recording: numbers, strings and containers by value, Variables, models and other objects by
-identity, of which the recording then knows what it read (`facts.py`).
+Of tensors and arrays shape, dtype, device and the order of axes in memory; numbers, strings and containers by value; other
+objects by identity, and what the recording read of them are its facts (`facts.py`).
 """
 
 from __future__ import annotations

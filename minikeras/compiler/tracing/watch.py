@@ -1,8 +1,7 @@
-"""Which Python facts a run reads, and whether it writes any: watched while it runs, once.
+"""Which Python state a run reads, and whether it writes any.
 
-Key idea: Python itself says which functions are called. Their bytecode says which names they read (`reads.py`); from these, a
-walk finds the values (`reach.py`), as they are when the function is entered and again when all is done. What differs was
-written by the run, so the next one is another one; what does not is a fact of the recording (`facts.py`).
+Python's profiling says which functions are called, their bytecode which names they read (`reads.py`), and walks from there
+(`reach.py`), before and after, find the values: those that differ were written by the run, the others are its facts.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ...arrays import is_array
 from ...core import Variable
 from ...core.changes import is_watched, live_code
 from ...core.operand import Operand
-from .facts import ABSENT, SCALARS, Content, Elements, Facts, Owned, same
+from .facts import ABSENT, SCALARS, Content, Elements, Facts, ObjectFacts, same
 from .reach import ANY, Reach, attributes_of, content_of, is_generator, shown
 from .reads import is_library, is_library_class, is_library_module, is_own, nested, reads
 
@@ -43,19 +42,19 @@ _MOMENTS = ("now", "utcnow", "today")
 _ASKED = frozenset([name for _, name in _OUTSIDE] + list(_MOMENTS))
 
 
-class Unfaithful(NamedTuple):
+class Unrepeatable(NamedTuple):
     """Why a program would not do what the run did.
 
     Attributes:
-        reason: in words.
-        lasting: whether the next run will be no other.
+        reason: for a message.
+        permanent: whether the next run will be no other.
     """
 
     reason: str
-    lasting: bool
+    permanent: bool
 
 
-class Kind(NamedTuple):
+class CodePolicy(NamedTuple):
     """What a watch does about a piece of code.
 
     Attributes:
@@ -69,7 +68,7 @@ class Kind(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-_KINDS: dict[int, Kind] = {}
+_POLICIES: dict[int, CodePolicy] = {}
 """Of the package's code, by its identity."""
 
 
@@ -85,26 +84,26 @@ class Watch:
         self._function = function
         self._arguments = [one for one in nest.flatten(list(arguments)) if _is_object(one)]
         self._before = Reach()
-        self._within = self._before.anew()
+        self._inside = self._before.fresh()
         """Walks through what objects of the package hold."""
-        self._owned: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._objects: dict[int, tuple[Any, dict[str, Any]]] = {}
         """Objects of the package, and their attributes when they were first seen."""
-        self._born: dict[int, Any] = {}
-        self._entered: dict[int, tuple[Any, bool]] = {}
+        self._created: dict[int, Any] = {}
+        self._given: dict[int, tuple[Any, bool]] = {}
         """Objects that functions of the user's were given, and whether these take all their attributes."""
-        self._known: set[Any] = set()
-        self._calls: dict[int, Kind] = {}
-        self._idle: set[int] = set()
+        self._seen: set[Any] = set()
+        self._policies: dict[int, CodePolicy] = {}
+        self._ignored: set[int] = set()
         """Code of which there is nothing to note."""
-        self._codes: dict[types.CodeType, dict[str, Any]] = {}
+        self._user_code: dict[types.CodeType, dict[str, Any]] = {}
         """The user's code that ran, with its globals."""
         self._outside: str | None = None
         self._live: Any = None
-        self._draws: list[tuple[str, Any, Any]] = []
+        self._generators: list[tuple[str, Any, Any]] = []
         self._previous: Any = None
 
     def __enter__(self) -> Watch:
-        self._draws = [(name, one, content_of(one)) for name, one in _global_generators()]
+        self._generators = [(name, one, content_of(one)) for name, one in _global_generators()]
         self._before.walk(self._function, "the function", ())
         self._previous = sys.getprofile()
         if hasattr(self._previous, "disable"):  # cProfile, which cannot be set again by `setprofile`
@@ -125,7 +124,7 @@ class Watch:
         """Called some 10,000 times in a small step, so the commonest events end at the first question."""
         try:
             if event == "call":
-                if id(frame.f_code) not in self._idle and self._live is None:
+                if id(frame.f_code) not in self._ignored and self._live is None:
                     self._call(frame)
             elif event == "c_call":
                 if argument.__name__ in _ASKED and self._live is None and self._outside is None:
@@ -137,16 +136,16 @@ class Watch:
 
     def _call(self, frame: types.FrameType) -> None:
         code = frame.f_code
-        known = self._calls.get(id(code))
-        if known is None:
-            known = self._calls[id(code)] = _KINDS.get(id(code)) or _kind_of(code, frame.f_globals.get("__name__", ""))
-            if known.note is Watch._own_call and not _may_be_watched(frame.f_globals.get(code.co_qualname.partition(".")[0])):
-                self._idle.add(id(code))
+        policy = self._policies.get(id(code))
+        if policy is None:
+            policy = self._policies[id(code)] = _POLICIES.get(id(code)) or _policy_of(code, frame.f_globals.get("__name__", ""))
+            if policy.note is Watch._own_call and not _may_be_watched(frame.f_globals.get(code.co_qualname.partition(".")[0])):
+                self._ignored.add(id(code))
                 return
-        if known.note is None:
-            self._idle.add(id(code))
+        if policy.note is None:
+            self._ignored.add(id(code))
         else:
-            known.note(self, frame, code)
+            policy.note(self, frame, code)
 
     def _live_call(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function that each replay calls again."""
@@ -155,53 +154,53 @@ class Watch:
     def _own_call(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A method of one of the package's own objects."""
         owner = frame.f_locals.get("self")
-        if is_watched(owner) and id(owner) not in self._owned:
-            self._see(owner, code.co_name == "__init__")
+        if is_watched(owner) and id(owner) not in self._objects:
+            self._note_object(owner, code.co_name == "__init__")
 
     def _foreign_call(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function of the user's: take note of all that it can read, as it is now."""
-        self._codes[code] = frame.f_globals
+        self._user_code[code] = frame.f_globals
         given = {name: value for name, value in frame.f_locals.items() if _is_object(value)}
         if code.co_name == "__init__" and code.co_argcount:
-            self._bear(frame.f_locals.get(code.co_varnames[0]))
+            self._note_created(frame.f_locals.get(code.co_varnames[0]))
         key = code, tuple(map(id, given.values()))
-        if key in self._known:
+        if key in self._seen:
             return
-        self._known.add(key)
+        self._seen.add(key)
         found = reads(code)
         texts = found.texts if found.looks_up else frozenset()
         attributes, lacking = found.attributes | texts, found.stored | texts
-        reach = self._before.anew()
+        reach = self._before.fresh()
         for where, value in _roots(code, frame.f_globals, reach):
             reach.walk(value, where, attributes, lacking)
         for name, value in given.items():
-            if id(value) not in self._born:
-                self._entered[id(value)] = value, found.any or self._entered.get(id(value), (0, False))[1]
+            if id(value) not in self._created:
+                self._given[id(value)] = value, found.any or self._given.get(id(value), (0, False))[1]
                 reach.walk(value, f"'{name}'", ANY if found.any else attributes, lacking)
         for owner in list(reach.watched.values()):
-            self._see(owner)
+            self._note_object(owner)
 
-    def _bear(self, owner: Any) -> None:
+    def _note_created(self, owner: Any) -> None:
         """An object is made in this run, unless it was there before."""
-        if id(owner) not in self._owned and id(owner) not in self._entered:
-            self._born[id(owner)] = owner
+        if id(owner) not in self._objects and id(owner) not in self._given:
+            self._created[id(owner)] = owner
 
-    def _see(self, owner: Any, begins: bool = False) -> None:
+    def _note_object(self, owner: Any, begins: bool = False) -> None:
         """Note the attributes of an object of the package, and of those that it holds."""
-        if id(owner) in self._owned:
+        if id(owner) in self._objects:
             return
         if begins:
-            self._bear(owner)
+            self._note_created(owner)
         held = dict(vars(owner))
-        self._owned[id(owner)] = owner, held
+        self._objects[id(owner)] = owner, held
         about, met = shown(owner), len(self._before.watched)
         for name, value in held.items():
             if is_watched(value):
-                self._see(value)
+                self._note_object(value)
             elif type(value) not in SCALARS and not isinstance(value, Operand):
-                self._within.walk(value, f"attribute '{name}' of {about}", ())
+                self._inside.walk(value, f"attribute '{name}' of {about}", ())
         for inner in list(itertools.islice(self._before.watched.values(), met, None)):
-            self._see(inner)
+            self._note_object(inner)
 
     def _ask(self, frame: types.FrameType, function: Any) -> None:
         """Notice calls whose results come from outside the program."""
@@ -214,40 +213,40 @@ class Watch:
 
     # When it is done -----------------------------------------------------------------------------------------------------
 
-    def facts(self) -> Facts | Unfaithful:
+    def facts(self) -> Facts | Unrepeatable:
         """What the run has read, or why a program would not be faithful."""
         if self._outside is not None:
-            return Unfaithful(self._outside, True)
-        for name, generator, state in self._draws:
+            return Unrepeatable(self._outside, True)
+        for name, generator, state in self._generators:
             if content_of(generator) != state:
-                return Unfaithful(f"it draws from {name}, {_DRAWN}", True)
-        names = Vocabulary(self._codes, frozenset().union(*[kind.names for kind in self._calls.values()]))
+                return Unrepeatable(f"it draws from {name}, {_DRAWN}", True)
+        names = Vocabulary(self._user_code, frozenset().union(*[policy.names for policy in self._policies.values()]))
         reach = self._reached(names)
         if not reach.spelled <= names.read:
             names.read |= reach.spelled
             reach = self._reached(names)
         if (drawn := self._drawn_from(reach)) is not None:
-            return Unfaithful(f"it draws from {drawn}, {_DRAWN}", True)
+            return Unrepeatable(f"it draws from {drawn}, {_DRAWN}", True)
         if written := list(itertools.islice(self._written(reach, names), 3)):
-            return Unfaithful(_CHANGED.format(" and ".join(written)), False)
-        return Unfaithful(reach.trouble[0], True) if reach.trouble else _facts(reach, names, self._born)
+            return Unrepeatable(_CHANGED.format(" and ".join(written)), False)
+        return Unrepeatable(reach.trouble[0], True) if reach.trouble else _facts(reach, names, self._created)
 
     def _reached(self, names: Vocabulary) -> Reach:
         """All that the code which ran can reach, as it is now, without what was made in the run."""
-        reach = Reach(ran={one for code in self._codes for one in nested(code)})
-        done = set(self._born)
+        reach = Reach(ran={one for code in self._user_code for one in nested(code)})
+        done = set(self._created)
         reach.walk(self._function, "the function", names.read, names.lacking)
         for argument in self._arguments:
             reach.walk(argument, "an argument", names.read, names.lacking)
-        for code, namespace in self._codes.items():
+        for code, namespace in self._user_code.items():
             for where, value in _roots(code, namespace, reach):
                 reach.walk(value, where, names.read, names.lacking)
         self._walk_owned(reach, names, done)
         for function in self._lost_functions(reach):
             reach.walk(function, "the function", names.read, names.lacking)
-        for value, takes_all in self._entered.values():
+        for value, takes_all in self._given.values():
             if reach.has_met(value) or self._outlives(value):
-                reach.anew().walk(value, shown(value), ANY if takes_all else names.read, names.lacking)
+                reach.fresh().walk(value, shown(value), ANY if takes_all else names.read, names.lacking)
         self._walk_owned(reach, names, done)
         return reach
 
@@ -255,7 +254,7 @@ class Watch:
         """Walk through the package's objects whose methods were called, and those that they lead to, unless it is done."""
         # What the package holds for itself it never changes in place, but there are objects within.
         within = Reach(ran=())
-        waiting = [*reach.watched.values(), *(owner for owner, _ in self._owned.values())]
+        waiting = [*reach.watched.values(), *(owner for owner, _ in self._objects.values())]
         while waiting:
             owner = waiting.pop()
             if id(owner) in done:
@@ -275,17 +274,17 @@ class Watch:
 
     def _lost_functions(self, reach: Reach) -> list[Any]:
         """Functions that ran, have variables around them, and were neither met nor made in the run: looked for in memory."""
-        inner = {one for code in self._codes for one in nested(code) if one is not code}
-        lost = {code for code in self._codes if code.co_freevars} - {code for _, code in reach.functions.values()} - inner
+        inner = {one for code in self._user_code for one in nested(code) if one is not code}
+        lost = {code for code in self._user_code if code.co_freevars} - {code for _, code in reach.functions.values()} - inner
         found = gc.get_referrers(*lost) if lost else []
         return [one for one in found if isinstance(one, types.FunctionType) and one.__code__ in lost]
 
     def _outlives(self, value: Any) -> bool:
         """Whether anything but this watch, and objects made in the run, holds an object that a function was given."""
-        if id(value) in self._born or isinstance(value, types.FunctionType):
+        if id(value) in self._created or isinstance(value, types.FunctionType):
             return False
-        own: list[Any] = [self._entered.values(), self._owned.values(), self._known]
-        for other, _ in self._entered.values():
+        own: list[Any] = [self._given.values(), self._objects.values(), self._seen]
+        for other, _ in self._given.values():
             held = attributes_of(other) or {}
             own += [held, *held.values()]
         own += self._before.references()
@@ -311,8 +310,8 @@ class Watch:
             earlier = self._before.bulks.get(identity)
             if earlier is not None and not _alike(earlier.content, bulk.content):
                 yield f"the elements of {bulk.where}"
-        for owner, before_ in self._owned.values():
-            for attribute in sorted(names.stored - set(owner._unwatched)) if id(owner) not in self._born else ():
+        for owner, before_ in self._objects.values():
+            for attribute in sorted(names.stored - set(owner._unwatched)) if id(owner) not in self._created else ():
                 if not same(before_.get(attribute, ABSENT), vars(owner).get(attribute, ABSENT)):
                     yield _attribute(attribute, owner)
 
@@ -346,20 +345,20 @@ class Vocabulary:
     def of(self, kind: type) -> frozenset[str]:
         """The names that count as attributes of objects of a class; in the package's code, those that the class is about."""
         if kind not in self._of:
-            about = [_words(one) for one in kind.__mro__ if is_library_class(one)]
+            about = [_names_in(one) for one in kind.__mro__ if is_library_class(one)]
             self._of[kind] = self.read | self.lacking | (self._own & frozenset().union(*about))
         return self._of[kind]
 
 
 @functools.cache
-def _words(kind: type) -> frozenset[str]:
+def _names_in(kind: type) -> frozenset[str]:
     """The names in the methods of one class of the package."""
     functions = [getattr(one, "fget", None) or getattr(one, "__func__", one) for one in vars(kind).values()]
     codes = [one.__code__ for one in functions if isinstance(one, types.FunctionType)]
     return frozenset().union(*[one.co_names for code in codes for one in nested(code)])
 
 
-def _facts(reach: Reach, names: Vocabulary, born: dict[int, Any]) -> Facts:
+def _facts(reach: Reach, names: Vocabulary, created: dict[int, Any]) -> Facts:
     """What was met, ready to be compared."""
     functions = [one for one, code in reach.functions.values() if code in (reach.ran or ()) and not is_library(code)]
     for function in functions:
@@ -372,20 +371,20 @@ def _facts(reach: Reach, names: Vocabulary, born: dict[int, Any]) -> Facts:
             foreign.append(Elements(bulk.holder, bulk.content, bulk.where))
         elif isinstance(bulk.content, bytes):
             foreign.append(Content(functools.partial(content_of, bulk.holder), bulk.content, bulk.where))
-    owned = [Owned(one, names.of(type(one)), shown(one)) for one in reach.watched.values() if id(one) not in born]
+    owned = [ObjectFacts(one, names.of(type(one)), shown(one)) for one in reach.watched.values() if id(one) not in created]
     held = [value for one in reach.watched.values() for value in vars(one).values() if isinstance(value, Variable)]
     variables = {id(one): one for one in (*reach.variables.values(), *held)}
     return Facts(list(reach.names.values()), foreign, owned, list(variables.values()))
 
 
-def _kind_of(code: types.CodeType, module: str) -> Kind:
+def _policy_of(code: types.CodeType, module: str) -> CodePolicy:
     """What a watch does where a piece of code is called."""
     if code in live_code:
-        return Kind(code, Watch._live_call)
+        return CodePolicy(code, Watch._live_call)
     if is_own(code):
-        kind = Kind(code, Watch._own_call if code.co_varnames[:1] == ("self",) else None, code.co_names)
-        return _KINDS.setdefault(id(code), kind)
-    return Kind(code, None if is_library(code) or module.startswith("namedtuple_") else Watch._foreign_call)
+        policy = CodePolicy(code, Watch._own_call if code.co_varnames[:1] == ("self",) else None, code.co_names)
+        return _POLICIES.setdefault(id(code), policy)
+    return CodePolicy(code, None if is_library(code) or module.startswith("namedtuple_") else Watch._foreign_call)
 
 
 def _may_be_watched(kind: Any) -> bool:
