@@ -6,7 +6,9 @@ says that any was set.
 
 from __future__ import annotations
 
+import array
 import operator
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,6 +22,9 @@ ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 """Stands for the value of a name that is not there."""
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), range, slice)
+
+
+BYTES = (bytearray, memoryview, array.array)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -54,48 +59,72 @@ class NamedValue(NamedTuple):
     where: str
 
 
-class Elements:
-    """What a list, deque, set or dict holds."""
+class Contents:
+    """What a container, an array or a generator of random numbers holds.
 
-    __slots__ = ("_container", "_values", "_where")
+    Attributes:
+        holder: that object.
+        content: as `content_of` gave it.
+        where: how to call it in a message.
+    """
 
-    def __init__(self, container: Any, values: Sequence[Any], where: str) -> None:
-        self._container, self._values, self._where = container, values, where
+    __slots__ = ("content", "holder", "where")
+
+    def __init__(self, holder: Any, content: Any, where: str) -> None:
+        self.holder, self.content, self.where = holder, content, where
 
     def changed(self) -> str | None:
-        """Where it is, if it holds anything else."""
-        now, then = elements(self._container), self._values
+        """How to call it, if it holds anything else."""
+        now, then = content_of(self.holder), self.content
+        if isinstance(then, bytes):
+            return None if now == then else f"the values of {self.where}"
         if len(now) == len(then) and all(map(operator.is_, now, then)):
             return None
-        if len(now) != len(then) or not all(map(same, then, now)):
-            return f"the elements of {self._where}"
-        self._values = now
+        if not alike(then, now):
+            return f"the elements of {self.where}"
+        self.content = now
         return None
 
 
-class Content:
-    """The bytes of an array or the like."""
-
-    __slots__ = ("_bytes", "_read", "_where")
-
-    def __init__(self, read: Callable[[], bytes], content: bytes, where: str) -> None:
-        self._read, self._bytes, self._where = read, content, where
-
-    def changed(self) -> str | None:
-        """Where it is, if the bytes are others."""
-        return None if self._read() == self._bytes else f"the values of {self._where}"
+def alike(one: Any, other: Any) -> bool:
+    """Whether two contents of one object are the same."""
+    if isinstance(one, (bytes, str)):
+        return bool(one == other)
+    return len(one) == len(other) and all(map(same, one, other))
 
 
-def elements(container: Any) -> Sequence[Any]:
-    """The elements of a container, for a dict keys and values."""
-    kind = type(container)
+def content_of(value: Any) -> Any:
+    """What is compared: elements, of a mapping keys and values; the bytes of an array; the state of a generator, as text."""
+    kind = type(value)
     if kind is list or kind is tuple:
-        return container
-    if kind is dict:
-        return [*container, *container.values()]
-    if isinstance(container, np.ndarray):
-        return list(container.flat)  # of objects
-    return [*container, *container.values()] if isinstance(container, Mapping) else list(container)
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        return [*value, *value.values()]
+    if isinstance(value, np.ndarray):
+        return list(value.flat) if value.dtype == object else value.tobytes()
+    if isinstance(value, BYTES):
+        return bytes(value)
+    return _state(value) if is_generator(value) else list(value)
+
+
+def is_generator(value: Any) -> bool:
+    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question."""
+    numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
+    if numpys is not None and isinstance(value, (numpys.Generator, numpys.RandomState)):
+        return True
+    return pythons is not None and isinstance(value, pythons.Random)
+
+
+def _state(generator: Any) -> str:
+    if hasattr(generator, "bit_generator"):
+        return repr(generator.bit_generator.state)
+    if hasattr(generator, "get_state"):
+        kind, key, *position = generator.get_state()
+        return repr((kind, key.tobytes(), position))
+    try:
+        return repr(generator.getstate())
+    except NotImplementedError:  # the system's: always another number
+        return str(id(object()))
 
 
 class ObjectFacts:
@@ -152,7 +181,7 @@ class Facts:
 
     Args:
         questions: values that are found by name: globals, attributes, variables of functions around.
-        bulks: `Elements` and `Content`.
+        contents: of containers and arrays.
         owned: facts about the package's own objects; compared if the clock has moved.
         variables: Variables of which it matters whether they are trained.
 
@@ -161,17 +190,21 @@ class Facts:
     """
 
     __slots__ = (
-        *("guards", "_ask", "_bulks", "_details", "_now", "_owned", "_setting", "_subjects"),
+        *("guards", "_ask", "_contents", "_details", "_now", "_owned", "_setting", "_subjects"),
         *("_trained", "_values", "_variables", "_where"),
     )
 
     def __init__(
-        self, questions: Sequence[NamedValue], bulks: Sequence[Any], owned: Sequence[ObjectFacts], variables: Sequence[Variable]
+        self,
+        questions: Sequence[NamedValue],
+        contents: Sequence[Contents],
+        owned: Sequence[ObjectFacts],
+        variables: Sequence[Variable],
     ) -> None:
         columns: Any = zip(*questions, strict=True) if questions else ((),) * 5
         self.guards: Sequence[Callable[[], bool]] = ()
         self._ask, self._subjects, self._details, self._values, self._where = columns
-        self._bulks, self._owned, self._variables = bulks, owned, variables
+        self._contents, self._owned, self._variables = contents, owned, variables
         self._trained = [variable._trainable for variable in variables]
         self._now, self._setting = clock.now, clock.setting
 
@@ -189,8 +222,8 @@ class Facts:
                 return found
         except ValueError:  # of a cell
             return "a variable around a function, which was deleted,"
-        for bulk in self._bulks:
-            if (found := bulk.changed()) is not None:
+        for content in self._contents:
+            if (found := content.changed()) is not None:
                 return found
         return None
 

@@ -5,9 +5,9 @@ An attribute is followed only if its name is in code that ran. `watch.py` walks 
 
 from __future__ import annotations
 
-import array
 import collections
 import contextvars
+import dataclasses
 import enum
 import functools
 import io
@@ -16,7 +16,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, MappingView
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ...arrays import is_array
 from ...core import Variable
 from ...core.changes import is_watched
 from ...core.operand import Operand
-from .facts import ABSENT, SCALARS, NamedValue, elements
+from .facts import ABSENT, BYTES, SCALARS, Contents, NamedValue, content_of, is_generator
 from .reads import is_library, is_library_class, is_library_module
 
 LARGEST = 1 << 22
@@ -33,68 +33,70 @@ MOST = 10_000
 """Elements of containers that are compared one by one, in 0.2 ms."""
 
 _QUEUES = ("queue", "_queue", "multiprocessing.queues")
-_BYTES = (bytearray, memoryview, array.array)
 _SEQUENCES = (list, tuple, set, frozenset, collections.deque)
 
 
-class Bulk(NamedTuple):
-    """What a container or an array holds.
-
-    Attributes:
-        content: elements as a tuple, or bytes; for a generator of random numbers its state as text.
-    """
-
-    holder: Any
-    content: Any
-    where: str
-
-
-class Reach:
-    """What was met in walks.
-
-    Args:
-        ran: the code that ran, nested functions included: variables around other functions do not count. None for any code.
+@dataclasses.dataclass
+class Findings:
+    """What walks have met.
 
     Attributes:
         names: values found by name, by what holds them and their name.
         holders: what these are found in, kept alive.
-        bulks: containers, arrays and generators, by identity.
+        contents: of containers, arrays and generators, by identity.
         watched: objects of the package, by identity.
         variables: Variables, by identity.
-        functions: the functions that were met, with their code.
+        functions: functions with their code, by identity.
         spelled: names of attributes that were met as data, in an `attrgetter`.
         trouble: why something cannot be compared at all.
     """
 
-    def __init__(self, ran: Collection[types.CodeType] | None = None) -> None:
-        self.names: dict[tuple[int, str], NamedValue] = {}
-        self.holders: list[Any] = []
-        self.bulks: dict[int, Bulk] = {}
-        self.watched: dict[int, Any] = {}
-        self.variables: dict[int, Variable] = {}
-        self.spelled: set[str] = set()
-        self.functions: dict[int, tuple[Any, types.CodeType]] = {}
-        self.trouble: list[str] = []
-        self.ran = ran
+    names: dict[tuple[int, str], NamedValue] = dataclasses.field(default_factory=dict)
+    holders: list[Any] = dataclasses.field(default_factory=list)
+    contents: dict[int, Contents] = dataclasses.field(default_factory=dict)
+    watched: dict[int, Any] = dataclasses.field(default_factory=dict)
+    variables: dict[int, Variable] = dataclasses.field(default_factory=dict)
+    functions: dict[int, tuple[Any, types.CodeType]] = dataclasses.field(default_factory=dict)
+    spelled: set[str] = dataclasses.field(default_factory=set)
+    trouble: list[str] = dataclasses.field(default_factory=list)
+
+    def references(self) -> list[Any]:
+        """What of this object itself refers to things met."""
+        contents = self.contents.values()
+        return [*self.names.values(), *contents, *(one.content for one in contents), self.holders, self.watched]
+
+    def name(self, get: Callable[..., Any], holder: Any, name: str, where: str) -> Any:
+        """Note a value found by name, with `get(name, default)`."""
+        value = get(name, ABSENT)
+        if (id(holder), name) not in self.names:
+            self.names[id(holder), name] = NamedValue(get, name, ABSENT, value, where)
+            self.holders.append(holder)
+        return value
+
+    def attribute(self, holder: Any, name: str, where: str) -> Any:
+        """Note an attribute of an object of Python's own, which always has it."""
+        value = getattr(holder, name)
+        self.names.setdefault((id(holder), name), NamedValue(getattr, holder, name, value, where))
+        return value
+
+
+class Walk:
+    """Walks that meet each object once.
+
+    Args:
+        found: where to note what is met.
+        ran: the code that ran, nested functions included: variables around other functions do not count. None for any code.
+    """
+
+    def __init__(self, found: Findings, ran: Collection[types.CodeType] | None = None) -> None:
+        self.found, self.ran = found, ran
         self._seen: dict[int, Any] = {}
         self._waiting: list[tuple[Any, str]] = []
         self._count = 0
 
-    def fresh(self) -> Reach:
-        """One that notes in the same place, and has met nothing yet."""
-        other = Reach(self.ran)
-        for name in ("names", "holders", "bulks", "watched", "variables", "functions", "spelled", "trouble"):
-            setattr(other, name, getattr(self, name))
-        return other
-
     def has_met(self, value: Any) -> bool:
         """Whether a walk came to this object."""
         return id(value) in self._seen
-
-    def references(self) -> list[Any]:
-        """What of this object itself refers to things met."""
-        bulks = self.bulks.values()
-        return [*self.names.values(), *bulks, *(bulk.content for bulk in bulks), self.holders, self.watched]
 
     def walk(self, value: Any, where: str, attributes: Collection[str], lacking: Collection[str] = ()) -> None:
         """Note what can be reached from a value.
@@ -111,21 +113,7 @@ class Reach:
             try:
                 self._visit(found, place)
             except Exception as error:  # such as a proxy whose object is not there
-                self.trouble.append(f"it reads {place}, which cannot be looked at ({type(error).__name__}: {error})")
-
-    def name(self, get: Callable[..., Any], holder: Any, name: str, where: str) -> Any:
-        """Note a value found by name, with `get(name, default)`."""
-        value = get(name, ABSENT)
-        if (id(holder), name) not in self.names:
-            self.names[id(holder), name] = NamedValue(get, name, ABSENT, value, where)
-            self.holders.append(holder)
-        return value
-
-    def attribute(self, holder: Any, name: str, where: str) -> Any:
-        """Note an attribute of an object of Python's own, which always has it."""
-        value = getattr(holder, name)
-        self.names.setdefault((id(holder), name), NamedValue(getattr, holder, name, value, where))
-        return value
+                self.found.trouble.append(f"it reads {place}, which cannot be looked at ({type(error).__name__}: {error})")
 
     def _visit(self, value: Any, where: str) -> None:
         kind = type(value)
@@ -134,22 +122,22 @@ class Reach:
         self._seen[id(value)] = value
         if isinstance(value, Operand):
             if isinstance(value, Variable):
-                self.variables[id(value)] = value
+                self.found.variables[id(value)] = value
         elif isinstance(value, (Mapping, *_SEQUENCES)):
             self._container(value, where)
-        elif isinstance(value, (np.ndarray, *_BYTES)) or is_array(value):
+        elif isinstance(value, (np.ndarray, *BYTES)) or is_array(value):
             self._array(value, where)
         elif isinstance(value, types.ModuleType):
             self._module(value)
         elif isinstance(value, type):
             self._class(value)
         elif is_generator(value):
-            self._bulk(value, _state(value), where)
+            self._contents(value, content_of(value), where)
         elif not self._callable(value, where):
             self._object(value, where)
 
-    def _bulk(self, value: Any, content: Any, where: str) -> None:
-        self.bulks.setdefault(id(value), Bulk(value, content, where))
+    def _contents(self, value: Any, content: Any, where: str) -> None:
+        self.found.contents.setdefault(id(value), Contents(value, content, where))
 
     def _follow(self, value: Any, where: str) -> None:
         self._waiting.append((value, where))
@@ -159,11 +147,11 @@ class Reach:
     def _container(self, value: Any, where: str) -> None:
         self._count += len(value)
         if self._count > MOST:
-            self.trouble.append(f"it reads {where}, which holds {len(value)} elements, too many to compare at each call")
+            self.found.trouble.append(f"it reads {where}, which holds {len(value)} elements, too many to compare at each call")
             return
-        held = tuple(elements(value))
+        held = tuple(content_of(value))
         if not isinstance(value, (tuple, frozenset)):
-            self._bulk(value, held, where)
+            self._contents(value, held, where)
         if isinstance(value, Mapping):
             for key, one in value.items():
                 self._follow(one, f"{where}[{key!r:.40}]")
@@ -175,25 +163,27 @@ class Reach:
 
     def _array(self, value: Any, where: str) -> None:
         if isinstance(value, np.ndarray) and value.dtype == object:
-            self._bulk(value, tuple(elements(value)), where)
+            self._contents(value, tuple(content_of(value)), where)
             for one in value.flat:
                 self._follow(one, f"an element of {where}")
-        elif not isinstance(value, (np.ndarray, *_BYTES)):
-            self.trouble.append(f"it reads {where}, an array on the GPU that may change unseen; make it a tensor once, outside")
-        elif (size := memoryview(value).nbytes if isinstance(value, _BYTES) else value.nbytes) > LARGEST:
+        elif not isinstance(value, (np.ndarray, *BYTES)):
+            self.found.trouble.append(
+                f"it reads {where}, an array on the GPU that may change unseen; make it a tensor once, outside"
+            )
+        elif (size := memoryview(value).nbytes if isinstance(value, BYTES) else value.nbytes) > LARGEST:
             what = f"an array of {size / 1e6:.0f} MB, too large to compare at each call"
-            self.trouble.append(f"it reads {where}, {what}; make a tensor of it once, outside, or give it as an argument")
+            self.found.trouble.append(f"it reads {where}, {what}; make a tensor of it once, outside, or give it as an argument")
         else:
-            self._bulk(value, content_of(value), where)
+            self._contents(value, content_of(value), where)
 
     def _namespace(self, holder: Any, namespace: Mapping[str, Any], where: str, lacking: Iterable[str] = ()) -> None:
         """The names of a module, a function or an object that count."""
         for name in _both(self._attributes, namespace):
-            found = self.name(namespace.get, holder, name, where.format(f"'{name}'"))
+            found = self.found.name(namespace.get, holder, name, where.format(f"'{name}'"))
             self._follow(found, where.format(f"'{name}'"))
         for name in lacking:
             if name not in namespace:
-                self.name(namespace.get, holder, name, where.format(f"'{name}'"))
+                self.found.name(namespace.get, holder, name, where.format(f"'{name}'"))
 
     def _module(self, module: types.ModuleType) -> None:
         held = vars(module)
@@ -211,7 +201,7 @@ class Reach:
                 held = vars(one)
                 for name in _both(self._attributes, held):
                     where = f"'{name}' of class {one.__name__}"
-                    found = self.name(held.get, one, name, where)
+                    found = self.found.name(held.get, one, name, where)
                     if is_data(found):
                         self._follow(found, where)
 
@@ -228,9 +218,9 @@ class Reach:
         elif isinstance(value, weakref.ref):
             self._follow(value(), where)
         elif isinstance(value, operator.attrgetter):
-            self.spelled.update(name for path in value.__reduce__()[1] for name in path.split("."))
+            self.found.spelled.update(name for path in value.__reduce__()[1] for name in path.split("."))
         elif isinstance(value, contextvars.ContextVar):
-            self._follow(self.name(lambda _, default: value.get(default), value, "value", where), where)
+            self._follow(self.found.name(lambda _, default: value.get(default), value, "value", where), where)
         elif isinstance(value, MappingView):
             self._follow(value.mapping, where)  # type: ignore[attr-defined]
         elif hasattr(type(value), "experimental_get_tracing_count"):  # `Function`, which is defined further up
@@ -241,12 +231,12 @@ class Reach:
 
     def _function(self, function: types.FunctionType) -> None:
         code = function.__code__
-        self.functions.setdefault(id(function), (function, code))
+        self.found.functions.setdefault(id(function), (function, code))
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             where = f"variable '{name}' around function {function.__name__}"
             counts = not is_library(code) and (self.ran is None or code in self.ran)
             try:
-                self._follow(self.attribute(cell, "cell_contents", where) if counts else cell.cell_contents, where)
+                self._follow(self.found.attribute(cell, "cell_contents", where) if counts else cell.cell_contents, where)
             except ValueError:  # nothing is assigned to it yet
                 continue
         for default in (*(function.__defaults__ or ()), function.__kwdefaults__):
@@ -260,7 +250,7 @@ class Reach:
     def _object(self, value: Any, where: str) -> None:
         kind = type(value)
         if is_watched(value):
-            self.watched[id(value)] = value
+            self.found.watched[id(value)] = value
             for name in _both(self._attributes, vars(value)):
                 if name in value._unwatched:
                     continue
@@ -270,7 +260,7 @@ class Reach:
         elif kind.__module__.partition(".")[0] == __package__.partition(".")[0]:
             return
         elif (hasattr(kind, "__next__") and not isinstance(value, io.IOBase)) or kind.__module__ in _QUEUES:
-            self.trouble.append(f"it reads {where}, a {kind.__name__}, which may give something else each time")
+            self.found.trouble.append(f"it reads {where}, a {kind.__name__}, which may give something else each time")
             return
         elif (held := attributes_of(value)) is not None:
             shadowing = [name for name in self._attributes if hasattr(kind, name) and not is_library_class(kind)]
@@ -279,7 +269,7 @@ class Reach:
             slot = getattr(kind, name, None)
             if isinstance(slot, types.MemberDescriptorType) and not is_library_class(kind):
                 where = f"attribute '{name}' of {shown(value)}"
-                self._follow(self.name(functools.partial(_in_slot, value), value, name, where), where)
+                self._follow(self.found.name(functools.partial(_in_slot, value), value, name, where), where)
         self._class(kind)
 
 
@@ -312,34 +302,6 @@ def _in_slot(value: Any, name: str, default: Any) -> Any:
         return getattr(type(value), name).__get__(value)
     except AttributeError:  # nothing is assigned to it yet
         return default
-
-
-def content_of(value: Any) -> Any:
-    """What is compared of an array or a generator of random numbers."""
-    if is_generator(value):
-        return _state(value)
-    return bytes(value) if isinstance(value, bytearray) else value.tobytes()
-
-
-def is_generator(value: Any) -> bool:
-    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question."""
-    numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
-    if numpys is not None and isinstance(value, (numpys.Generator, numpys.RandomState)):
-        return True
-    return pythons is not None and isinstance(value, pythons.Random)
-
-
-def _state(generator: Any) -> str:
-    """The state of a generator of random numbers."""
-    if hasattr(generator, "bit_generator"):
-        return repr(generator.bit_generator.state)
-    if hasattr(generator, "get_state"):
-        kind, key, *position = generator.get_state()
-        return repr((kind, key.tobytes(), position))
-    try:
-        return repr(generator.getstate())
-    except NotImplementedError:  # the system's: always another number
-        return str(id(object()))
 
 
 def shown(value: Any) -> str:

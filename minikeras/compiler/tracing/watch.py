@@ -21,8 +21,8 @@ from ...arrays import is_array
 from ...core import Variable
 from ...core.changes import is_watched, live_code
 from ...core.operand import Operand
-from .facts import ABSENT, SCALARS, Content, Elements, Facts, ObjectFacts, same
-from .reach import ANY, Reach, attributes_of, content_of, is_generator, shown
+from .facts import ABSENT, SCALARS, Facts, ObjectFacts, alike, content_of, is_generator, same
+from .reach import ANY, Findings, Walk, attributes_of, shown
 from .reads import is_library, is_library_class, is_library_module, is_own, nested, reads
 
 _OUTSIDE = {
@@ -83,8 +83,8 @@ class Watch:
     def __init__(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
         self._function = function
         self._arguments = [one for one in nest.flatten(list(arguments)) if _is_object(one)]
-        self._before = Reach()
-        self._inside = self._before.fresh()
+        self._before = Findings()
+        self._inside = Walk(self._before)
         """Walks through what objects of the package hold."""
         self._objects: dict[int, tuple[Any, dict[str, Any]]] = {}
         """Objects of the package, and their attributes when they were first seen."""
@@ -104,7 +104,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         self._generators = [(name, one, content_of(one)) for name, one in _global_generators()]
-        self._before.walk(self._function, "the function", ())
+        Walk(self._before).walk(self._function, "the function", ())
         self._previous = sys.getprofile()
         if hasattr(self._previous, "disable"):  # cProfile, which cannot be set again by `setprofile`
             self._previous.disable()
@@ -170,14 +170,14 @@ class Watch:
         found = reads(code)
         texts = found.texts if found.looks_up else frozenset()
         attributes, lacking = found.attributes | texts, found.stored | texts
-        reach = self._before.fresh()
-        for where, value in _roots(code, frame.f_globals, reach):
-            reach.walk(value, where, attributes, lacking)
+        walk = Walk(self._before)
+        for where, value in _roots(code, frame.f_globals, self._before):
+            walk.walk(value, where, attributes, lacking)
         for name, value in given.items():
             if id(value) not in self._created:
                 self._given[id(value)] = value, found.any or self._given.get(id(value), (0, False))[1]
-                reach.walk(value, f"'{name}'", ANY if found.any else attributes, lacking)
-        for owner in list(reach.watched.values()):
+                walk.walk(value, f"'{name}'", ANY if found.any else attributes, lacking)
+        for owner in list(self._before.watched.values()):
             self._note_object(owner)
 
     def _note_created(self, owner: Any) -> None:
@@ -221,63 +221,67 @@ class Watch:
             if content_of(generator) != state:
                 return Unrepeatable(f"it draws from {name}, {_DRAWN}", True)
         names = Vocabulary(self._user_code, frozenset().union(*[policy.names for policy in self._policies.values()]))
-        reach = self._reached(names)
-        if not reach.spelled <= names.read:
-            names.read |= reach.spelled
-            reach = self._reached(names)
-        if (drawn := self._drawn_from(reach)) is not None:
+        found = self._reached(names)
+        if not found.spelled <= names.read:
+            names.read |= found.spelled
+            found = self._reached(names)
+        if (drawn := self._drawn_from(found)) is not None:
             return Unrepeatable(f"it draws from {drawn}, {_DRAWN}", True)
-        if written := list(itertools.islice(self._written(reach, names), 3)):
+        if written := list(itertools.islice(self._written(found, names), 3)):
             return Unrepeatable(_CHANGED.format(" and ".join(written)), False)
-        return Unrepeatable(reach.trouble[0], True) if reach.trouble else _facts(reach, names, self._created)
+        return Unrepeatable(found.trouble[0], True) if found.trouble else _facts(found, names, self._created, self._ran())
 
-    def _reached(self, names: Vocabulary) -> Reach:
+    def _ran(self) -> set[types.CodeType]:
+        """The user's code that ran, with the functions within it."""
+        return {one for code in self._user_code for one in nested(code)}
+
+    def _reached(self, names: Vocabulary) -> Findings:
         """All that the code which ran can reach, as it is now, without what was made in the run."""
-        reach = Reach(ran={one for code in self._user_code for one in nested(code)})
-        done = set(self._created)
-        reach.walk(self._function, "the function", names.read, names.lacking)
+        found, ran = Findings(), self._ran()
+        walk, done = Walk(found, ran), set(self._created)
+        walk.walk(self._function, "the function", names.read, names.lacking)
         for argument in self._arguments:
-            reach.walk(argument, "an argument", names.read, names.lacking)
+            walk.walk(argument, "an argument", names.read, names.lacking)
         for code, namespace in self._user_code.items():
-            for where, value in _roots(code, namespace, reach):
-                reach.walk(value, where, names.read, names.lacking)
-        self._walk_owned(reach, names, done)
-        for function in self._lost_functions(reach):
-            reach.walk(function, "the function", names.read, names.lacking)
+            for where, value in _roots(code, namespace, found):
+                walk.walk(value, where, names.read, names.lacking)
+        self._walk_objects(walk, names, done)
+        for function in self._lost_functions(found):
+            walk.walk(function, "the function", names.read, names.lacking)
         for value, takes_all in self._given.values():
-            if reach.has_met(value) or self._outlives(value):
-                reach.fresh().walk(value, shown(value), ANY if takes_all else names.read, names.lacking)
-        self._walk_owned(reach, names, done)
-        return reach
+            if walk.has_met(value) or self._outlives(value):
+                Walk(found, ran).walk(value, shown(value), ANY if takes_all else names.read, names.lacking)
+        self._walk_objects(walk, names, done)
+        return found
 
-    def _walk_owned(self, reach: Reach, names: Vocabulary, done: set[int]) -> None:
+    def _walk_objects(self, walk: Walk, names: Vocabulary, done: set[int]) -> None:
         """Walk through the package's objects whose methods were called, and those that they lead to, unless it is done."""
         # What the package holds for itself it never changes in place, but there are objects within.
-        within = Reach(ran=())
-        waiting = [*reach.watched.values(), *(owner for owner, _ in self._objects.values())]
+        within, watched = Walk(Findings(), ran=()), walk.found.watched
+        waiting = [*watched.values(), *(owner for owner, _ in self._objects.values())]
         while waiting:
             owner = waiting.pop()
             if id(owner) in done:
                 continue
             done.add(id(owner))
-            reach.watched[id(owner)] = owner
+            watched[id(owner)] = owner
             about = shown(owner)
             for name, value in list(vars(owner).items()):
                 if type(value) in SCALARS or name in owner._unwatched:
                     continue
                 if names.counts(name):
-                    reach.walk(value, f"attribute '{name}' of {about}", names.read, names.stored)
+                    walk.walk(value, f"attribute '{name}' of {about}", names.read, names.stored)
                 elif not isinstance(value, Operand):
                     within.walk(value, name, ())
-            reach.watched.update(within.watched)
-            waiting += [one for one in reach.watched.values() if id(one) not in done]
+            watched.update(within.found.watched)
+            waiting += [one for one in watched.values() if id(one) not in done]
 
-    def _lost_functions(self, reach: Reach) -> list[Any]:
+    def _lost_functions(self, found: Findings) -> list[Any]:
         """Functions that ran, have variables around them, and were neither met nor made in the run: looked for in memory."""
         inner = {one for code in self._user_code for one in nested(code) if one is not code}
-        lost = {code for code in self._user_code if code.co_freevars} - {code for _, code in reach.functions.values()} - inner
-        found = gc.get_referrers(*lost) if lost else []
-        return [one for one in found if isinstance(one, types.FunctionType) and one.__code__ in lost]
+        lost = {code for code in self._user_code if code.co_freevars} - {code for _, code in found.functions.values()} - inner
+        holders = gc.get_referrers(*lost) if lost else []
+        return [one for one in holders if isinstance(one, types.FunctionType) and one.__code__ in lost]
 
     def _outlives(self, value: Any) -> bool:
         """Whether anything but this watch, and objects made in the run, holds an object that a function was given."""
@@ -291,25 +295,25 @@ class Watch:
         strange = [one for one in gc.get_referrers(value) if not any(one is mine for mine in own)]
         return any(not isinstance(one, types.FrameType) for one in strange)
 
-    def _drawn_from(self, reach: Reach) -> str | None:
+    def _drawn_from(self, found: Findings) -> str | None:
         """A generator of random numbers whose state is not as it was; one that was not met before may have been drawn from."""
-        for identity, bulk in reach.bulks.items():
-            earlier = self._before.bulks.get(identity)
-            if isinstance(bulk.content, str) and (earlier is None or earlier.content != bulk.content):
-                return bulk.where
+        for identity, held in found.contents.items():
+            earlier = self._before.contents.get(identity)
+            if isinstance(held.content, str) and (earlier is None or earlier.content != held.content):
+                return held.where
         return None
 
-    def _written(self, reach: Reach, names: Vocabulary) -> Iterator[str]:
+    def _written(self, found: Findings, names: Vocabulary) -> Iterator[str]:
         """What is not as it was when the run came to it."""
-        for key, name in reach.names.items():
+        for key, name in found.names.items():
             before = self._before.names.get(key)
             new = isinstance(name.subject, str) and name.subject in names.stored and name.value is not ABSENT
             if new if before is None else not same(before.value, name.value):
                 yield name.where
-        for identity, bulk in reach.bulks.items():
-            earlier = self._before.bulks.get(identity)
-            if earlier is not None and not _alike(earlier.content, bulk.content):
-                yield f"the elements of {bulk.where}"
+        for identity, held in found.contents.items():
+            earlier = self._before.contents.get(identity)
+            if earlier is not None and not alike(earlier.content, held.content):
+                yield f"the elements of {held.where}"
         for owner, before_ in self._objects.values():
             for attribute in sorted(names.stored - set(owner._unwatched)) if id(owner) not in self._created else ():
                 if not same(before_.get(attribute, ABSENT), vars(owner).get(attribute, ABSENT)):
@@ -358,23 +362,18 @@ def _names_in(kind: type) -> frozenset[str]:
     return frozenset().union(*[one.co_names for code in codes for one in nested(code)])
 
 
-def _facts(reach: Reach, names: Vocabulary, created: dict[int, Any]) -> Facts:
+def _facts(found: Findings, names: Vocabulary, created: dict[int, Any], ran: set[types.CodeType]) -> Facts:
     """What was met, ready to be compared."""
-    functions = [one for one, code in reach.functions.values() if code in (reach.ran or ()) and not is_library(code)]
+    functions = [one for one, code in found.functions.values() if code in ran and not is_library(code)]
     for function in functions:
-        reach.attribute(function, "__code__", f"function {function.__name__}")
+        found.attribute(function, "__code__", f"function {function.__name__}")
         if function.__defaults__:
-            reach.attribute(function, "__defaults__", f"a default of function {function.__name__}")
-    foreign: list[Any] = []
-    for bulk in reach.bulks.values():
-        if isinstance(bulk.content, tuple):
-            foreign.append(Elements(bulk.holder, bulk.content, bulk.where))
-        elif isinstance(bulk.content, bytes):
-            foreign.append(Content(functools.partial(content_of, bulk.holder), bulk.content, bulk.where))
-    owned = [ObjectFacts(one, names.of(type(one)), shown(one)) for one in reach.watched.values() if id(one) not in created]
-    held = [value for one in reach.watched.values() for value in vars(one).values() if isinstance(value, Variable)]
-    variables = {id(one): one for one in (*reach.variables.values(), *held)}
-    return Facts(list(reach.names.values()), foreign, owned, list(variables.values()))
+            found.attribute(function, "__defaults__", f"a default of function {function.__name__}")
+    contents = [one for one in found.contents.values() if not isinstance(one.content, str)]  # no generators
+    owned = [ObjectFacts(one, names.of(type(one)), shown(one)) for one in found.watched.values() if id(one) not in created]
+    held = [value for one in found.watched.values() for value in vars(one).values() if isinstance(value, Variable)]
+    variables = {id(one): one for one in (*found.variables.values(), *held)}
+    return Facts(list(found.names.values()), contents, owned, list(variables.values()))
 
 
 def _policy_of(code: types.CodeType, module: str) -> CodePolicy:
@@ -392,17 +391,17 @@ def _may_be_watched(kind: Any) -> bool:
     return not isinstance(kind, type) or hasattr(kind, "_unwatched") or any(map(_may_be_watched, type.__subclasses__(kind)))
 
 
-def _roots(code: types.CodeType, namespace: dict[str, Any], reach: Reach) -> Iterator[tuple[str, Any]]:
+def _roots(code: types.CodeType, namespace: dict[str, Any], found: Findings) -> Iterator[tuple[str, Any]]:
     """The global variables and modules that code begins at; also noted themselves."""
-    found = reads(code)
-    for name in found.globals:
+    read = reads(code)
+    for name in read.globals:
         one = namespace.get(name)
-        if isinstance(one, types.ModuleType) and is_library_module(one.__name__) and name not in found.stored:
+        if isinstance(one, types.ModuleType) and is_library_module(one.__name__) and name not in read.stored:
             yield f"module '{name}'", one  # that `np` is NumPy is not asked again
-        elif name in namespace or name in found.stored:
+        elif name in namespace or name in read.stored:
             where = f"global variable '{name}'"
-            yield where, reach.name(namespace.get, namespace, name, where)
-    for name in found.imported:
+            yield where, found.name(namespace.get, namespace, name, where)
+    for name in read.imported:
         if name in sys.modules:
             yield f"module '{name}'", sys.modules[name]
 
@@ -458,13 +457,6 @@ def _is_object(value: Any) -> bool:
 
 _OPEN = (types.SimpleNamespace, types.FunctionType, types.MethodType, functools.partial)
 """Kinds of objects of Python's own that hold what is the user's."""
-
-
-def _alike(before: Any, after: Any) -> bool:
-    """Whether a container or array holds what it held."""
-    if isinstance(before, tuple):
-        return len(before) == len(after) and all(map(same, before, after))
-    return bool(before == after)
 
 
 def _attribute(name: str, owner: Any) -> str:
