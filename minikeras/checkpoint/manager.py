@@ -158,10 +158,7 @@ class CheckpointManager:
         self._checkpoint.sync()
 
     def restore_or_initialize(self) -> str | None:
-        """Restore the newest complete checkpoint; without any, call `init_fn`.
-
-        Returns:
-            The path that was restored, or None.
+        """Restore the newest complete checkpoint and give its path; without any, call `init_fn` and give None.
 
         Raises:
             LoadError: if there are checkpoints, but none is complete.

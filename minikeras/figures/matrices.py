@@ -93,13 +93,9 @@ def plot_hessian(
         hessian: shape (P, P), as `tf.autodiff.hessian` returns it; or (*v.shape, *v.shape) of one variable, as nested tapes
             give it; or a list of lists of blocks, as `tf.autodiff.hessian(..., flat=False)` returns them.
         variables: what it was taken of: Variable, nest of them, model or layer. Gives names and the places of the lines.
-        title, limit, cmap, ax: as in `plot_jacobian`.
-
-    Returns:
-        The matplotlib Axes; `.figure` is its Figure.
+        title, limit, cmap, ax: as in `plot_jacobian`, and so is the Axes that is returned.
 
     Raises:
-        MissingExtraError: without matplotlib.
         ShapeError: if it is not square, or not that of the variables.
 
     >>> import minikeras as tf
@@ -134,13 +130,9 @@ def plot_batch_jacobian(
     Args:
         jacobian: of a target and a source with the same number of axes; reshape others to (batch, outputs, batch, inputs) or
             (batch, outputs, inputs) first.
-        title, limit, cmap, ax: as in `plot_jacobian`.
-
-    Returns:
-        The matplotlib Axes; `.figure` is its Figure.
+        title, limit, cmap, ax: as in `plot_jacobian`, and so is the Axes that is returned.
 
     Raises:
-        MissingExtraError: without matplotlib.
         ShapeError: if it has neither form.
 
     >>> import minikeras as tf

@@ -134,11 +134,7 @@ class Model(Layer):
 
     @explaining
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
-        """A layer by name or by position.
-
-        Raises:
-            ValueError: if there is none, with the names there are.
-        """
+        """A layer by name or by position; a ValueError with the names there are if there is none."""
         layers = self.layers
         if (name is None) == (index is None):
             raise ValueError("get_layer: give either a name or an index.")
@@ -338,13 +334,9 @@ class Model(Layer):
         return self._trainer.results(self)
 
     def train_step(self, data: Any) -> Logs:
-        """One batch of training: predict, loss, gradient, apply. Override it for a step of your own.
+        """One batch, x, (x, y) or (x, y, sample_weight): predict, loss, gradient, apply. Gives logs by name.
 
-        Args:
-            data: x, (x, y) or (x, y, sample_weight).
-
-        Returns:
-            Logs by name.
+        Override it for another step.
         """
         return steps.train_step(self, data)
 
@@ -371,11 +363,7 @@ class Model(Layer):
     def train_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False
     ) -> Any:
-        """One step on one batch; metrics start anew.
-
-        Returns:
-            The loss, [loss, metrics...], or logs by name with `return_dict`.
-        """
+        """One step on one batch; metrics start anew. Gives the loss, [loss, metrics...], or logs by name with `return_dict`."""
         self._trainer.need_compile("train_on_batch")
         data = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True).first()
         return self._trainer.on_batch(self, "train_step", data, return_dict)
