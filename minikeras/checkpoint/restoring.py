@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..arrays import namespace, to_device
 from ..core import Variable
 from ..core.effects import Write
-from ..core.state import restore
+from ..core.state import preserved, restore
 from ..core.warnings import logger
 from ..errors import ShapeError
 from ..module import waiting
@@ -114,7 +114,7 @@ class Restoration:
             for text in filter(None, skipped.values()):
                 warnings.warn(text, stacklevel=5)
             sound = {place: key for place, key in matched.items() if place not in problems}
-            _assign_all([self._assignment(found[place], key) for place, key in sound.items()])
+            self._assign([(found[place], key) for place, key in sound.items()])
         except BaseException:
             for take_back in undo.values():
                 take_back()
@@ -174,14 +174,25 @@ class Restoration:
         lines += listed("in the checkpoint, but nowhere to put", sorted(left[1]))
         return "\n".join([*lines, "skip_mismatch=True leaves out what does not fit, cast=True converts dtypes."])
 
-    def _assignment(self, leaf: Any, key: str) -> tuple[Callable[[], None], Callable[[], None]]:
-        """Two actions: let the leaf hold the saved value, and let it hold what it does now."""
-        if isinstance(leaf, Variable):
-            old = leaf._array
-            new = to_device(self._arrays[key].astype(old.dtype, copy=False), namespace(old))
-            return lambda: _rebind(leaf, new), lambda: _rebind(leaf, old)
-        state, before = self._states[key], state_of(leaf)
-        return lambda: set_state(leaf, state), lambda: set_state(leaf, before)
+    def _assign(self, places: list[tuple[Any, str]]) -> None:
+        """Let leaves hold what is saved under their keys, all of them or none."""
+        new: list[tuple[Variable, Any]] = []
+        for leaf, key in places:
+            if isinstance(leaf, Variable):
+                array = self._arrays[key].astype(leaf._array.dtype, copy=False)
+                new.append((leaf, to_device(array, namespace(leaf._array))))
+        states = [(leaf, self._states[key], state_of(leaf)) for leaf, key in places if not isinstance(leaf, Variable)]
+        try:
+            with preserved([variable for variable, _ in new]):
+                for leaf, state, _ in states:
+                    set_state(leaf, state)
+                for variable, array in new:
+                    variable._note(None, array, Write.FIRST)
+                    restore([(variable, array)])
+        except BaseException:
+            for leaf, _, before in states:
+                set_state(leaf, before)
+            raise
 
     def _make_slots(self, graph: ObjectGraph) -> dict[str, Callable[[], None]]:
         """Let optimizers make the slots that were saved for Variables which are here; how to take that back, by path."""
@@ -267,22 +278,6 @@ def outermost(places: Collection[str]) -> list[str]:
     if "" in places:
         return [""]
     return [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
-
-
-def _rebind(variable: Variable, array: Any) -> None:
-    variable._note(None, array, Write.FIRST)
-    restore([(variable, array)])
-
-
-def _assign_all(actions: list[tuple[Callable[[], None], Callable[[], None]]]) -> None:
-    """Do all or nothing."""
-    try:
-        for act, _ in actions:
-            act()
-    except BaseException:
-        for _, take_back in actions:
-            take_back()
-        raise
 
 
 def listed(kind: str, texts: Collection[str]) -> list[str]:
