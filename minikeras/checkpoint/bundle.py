@@ -144,7 +144,7 @@ def write(
     }
     with durable.writer_lock(prefix.parent):
         durable.remove_stale(prefix.parent, age=0.0)  # no other program is writing here now
-        if counted and writer is not None and is_taken(prefix, writer):
+        if counted and writer is not None and is_taken(prefix, writer.may_replace):
             raise TakenError(f"{prefix}: a checkpoint of this name belongs to another program, or is damaged.")
         existed = data.exists()
         durable.write_file(data, content, durable_write)
@@ -162,16 +162,6 @@ def write(
         _remove_unnamed(prefix.parent)
 
 
-def is_taken(prefix: Path, writer: Writer) -> bool:
-    """Whether there is a checkpoint of this name that this writer may not replace."""
-    return _is_refused(prefix, writer.may_replace)
-
-
-def is_of_another_program(prefix: Path, writer: Writer) -> bool:
-    """Whether there is a checkpoint of this name that another program, which is still running, has written."""
-    return _is_refused(prefix, writer.may_adopt)
-
-
 def may_be_of(prefix: Path, saved: float) -> bool:
     """Whether the checkpoint of this name may be the one saved at this time: no other was saved under its name since."""
     try:
@@ -180,7 +170,8 @@ def may_be_of(prefix: Path, saved: float) -> bool:
         return True
 
 
-def _is_refused(prefix: Path, may: Callable[[str], bool]) -> bool:
+def is_taken(prefix: Path, may: Callable[[str], bool]) -> bool:
+    """Whether there is a checkpoint of this name with which a writer may not do something: its `may_replace` or `may_adopt`."""
     try:
         return not may(read_index(prefix)["writer"])
     except NotFoundError:

@@ -207,7 +207,7 @@ class Checkpoint:
                 raise
 
         if chosen.enable_async:
-            if done is not None and bundle.is_taken(target, self._writer.identity):
+            if done is not None and bundle.is_taken(target, self._writer.identity.may_replace):
                 raise bundle.TakenError(f"{path}: a checkpoint of this name belongs to another program, or is damaged.")
             self._writer.start(task)
         else:

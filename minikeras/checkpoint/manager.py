@@ -66,7 +66,7 @@ class CheckpointManager:
         self._last_step: int | None = None
         state = pointer.get_checkpoint_state(directory) or pointer.CheckpointState()
         listed = self._listed().items()
-        self._known = {path: saved for path, saved in listed if not bundle.is_of_another_program(Path(path), self._writer)}
+        self._known = {path: saved for path, saved in listed if not bundle.is_taken(Path(path), self._writer.may_adopt)}
         self._preserved = [path for path in state.preserved if self._has_own_name(path)]
         self._last_preserved = state.last_preserved_timestamp
 
