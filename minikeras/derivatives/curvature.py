@@ -66,8 +66,7 @@ def block_hessian(loss_fn: LossFunction, layers: Any, chunk_size: int | None = N
     Args:
         loss_fn: without arguments; returns a scalar.
         layers: a list of layers or of lists of Variables; a model stands for its layers that have trainable variables.
-        chunk_size: rows carried at once.
-        strict: as in `hessian`.
+        chunk_size, strict: as in `hessian`.
 
     Returns:
         For each layer a symmetric matrix (P_l, P_l). Cost: one gradient, and for each layer one backward sweep over a stack of
@@ -99,9 +98,8 @@ def hvp(loss_fn: LossFunction, variables: Any, vector: Any, strict: bool = False
 
     Args:
         loss_fn: without arguments; returns a scalar.
-        variables: list or nest of Variables, or a model or layer.
+        variables, strict: as in `hessian`.
         vector: flat, of shape (P,), or a nest like the variables; the result has the same form.
-        strict: as in `hessian`.
 
     Cost: two to three gradients in time and memory. Kernels of the first layer take three products, two in a gradient.
 
@@ -136,9 +134,7 @@ def gauss_newton(
     Args:
         output_fn: without arguments; returns the model's outputs z.
         loss_of_output: from z to a scalar.
-        variables: list or nest of Variables, or a model or layer.
-        chunk_size: rows carried at once.
-        strict: raise UnconnectedGradientError for a variable that the outputs do not depend on, instead of giving zeros.
+        variables, chunk_size, strict: as in `hessian`, for what the outputs depend on.
 
     Returns:
         Shape (P, P). Cost: a Jacobian of n outputs and n P**2 multiplications; and a Hessian of n x n, which is made of a small
@@ -179,9 +175,7 @@ def fisher(log_likelihood_fn: Callable[[], Any], variables: Any, chunk_size: int
 
     Args:
         log_likelihood_fn: without arguments; returns one value for each row, shape (n,).
-        variables: list or nest of Variables, or a model or layer.
-        chunk_size: rows carried at once.
-        strict: as in `gauss_newton`.
+        variables, chunk_size, strict: as in `jacobian`.
 
     Returns:
         Shape (P, P). Cost: a Jacobian of n rows and n P**2 multiplications.
@@ -214,11 +208,11 @@ def _probed(loss_fn: LossFunction, chosen: Sequence[Any], samples: int, seed: in
 
 def _mean_and_error(values: Tensor) -> Estimate:
     """Mean over the first axis, and its standard error (NaN for a single sample)."""
-    count = values.shape[0]
-    mean = operations.reduce_mean(values, axes=(-len(values.shape),), keepdims=False)
+    count, first = values.shape[0], (-len(values.shape),)
+    mean = operations.reduce_mean(values, axes=first, keepdims=False)
     if count < 2:
         return Estimate(mean, mean * float("nan"))
-    squares = operations.reduce_sum((values - mean) ** 2, axes=(-len(values.shape),), keepdims=False)
+    squares = operations.reduce_sum((values - mean) ** 2, axes=first, keepdims=False)
     return Estimate(mean, operations.sqrt(squares * (1.0 / (count * (count - 1)))))
 
 
@@ -233,13 +227,10 @@ def hessian_diag(
     """The diagonal of the Hessian, shape (P,): exact, or estimated from `samples` Hessian-vector products.
 
     Args:
-        loss_fn: without arguments; returns a scalar.
-        variables: list or nest of Variables, or a model or layer.
+        loss_fn, variables, chunk_size, strict: as in `hessian`.
         samples: None for the exact diagonal (the cost of the Hessian); a number for Hutchinson's estimate, which returns an
             `Estimate` with its standard error.
         seed: repeats an estimate.
-        chunk_size: rows carried at once.
-        strict: as in `hessian`.
 
     Source: Bekas, Kokiopoulou and Saad, An estimator for the diagonal of a matrix (2007), equation (2).
 

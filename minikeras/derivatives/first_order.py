@@ -103,9 +103,8 @@ def vjp(function: Callable[[], Any], variables: Any, cotangent: Any, strict: boo
 
     Args:
         function: without arguments; returns one tensor.
-        variables: list or nest of Variables, or a model or layer.
+        variables, strict: as in `jacobian`.
         cotangent: of the shape of the result.
-        strict: as in `jacobian`.
 
     Returns:
         A nest like the variables (a list, for a model or layer). Cost: one evaluation and one backward sweep.
@@ -126,9 +125,8 @@ def per_example_gradients(loss_fn: Callable[..., Any], variables: Any, *examples
 
     Args:
         loss_fn: from one row of each of `examples` to a scalar.
-        variables: list or nest of Variables, or a model or layer.
+        variables, strict: as in `jacobian`.
         examples: tensors with one first axis of size n.
-        strict: as in `jacobian`.
 
     Cost: one forward and one backward pass over the stack of rows.
 

@@ -1,13 +1,13 @@
 """Jacobians: the backward sweep of a tape, run once over a stack of cotangents.
 
-Row i of a Jacobian is the gradient for the i-th unit vector as seed. All unit vectors together are the identity matrix, and
-`Batch` carries it through the rules of the tape as one stack. Memory: for each intermediate result of n elements that lies
-between sources and target, `chunk_size` x n numbers at the time its rule runs.
+Row i is the gradient for the i-th unit vector as seed; `Batch` carries all of them as one stack. Memory: `chunk_size` x n
+numbers for an intermediate result of n elements, while its rule runs.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,8 +43,7 @@ def jacobian_of_tape(
     """What `GradientTape.jacobian` returns."""
     fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
     leaves = one_target("jacobian", target, sources)
-    found = _rows_by_source(tape, target, leaves, unit_seeds, vectorized, chunk_size)
-    tape._check_connected(target, leaves, found, fill)
+    found = _rows_by_source(tape, target, leaves, unit_seeds, vectorized, chunk_size, fill)
     results = []
     for leaf in leaves:
         whole = (*target.shape, *leaf.shape)
@@ -68,8 +67,7 @@ def batch_jacobian_of_tape(
     fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
     (leaf,) = one_target("batch_jacobian", target, source, single=True)
     batch = common_batch(target, leaf)
-    found = _rows_by_source(tape, target, [leaf], row_seeds, vectorized, chunk_size)
-    tape._check_connected(target, [leaf], found, fill)
+    found = _rows_by_source(tape, target, [leaf], row_seeds, vectorized, chunk_size, fill)
     whole = (*target.shape, *leaf.shape[1:])
     if leaf.key not in found:
         return operations.zeros_like(Tensor(namespace(leaf._array).zeros(whole, dtype=leaf._array.dtype)))
@@ -80,7 +78,7 @@ def batch_jacobian_of_tape(
 
 
 def _rows_by_source(
-    tape: GradientTape, target: Any, leaves: Sequence[Any], seeds: Any, vectorized: bool, chunk_size: int | None
+    tape: GradientTape, target: Any, leaves: Sequence[Any], seeds: Any, vectorized: bool, chunk_size: int | None, fill: Any
 ) -> dict[int, Any]:
     """The gradients for a stack of seeds, by key of the source; uses the tape up."""
     if not vectorized and not tape._persistent:
@@ -98,21 +96,14 @@ def _rows_by_source(
             known = [leaf.key for leaf in leaves if leaf.key in tape._tape.tracked or leaf.key == target.key]
             found = carry(records, target, known, seeds(target))
     tape._answer = {target.key}, set(found)
+    tape._check_connected(target, leaves, found, fill)
     return found
 
 
 def rows(
     records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor, chunk_size: int | None
 ) -> dict[int, Tensor]:
-    """Gradients for a stack of seeds: for each connected source a Tensor of shape (number of seeds, *source.shape).
-
-    Args:
-        records: those of a tape.
-        target: the Tensor or Variable that is differentiated.
-        sources: keys of the sources.
-        seeds: shape (number of seeds, *target.shape).
-        chunk_size: how many seeds to carry at once, at least one; all if None.
-    """
+    """Gradients for a stack of seeds, by the key of each connected source: shape (number of seeds, *source.shape)."""
     count = seeds.shape[0]
     size = count if chunk_size is None else min(chunk_size, count)
     if size >= count:
@@ -131,20 +122,15 @@ def _swept(records: Sequence[Record], target: Any, sources: Sequence[int], seeds
 def unit_seeds(target: Any) -> Tensor:
     """One seed for each element of the target: the identity matrix, reshaped."""
     array = target._array
-    count = int(array.size)
-    identity = namespace(array).eye(count, dtype=array.dtype)
-    return Tensor(identity.reshape((count, *array.shape)))
+    identity = namespace(array).eye(array.size, dtype=array.dtype)
+    return Tensor(identity.reshape((array.size, *array.shape)))
 
 
 def row_seeds(target: Any) -> Tensor:
     """For each element of a row of the target, one seed that picks it in every row at once."""
-    array = target._array
-    batch, inner = array.shape[0], array.shape[1:]
-    count = 1
-    for length in inner:
-        count *= length
-    xp = namespace(array)
-    identity = xp.eye(count, dtype=array.dtype).reshape((count, 1, *inner))
+    xp, dtype, (batch, *inner) = namespace(target._array), target._array.dtype, target._array.shape
+    count = math.prod(inner)
+    identity = xp.eye(count, dtype=dtype).reshape((count, 1, *inner))
     return Tensor(xp.broadcast_to(identity, (count, batch, *inner)))
 
 
