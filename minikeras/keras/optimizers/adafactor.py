@@ -96,7 +96,6 @@ class Adafactor(Optimizer):
         return namespace(value).zeros(kept, dtype=value.dtype)
 
     def begin_step(self, t: int, learning_rate: float) -> tuple[float, float]:
-        """The relative step and the decay."""
         return min(learning_rate, 1.0 / math.sqrt(t)), 1.0 - t**self.beta_2_decay
 
     def formula(self, step: tuple[float, float], gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:

@@ -107,7 +107,6 @@ class Adam(Optimizer):
             self.slot_groups = (("momentum", "velocity"), ("velocity_hat",))
 
     def begin_step(self, t: int, learning_rate: float) -> float:
-        """The learning rate with both bias corrections."""
         return learning_rate * math.sqrt(1.0 - self.beta_2**t) / (1.0 - self.beta_1**t)
 
     def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
@@ -195,7 +194,6 @@ class Adamax(MomentOptimizer):
     rule = staticmethod(adamax_step)
 
     def begin_step(self, t: int, learning_rate: float) -> float:
-        """The learning rate with the bias correction."""
         return learning_rate / (1.0 - self.beta_1**t)
 
 
@@ -251,7 +249,6 @@ class Nadam(MomentOptimizer):
         return learning_rate, now, ahead, float(self._product._array) * now, 1.0 - self.beta_2**t
 
     def end_step(self, step: tuple[float, ...]) -> list[Change]:
-        """The new product."""
         return [(self._product, self._product._array.dtype.type(step[3]))]
 
 

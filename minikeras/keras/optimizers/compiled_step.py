@@ -31,14 +31,12 @@ def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, .
 
 
 def _finish(*numbers: float, optimizer: Optimizer, kind: type) -> tuple[()]:
-    """What changes beside the Variables and their slots."""
     count = optimizer.state.iterations
     optimizer.commit([*optimizer.end_step(_packed(kind, numbers)), (count, count._array + 1)])
     return ()
 
 
 def _count(*, optimizer: Optimizer) -> tuple[()]:
-    """One more update."""
     count = optimizer.state.iterations
     count._array = count._array + 1
     return ()

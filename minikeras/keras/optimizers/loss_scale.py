@@ -118,7 +118,6 @@ class LossScaleOptimizer(Optimizer):
 
     @property
     def learning_rate(self) -> Any:
-        """The inner optimizer's learning rate."""
         return self.inner_optimizer.learning_rate
 
     @learning_rate.setter
@@ -128,15 +127,12 @@ class LossScaleOptimizer(Optimizer):
     lr = learning_rate
 
     def build(self, variables: Iterable[Variable]) -> None:
-        """As the inner optimizer's."""
         self.inner_optimizer.build(variables)
 
     def exclude_from_weight_decay(self, *arguments: Any, **options: Any) -> None:
-        """As the inner optimizer's."""
         self.inner_optimizer.exclude_from_weight_decay(*arguments, **options)
 
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
-        """As the inner optimizer's."""
         self.inner_optimizer.finalize_variable_values(var_list)
 
     # The step --------------------------------------------------------------------------------------------------------------

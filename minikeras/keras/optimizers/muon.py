@@ -120,22 +120,18 @@ class Muon(Optimizer):
         self.momentum, self.ns_steps, self.nesterov = momentum, ns_steps, nesterov
 
     def is_for_adam(self, variable: Variable) -> bool:
-        """Whether Adam takes a Variable."""
         path = getattr(variable, "path", variable.name)
         if variable._array.ndim != 2 or (self.exclude_embeddings and "embedding" in path.lower()):
             return True
         return any(keyword in path for keyword in self.exclude_layers)
 
     def slot_names(self, variable: Variable) -> Sequence[str]:
-        """Adam needs a velocity too."""
         return ("momentum", "velocity") if self.is_for_adam(variable) else ("momentum",)
 
     def decay_of(self, variable: Variable) -> float | None:
-        """Adam's or Muon's weight decay."""
         return self.adam_weight_decay if self.is_for_adam(variable) else self.weight_decay
 
     def begin_step(self, t: int, learning_rate: float) -> tuple[float, float]:
-        """Muon's rate, and Adam's with both bias corrections."""
         correction = math.sqrt(1.0 - self.adam_beta_2**t) / (1.0 - self.adam_beta_1**t)
         return learning_rate, learning_rate * self.adam_lr_ratio * correction
 

@@ -165,7 +165,6 @@ class Optimizer:
     lr = learning_rate
 
     def _rate(self) -> float:
-        """The present learning rate as a number."""
         held = self._learning_rate
         return float(held._array if isinstance(held, Variable) else self._scheduled())
 
@@ -210,7 +209,6 @@ class Optimizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """An optimizer from `get_config`."""
         rate = config.get("learning_rate")
         return cls(**(config | {"learning_rate": schedules.deserialize(rate)} if isinstance(rate, dict) else config))
 
@@ -439,7 +437,6 @@ class Optimizer:
         return gradients
 
     def _updates(self, gradients: list[Array], states: list[SlotState], t: int) -> list[Change]:
-        """Weight decay and the formula: new values of the Variables and of their slots."""
         rate = self._rate()
         step = self.begin_step(t, rate)
         plain = functools.partial(self.formula, step)
@@ -451,7 +448,6 @@ class Optimizer:
         return changes
 
     def _groups(self, states: list[SlotState]) -> list[FlatGroup]:
-        """In groups of one weight decay each."""
         if states != self._grouped[0]:
             found = grouped([state.targets for state in states], self.elementwise, [state.decays for state in states])
             self._grouped = states, found
@@ -516,7 +512,6 @@ def _no_variable(gradient: Any, variable: Any) -> str:
 
 
 def _report_missing(grads: Sequence[Any], variables: Sequence[Variable]) -> None:
-    """Warn of gradients that are None; raise if there is no other."""
     missing = [variable for gradient, variable in zip(grads, variables, strict=True) if gradient is None]
     if len(missing) == len(variables):
         raise ValueError(f"No gradients provided for any variable. Variables: {names_of(variables) or 'none'}.")

@@ -159,7 +159,6 @@ class PerLayer(Optimizer):
         self._owner = {variable.key: (variable, member) for variable, member in self._owner.values()}
 
     def _candidates(self, variable: Variable) -> list[Member]:
-        """The entries that match a variable; the default one if no other does."""
         found = [member for member in self.members if member.matches(variable)]
         return found or [member for member in self.members if _is_default(member.pattern)]
 
@@ -180,7 +179,6 @@ class PerLayer(Optimizer):
 
     @property
     def variables(self) -> list[Variable]:
-        """The count of steps, then the members' variables."""
         return [self.state.iterations, *(variable for optimizer in self.optimizers for variable in optimizer.variables)]
 
     @property
@@ -203,11 +201,9 @@ class PerLayer(Optimizer):
     lr = learning_rate
 
     def logs(self) -> dict[str, Any]:
-        """The members' numbers for the logs of training."""
         return {key: value for optimizer in self.optimizers for key, value in optimizer.logs().items()}
 
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
-        """As the members'."""
         listed = list(var_list)
         for optimizer in self.optimizers:
             optimizer.finalize_variable_values([variable for variable in listed if variable.key in optimizer.state.slots])
@@ -215,7 +211,6 @@ class PerLayer(Optimizer):
     # The step ------------------------------------------------------------------------------------------------------------
 
     def _due(self) -> list[Member]:
-        """The members whose turn it is."""
         step = int(self.state.iterations._array)
         return [m for m in self.members if m.optimizer is not None and (step - m.offset) % m.every == 0]
 
@@ -321,7 +316,6 @@ class PerLayer(Optimizer):
 
 
 def _differentiated(run: Callable[[], Any], variables: Sequence[Variable]) -> list[Any]:
-    """The loss and its gradients, None where there is none."""
     with GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(variables)
         loss = tensor(run())

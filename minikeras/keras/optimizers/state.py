@@ -65,7 +65,6 @@ class OptimizerState:
         return known
 
     def add(self, new: Iterable[SlotState]) -> None:
-        """Remember more Variables."""
         added = {found.variable.key: found for found in new}
         self.locks.join([*(found.variable for found in added.values()), self.iterations])
         self.own = self.own | added  # last: another thread that finds them takes a step
@@ -128,5 +127,4 @@ def name_of(variable: Variable) -> str:
 
 
 def names_of(variables: Iterable[Variable]) -> str:
-    """The names of several, for a message."""
     return ", ".join(map(name_of, variables))

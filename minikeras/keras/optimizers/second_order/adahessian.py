@@ -61,7 +61,6 @@ class AdaHessian(SecondOrder):
         self.hessian_power, self.average, self.probes = float(hessian_power), bool(average), int(probes)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        """See the class."""
         t = int(self.iterations._array) + 1
         gradients = unflatten(Tensor(problem.gradient), problem.variables)
         diagonals = unflatten(Tensor(self._diagonal(problem)), problem.variables)

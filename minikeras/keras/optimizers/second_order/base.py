@@ -64,7 +64,6 @@ class SecondOrder(Optimizer):
             )
 
     def _one_of(self, name: str, value: Any, *choices: Any) -> Any:
-        """An option that must be one of several."""
         if value not in choices:
             *others, last = map(repr, choices)
             raise ValueError(f"{type(self).__name__}: {name} must be {', '.join(others)} or {last}, found {value!r}.")
@@ -87,7 +86,6 @@ class SecondOrder(Optimizer):
 
     @property
     def variables(self) -> list[Variable]:
-        """As in `Optimizer`, then the numbers."""
         return [*super().variables, *self._numbers.values()]
 
     def logs(self) -> dict[str, Any]:
@@ -163,7 +161,6 @@ class SecondOrder(Optimizer):
         return [self.slot(variable, name) for variable in problem.variables]
 
     def _offset_by(self, variables: Sequence[Variable], step: Array) -> list[Change]:
-        """The variables' new values, within their constraints."""
         flat = Tensor(to_device(step * self._rate(), namespace(variables[0]._array)))
         return [
             _constrained(variable, variable._array + part._array.astype(variable._array.dtype))

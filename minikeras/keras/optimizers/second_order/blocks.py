@@ -113,7 +113,6 @@ class BlockMatrix:
 
 
 def _shifted(block: Array, shift: float) -> Array:
-    """A copy with a number added to the diagonal."""
     diagonal = namespace(block).arange(len(block))
     shifted = block.copy()
     shifted[diagonal, diagonal] += shift

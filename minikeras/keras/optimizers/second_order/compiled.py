@@ -117,7 +117,6 @@ class SweepRecorder(Recorder):
         self._sweep = ""
 
     def __call__(self, name: str, function: Sweep, *given: Tensor) -> Sequence[Any]:
-        """One sweep."""
         self._earlier += [ref for ref, _ in self._made.get(name, [])]
         self.records, self._made[name], self._sweep = [], [], name
         self._given.update(x.key for x in given)
@@ -246,7 +245,6 @@ class RecordedStep:
         self._options = options_of(optimizer)
 
     def __str__(self) -> str:
-        """The programs of its sweeps, each under its name."""
         return "\n\n".join(f"{name}:\n{sweep.replay.program}" for name, sweep in self.sweeps.items())
 
     def holds(self) -> bool:

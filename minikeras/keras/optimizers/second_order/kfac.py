@@ -85,7 +85,6 @@ class KFAC(SecondOrder):
         return namespace(value).zeros((size, size), dtype=value.dtype)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        """Factors of this batch, their running means, the step of each layer, and one scale for all."""
         curvature = problem.output_curvature()
         keep = min(1.0 - 1.0 / (int(self.iterations._array) + 1), self.decay)
         gradients = [part._array for part in unflatten(Tensor(problem.gradient), problem.variables)]
@@ -112,7 +111,6 @@ class KFAC(SecondOrder):
 
 
 def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, damping: float) -> tuple[Array, Array]:
-    """The damped step of kernel and bias."""
     xp = namespace(kernel)
     whole = kernel if bias is None else xp.concatenate([kernel, bias[None, :]])
     trace_a, trace_g = (number(xp.einsum("ii->", factor)) / len(factor) for factor in (a, g))

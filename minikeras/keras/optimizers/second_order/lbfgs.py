@@ -61,7 +61,6 @@ class LBFGS(SecondOrder):
         return namespace(value).zeros((self.memory, *value.shape), dtype=value.dtype)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        """Two loops for the direction, a search for its length."""
         gradient = problem.gradient
         xp = namespace(gradient)
         steps, changes = self._history(problem, "steps"), self._history(problem, "changes")
@@ -99,7 +98,6 @@ class LBFGS(SecondOrder):
         return namespace(parts[0]).concatenate(parts, axis=1)
 
     def _stored(self, problem: Problem, kept: list[tuple[Array, Array]]) -> list[Change]:
-        """The pairs as new values of the slots."""
         found: list[Change] = []
         for which, name in enumerate(("steps", "changes")):
             xp = namespace(problem.gradient)

@@ -91,7 +91,6 @@ class Newton(SecondOrder):
         return problem.hessian(groups_of(problem.variables, self.blocks), self.chunk_size)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        """Solve the quadratic model, and judge the step."""
         matrix = self.curvature(problem)
         if self.globalization == "trust_region":
             return self._within_radius(problem, matrix)
@@ -160,7 +159,6 @@ class GaussNewton(Newton):
     sweeps = None  # whether rows of outputs meet in the loss is read from numbers
 
     def curvature(self, problem: Problem) -> BlockMatrix:
-        """J^T H J by blocks."""
         return problem.gauss_newton(groups_of(problem.variables, self.blocks), self.chunk_size)
 
 

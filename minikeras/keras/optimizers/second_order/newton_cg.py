@@ -77,7 +77,6 @@ class NewtonCG(SecondOrder):
         self.add_number("negative_curvature", 0)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        """Conjugate gradients within the radius, which follows the ratio of actual and predicted reduction."""
         product = self._product(problem)
         scale = self._scale(problem, product)
         most = self.max_iterations or min(problem.size, 250)
@@ -94,7 +93,6 @@ class NewtonCG(SecondOrder):
         return step * size, self.change(radius=radius, step_size=size, iterations=total, negative_curvature=negative)
 
     def _product(self, problem: Problem) -> Product:
-        """Curvature times vector."""
         bare = problem.product if self.curvature == "hessian" else problem.output_curvature().product
         return lambda vector: bare(vector) + vector * self.damping if self.damping else bare(vector)
 

@@ -48,7 +48,6 @@ class Objective:
         self.outputs, self.loss_of_outputs, self.penalty = outputs, loss_of_outputs, penalty
 
     def __call__(self) -> Any:
-        """The whole loss."""
         loss = self.loss_of_outputs(self.outputs())
         extra = None if self.penalty is None else self.penalty()
         return loss if extra is None else loss + extra
@@ -87,7 +86,6 @@ class ObjectiveCurvature:
         return block._array
 
     def product(self, vector: Array) -> Array:
-        """The matrix times a flat vector."""
         parts = unflatten(Tensor(vector), self.variables)
         result = flatten(self.bare.product(parts))
         if self._penalty is not None:
@@ -113,7 +111,6 @@ class _ConcatenatedOutputs:
         return concat([reshape(part, [part.shape[0], -1]) for part in parts], axis=1)
 
     def loss_of(self, z: Tensor) -> Any:
-        """The loss of concatenated outputs."""
         if not nest.is_nested(self._like):
             return self._objective.loss_of_outputs(_masked_like(z, self._like))
         parts, start = [], 0
@@ -133,13 +130,11 @@ def _masked_like(z: Tensor, original: Any) -> Tensor:
 
 
 def positions_of(chosen: Sequence[Variable], variables: Sequence[Variable]) -> list[int]:
-    """Where some of the variables stand."""
     places = {variable.key: position for position, variable in enumerate(variables)}
     return [places[variable.key] for variable in chosen]
 
 
 def scalar(loss: Any) -> Tensor:
-    """A loss, refused if it is no scalar."""
     loss = tensor(loss)
     if loss.ndim:
         raise ShapeError(

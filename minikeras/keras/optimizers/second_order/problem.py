@@ -74,7 +74,6 @@ class Problem:
 
     @property
     def size(self) -> int:
-        """The number of parameters."""
         return sum(int(variable._array.size) for variable in self.variables)
 
     def record(self, twice: bool = True) -> None:
@@ -126,12 +125,10 @@ class Problem:
         return BlockMatrix(blocks, self._index(groups))
 
     def _rows(self, group: Sequence[int], chunk_size: int | None) -> list[Tensor]:
-        """The rows of one block, in a part for each variable."""
         assert self._recorded is not None
         return self._recorded.rows(group, chunk_size)
 
     def output_curvature(self) -> ObjectiveCurvature:
-        """The curvature that follows from the structure of an `Objective`."""
         return ObjectiveCurvature(self.loss_fn, self.variables, self.runs)
 
     def gauss_newton(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
