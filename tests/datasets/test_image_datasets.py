@@ -29,7 +29,7 @@ def nowhere(monkeypatch):
     unknown = tuple(file._replace(sha256="0" * 64) for file in catalogue.FASHION_MNIST.files)
     dataset = catalogue.FASHION_MNIST._replace(files=unknown, system_directories=())
     monkeypatch.setattr(fashion_mnist, "FASHION_MNIST", dataset)
-    monkeypatch.setattr(fashion_mnist, "_substitution_announced", False)
+    fashion_mnist._announce_substitution.cache_clear()
     monkeypatch.setenv("MINIKERAS_OFFLINE", "1")
 
 

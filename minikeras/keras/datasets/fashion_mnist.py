@@ -1,5 +1,6 @@
 """Fashion-MNIST: 28 x 28 grey images of clothes, 10 classes, 60,000 + 10,000 of them; 5,000 + 1,000 are shipped."""
 
+import functools
 import os
 from typing import Literal
 
@@ -12,8 +13,6 @@ from minikeras.keras.datasets.policy import announce
 CLASS_NAMES = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 )  # fmt: skip
-
-_substitution_announced = False
 
 
 def load_data(path: str | os.PathLike[str] | None = None, subset: Literal["full", "6k"] | None = None) -> tuple[Split, Split]:
@@ -61,12 +60,10 @@ def _load_6k(path: str | os.PathLike[str] | None) -> tuple[Split, Split]:
     return images_from_npz(contents[name], name, 5_000, 1_000, FASHION_MNIST_6K.shape)
 
 
+@functools.cache
 def _announce_substitution() -> None:
     """Say once per process that 6,000 images stand in for 70,000: accuracies are not comparable."""
-    global _substitution_announced
-    if not _substitution_announced:
-        _substitution_announced = True
-        announce(
-            "the full Fashion-MNIST was not found; using the shipped subset of 5,000 + 1,000 images "
-            "(load_data(subset='full') says where it was looked for)"
-        )
+    announce(
+        "the full Fashion-MNIST was not found; using the shipped subset of 5,000 + 1,000 images "
+        "(load_data(subset='full') says where it was looked for)"
+    )

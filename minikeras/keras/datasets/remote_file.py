@@ -73,14 +73,11 @@ def get_file(
 
 def _holds(target: Path, sha256: str) -> bool:
     """Whether the cached file exists and is intact; it may be too large to read at once."""
-    digest = hashlib.sha256()
     try:
         with target.open("rb") as stream:
-            while chunk := stream.read(1 << 20):
-                digest.update(chunk)
+            return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
     except FileNotFoundError:
         return False
-    return digest.hexdigest() == sha256
 
 
 def _fetch(urls: Sequence[str], target: Path, sha256: str, max_bytes: int, policy: Policy) -> None:
