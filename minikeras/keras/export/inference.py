@@ -46,6 +46,7 @@ def open_size(axis: int) -> Size:
     return BATCH if axis == 0 else Size(128 * axis - 63, 184 * axis - 67)
 
 
+@dataclass(slots=True, eq=False)
 class Value:
     """A tensor of both runs.
 
@@ -57,10 +58,11 @@ class Value:
         name: what to call it; the path of a weight.
     """
 
-    __slots__ = ("array", "dtype", "fill", "name", "shape")
-
-    def __init__(self, shape: tuple[Any, ...], dtype: Any, array: Array = None, fill: Any = None, name: str = "") -> None:
-        self.shape, self.dtype, self.array, self.fill, self.name = shape, dtype, array, fill, name
+    shape: tuple[Any, ...]
+    dtype: Any
+    array: Array = None
+    fill: Any = None
+    name: str = ""
 
 
 class Call(NamedTuple):
