@@ -15,60 +15,34 @@ TensorLike: TypeAlias = Any
 
 
 class DType:
-    """An element type, such as `tf.float32`.
+    """An element type, such as `tf.float32`. Equal to its name, to the NumPy dtype and to the NumPy scalar type.
 
-    Equal to its name, to the NumPy dtype and to the NumPy scalar type.
+    Attributes:
+        name: such as 'float32'.
+        numpy: the NumPy dtype.
+        as_numpy_dtype: the NumPy scalar type, for example `numpy.float32`.
+        size: bytes of one element.
+        is_floating, is_complex, is_integer, is_bool: what it holds; a bool is no integer.
+        is_differentiable: whether it carries gradients: floating and complex types do.
 
     >>> tf.float32 == "float32" == tf.float32.name, tf.float32.is_floating
     (True, True)
     """
 
-    __slots__ = ("_numpy", "kind", "name")
+    __slots__ = (
+        *("as_numpy_dtype", "is_bool", "is_complex", "is_differentiable", "is_floating", "is_integer", "kind", "name", "numpy"),
+        "size",
+    )
 
     def __init__(self, name: str, numpy_dtype: Any) -> None:
         self.name = name
-        self._numpy = np.dtype(numpy_dtype)
-        self.kind = "f" if name == "bfloat16" else self._numpy.kind
-
-    @property
-    def as_numpy_dtype(self) -> Any:
-        """The NumPy scalar type, for example `numpy.float32`."""
-        return self._numpy.type
-
-    @property
-    def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype."""
-        return self._numpy
-
-    @property
-    def is_floating(self) -> bool:
-        """True for float16, bfloat16, float32 and float64."""
-        return self.kind == "f"
-
-    @property
-    def is_complex(self) -> bool:
-        """True for complex64 and complex128."""
-        return self.kind == "c"
-
-    @property
-    def is_integer(self) -> bool:
-        """True for signed and unsigned integers, not for bool."""
-        return self.kind in "iu"
-
-    @property
-    def is_bool(self) -> bool:
-        """True for bool."""
-        return self.kind == "b"
-
-    @property
-    def is_differentiable(self) -> bool:
-        """True for floating and complex types: the only ones that carry gradients."""
-        return self.kind in "fc"
-
-    @property
-    def size(self) -> int:
-        """Bytes of one element."""
-        return self._numpy.itemsize
+        self.numpy: np.dtype[Any] = np.dtype(numpy_dtype)
+        self.as_numpy_dtype: Any = self.numpy.type
+        self.size = self.numpy.itemsize
+        self.kind = "f" if name == "bfloat16" else self.numpy.kind
+        self.is_floating, self.is_complex = self.kind == "f", self.kind == "c"
+        self.is_integer, self.is_bool = self.kind in "iu", self.kind == "b"
+        self.is_differentiable = self.kind in "fc"
 
     @property
     def min(self) -> Any:
@@ -82,12 +56,12 @@ class DType:
 
     def _limits(self) -> Any:
         if self.is_integer:
-            return np.iinfo(self._numpy)
+            return np.iinfo(self.numpy)
         if self.name == "bfloat16":  # NumPy does not know it
             import ml_dtypes
 
-            return ml_dtypes.finfo(self._numpy)  # type: ignore[no-untyped-call]
-        return np.finfo(self._numpy)
+            return ml_dtypes.finfo(self.numpy)  # type: ignore[no-untyped-call]
+        return np.finfo(self.numpy)
 
     def __eq__(self, other: object) -> bool:
         if other is self:

@@ -26,20 +26,20 @@ Function = Callable[..., Any]
 
 
 @contextlib.contextmanager
-def _hidden() -> Iterator[None]:
-    """A stack without the interpreters that do not see all: tapes and accumulators."""
+def hidden_from_derivatives() -> Iterator[None]:
+    """Within the block tapes and accumulators see nothing; interpreters that see all do."""
     outer = current()
-    switch(_without_watchers(outer))
+    switch(_those_that_see_all(outer))
     try:
         yield
     finally:
         switch(outer)
 
 
-def _without_watchers(frame: Frame) -> Frame:
+def _those_that_see_all(frame: Frame) -> Frame:
     if isinstance(frame.interpreter, Evaluate):
         return frame
-    below = _without_watchers(frame.below)
+    below = _those_that_see_all(frame.below)
     return Frame(frame.interpreter, below) if frame.interpreter.sees_all else below
 
 
@@ -107,7 +107,7 @@ def custom_gradient(f: Function | None = None) -> Any:
 def _called(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = [leaf for leaf in nest.flatten(list(args)) if _is_argument(leaf)]
     inputs: list[Any] = [leaf.read_value() if isinstance(leaf, Variable) else convert_to_tensor(leaf) for leaf in given]
-    with _hidden(), GradientTape(persistent=True) as private:
+    with hidden_from_derivatives(), GradientTape(persistent=True) as private:
         pair = function(*args, **kwargs)
     if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and callable(pair[1])):
         raise TypeError(

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..core.custom import _hidden
+from ..core.custom import hidden_from_derivatives
 from ..core.gradient_arguments import differentiable_leaves, seeds_of
 from ..core.gradient_tape import GradientTape, tapes_that_track
 from ..core.primitive import Record
@@ -56,7 +56,7 @@ class Inquiry:
         if not self.known:
             return self._remembered({target.key for target in self.targets}, smooth, set(keys))
         refused: list[tuple[Record, int]] = []
-        with _hidden():
+        with hidden_from_derivatives():
             bare = self.tape._tape.bare
             seeds = seeds_of(self.targets, self.targets, None, keys, bare)
             try:
