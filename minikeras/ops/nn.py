@@ -114,7 +114,8 @@ one_hot = elementwise(
 def _sparse_cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
     shifted, _, total = _exponentials(xp, logits, -1)
     at_label = xp.take_along_axis(shifted, labels.reshape(*labels.shape, 1), axis=-1)
-    return (xp.log(total) - at_label).reshape(labels.shape)
+    losses = xp.log(total) - at_label
+    return losses.reshape(losses.shape[:-1])
 
 
 def _sparse_cross_entropy_grad(xp: Any, labels: Array, logits: Array) -> Array:
