@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ...absent import late
 from .callback import Callback
 from .callback_list import CallbackList
-from .early_stopping import EarlyStopping
 from .history import History
 from .learning_rate import LearningRateScheduler, ReduceLROnPlateau
+from .monitor import EarlyStopping
 from .progress_bar import ProgressBar
 from .progress_bar import ProgressBar as ProgbarLogger
 from .simple import LambdaCallback, TerminateOnNaN

@@ -1,4 +1,4 @@
-"""Monitor: which of two values of a log is better. Base of the callbacks that decide by one."""
+"""Monitor: which of two values of a log is better, base of the callbacks that decide by one; and EarlyStopping."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 import warnings
 from typing import Any
 
+from ..arguments import made_with_numpy
 from ..logs import Logs
-from .callback import Remembering
+from .callback import Remembering, tell
 
 
 class Monitor(Remembering):
@@ -54,3 +55,81 @@ class Monitor(Remembering):
                 stacklevel=3,
             )
         return found
+
+
+@made_with_numpy
+class EarlyStopping(Monitor):
+    """Stops training when a value has not become better for some epochs.
+
+    Args:
+        monitor: the value in the logs to watch.
+        min_delta: by how much it must be better to count.
+        patience: epochs without improvement after which to stop; 0 and 1 both stop at the first one.
+        verbose: 1 to say so.
+        mode: 'min', 'max' or 'auto'.
+        baseline: an improvement counts only if it is also better than this.
+        restore_best_weights: whether the weights of the best epoch are put back at the end of training, stopped or not.
+        start_from_epoch: epochs before it are not looked at.
+
+    Attributes:
+        best, best_epoch: the best value and its epoch.
+        wait: epochs since the last improvement.
+        stopped_epoch: where it stopped; 0 if it did not.
+
+    >>> import minikeras as tf
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+    >>> model.compile(tf.keras.optimizers.SGD(0.5), "mse")
+    >>> stop = tf.keras.callbacks.EarlyStopping(monitor="loss", patience=2)
+    >>> model.fit([[1.0]], [[1.0]], epochs=100, callbacks=[stop], verbose=0).epoch
+    [0, 1, 2]
+    """
+
+    remembered = ("wait", "stopped_epoch", "best", "best_epoch", "best_weights")
+
+    def __init__(
+        self,
+        monitor: str = "val_loss",
+        min_delta: float = 0,
+        patience: int = 0,
+        verbose: int = 0,
+        mode: str = "auto",
+        baseline: float | None = None,
+        restore_best_weights: bool = False,
+        start_from_epoch: int = 0,
+    ) -> None:
+        super().__init__(monitor, mode, min_delta)
+        self.patience, self.verbose, self.baseline = patience, verbose, baseline
+        self.restore_best_weights, self.start_from_epoch = restore_best_weights, start_from_epoch
+        self._forget()
+
+    def _forget(self) -> None:
+        self.wait = self.stopped_epoch = self.best_epoch = 0
+        self.best = None
+        self.best_weights: list[Any] | None = None
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Start anew, so that the object can serve again."""
+        self._forget()
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        current = self.value(logs)
+        if current is None or epoch < self.start_from_epoch:
+            return
+        self.wait += 1
+        if self.is_best(current):
+            self.best_epoch = epoch
+            if self.restore_best_weights:
+                self.best_weights = self.model.get_weights()
+            if self.baseline is None or self.is_better(current, self.baseline):
+                self.wait = 0
+        elif self.wait >= self.patience and epoch > 0:
+            self.stopped_epoch = epoch
+            self.model.stop_training = True
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        if self.stopped_epoch and self.verbose:
+            tell(f"Epoch {self.stopped_epoch + 1}: early stopping")
+        if self.best_weights is not None:
+            if self.verbose:
+                tell(f"Restoring model weights from the end of the best epoch: {self.best_epoch + 1}.")
+            self.model.set_weights(self.best_weights)
