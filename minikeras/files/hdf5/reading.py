@@ -65,7 +65,6 @@ class Group(NamedTuple):
 
 class _Message(NamedTuple):
     kind: int
-    flags: int
     data: memoryview
     at: int
 
@@ -117,21 +116,15 @@ def read(content: bytes | bytearray | memoryview, file: object) -> Group:
     """
     reader = _File(memoryview(content).cast("B").toreadonly(), file)
     root = reader.root()
-    verify(root, reader)
+    if DIGEST in root.attributes.parts:
+        place = root.attributes.parts[DIGEST][3]
+        stated = bytes(reader.part(place, 64, "/", "its SHA-256"))
+        digest = hashlib.sha256(reader.content[:place])
+        for rest in (b"0" * 64, reader.content[place + 64 :]):
+            digest.update(rest)
+        if digest.hexdigest().encode() != stated:
+            raise reader.refuse("", "is damaged: its content does not have the SHA-256 that it states")
     return root
-
-
-def verify(root: Group, file: _File) -> None:
-    """Compare the SHA-256 that the file carries, if it does."""
-    if DIGEST not in root.attributes.parts:
-        return
-    place = root.attributes.parts[DIGEST][3]
-    stated = bytes(file.part(place, 64, "/", "its SHA-256"))
-    digest = hashlib.sha256(file.content[:place])
-    digest.update(b"0" * 64)
-    digest.update(file.content[place + 64 :])
-    if digest.hexdigest().encode() != stated:
-        raise file.refuse("", "is damaged: its content does not have the SHA-256 that it states")
 
 
 class _File:
@@ -220,7 +213,7 @@ class _File:
                     at = int.from_bytes(data[:8], "little")
                     self.once(at, path)
                     blocks.append((at, int.from_bytes(data[8:16], "little")))
-                found.append(_Message(kind, flags, data, start + 8))
+                found.append(_Message(kind, data, start + 8))
                 if len(found) > MOST_MESSAGES:
                     raise self.refuse(path, f"more than {MOST_MESSAGES} messages")
                 start += 8 + size

@@ -93,7 +93,7 @@ def _cloned_graph(model: Any, input_tensors: Any, cloned: Callable[[Any], Any], 
     graph = model._graph
     layers = {operation: cloned(operation) for operation in graph.operations if not isinstance(operation, InputLayer)}
     if input_tensors is None:
-        inputs = [_new_input(one) for one in nest.flatten(graph.inputs)]
+        inputs = [entrance(InputLayer(**one.node.operation.get_config())) for one in nest.flatten(graph.inputs)]
     else:
         inputs = nest.flatten(input_tensors)
         if len(inputs) != len(graph.begins) or not all(isinstance(one, KerasTensor) for one in inputs):
@@ -110,10 +110,6 @@ def _cloned_graph(model: Any, input_tensors: Any, cloned: Callable[[Any], Any], 
         results = call(layers[node.operation], *args, **kwargs)
         new.update(((node.number, position), result) for position, result in enumerate(nest.flatten(results)))
     return type(model)(nest.pack(graph.inputs, inputs), nest.map_structure(moved, graph.outputs), name=model.name)
-
-
-def _new_input(old: KerasTensor) -> KerasTensor:
-    return entrance(InputLayer(**old.node.operation.get_config()))
 
 
 def model_from_config(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:

@@ -26,12 +26,7 @@ class Row(NamedTuple):
 
 
 def summary(
-    model: Any,
-    line_length: int | None = None,
-    positions: Sequence[float] | None = None,
-    expand_nested: bool = False,
-    show_trainable: bool = True,
-    layer_range: Sequence[str] | None = None,
+    model: Any, line_length: int | None, positions: Any, expand_nested: bool, show_trainable: bool, layer_range: Any
 ) -> list[str]:
     """The lines of the table, and of the totals below it; the arguments are those of `Model.summary`."""
     columns = ["Layer (type)", "Output Shape", "Param #"]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays import to_numpy
 from ...checkpoint.bundle import Bundle
@@ -90,7 +89,7 @@ def encode(model: Any) -> bytes:
         group.attributes["name"] = str(place.owner.name)
         store: dict[str, Any] = {}
         place.owner.save_own_variables(store)
-        group.arrays = {key: _as_array(value) for key, value in store.items()}
+        group.arrays = {key: np.asarray(to_numpy(getattr(value, "_array", value))) for key, value in store.items()}
         if isinstance(place.owner, Optimizer):
             kept = list(place.owner.state.slots)
             if kept and kept != [variable.key for variable in model._learning_variables()] and set(kept) <= set(number):
@@ -101,10 +100,6 @@ def encode(model: Any) -> bytes:
 def _weights_of(walked: list[Place]) -> list[Variable]:
     """All Variables that an optimizer may keep slots for, in the order of the file."""
     return [variable for place in walked if not isinstance(place.owner, Optimizer) for variable in place.variables]
-
-
-def _as_array(value: Any) -> NDArray[Any]:
-    return np.asarray(to_numpy(value._array) if hasattr(value, "_array") else to_numpy(value))
 
 
 # Loading -------------------------------------------------------------------------------------------------------------------
