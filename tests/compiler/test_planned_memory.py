@@ -191,6 +191,29 @@ def test_what_leaves_the_program_does_not_lie_in_its_memory():
     assert not plan.views and len(plan.fresh) == 2
 
 
+def test_a_flattened_gradient_that_leaves_the_program_is_whole_when_it_is_copied(lowering):
+    weights = [[tf.Variable(tf.ones((8, 8))), tf.Variable(tf.ones(8))] for _ in range(2)]
+    sgd = [tf.keras.optimizers.SGD(0.1) for _ in weights]
+
+    def step(x):
+        found = []
+        for optimizer, (w, b) in zip(sgd, weights, strict=True):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.square(tf.tanh(x @ w + b)))
+            found += tape.gradient(loss, [w, b])
+            optimizer.apply_gradients(zip(found[-2:], [w, b], strict=True))
+        return found
+
+    compiled, x = tf.function(step), tf.ones((4, 8))
+    for _ in range(3):
+        compiled(x)
+    program = compiled.program(x)
+    calls = lowering(program)
+    plan = MemoryPlan(program, calls)
+    assert any(isinstance(call, Flatten) for call in calls)
+    carried_out(plan, calls)
+
+
 # FlatBuffer ----------------------------------------------------------------------------------------------------------------
 
 LAYOUT = Layout([(2, 3), (), (0, 4), (5,)], np.float32)

@@ -119,11 +119,9 @@ class MemoryPlan:
 
     def _intervals(self) -> Iterator[Interval]:
         """The lifetimes of what lies in the arena, with the values whose memory each may take."""
-        end = len(self._calls)
-        lives = {
-            key: life._replace(dies=end) if key in self.exported else life  # copied when the call is over
-            for key, life in lifetimes(self._calls, self._owner).items()
-        }
+        lives = lifetimes(self._calls, self._owner)
+        for key in {self._owner(key) for key in self.exported} & lives.keys():  # copied when their segment is over
+            lives[key] = lives[key]._replace(dies=len(self._calls))
         found: set[int] = self.fresh | self.writes
         for call in self._calls:
             for number, y in enumerate(call.results if isinstance(call, (Call, Flatten)) else ()):
