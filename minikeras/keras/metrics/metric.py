@@ -66,8 +66,8 @@ class Metric:
     def __setattr__(self, name: str, value: Any) -> None:
         """Note Variables and metrics, also those in a list, tuple or dict; they are found again as state."""
         if name not in ("_initial", "_inner", "_containers"):
-            self._note_within(value)
-            if isinstance(value, (list, dict)) and (not value or self._note_within(value)):
+            has_state = self._note_within(value)
+            if isinstance(value, (list, dict)) and (has_state or not value):
                 self._containers += (value,)
         super().__setattr__(name, value)
 
