@@ -22,13 +22,13 @@ class Graph:
         self.values: dict[int, str] = {}
         self.symbols: dict[Size, str] = {}
         self._sizes: dict[Size, tuple[str, int]] = {}
-        self._turned: dict[str, tuple[str, tuple[int, ...]]] = {}
-        self._known: dict[Any, str] = {}
-        self._taken: dict[str, int] = {}
+        self._transposes: dict[str, tuple[str, tuple[int, ...]]] = {}
+        self._shared_constants: dict[Any, str] = {}
+        self._name_counts: dict[str, int] = {}
         self._prefix = ""
         for value, name in zip(program.inputs, names, strict=True):
-            self._taken[name] = 1
-            self.hold(value, name)
+            self._name_counts[name] = 1
+            self.register(value, name)
             for axis, size in enumerate(value.shape):
                 if isinstance(size, Size):
                     self.symbols.setdefault(size, "batch" if size == BATCH else f"{name}_{axis}")
@@ -39,10 +39,10 @@ class Graph:
         self._prefix = call.layer
         if rule is None or len(call.outputs) != 1:
             raise refused(f"computes {call.name}, for which there is no translation to ONNX", call.layer)
-        self.hold(call.outputs[0], rule(Site(self, call)))
+        self.register(call.outputs[0], rule(Site(self, call)))
 
-    def hold(self, value: Value, name: str) -> None:
-        """Know a value by a name, and that its sizes can be asked for there."""
+    def register(self, value: Value, name: str) -> None:
+        """A value has a name, and its sizes can be asked for there."""
         self.values[id(value)] = name
         for axis, size in enumerate(value.shape):
             if isinstance(size, Size):
@@ -56,12 +56,12 @@ class Graph:
             else:
                 number = self.constant(np.asarray(value.fill, value.dtype))
                 name = self.add("Expand", number, self.sizes(value.shape))
-            self.hold(value, name)
+            self.register(value, name)
         return self.values[id(value)]
 
     def unique(self, name: str) -> str:
         """The name, with a number if it is taken."""
-        count = self._taken[name] = self._taken.get(name, 0) + 1
+        count = self._name_counts[name] = self._name_counts.get(name, 0) + 1
         return name if count == 1 else self.unique(f"{name}_{count}")
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
@@ -87,12 +87,12 @@ class Graph:
     def constant(self, array: Array, name: str = "") -> str:
         """The name of a constant; small ones that are equal have one name."""
         equal = None if name or array.size > 16 else (array.dtype.str, array.shape, array.tobytes())
-        if equal in self._known:
-            return self._known[equal]
+        if equal in self._shared_constants:
+            return self._shared_constants[equal]
         unique = self.unique(name or f"{self._prefix}/constant")
         self.constants[unique] = array
         if equal is not None:
-            self._known[equal] = unique
+            self._shared_constants[equal] = unique
         return unique
 
     def transposed(self, name: str, order: Sequence[int]) -> str:
@@ -101,17 +101,17 @@ class Graph:
         if name in self.constants:
             moved = np.ascontiguousarray(self.constants[name].transpose(order))
             key = (name, order)
-            if key not in self._known:
-                self._known[key] = self.constant(moved, f"{name}_transposed")
-            return self._known[key]
-        if name in self._turned:
-            source, earlier = self._turned[name]
+            if key not in self._shared_constants:
+                self._shared_constants[key] = self.constant(moved, f"{name}_transposed")
+            return self._shared_constants[key]
+        if name in self._transposes:
+            source, earlier = self._transposes[name]
             name, order = source, tuple(earlier[axis] for axis in order)
         if order == tuple(range(len(order))):
             return name
-        turned = self.add("Transpose", name, perm=list(order))
-        self._turned[turned] = (name, order)
-        return turned
+        transposed = self.add("Transpose", name, perm=list(order))
+        self._transposes[transposed] = (name, order)
+        return transposed
 
     # Sizes ------------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Convolutions and pools, in ONNX's operators.
 
-Here channels are last, in ONNX second: kernels are turned once, values by transposes of which neighbours cancel.
+Here channels are last, in ONNX second: kernels are transposed once, values by transposes of which neighbours cancel.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def _pads(s: Site) -> list[int]:
 def _convolve(s: Site) -> str:
     rank, kernel = _rank(s), s.tensors[1]
     x, weights = s.names
-    turned = s.graph.transposed(weights, [rank - 1, rank - 2, *range(rank - 2)])
+    kernels = s.graph.transposed(weights, [rank - 1, rank - 2, *range(rank - 2)])
     options = _placed(s, kernel.shape[:-2])
-    y = s.add("Conv", _channels_second(s, x, rank), turned, group=s.params["groups"], **options)
+    y = s.add("Conv", _channels_second(s, x, rank), kernels, group=s.params["groups"], **options)
     return _channels_last(s, y, rank)
 
 
@@ -68,8 +68,8 @@ def _spread(s: Site) -> str:
     rows = zip(s.fixed(given["sizes"]), places, window, *geometry, strict=True)
     more = [size - (step * (n - 1) + (k - 1) * spread + 1 - sum(pair)) for size, n, k, step, pair, spread in rows]
     options = {"strides": list(given["strides"]), "dilations": list(given["dilation"]), "pads": _pads(s)}
-    turned = s.graph.transposed(weights, [rank - 1, rank - 2, *range(rank - 2)])
-    y = s.add("ConvTranspose", _channels_second(s, g, rank), turned, group=given["groups"], output_padding=more, **options)
+    kernels = s.graph.transposed(weights, [rank - 1, rank - 2, *range(rank - 2)])
+    y = s.add("ConvTranspose", _channels_second(s, g, rank), kernels, group=given["groups"], output_padding=more, **options)
     return _channels_last(s, y, rank)
 
 
