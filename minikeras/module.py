@@ -21,7 +21,6 @@ class Module:
     Args:
         name: shown in messages; the class name in snake case by default.
 
-    >>> import minikeras as tf
     >>> class Line(tf.Module):
     ...     def __init__(self):
     ...         super().__init__()

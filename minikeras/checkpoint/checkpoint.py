@@ -84,7 +84,7 @@ class Checkpoint:
     Raises:
         ValueError: for an object that holds nothing which can be saved.
 
-    >>> import minikeras as tf, tempfile, os
+    >>> import tempfile, os
     >>> folder = tempfile.mkdtemp()
     >>> v = tf.Variable([1.0, 2.0])
     >>> checkpoint = tf.train.Checkpoint(v=v)

@@ -33,7 +33,7 @@ class CheckpointManager:
     Raises:
         ValueError: for a limit below 1, or an interval without a counter.
 
-    >>> import minikeras as tf, tempfile, os
+    >>> import tempfile, os
     >>> step = tf.Variable(0)
     >>> manager = tf.train.CheckpointManager(tf.train.Checkpoint(step=step), tempfile.mkdtemp(), max_to_keep=2)
     >>> for _ in range(3):

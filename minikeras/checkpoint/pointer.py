@@ -41,7 +41,7 @@ class CheckpointState(NamedTuple):
 def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None) -> CheckpointState | None:
     """What the file 'checkpoint' of a folder says; None if it is not there or damaged.
 
-    >>> import minikeras as tf, tempfile
+    >>> import tempfile
     >>> print(tf.train.get_checkpoint_state(tempfile.mkdtemp()))
     None
     """
@@ -152,7 +152,7 @@ def latest_checkpoint(checkpoint_dir: str | os.PathLike[str], latest_filename: s
     Raises:
         LoadError: if there are checkpoints, but none is complete: that is no beginning.
 
-    >>> import minikeras as tf, tempfile
+    >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> print(tf.train.latest_checkpoint(folder))
     None

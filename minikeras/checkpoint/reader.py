@@ -55,7 +55,7 @@ class Reader:
 def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> Reader:
     """A reader of the values of a checkpoint, or of the newest one of a folder.
 
-    >>> import minikeras as tf, tempfile
+    >>> import tempfile
     >>> path = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(tempfile.mkdtemp() + "/here")
     >>> tf.train.load_checkpoint(path).get_tensor("v")
     array([1., 2.], dtype=float32)
@@ -66,7 +66,7 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> Reader:
 def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, list[int]]]:
     """Keys and shapes of what a checkpoint holds.
 
-    >>> import minikeras as tf, tempfile
+    >>> import tempfile
     >>> path = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(tempfile.mkdtemp() + "/here")
     >>> tf.train.list_variables(path)
     [('v/.ATTRIBUTES/VARIABLE_VALUE', [2])]
@@ -77,7 +77,7 @@ def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, 
 def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> Any:
     """One value of a checkpoint, by its key or its path, as an array.
 
-    >>> import minikeras as tf, tempfile
+    >>> import tempfile
     >>> path = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(tempfile.mkdtemp() + "/here")
     >>> tf.train.load_variable(path, "v")
     array([1., 2.], dtype=float32)

@@ -57,7 +57,6 @@ class Program:
         structure: a nest with as many leaves as `results`.
         guards: each says whether the program still holds for an optimizer's options.
 
-    >>> import minikeras as tf
     >>> @tf.function
     ... def area(radius):
     ...     return radius * radius * 3.14

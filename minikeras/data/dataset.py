@@ -56,7 +56,6 @@ class Dataset:
 
     Made by `from_tensor_slices`, `from_generator`, `range` and the like; every other method gives a new Dataset.
 
-    >>> import minikeras as tf
     >>> dataset = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).batch(2)
     >>> [batch.numpy().tolist() for batch in dataset]
     [[1.0, 2.0], [3.0]]

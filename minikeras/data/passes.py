@@ -84,7 +84,6 @@ class Resumable:
         epoch: number of passes that are complete.
         batch: number of elements taken in the pass under way.
 
-    >>> import minikeras as tf
     >>> data = tf.data.Resumable(tf.data.Dataset.range(3))
     >>> for element in data:
     ...     if data.batch == 2:

@@ -50,7 +50,6 @@ def hessian(
 
     Cost: one gradient, and one backward sweep over a stack of P cotangents; P**2 numbers for the result.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.hessian(lambda: tf.reduce_sum(w ** 3), [w]).numpy().tolist())
     [[6.0, 0.0], [0.0, 12.0]]
@@ -75,7 +74,6 @@ def block_hessian(loss_fn: LossFunction, layers: Any, chunk_size: int | None = N
     Raises:
         ValueError: if an entry of the list has no trainable variables.
 
-    >>> import minikeras as tf
     >>> v, w = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
     >>> blocks = tf.autodiff.block_hessian(lambda: w * tf.reduce_sum(v ** 3) + w**2, [[v], [w]])
     >>> [block.numpy().tolist() for block in blocks]
@@ -103,7 +101,6 @@ def hvp(loss_fn: LossFunction, variables: Any, vector: Any, strict: bool = False
 
     Cost: two to three gradients in time and memory. Kernels of the first layer take three products, two in a gradient.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.hvp(lambda: tf.reduce_sum(w ** 3), [w], tf.constant([1.0, 1.0])).numpy())
     [ 6. 12.]
@@ -140,7 +137,6 @@ def gauss_newton(
         Shape (P, P). Cost: a Jacobian of n outputs and n P**2 multiplications; and a Hessian of n x n, which is made of a small
         block for each row where the rows of the outputs do not meet in the loss.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.gauss_newton(lambda: 3.0 * w, lambda z: tf.reduce_sum(z ** 2), [w]).numpy().tolist())
     [[18.0, 0.0], [0.0, 18.0]]
@@ -160,7 +156,6 @@ def ggnvp(
 
     Cost: one evaluation, three backward sweeps, and a Hessian-vector product of the loss in the outputs.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.ggnvp(lambda: 3.0 * w, lambda z: tf.reduce_sum(z ** 2), [w], tf.constant([1.0, 0.0])).numpy())
     [18.  0.]
@@ -180,7 +175,6 @@ def fisher(log_likelihood_fn: Callable[[], Any], variables: Any, chunk_size: int
     Returns:
         Shape (P, P). Cost: a Jacobian of n rows and n P**2 multiplications.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.fisher(lambda: tf.constant([[1.0, 0.0], [0.0, 2.0]]) @ w[:, None], [w]).numpy().tolist())
     [[0.5, 0.0], [0.0, 2.0]]
@@ -234,7 +228,6 @@ def hessian_diag(
 
     Source: Bekas, Kokiopoulou and Saad, An estimator for the diagonal of a matrix (2007), equation (2).
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.hessian_diag(lambda: tf.reduce_sum(w ** 3), [w]).numpy())
     [ 6. 12.]
@@ -257,7 +250,6 @@ def hessian_trace(
 
     Source: Hutchinson, A stochastic estimator of the trace of the influence matrix (1990), section 2.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.hessian_trace(lambda: tf.reduce_sum(w ** 3), [w]).numpy())
     18.0

@@ -63,7 +63,6 @@ def jacobian(function: Callable[[], Any], variables: Any, chunk_size: int | None
 
     Cost: one evaluation and one backward sweep over a stack of as many cotangents as the result has elements.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.jacobian(lambda: w * w, [w]).numpy().tolist())
     [[2.0, 0.0], [0.0, 4.0]]
@@ -85,7 +84,6 @@ def jvp(function: Callable[[], Any], variables: Any, vector: Any) -> Tensor:
     Returns:
         Shape of the result; zeros if it does not depend on the variables. Cost: about two evaluations.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.jvp(lambda: w * w, [w], tf.constant([1.0, 1.0])).numpy())
     [2. 4.]
@@ -109,7 +107,6 @@ def vjp(function: Callable[[], Any], variables: Any, cotangent: Any, strict: boo
     Returns:
         A nest like the variables (a list, for a model or layer). Cost: one evaluation and one backward sweep.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.vjp(lambda: w * w, [w], tf.constant([1.0, 10.0]))[0].numpy())
     [ 2. 40.]
@@ -130,7 +127,6 @@ def per_example_gradients(loss_fn: Callable[..., Any], variables: Any, *examples
 
     Cost: one forward and one backward pass over the stack of rows.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> rows = tf.constant([[1.0, 0.0], [0.0, 3.0]])
     >>> print(tf.autodiff.per_example_gradients(lambda row: tf.reduce_sum(row * w), [w], rows)[0].numpy().tolist())

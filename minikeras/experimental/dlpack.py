@@ -26,7 +26,6 @@ def to_dlpack(tf_tensor: Any) -> Any:
     Raises:
         BufferError: for strings and bfloat16.
 
-    >>> import minikeras as tf
     >>> capsule = tf.experimental.dlpack.to_dlpack(tf.constant([1.0, 2.0]))
     >>> tf.experimental.dlpack.from_dlpack(capsule).numpy()
     array([1., 2.], dtype=float32)
@@ -48,7 +47,7 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
     Raises:
         ValueError: if the library cannot share it, for example because it has a gradient.
 
-    >>> import minikeras as tf, numpy as np
+    >>> import numpy as np
     >>> array = np.zeros(2)
     >>> np.shares_memory(array, tf.experimental.dlpack.from_dlpack(array))
     True

@@ -50,7 +50,6 @@ def plot_jacobian(
         MissingExtraError: without matplotlib.
         ShapeError: if the shapes contradict the sources, or do not tell which axes are the target's.
 
-    >>> import minikeras as tf
     >>> x = tf.Variable([1.0, 2.0], name="x")
     >>> with tf.GradientTape() as tape:
     ...     y = tf.stack([x[0] * x[1], x[0] ** 2, x[1]])
@@ -98,7 +97,6 @@ def plot_hessian(
     Raises:
         ShapeError: if it is not square, or not that of the variables.
 
-    >>> import minikeras as tf
     >>> w, b = tf.Variable([1.0, 2.0], name="w"), tf.Variable(3.0, name="b")
     >>> hessian = tf.autodiff.hessian(lambda: tf.reduce_sum(w**3) * b, [w, b])
     >>> ax = tf.autodiff.plot_hessian(hessian, [w, b], title="w and b")
@@ -135,7 +133,6 @@ def plot_batch_jacobian(
     Raises:
         ShapeError: if it has neither form.
 
-    >>> import minikeras as tf
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     >>> with tf.GradientTape(persistent=True) as tape:
     ...     tape.watch(x)

@@ -33,7 +33,6 @@ __all__ = [
 class Constraint(Configured):
     """Base: a function from a weight to its projection.
 
-    >>> import minikeras as tf
     >>> class Whole(tf.keras.constraints.Constraint):
     ...     def __call__(self, w):
     ...         return tf.round(w)
@@ -50,7 +49,6 @@ class Constraint(Configured):
 class NonNeg(Constraint):
     """max(w, 0).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.constraints.NonNeg()([-1.0, 2.0]).numpy())
     [0. 2.]
     """
@@ -63,7 +61,6 @@ class NonNeg(Constraint):
 class MaxNorm(Constraint):
     """w scaled down to Euclidean norm `max_value` along an axis, if longer.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.constraints.MaxNorm(1.0)([[3.0], [4.0]]).numpy().round(4).tolist())
     [[0.6000000238418579], [0.800000011920929]]
     """
@@ -83,7 +80,6 @@ class MaxNorm(Constraint):
 class UnitNorm(Constraint):
     """w scaled to Euclidean norm 1 along an axis.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.constraints.UnitNorm()([[3.0], [4.0]]).numpy().round(4).tolist())
     [[0.6000000238418579], [0.800000011920929]]
     """
@@ -102,7 +98,6 @@ class UnitNorm(Constraint):
 class MinMaxNorm(Constraint):
     """w scaled so that its norm along an axis moves, at `rate`, into [min_value, max_value].
 
-    >>> import minikeras as tf
     >>> print(tf.keras.constraints.MinMaxNorm(0.0, 1.0)([[3.0], [4.0]]).numpy().round(4).tolist())
     [[0.6000000238418579], [0.800000011920929]]
     """

@@ -25,7 +25,6 @@ class DTypePolicy:
 
     Source: Micikevicius et al., Mixed Precision Training (2018), section 3.
 
-    >>> import minikeras as tf
     >>> policy = tf.keras.mixed_precision.DTypePolicy("mixed_float16")
     >>> policy.compute_dtype, policy.variable_dtype
     ('float16', 'float32')
@@ -91,7 +90,6 @@ def _unknown(name: Any) -> str:
 def global_policy() -> DTypePolicy:
     """The policy of layers that are not given one: the one that was set, else the default float dtype for everything.
 
-    >>> import minikeras as tf
     >>> tf.keras.mixed_precision.global_policy()
     <DTypePolicy "float32">
     """
@@ -104,7 +102,6 @@ def set_global_policy(policy: Any) -> None:
     Args:
         policy: a DTypePolicy or its name; None returns to the default float dtype.
 
-    >>> import minikeras as tf
     >>> tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")
     >>> tf.keras.layers.Dense(2).compute_dtype
     'bfloat16'

@@ -46,7 +46,6 @@ class Regularizer(Configured):
 class L1L2(Regularizer):
     """l1 sum |x| + l2 sum x**2.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.regularizers.L1L2(l1=0.5, l2=0.25)([2.0, -2.0]).numpy())
     4.0
     """
@@ -66,7 +65,6 @@ class L1L2(Regularizer):
 class L1(L1L2):
     """l1 sum |x|.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.regularizers.L1(0.5)([2.0, -2.0]).numpy())
     2.0
     """
@@ -81,7 +79,6 @@ class L1(L1L2):
 class L2(L1L2):
     """l2 sum x**2.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.regularizers.L2(0.5)([2.0, -2.0]).numpy())
     4.0
     """
@@ -100,7 +97,6 @@ class OrthogonalRegularizer(Regularizer):
         factor: finite, >= 0.
         mode: 'rows' or 'columns' of a matrix.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.regularizers.OrthogonalRegularizer(0.5)([[1.0, 0.0], [1.0, 0.0]]).numpy())
     0.5
     """

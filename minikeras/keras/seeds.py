@@ -49,7 +49,6 @@ def set_random_seed(seed: int) -> None:
     What a layer draws, first weights and noise, then depends on the seed, the names of the layers around it and its own (the
     class, if it was given none), and how many of that name there were before it in the same place.
 
-    >>> import minikeras as tf
     >>> def kernel(*names):
     ...     tf.keras.utils.set_random_seed(1)
     ...     layers = {name: tf.keras.layers.Dense(2, name=name) for name in names}

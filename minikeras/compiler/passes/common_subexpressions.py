@@ -14,7 +14,6 @@ from .remove_identities import replaced
 def eliminate_common_subexpressions(program: Program) -> Program:
     """The program in which each result is computed once.
 
-    >>> import minikeras as tf
     >>> @tf.function
     ... def twice(x):
     ...     return tf.sin(x) + tf.sin(x)

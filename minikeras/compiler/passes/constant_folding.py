@@ -19,7 +19,6 @@ LARGEST = 1 << 20
 def fold_constants(program: Program, largest: float = LARGEST) -> Program:
     """The program with constants for what is computed from constants and shapes, up to so many bytes.
 
-    >>> import minikeras as tf
     >>> @tf.function
     ... def scaled(x):
     ...     return x * (tf.ones_like(x) / tf.cast(tf.size(x), "float32"))

@@ -8,7 +8,6 @@ from ..ir import Program, outputs_of, slots_in
 def eliminate_dead_code(program: Program) -> Program:
     """The program without instructions that change neither a result nor any state.
 
-    >>> import minikeras as tf
     >>> @tf.function
     ... def first(x):
     ...     tf.sin(x)

@@ -36,7 +36,6 @@ class _Group:
 def fuse(program: Program) -> Program:
     """The program with loops instead of elementwise chains.
 
-    >>> import minikeras as tf
     >>> @tf.function
     ... def step(x):
     ...     return tf.exp(x * 2.0) + 1.0

@@ -15,7 +15,6 @@ from ..ir import Program, Slot, slots_in
 def remove_identities(program: Program) -> Program:
     """The program without `identity`, `stop_gradient`, and casts and reshapes to what the input is already.
 
-    >>> import minikeras as tf
     >>> @tf.function
     ... def step(x):
     ...     return tf.sin(tf.reshape(tf.stop_gradient(x), [2]))

@@ -243,7 +243,6 @@ class Function:
         Raises:
             LookupError: if the function was not called with such arguments yet.
 
-        >>> import minikeras as tf
         >>> @tf.function
         ... def positive(x):
         ...     return x if x > 0.0 else -x
@@ -358,7 +357,6 @@ def function(
         TypeError: for other options, and at a call that does not fit the signature.
         CompileError: at a call, with `jit_compile=True`; a TypeError too.
 
-    >>> import minikeras as tf
     >>> @tf.function
     ... def square(x):
     ...     print("recorded")

@@ -25,7 +25,6 @@ from .table import catalogue
 def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, or along several as if they were one.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.softmax([[0.0, 0.0]]).numpy())
     [[0.5 0.5]]
     >>> print(tf.keras.activations.softmax([[0.0, 0.0], [0.0, 0.0]], axis=(0, 1)).numpy())
@@ -39,7 +38,6 @@ def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
 def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     """The logarithm of softmax, exact where softmax underflows; along an axis, or along several as if they were one.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.log_softmax([1000.0, 0.0]).numpy())
     [    0. -1000.]
     """
@@ -70,7 +68,6 @@ def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
 
     Source: Martins and Astudillo (2016), From Softmax to Sparsemax, proposition 1.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.sparsemax([[1.0, 0.5, -1.0]]).numpy())
     [[0.75 0.25 0.  ]]
     """
@@ -90,7 +87,6 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
 
     Source: Dauphin et al. (2017), Language Modeling with Gated Convolutional Networks, equation (1).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.glu([[3.0, 0.0]]).numpy())
     [[1.5]]
     """

@@ -27,7 +27,6 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 
     Source: Clevert, Unterthiner and Hochreiter (2015), equation (15).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.elu([2.0]).numpy())
     [2.]
     """
@@ -40,7 +39,6 @@ def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 
     Source: Barron (2017), Continuously Differentiable Exponential Linear Units, equation (2).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.celu([-1000.0, 2.0], alpha=0.5).numpy())
     [-0.5  2. ]
     """
@@ -51,7 +49,6 @@ def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     """x Phi(x), with Phi the normal distribution function; by tanh if `approximate`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.gelu([0.0]).numpy())
     [0.]
     """
@@ -62,7 +59,6 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
 def exponential(x: TensorLike) -> Tensor:
     """e**x.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.exponential([0.0]).numpy())
     [1.]
     """
@@ -75,7 +71,6 @@ def mish(x: TensorLike) -> Tensor:
 
     Source: Misra (2019), Mish: A Self Regularized Non-Monotonic Activation Function, equation (1).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.mish([0.0, 1.0]).numpy().round(4))
     [0.     0.8651]
     """
@@ -87,7 +82,6 @@ def mish(x: TensorLike) -> Tensor:
 def tanh_shrink(x: TensorLike) -> Tensor:
     """x - tanh(x).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.tanh_shrink([0.0, 1.0]).numpy().round(4))
     [0.     0.2384]
     """
@@ -101,7 +95,6 @@ def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
 
     Source: Barron (2021), Squareplus: A Softplus-Like Algebraic Rectifier, equation (1).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.squareplus([0.0, 1.5]).numpy())
     [1. 2.]
     """
@@ -113,7 +106,6 @@ def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
 def linear(x: TensorLike) -> Tensor:
     """x itself.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.linear(2.0).numpy())
     2.0
     """
@@ -124,7 +116,6 @@ def linear(x: TensorLike) -> Tensor:
 def relu(x: TensorLike, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Tensor:
     """max(x, 0); with options: x from `threshold` to `max_value`, the slope `negative_slope` below.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.relu([-1.0, 2.0]).numpy())
     [0. 2.]
     """
@@ -143,7 +134,6 @@ relu6 = named(nn.relu6)
 def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
     """x where x > 0, else negative_slope x.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.leaky_relu([-1.0], 0.5).numpy())
     [-0.5]
     """
@@ -156,7 +146,6 @@ def hard_sigmoid(x: TensorLike) -> Tensor:
 
     Source: Courbariaux, Bengio and David (2015), BinaryConnect, equation (3), with another slope.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.hard_sigmoid([-4.0, 0.0]).numpy())
     [0.  0.5]
     """
@@ -169,7 +158,6 @@ def hard_silu(x: TensorLike) -> Tensor:
 
     Source: Howard et al. (2019), Searching for MobileNetV3, section 5.2.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.hard_silu([-4.0, 0.0, 4.0]).numpy())
     [-0.  0.  4.]
     """
@@ -184,7 +172,6 @@ hard_swish = hard_silu
 def hard_tanh(x: TensorLike) -> Tensor:
     """x limited to [-1, 1]; the slope is 1 inside and at both edges.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.hard_tanh([-2.0, 0.5, 2.0]).numpy())
     [-1.   0.5  1. ]
     """
@@ -195,7 +182,6 @@ def hard_tanh(x: TensorLike) -> Tensor:
 def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """x where |x| > threshold, else 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.hard_shrink([-1.0, 0.5, 1.0]).numpy())
     [-1.  0.  1.]
     """
@@ -207,7 +193,6 @@ def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
 def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """x moved by the threshold toward 0, and 0 where it gets there.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.soft_shrink([-1.0, 0.25, 2.0]).numpy())
     [-0.5  0.   1.5]
     """
@@ -219,7 +204,6 @@ def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
 def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
     """x where x > threshold, else default_value.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.threshold([-1.0, 2.0], 0.0, 10.0).numpy())
     [10.  2.]
     """
@@ -231,7 +215,6 @@ def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
 def sparse_plus(x: TensorLike) -> Tensor:
     """0 below -1, (x + 1)**2 / 4 up to 1, x above: a softplus that reaches 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.sparse_plus([-2.0, 0.0, 2.0]).numpy())
     [0.   0.25 2.  ]
     """
@@ -243,7 +226,6 @@ def sparse_plus(x: TensorLike) -> Tensor:
 def sparse_sigmoid(x: TensorLike) -> Tensor:
     """(x + 1) / 2 limited to [0, 1], the slope of `sparse_plus`; its own is 1 / 2 inside and at both edges.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.sparse_sigmoid([-2.0, 0.0, 2.0]).numpy())
     [0.  0.5 1. ]
     """

@@ -20,7 +20,6 @@ def named(function: Callable[..., Tensor], *names: str) -> Callable[..., Tensor]
 def get(identifier: Any) -> Callable[..., Tensor]:
     """The function for a name, a configuration, a function or a layer; None is linear.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.activations.get("relu")([-1.0, 2.0]).numpy())
     [0. 2.]
     """
@@ -30,7 +29,6 @@ def get(identifier: Any) -> Callable[..., Tensor]:
 def serialize(activation: Any) -> Any:
     """The name of an activation of this package; the configuration of a layer or of another function.
 
-    >>> import minikeras as tf
     >>> tf.keras.activations.serialize(tf.keras.activations.relu)
     'relu'
     """
@@ -41,7 +39,6 @@ def serialize(activation: Any) -> Any:
 def deserialize(config: Any, custom_objects: Any = None) -> Callable[..., Tensor]:
     """The function for what `serialize` gave.
 
-    >>> import minikeras as tf
     >>> tf.keras.activations.deserialize("relu") is tf.keras.activations.relu
     True
     """

@@ -19,7 +19,6 @@ class PyDataset:
         max_queue_size: how many batches are made ahead.
 
     >>> import numpy as np
-    >>> import minikeras as tf
     >>> class Squares(tf.keras.utils.PyDataset):
     ...     def __len__(self):
     ...         return 3

@@ -47,7 +47,6 @@ class CallbackList:
     Raises:
         TypeError: for anything that is no callback.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> callbacks = tf.keras.callbacks.CallbackList([], add_history=True, model=model, epochs=2)
     >>> callbacks.on_train_begin()

@@ -75,7 +75,6 @@ class ModelCheckpoint(_Saver, Monitor):
         ValueError: for another ending or frequency.
 
     >>> import os, tempfile
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> model.compile("sgd", "mse")
     >>> folder = tempfile.TemporaryDirectory()
@@ -163,7 +162,6 @@ class BackupAndRestore(_Saver):
         MissingExtraError: while saving, without the package `safetensors`.
 
     >>> import tempfile
-    >>> import minikeras as tf
     >>> folder = tempfile.TemporaryDirectory()
     >>> def run(epochs, **options):
     ...     tf.keras.utils.set_random_seed(1)

@@ -27,7 +27,6 @@ class CSVLogger(Callback):
         append: go on in a file that exists, whose columns then stay.
 
     >>> import pathlib, tempfile
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
     >>> model.compile(tf.keras.optimizers.SGD(0.0), "mse")
     >>> folder = tempfile.TemporaryDirectory()

@@ -38,7 +38,6 @@ class LearningRateScheduler(Callback):
     Raises:
         ValueError: at the beginning of an epoch, if the schedule gives anything else.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> model.compile(tf.keras.optimizers.SGD(0.5), "mse")
     >>> halve = tf.keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2)
@@ -91,7 +90,6 @@ class ReduceLROnPlateau(Monitor):
     Raises:
         ValueError: for a factor of 1 or more.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
     >>> model.compile(tf.keras.optimizers.SGD(0.5), "mse")
     >>> reduce = tf.keras.callbacks.ReduceLROnPlateau(monitor="loss", factor=0.5, patience=2)

@@ -76,7 +76,6 @@ class EarlyStopping(Monitor):
         wait: epochs since the last improvement.
         stopped_epoch: where it stopped; 0 if it did not.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
     >>> model.compile(tf.keras.optimizers.SGD(0.5), "mse")
     >>> stop = tf.keras.callbacks.EarlyStopping(monitor="loss", patience=2)

@@ -20,7 +20,6 @@ class LambdaCallback(Callback):
     Raises:
         ValueError: for a name that begins like that of a hook and is none.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> model.compile("sgd", "mse")
     >>> shout = tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: print(epoch, sorted(logs)))
@@ -52,7 +51,6 @@ class TerminateOnNaN(Callback):
     Args:
         raise_error: raise NotFiniteError instead of stopping.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> model.compile("sgd", "mse")
     >>> model.fit([[float("nan")]], [[1.0]], epochs=9, callbacks=[tf.keras.callbacks.TerminateOnNaN()], verbose=0).epoch

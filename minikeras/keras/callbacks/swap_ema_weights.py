@@ -16,7 +16,6 @@ class SwapEMAWeights(Callback):
     Args:
         swap_on_epoch: also at the end of each epoch until the next one begins, so that what is saved there are averages.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> model.compile(tf.keras.optimizers.SGD(0.1, use_ema=True), "mse")
     >>> swap = tf.keras.callbacks.SwapEMAWeights()

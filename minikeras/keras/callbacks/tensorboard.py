@@ -35,7 +35,6 @@ class TensorBoard(Remembering):
     Raises:
         MissingExtraError: without the package `tensorboard`.
 
-    >>> import minikeras as tf
     >>> tf.keras.callbacks.TensorBoard("logs", update_freq="batch").update_freq
     1
     """

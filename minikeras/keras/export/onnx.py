@@ -55,7 +55,7 @@ def export_model(
             uses an operation for which there is no translation. The message names the layer.
         ValueError: for another ending or format, or if shapes of the inputs are not known.
 
-    >>> import minikeras as tf, tempfile, os
+    >>> import tempfile, os
     >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3, activation="softmax")])
     >>> path = tempfile.mkdtemp() + "/model.onnx"
     >>> tf.keras.export.export_model(model, path)

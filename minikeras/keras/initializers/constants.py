@@ -17,7 +17,6 @@ from .initializer import Initializer, catalogue, numpy_dtype
 class Zeros(Initializer):
     """All zeros.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.initializers.Zeros()([2]).numpy())
     [0. 0.]
     """
@@ -30,7 +29,6 @@ class Zeros(Initializer):
 class Ones(Initializer):
     """All ones.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.initializers.Ones()([2]).numpy())
     [1. 1.]
     """
@@ -46,7 +44,6 @@ class Constant(Initializer):
     Args:
         value: a number, or an array that can be broadcast to the shape.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.initializers.Constant(3.0)([2]).numpy())
     [3. 3.]
     """
@@ -72,7 +69,6 @@ class Constant(Initializer):
 class Identity(Initializer):
     """`gain` times the identity matrix; ones on the diagonal of one that is not square.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.initializers.Identity(2.0)([2, 2]).numpy().tolist())
     [[2.0, 0.0], [0.0, 2.0]]
     """
@@ -92,7 +88,6 @@ class Identity(Initializer):
 def get(identifier: Any) -> Any:
     """The initializer for a name, a configuration, a class, an object or a function; an array or Tensor is the values.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.initializers.get(tf.constant([1.0, 2.0]))([2]).numpy())
     [1. 2.]
     """
@@ -126,7 +121,6 @@ class STFT(Initializer):
     Raises:
         ValueError: for an option that does not exist, or a shape that does not fit.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.initializers.STFT("real", window=None)([2, 1, 2]).numpy().round(4)[:, 0].tolist())
     [[1.0, 1.0], [1.0, -1.0]]
     """

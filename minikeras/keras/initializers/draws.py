@@ -64,7 +64,6 @@ def uniform(generator: Any, shape: tuple[int, ...], dtype: Any, low: float, high
 class RandomNormal(RandomInitializer):
     """Normal distribution. `seed` as in `RandomInitializer`.
 
-    >>> import minikeras as tf
     >>> tf.keras.initializers.RandomNormal(seed=1)([2, 3]).shape
     TensorShape([2, 3])
     """
@@ -83,7 +82,6 @@ class RandomNormal(RandomInitializer):
 class TruncatedNormal(RandomInitializer):
     """Normal distribution, redrawn beyond two standard deviations. `seed` as in `RandomInitializer`.
 
-    >>> import minikeras as tf
     >>> bool(tf.reduce_all(tf.abs(tf.keras.initializers.TruncatedNormal(seed=1)([100])) <= 0.1))
     True
     """
@@ -102,7 +100,6 @@ class TruncatedNormal(RandomInitializer):
 class RandomUniform(RandomInitializer):
     """Uniform distribution on [minval, maxval). `seed` as in `RandomInitializer`.
 
-    >>> import minikeras as tf
     >>> bool(tf.reduce_all(tf.abs(tf.keras.initializers.RandomUniform(seed=1)([100])) <= 0.05))
     True
     """
@@ -129,7 +126,6 @@ class Orthogonal(RandomInitializer):
 
     Source: Saxe, McClelland and Ganguli (2014), section 3.
 
-    >>> import minikeras as tf
     >>> q = tf.keras.initializers.Orthogonal(seed=1)([3, 3])
     >>> bool(tf.reduce_max(tf.abs(q @ tf.transpose(q) - tf.eye(3))) < 1e-5)
     True
@@ -185,7 +181,6 @@ class VarianceScaling(RandomInitializer):
 
     Source: He et al. (2015), equation (10); Glorot and Bengio (2010), equation (16).
 
-    >>> import minikeras as tf
     >>> tf.keras.initializers.VarianceScaling(2.0, seed=1)([4, 5]).shape
     TensorShape([4, 5])
     """

@@ -17,7 +17,6 @@ serialize, deserialize = catalogue.serialize, catalogue.deserialize
 class Initializer(Configured):
     """Base: a function from shape and dtype to a Tensor.
 
-    >>> import minikeras as tf
     >>> class Halves(tf.keras.initializers.Initializer):
     ...     def __call__(self, shape, dtype=None):
     ...         return tf.fill(shape, 0.5)

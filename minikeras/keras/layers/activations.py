@@ -22,7 +22,6 @@ class Activation(SameShape):
         activation: by name or as a function of a Tensor.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Activation("relu")([-1.0, 2.0]).numpy())
     [0. 2.]
     """
@@ -44,7 +43,6 @@ class ReLU(SameShape):
         threshold: at least 0.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.ReLU(max_value=1.0, negative_slope=0.5)([-1.0, 0.5, 2.0]).numpy())
     [-0.5  0.5  1. ]
     """
@@ -70,7 +68,6 @@ class LeakyReLU(SameShape):
         negative_slope: at least 0.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.LeakyReLU(0.5)([-1.0, 2.0]).numpy())
     [-0.5  2. ]
     """
@@ -96,7 +93,6 @@ class PReLU(SameShape):
 
     Source: He et al. (2015), equation (1).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.PReLU(alpha_initializer="ones")([[-1.0, 2.0]]).numpy())
     [[-1.  2.]]
     """
@@ -138,7 +134,6 @@ class ELU(SameShape):
         alpha: the limit is -alpha.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.ELU()([-1000.0, 2.0]).numpy())
     [-1.  2.]
     """
@@ -160,7 +155,6 @@ class Softmax(SameShape):
 
     The call takes `mask`, true where an element counts: of a shape that broadcasts to the input's.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Softmax()([[1.0, 1.0, 5.0]], mask=[[True, True, False]]).numpy())
     [[0.5 0.5 0. ]]
     """

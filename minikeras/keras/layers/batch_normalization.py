@@ -42,7 +42,6 @@ class BatchNormalization(ScalingLayer):
 
     Source: Ioffe and Szegedy (2015), algorithm 1; with renorm Ioffe (2017), algorithm 1.
 
-    >>> import minikeras as tf
     >>> layer = tf.keras.layers.BatchNormalization()
     >>> print(layer([[0.0], [2.0]], training=True).numpy().round(2).ravel(), layer.moving_mean.numpy().round(2))
     [-1.  1.] [0.01]

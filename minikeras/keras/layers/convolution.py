@@ -105,7 +105,6 @@ class Conv1D(Convolution):
         kernel_size, strides, padding, data_format, dilation_rate, groups: as in `Conv2D`; padding may also be 'causal'.
         activation, use_bias, options: as in `Dense`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.Conv1D(4, 3, padding="causal")(tf.ones([2, 10, 5])).shape
     TensorShape([2, 10, 4])
     """
@@ -132,7 +131,6 @@ class Conv2D(Convolution):
     Raises:
         ShapeError: if the channels are not those it was built for, or the window does not fit.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.Conv2D(4, 3, strides=2, activation="relu")(tf.ones([2, 28, 28, 1])).shape
     TensorShape([2, 13, 13, 4])
     """

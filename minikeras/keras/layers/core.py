@@ -40,7 +40,6 @@ class Dense(Layer):
         ValueError: if `units` is no positive int.
         ShapeError: if the last axis of an input is not the one it was built for.
 
-    >>> import minikeras as tf
     >>> layer = tf.keras.layers.Dense(3, activation="relu")
     >>> layer(tf.ones([2, 4])).shape
     TensorShape([2, 3])
@@ -104,7 +103,6 @@ class Dense(Layer):
 class Identity(SameShape):
     """The input as it is.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Identity()([1.0, 2.0]).numpy())
     [1. 2.]
     """
@@ -124,7 +122,6 @@ class Masking(SameShape):
 
     Shapes: input (batch, steps, ..., features); the mask lacks the last axis and is true where a step counts.
 
-    >>> import minikeras as tf
     >>> y = tf.keras.layers.Masking(mask_value=-1.0)([[[2.0], [-1.0]]])
     >>> y._keras_mask.numpy(), y.numpy().ravel()
     (array([[ True, False]]), array([2., 0.], dtype=float32))

@@ -28,7 +28,6 @@ class Embedding(Layer):
     Raises:
         InvalidArgumentError: if an integer is out of range.
 
-    >>> import minikeras as tf
     >>> layer = tf.keras.layers.Embedding(3, 2, weights=[[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
     >>> print(layer([[2, 1]]).numpy())
     [[[3. 4.]

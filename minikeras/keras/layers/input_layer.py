@@ -24,7 +24,6 @@ class InputLayer(Layer):
         ValueError: if both or neither of `shape` and `batch_shape` are given.
         NotImplementedError: for sparse or ragged inputs.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.layers.InputLayer(shape=(4,)), tf.keras.layers.Dense(2)])
     >>> model.built, model.count_params()
     (True, 10)
@@ -123,7 +122,6 @@ def Input(
         ValueError: if both or neither of `shape` and `batch_shape` are given.
         NotImplementedError: for sparse or ragged inputs.
 
-    >>> import minikeras as tf
     >>> inputs = tf.keras.Input(shape=(4,), name="row")
     >>> inputs
     <KerasTensor shape=(None, 4), dtype=float32, name=row>

@@ -30,7 +30,6 @@ class InputSpec:
         optional: whether None may stand for it.
         fixed_by: the weight whose shape makes it so, for messages.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.InputSpec(min_ndim=2, axes={-1: 3})
     InputSpec(min_ndim=2, axes={-1: 3})
     """

@@ -89,7 +89,6 @@ class KerasTensor:
         dtype: of the elements.
         name: of the input, or made up.
 
-    >>> import minikeras as tf
     >>> x = tf.keras.Input((3,), name="x")
     >>> y = 2.0 * tf.keras.layers.Dense(5)(x)
     >>> y.shape, y.dtype

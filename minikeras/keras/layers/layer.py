@@ -42,7 +42,6 @@ class Layer(Module):
     Raises:
         ValueError: for keyword arguments that it does not know.
 
-    >>> import minikeras as tf
     >>> class Scale(tf.keras.layers.Layer):
     ...     def build(self, input_shape):
     ...         self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
@@ -268,7 +267,6 @@ class Layer(Module):
         Args:
             store: takes arrays by name.
 
-        >>> import minikeras as tf
         >>> layer, store = tf.keras.layers.Dense(2), {}
         >>> layer.build((None, 3))
         >>> layer.save_own_variables(store)
@@ -407,7 +405,6 @@ class Layer(Module):
         Found by a trial on zeros, of which nothing stays: a layer that is not built is not built by it. Layers that know a
         rule override it.
 
-        >>> import minikeras as tf
         >>> tf.keras.Sequential([tf.keras.layers.Dense(4), tf.keras.layers.Dense(8)]).compute_output_shape((None, 2))
         (None, 8)
         """

@@ -95,7 +95,6 @@ def _listed_masks(layer: Merge, inputs: Any, masks: Any) -> list[Any]:
 class Add(Merge):
     """The sum of the inputs.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Add()([tf.constant([[1.0, 2.0]]), tf.constant([[10.0, 20.0]])]).numpy())
     [[11. 22.]]
     """
@@ -107,7 +106,6 @@ class Add(Merge):
 class Subtract(Merge):
     """The first of two inputs less the second.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Subtract()([tf.constant([[1.0]]), tf.constant([[10.0]])]).numpy())
     [[-9.]]
     """
@@ -125,7 +123,6 @@ class Subtract(Merge):
 class Multiply(Merge):
     """The product of the inputs; what a mask leaves out of an input does not count as a factor, and what all leave out is 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Multiply()([tf.constant([[1.0, 2.0]]), tf.constant([[10.0, 20.0]])]).numpy())
     [[10. 40.]]
     """
@@ -148,7 +145,6 @@ class Multiply(Merge):
 class Average(Merge):
     """The mean of the inputs.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Average()([tf.constant([[1.0]]), tf.constant([[4.0]])]).numpy())
     [[2.5]]
     """
@@ -161,7 +157,6 @@ class Average(Merge):
 class Maximum(Merge):
     """The largest of the inputs; what a mask leaves out of an input does not count.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Maximum()([tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 4.0]])]).numpy())
     [[3. 5.]]
     """
@@ -188,7 +183,6 @@ class Maximum(Merge):
 class Minimum(Maximum):
     """The smallest of the inputs; what a mask leaves out of an input does not count.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Minimum()([tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 4.0]])]).numpy())
     [[1. 4.]]
     """
@@ -219,7 +213,6 @@ class Concatenate(Merge):
     Raises:
         ShapeError: if sizes along another axis differ.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.Concatenate()([tf.ones([5, 2]), tf.ones([5, 3])]).shape
     TensorShape([5, 5])
     """
@@ -270,7 +263,6 @@ class Dot(Merge):
     Raises:
         ShapeError: if the sizes along the axes differ.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Dot(axes=1)([tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])]).numpy())
     [[11.]]
     """

@@ -37,7 +37,6 @@ class LayerNormalization(ScalingLayer):
 
     Source: Ba, Kiros and Hinton (2016), equation (4).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.LayerNormalization()([[0.0, 2.0]]).numpy().round(2))
     [[-1.  1.]]
     """
@@ -87,7 +86,6 @@ class RMSNormalization(SameShape):
 
     Source: Zhang and Sennrich (2019), equation (4).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.RMSNormalization()([[3.0, 4.0]]).numpy().round(3))
     [[0.849 1.131]]
     """
@@ -122,7 +120,6 @@ class GroupNormalization(ScalingLayer):
 
     Source: Wu and He (2018), equation (7).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.GroupNormalization(groups=2)([[0.0, 2.0, 5.0, 9.0]]).numpy().round(2))
     [[-1.  1. -1.  1.]]
     """
@@ -171,7 +168,6 @@ class UnitNormalization(SameShape):
         axis: along which the length is taken, or several.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.UnitNormalization()([[3.0, 4.0]]).numpy())
     [[0.6 0.8]]
     """
@@ -195,7 +191,6 @@ class Rescaling(SameShape):
         scale, offset: numbers, or arrays that broadcast to the input.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.Rescaling(1 / 255)([[0, 255]]).numpy())
     [[0. 1.]]
     """
@@ -223,7 +218,6 @@ class Normalization(SameShape):
         invert: multiply and add instead, which undoes it.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> layer = tf.keras.layers.Normalization()
     >>> layer.adapt([[0.0, 1.0], [2.0, 5.0]])
     >>> print(layer([[2.0, 3.0]]).numpy())

@@ -49,7 +49,6 @@ class Pooling(Layer):
 class MaxPooling1D(Pooling):
     """The largest element under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.MaxPooling1D()(tf.ones([2, 5, 3])).shape
     TensorShape([2, 2, 3])
     """
@@ -68,7 +67,6 @@ class MaxPooling2D(Pooling):
         data_format: 'channels_last' (default) or 'channels_first'.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.MaxPooling2D()(tf.ones([2, 28, 28, 3])).shape
     TensorShape([2, 14, 14, 3])
     """
@@ -80,7 +78,6 @@ class MaxPooling2D(Pooling):
 class AveragePooling1D(Pooling):
     """The mean of what lies under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.AveragePooling1D()(tf.ones([2, 5, 3])).shape
     TensorShape([2, 2, 3])
     """
@@ -92,7 +89,6 @@ class AveragePooling1D(Pooling):
 class AveragePooling2D(Pooling):
     """The mean of what lies under a window over height and width, for each channel. Arguments as in `MaxPooling2D`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.AveragePooling2D(3, strides=2, padding="same")(tf.ones([2, 5, 5, 3])).shape
     TensorShape([2, 3, 3, 3])
     """
@@ -132,7 +128,6 @@ class GlobalAveragePooling1D(GlobalPooling):
     Args:
         data_format, keepdims, options: as in `GlobalAveragePooling2D`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.GlobalAveragePooling1D()([[[1.0], [5.0]]], mask=[[True, False]]).numpy())
     [[1.]]
     """
@@ -167,7 +162,6 @@ class GlobalAveragePooling2D(GlobalPooling):
         keepdims: whether height and width stay, with size 1.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.GlobalAveragePooling2D()(tf.ones([2, 28, 28, 3])).shape
     TensorShape([2, 3])
     """
@@ -179,7 +173,6 @@ class GlobalAveragePooling2D(GlobalPooling):
 class GlobalMaxPooling1D(GlobalPooling):
     """The largest element over all steps, for each feature. Arguments as in `GlobalAveragePooling2D`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.layers.GlobalMaxPooling1D()([[[1.0], [5.0]]]).numpy())
     [[5.]]
     """
@@ -191,7 +184,6 @@ class GlobalMaxPooling1D(GlobalPooling):
 class GlobalMaxPooling2D(GlobalPooling):
     """The largest element over height and width, for each channel. Arguments as in `GlobalAveragePooling2D`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.GlobalMaxPooling2D(keepdims=True)(tf.ones([2, 28, 28, 3])).shape
     TensorShape([2, 1, 1, 3])
     """

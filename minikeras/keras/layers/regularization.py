@@ -50,7 +50,6 @@ class Dropout(Noise):
 
     Source: Srivastava et al. (2014), section 4, in the inverted form.
 
-    >>> import minikeras as tf
     >>> layer = tf.keras.layers.Dropout(0.5, seed=1)
     >>> sorted(set(layer(tf.ones([100]), training=True).numpy().tolist())), float(layer(2.0))
     ([0.0, 2.0], 2.0)
@@ -90,7 +89,6 @@ class SpatialDropout1D(Dropout):
 
     Source: Tompson et al. (2015), section 3.2.
 
-    >>> import minikeras as tf
     >>> y = tf.keras.layers.SpatialDropout1D(0.5, seed=1)(tf.ones([1, 3, 4]), training=True).numpy()
     >>> bool((y[0, 0] == y[0, 2]).all())
     True
@@ -116,7 +114,6 @@ class GaussianNoise(Noise):
         seed: as in `Dropout`.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> layer = tf.keras.layers.GaussianNoise(0.1, seed=1)
     >>> y = layer(tf.zeros([1000]), training=True).numpy()
     >>> bool(0.09 < y.std() < 0.11), float(layer(2.0))
@@ -143,7 +140,6 @@ class GaussianDropout(Noise):
 
     Source: Srivastava et al. (2014), section 10.
 
-    >>> import minikeras as tf
     >>> y = tf.keras.layers.GaussianDropout(0.5, seed=1)(tf.ones([1000]), training=True).numpy()
     >>> bool(0.9 < y.std() < 1.1)
     True
@@ -166,7 +162,6 @@ class ActivityRegularization(SameShape):
         l1, l2: factors, at least 0.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> layer = tf.keras.layers.ActivityRegularization(l1=0.5)
     >>> layer([[1.0, -3.0]]).numpy().tolist(), float(layer.losses[0])
     ([[1.0, -3.0]], 2.0)

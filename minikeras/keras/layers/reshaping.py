@@ -21,7 +21,6 @@ class Flatten(Layer):
         data_format: 'channels_last' (default) or 'channels_first', which moves the channels behind first.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.Flatten()(tf.ones([2, 3, 4])).shape
     TensorShape([2, 12])
     """
@@ -53,7 +52,6 @@ class Reshape(Layer):
     Raises:
         ShapeError: if a row has another number of elements.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.Reshape((2, -1))(tf.ones([5, 6])).shape
     TensorShape([5, 2, 3])
     """
@@ -91,7 +89,6 @@ class Permute(Layer):
         dims: the axes in their new order, counted from 1; (2, 1) swaps the two behind the batch axis.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.Permute((2, 1))(tf.ones([5, 2, 3])).shape
     TensorShape([5, 3, 2])
     """
@@ -121,7 +118,6 @@ class RepeatVector(Layer):
         n: a positive int.
         options: `name`, `dtype`, as in `Layer`.
 
-    >>> import minikeras as tf
     >>> tf.keras.layers.RepeatVector(3)(tf.ones([5, 2])).shape
     TensorShape([5, 3, 2])
     """

@@ -45,7 +45,6 @@ def circle(
 
     Source: Sun et al. (2020), Circle Loss, equations (4) to (8).
 
-    >>> import minikeras as tf
     >>> rows = [[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]
     >>> print(tf.keras.losses.circle([0, 0, 1], rows, gamma=1.0).numpy().round(4))
     [0.6163 0.6163 0.    ]
@@ -86,7 +85,6 @@ class Circle(LossFunctionWrapper):
 
     Rows without a partner of their class, or without one of another, do not count for the mean.
 
-    >>> import minikeras as tf
     >>> rows = [[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]
     >>> print(tf.keras.losses.Circle(gamma=1.0)([0, 0, 1], rows).numpy().round(4))
     0.6163

@@ -39,7 +39,6 @@ def binary_crossentropy(
         label_smoothing: s in [0, 1] turns labels into y (1 - s) + s / 2.
         axis: over which to take the mean.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.binary_crossentropy([[1.0]], [[0.5]]).numpy().round(4))
     [0.6931]
     """
@@ -64,7 +63,6 @@ def categorical_crossentropy(
     Raises:
         ShapeError: if shapes differ, or there is a single class (the loss would be 0 whatever the prediction).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.categorical_crossentropy([[1.0, 0.0]], [[0.5, 0.5]]).numpy().round(4))
     [0.6931]
     """
@@ -90,7 +88,6 @@ def sparse_categorical_crossentropy(
         ShapeError: if the labels' shape is not that of the predictions without the classes, or there is a single class.
         InvalidArgumentError: if a label is out of range.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.sparse_categorical_crossentropy([1], [[0.5, 0.5]]).numpy().round(4))
     [0.6931]
     """
@@ -158,7 +155,6 @@ def smooth_labels(labels: Tensor, smoothing: float, classes: int) -> Tensor:
 class BinaryCrossentropy(LossFunctionWrapper):
     """Cross-entropy of yes or no. Options as in `binary_crossentropy`; reduction, name, dtype as in `Loss`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.BinaryCrossentropy(from_logits=True)([[1.0]], [[0.0]]).numpy().round(4))
     0.6931
     """
@@ -180,7 +176,6 @@ class BinaryCrossentropy(LossFunctionWrapper):
 class CategoricalCrossentropy(LossFunctionWrapper):
     """Cross-entropy of one-hot labels. Options as in `categorical_crossentropy`; reduction, name, dtype as in `Loss`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.CategoricalCrossentropy(from_logits=True)([[1.0, 0.0]], [[0.0, 0.0]]).numpy().round(4))
     0.6931
     """
@@ -204,7 +199,6 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
 
     Rows of the ignored class do not count for the mean.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)([1], [[0.0, 0.0]]).numpy().round(4))
     0.6931
     """
@@ -249,7 +243,6 @@ def binary_focal_crossentropy(
 
     Source: Lin et al. (2018), Focal Loss for Dense Object Detection, equations (4) and (5).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.binary_focal_crossentropy([[1.0]], [[0.5]]).numpy().round(4))
     [0.1733]
     """
@@ -280,7 +273,6 @@ def categorical_focal_crossentropy(
 
     Source: Lin et al. (2018), Focal Loss for Dense Object Detection, equation (5).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.categorical_focal_crossentropy([[1.0, 0.0]], [[0.5, 0.5]]).numpy().round(4))
     [0.0433]
     """
@@ -308,7 +300,6 @@ def categorical_generalized_cross_entropy(y_true: TensorLike, y_pred: TensorLike
 
     Source: Zhang and Sabuncu (2018), Generalized Cross Entropy Loss, equation (6).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.categorical_generalized_cross_entropy([1], [[0.75, 0.25]], q=0.5).numpy())
     [1.]
     """

@@ -36,7 +36,6 @@ def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
     Source: Graves et al. (2006), Connectionist Temporal Classification, equations (5) to (8).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.ctc([[1]], [[[0.0, 0.0], [0.0, 0.0]]]).numpy().round(4))  # of 4 ways only 'blank blank' is wrong
     [0.2877]
     """

@@ -16,7 +16,6 @@ def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
     Source: Kullback and Leibler (1951), On Information and Sufficiency.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.kl_divergence([[0.5, 0.5]], [[0.25, 0.75]]).numpy().round(4))
     [0.1438]
     """
@@ -31,7 +30,6 @@ def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         y_true: counts, at least 0.
         y_pred: their expected values, at least 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.poisson([[3.0]], [[1.0]]).numpy().round(4))
     [1.]
     """

@@ -41,7 +41,6 @@ class Loss:
     Raises:
         ValueError: if there is no such reduction.
 
-    >>> import minikeras as tf
     >>> class Cubic(tf.keras.losses.Loss):
     ...     def call(self, y_true, y_pred):
     ...         return tf.reduce_mean(tf.abs(y_true - y_pred) ** 3, axis=-1)
@@ -140,7 +139,6 @@ class LossFunctionWrapper(Loss):
         reduction, name, dtype: as in `Loss`.
         options: handed to `fn`.
 
-    >>> import minikeras as tf
     >>> def cubic(y_true, y_pred, scale=1.0):
     ...     return scale * tf.reduce_mean(tf.abs(y_true - y_pred) ** 3, axis=-1)
     >>> print(tf.keras.losses.LossFunctionWrapper(cubic, scale=0.5)([[0.0]], [[2.0]]).numpy())
@@ -199,7 +197,6 @@ def get(identifier: Any) -> Any:
     Names in the way of functions give the function, with a value for each row: 'mse', 'mean_squared_error'. Names of classes
     give a `Loss` with its reduction: 'MeanSquaredError'.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.get("mse")([[0.0], [0.0]], [[2.0], [4.0]]).numpy())
     [ 4. 16.]
     >>> print(tf.keras.losses.get("MeanSquaredError")([[0.0], [0.0]], [[2.0], [4.0]]).numpy())
@@ -211,7 +208,6 @@ def get(identifier: Any) -> Any:
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
     """The loss for a name, as of `get`, or for what `serialize` gave.
 
-    >>> import minikeras as tf
     >>> tf.keras.losses.deserialize(tf.keras.losses.serialize(tf.keras.losses.Huber(delta=2.0))).options
     {'delta': 2.0}
     """

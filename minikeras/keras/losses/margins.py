@@ -18,7 +18,6 @@ def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         y_true: -1 and 1; if all are 0 or 1, 0 is read as -1.
         y_pred: scores of any size.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.hinge([[1.0, -1.0]], [[0.5, -2.0]]).numpy())
     [0.25]
     """
@@ -28,7 +27,6 @@ def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean(max(1 - y_true y_pred, 0)**2) over the last axis. Labels as in `hinge`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.squared_hinge([[1.0, 0.0]], [[0.5, -2.0]]).numpy())
     [0.125]
     """
@@ -38,7 +36,6 @@ def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """max(1 + max((1 - y_true) y_pred) - sum(y_true y_pred), 0) over the last axis, for one-hot labels.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.categorical_hinge([[0.0, 1.0]], [[0.5, 1.0]]).numpy())
     [0.5]
     """

@@ -21,7 +21,6 @@ def dice(y_true: TensorLike, y_pred: TensorLike, axis: Any = None) -> Tensor:
 
     Source: Milletari, Navab and Ahmadi (2016), V-Net, section 3; here without squares in the denominator.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.dice([[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]).numpy().round(4))
     0.3333
     """
@@ -41,7 +40,6 @@ def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: fl
 
     Source: Salehi, Erdogmus and Gholipour (2017), Tversky Loss Function, equation (3).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.losses.tversky([[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]).numpy().round(4))
     0.3333
     """

@@ -159,7 +159,6 @@ __all__ = [
 def get(identifier: Any) -> Any:
     """The `Metric` for a name, a configuration, a function, a class or an object; a name given stays its name.
 
-    >>> import minikeras as tf
     >>> tf.keras.metrics.get("mae")
     <MeanAbsoluteError name=mae>
     """
@@ -172,7 +171,6 @@ def get(identifier: Any) -> Any:
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
     """The `Metric` for a name or what `serialize` gave.
 
-    >>> import minikeras as tf
     >>> tf.keras.metrics.deserialize(tf.keras.metrics.serialize(tf.keras.metrics.Recall(0.2))).thresholds
     [0.2]
     """

@@ -21,7 +21,6 @@ from .reductions import FunctionMetric, MeanMetricWrapper
 def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where labels and predictions are equal, else 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.accuracy([1, 2], [1, 3]).numpy())
     [1. 0.]
     """
@@ -36,7 +35,6 @@ def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0.5) -> Tensor:
     """1 where a prediction lies on the side of the threshold that its label (0 or 1) says, else 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.binary_accuracy([[1.0], [0.0]], [[0.7], [0.6]]).numpy().ravel())
     [1. 0.]
     """
@@ -47,7 +45,6 @@ def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0
 def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where the largest prediction is that of the one-hot label, else 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.categorical_accuracy([[0.0, 1.0]], [[0.3, 0.7]]).numpy())
     [1.]
     """
@@ -58,7 +55,6 @@ def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where the largest prediction is that of the integer label, else 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.sparse_categorical_accuracy([1], [[0.3, 0.7]]).numpy())
     [1.]
     """
@@ -70,7 +66,6 @@ def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tenso
 def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
     """1 where the class of the one-hot label is among the `k` with the largest predictions, else 0.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.top_k_categorical_accuracy([[0, 1, 0]], [[0.5, 0.3, 0.2]], k=2).numpy())
     [1.]
     """
@@ -91,7 +86,6 @@ def sparse_top_k_categorical_accuracy(
         k: at least 1.
         from_sorted_ids: see above.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.sparse_top_k_categorical_accuracy([1], [[0.5, 0.3, 0.2]], k=2).numpy())
     [1.]
     """

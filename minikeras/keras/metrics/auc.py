@@ -42,7 +42,6 @@ class AUC(ThresholdMetric):
     Source: Davis and Goadrich (2006), The Relationship Between Precision-Recall and ROC Curves, section 4; Flach and Kull
     (2015), Precision-Recall-Gain Curves, equation (2).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.AUC(num_thresholds=3)([0, 0, 1, 1], [0.0, 0.5, 0.3, 0.9]).numpy())
     0.75
     """

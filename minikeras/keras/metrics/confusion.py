@@ -188,7 +188,6 @@ class TruePositives(_OneCount):
     Args:
         thresholds: a number in [0, 1] or a list of them; 0.5 if None.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.TruePositives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
     1.0
     """
@@ -200,7 +199,6 @@ class TruePositives(_OneCount):
 class FalsePositives(_OneCount):
     """Weight of negative labels whose prediction lies above the threshold. Arguments as in `TruePositives`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.FalsePositives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
     1.0
     """
@@ -212,7 +210,6 @@ class FalsePositives(_OneCount):
 class TrueNegatives(_OneCount):
     """Weight of negative labels whose prediction does not lie above the threshold. Arguments as in `TruePositives`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.TrueNegatives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
     0.0
     """
@@ -224,7 +221,6 @@ class TrueNegatives(_OneCount):
 class FalseNegatives(_OneCount):
     """Weight of positive labels whose prediction does not lie above the threshold. Arguments as in `TruePositives`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.FalseNegatives()([1, 1, 0], [0.9, 0.2, 0.7]).numpy())
     1.0
     """
@@ -271,7 +267,6 @@ class Precision(_Ratio):
         top_k: only the k largest predictions of a row count as positive.
         class_id: measure this class alone, of (n, classes).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.Precision()([1, 1, 0, 0], [0.9, 0.2, 0.7, 0.1]).numpy())
     0.5
     """
@@ -283,7 +278,6 @@ class Precision(_Ratio):
 class Recall(_Ratio):
     """Of what is positive, the share that is predicted to be: tp / (tp + fn). Arguments as in `Precision`.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.Recall()([1, 1, 0, 0], [0.9, 0.8, 0.7, 0.1]).numpy())
     1.0
     """
@@ -341,7 +335,6 @@ class SensitivityAtSpecificity(_RateAtRate):
         num_thresholds: evenly spaced in [0, 1].
         class_id: measure this class alone, of (n, classes).
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.SensitivityAtSpecificity(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy())
     0.5
     """
@@ -363,7 +356,6 @@ class SensitivityAtSpecificity(_RateAtRate):
 class SpecificityAtSensitivity(_RateAtRate):
     """The largest specificity at thresholds where the sensitivity is at least a value, in [0, 1]; the rest as above.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.SpecificityAtSensitivity(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy().round(4))
     0.6667
     """
@@ -385,7 +377,6 @@ class SpecificityAtSensitivity(_RateAtRate):
 class PrecisionAtRecall(_RateAtRate):
     """The largest precision tp / (tp + fp) at thresholds where the recall tp / (tp + fn) is at least a value.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.PrecisionAtRecall(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy())
     0.5
     """
@@ -402,7 +393,6 @@ class PrecisionAtRecall(_RateAtRate):
 class RecallAtPrecision(_RateAtRate):
     """The largest recall at thresholds where the precision is at least a value, in [0, 1]; the rest as above.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.RecallAtPrecision(0.5)([0, 0, 0, 1, 1], [0.0, 0.3, 0.8, 0.3, 0.8]).numpy())
     1.0
     """

@@ -25,7 +25,6 @@ class MeanSquaredError(FunctionMetric, fn=losses.mean_squared_error):
 class RootMeanSquaredError(Mean):
     """sqrt of the mean of (y_pred - y_true)**2 over all batches.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.RootMeanSquaredError()([[0.0, 2.0]], [[3.0, 1.0]]).numpy().round(4))
     2.2361
     """
@@ -63,7 +62,6 @@ class MeanSquaredLogarithmicError(FunctionMetric, fn=losses.mean_squared_logarit
 def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
     """cos of the angle between labels and predictions along an axis: 1 for one direction. The loss is its negative.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.cosine_similarity([[0.0, 2.0]], [[0.0, 5.0]]).numpy())
     [1.]
     """
@@ -98,7 +96,6 @@ def pearson_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) 
 
     Source: Pearson (1895), Note on Regression and Inheritance.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.pearson_correlation([[0.0, 1.0, 0.5]], [[0.1, 0.9, 0.5]]).numpy().round(4))
     [1.]
     """
@@ -111,7 +108,6 @@ def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = 
 
     Source: Lin (1989), A Concordance Correlation Coefficient to Evaluate Reproducibility.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.concordance_correlation([[0.0, 1.0, 0.5]], [[0.1, 0.9, 0.5]]).numpy().round(4))
     [0.9756]
     """

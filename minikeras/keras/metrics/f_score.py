@@ -37,7 +37,6 @@ class FBetaScore(Metric):
 
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
 
-    >>> import minikeras as tf
     >>> metric = tf.keras.metrics.FBetaScore(beta=2.0, threshold=0.5)
     >>> print(metric([[1, 0], [1, 1]], [[0.9, 0.6], [0.2, 0.9]]).numpy().round(3))
     [0.556 0.833]
@@ -106,7 +105,6 @@ class FBetaScore(Metric):
 class F1Score(FBetaScore):
     """2 precision recall / (precision + recall). Arguments as in `FBetaScore`, without beta.
 
-    >>> import minikeras as tf
     >>> metric = tf.keras.metrics.F1Score(threshold=0.5)
     >>> print(metric([[1, 0], [1, 1]], [[0.9, 0.6], [0.2, 0.9]]).numpy().round(3))
     [0.667 0.667]

@@ -39,7 +39,6 @@ class IoU(Metric):
     Raises:
         ValueError: if a target is no class.
 
-    >>> import minikeras as tf
     >>> metric = tf.keras.metrics.IoU(num_classes=2, target_class_ids=[0])
     >>> print(metric([0, 0, 1, 1], [0, 1, 0, 1]).numpy().round(4))
     0.3333
@@ -158,7 +157,6 @@ class BinaryIoU(IoU):
         target_class_ids: 0, 1 or both.
         threshold: at or above which a prediction is class 1.
 
-    >>> import minikeras as tf
     >>> metric = tf.keras.metrics.BinaryIoU(threshold=0.3)
     >>> print(metric([0, 1, 0, 1], [0.1, 0.2, 0.4, 0.7]).numpy().round(4))
     0.3333
@@ -181,7 +179,6 @@ class BinaryIoU(IoU):
 class MeanIoU(IoU):
     """Intersection over union, averaged over all classes. Arguments as in `IoU`.
 
-    >>> import minikeras as tf
     >>> metric = tf.keras.metrics.MeanIoU(num_classes=2)
     >>> print(metric([0, 0, 1, 1], [0, 1, 0, 1]).numpy().round(4))
     0.3333
@@ -206,7 +203,6 @@ class MeanIoU(IoU):
 class OneHotIoU(IoU):
     """Intersection over union for one-hot labels. Arguments as in `IoU`.
 
-    >>> import minikeras as tf
     >>> metric = tf.keras.metrics.OneHotIoU(num_classes=2, target_class_ids=[1])
     >>> print(metric([[1, 0], [0, 1]], [[0.9, 0.1], [0.6, 0.4]]).numpy())
     0.0
@@ -231,7 +227,6 @@ class OneHotIoU(IoU):
 class OneHotMeanIoU(MeanIoU):
     """Intersection over union for one-hot labels, averaged over all classes. Arguments as in `IoU`.
 
-    >>> import minikeras as tf
     >>> metric = tf.keras.metrics.OneHotMeanIoU(num_classes=2)
     >>> print(metric([[1, 0], [0, 1]], [[0.9, 0.1], [0.6, 0.4]]).numpy())
     0.25

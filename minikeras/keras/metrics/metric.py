@@ -34,7 +34,6 @@ class Metric:
         variables: the state: what `add_variable` made, other Variables in an attribute or in a list, tuple or dict there, and
             the state of metrics in such places.
 
-    >>> import minikeras as tf
     >>> class Count(tf.keras.metrics.Metric):
     ...     def __init__(self):
     ...         super().__init__()

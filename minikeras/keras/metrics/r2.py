@@ -28,7 +28,6 @@ class R2Score(Metric):
     Raises:
         ValueError: for an option out of range.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.R2Score()([[1.0], [4.0], [3.0]], [[2.0], [4.0], [4.0]]).numpy().round(4))
     0.5714
     """

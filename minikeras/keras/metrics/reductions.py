@@ -41,7 +41,6 @@ def row_sums(values: Tensor, sample_weight: TensorLike, reduce: Callable[..., Te
 class Mean(Metric):
     """The weighted mean of values: sum(weight * value) / sum(weight), the mean of each row first.
 
-    >>> import minikeras as tf
     >>> metric = tf.keras.metrics.Mean()
     >>> metric.update_state([1.0, 3.0])
     >>> metric.update_state([5.0])
@@ -69,7 +68,6 @@ class Mean(Metric):
 class Sum(Metric):
     """The weighted sum of all values.
 
-    >>> import minikeras as tf
     >>> print(tf.keras.metrics.Sum()([1.0, 3.0]).numpy())
     4.0
     """
@@ -95,7 +93,6 @@ class MeanMetricWrapper(Mean):
         name: that of the function if None.
         options: handed to `fn`.
 
-    >>> import minikeras as tf
     >>> def worst(y_true, y_pred):
     ...     return tf.reduce_max(tf.abs(y_true - y_pred), axis=-1)
     >>> metric = tf.keras.metrics.MeanMetricWrapper(worst)

@@ -37,7 +37,6 @@ def clone_model(
     Raises:
         ValueError: if a subclass is to be cloned on tensors or by a function.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(3)])
     >>> copy = tf.keras.models.clone_model(model)
     >>> copy.layers[0].kernel is model.layers[0].kernel, copy.count_params()
@@ -122,7 +121,6 @@ def model_from_config(config: Mapping[str, Any], custom_objects: Mapping[str, An
     Raises:
         LoadError: if it describes no model.
 
-    >>> import minikeras as tf
     >>> config = tf.keras.saving.serialize_keras_object(tf.keras.Sequential([tf.keras.layers.Dense(3)], name="net"))
     >>> tf.keras.models.model_from_config(config)
     <Sequential name=net, built=False>
@@ -147,7 +145,6 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
         LoadError: if the text is no JSON, or describes no model.
         UnknownObjectError: if it names a class that is not known.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(3)])
     >>> tf.keras.models.model_from_json(model.to_json()).output_shape
     (None, 3)

@@ -53,7 +53,6 @@ def plot_model(
     Raises:
         ValueError: if the model is not built, or for another `rankdir`.
 
-    >>> import minikeras as tf
     >>> x = tf.keras.Input((4,), name="x")
     >>> left, right = tf.keras.layers.Dense(2, name="left")(x), tf.keras.layers.Dense(2, name="right")(x)
     >>> model = tf.keras.Model(x, left + right, name="net")
@@ -114,7 +113,6 @@ def model_drawing(model: Any, show_shapes: bool = False, expand_nested: bool = F
     Args:
         model, show_shapes, expand_nested, show_trainable: as in `plot_model`.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([tf.keras.Input((4,), name="x"), tf.keras.layers.Dense(2, name="d")])
     >>> print(tf.keras.utils.model_drawing(model))
     ●  x (InputLayer)

@@ -44,7 +44,6 @@ class Model(Layer):
     Raises:
         ValueError: for a graph that is not connected or has a name twice; see `graph.py`.
 
-    >>> import minikeras as tf
     >>> class Classifier(tf.keras.Model):
     ...     def __init__(self):
     ...         super().__init__()
@@ -213,7 +212,6 @@ class Model(Layer):
             show_trainable: whether there is a column that tells what is trained, and where a mode is settled.
             layer_range: names of the first and the last layer to show, or patterns that match them.
 
-        >>> import minikeras as tf
         >>> tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3)], name="net").summary()
         Model: "net"
         ┌───────────────┬──────────────┬─────────┬───────────┐
@@ -286,7 +284,6 @@ class Model(Layer):
         Raises:
             TypeError, ValueError: for an unknown name, or steps_per_execution that is no whole number from 1 on.
 
-        >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
         >>> model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
         """
@@ -428,7 +425,6 @@ class Model(Layer):
             ValueError: if the model is not compiled or the data does not fit together.
             TypeError: if a number of epochs, rows or steps is no whole number.
 
-        >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
         >>> model.compile(optimizer="sgd", loss="mse")
         >>> history = model.fit([[0.0], [1.0]], [[0.0], [1.0]], epochs=3, verbose=0)
@@ -466,7 +462,6 @@ class Model(Layer):
         Returns:
             The loss; [loss, losses of the outputs, metrics...], as in `metrics_names`; or results by name with `return_dict`.
 
-        >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
         >>> model.compile(optimizer="sgd", loss="mse")
         >>> model.evaluate([[1.0]], [[3.0]], verbose=0)
@@ -486,7 +481,6 @@ class Model(Layer):
     ) -> Any:
         """The outputs for all rows, as NumPy arrays.
 
-        >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
         >>> model.predict([[1.0], [2.0]], verbose=0).ravel().tolist()
         [1.0, 2.0]
@@ -503,7 +497,6 @@ class Model(Layer):
         Raises:
             RuntimeError: during validation, while the metrics hold other numbers.
 
-        >>> import minikeras as tf
         >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
         >>> model.compile(optimizer="sgd", loss="mse")
         >>> state = model.get_training_state()
@@ -534,7 +527,7 @@ class Model(Layer):
     def save_weights(self, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
         """Write weights and the state of the optimizer to a '.weights.h5' or '.safetensors' file.
 
-        >>> import minikeras as tf, tempfile
+        >>> import tempfile
         >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
         >>> path = tempfile.mkdtemp() + "/model.weights.h5"
         >>> model.save_weights(path)

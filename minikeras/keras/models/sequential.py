@@ -36,7 +36,6 @@ class Sequential(Model):
         ValueError: for anything that is no layer, or if two layers have one name; one layer may occur twice, and shares its
             weights with itself.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential([
     ...     tf.keras.Input(shape=(4,)),
     ...     tf.keras.layers.Dense(8, activation="relu"),

@@ -59,7 +59,6 @@ class Adafactor(Optimizer):
         clip_threshold: the largest root mean square of an update before it is scaled.
         relative_step: kept in the configuration. The rate is min(learning_rate, 1 / sqrt(t)) either way, as in Keras.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([[3.0, 4.0], [4.0, 3.0]])
     >>> _ = tf.keras.optimizers.Adafactor(0.1).apply([tf.ones([2, 2])], [w])
     >>> print(w.numpy().round(3))

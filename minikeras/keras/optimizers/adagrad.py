@@ -31,7 +31,6 @@ class Adagrad(Optimizer):
         initial_accumulator_value: where the sum starts, at least 0.
         epsilon: added under the root.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.Adagrad(0.5, initial_accumulator_value=7.0).apply([tf.constant(3.0)], [w])
     >>> print(w.numpy().round(4))
@@ -84,7 +83,6 @@ class Adadelta(Optimizer):
         rho: decay of both running means, in [0, 1).
         epsilon: added under the roots; it makes the first steps possible.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.Adadelta(1.0, rho=0.75, epsilon=0.01).apply([tf.constant(6.0)], [w])
     >>> print(w.numpy().round(4))
@@ -139,7 +137,6 @@ class RMSprop(Optimizer):
         epsilon: added under the root.
         centered: subtract the squared mean of the gradient, so that the root is that of its variance.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.RMSprop(0.1, rho=0.75).apply([tf.constant(3.0)], [w])
     >>> print(w.numpy().round(4))
@@ -205,7 +202,6 @@ class Ftrl(Optimizer):
         l2_shrinkage_regularization_strength: a penalty on the weights as they are, at least 0.
         beta: at least 0.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.Ftrl(0.5, initial_accumulator_value=0.0).apply([tf.constant(4.0)], [w])
     >>> print(w.numpy().round(4))

@@ -80,7 +80,6 @@ class Adam(Optimizer):
         epsilon: added to the root; outside the bias correction, unlike PyTorch's.
         amsgrad: use the largest second mean so far.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> optimizer = tf.keras.optimizers.Adam(0.1)
     >>> _ = optimizer.apply_gradients([(2.0 * w, w)])
@@ -121,7 +120,6 @@ class AdamW(Adam):
 
     Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.AdamW(0.1, weight_decay=0.5).apply([tf.constant(3.0)], [w])
     >>> print(w.numpy().round(4))
@@ -183,7 +181,6 @@ class Adamax(MomentOptimizer):
 
     Args: as `Adam`, without `amsgrad`; `beta_2` is the decay of the largest gradient.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.Adamax(0.25).apply([tf.constant(3.0)], [w])
     >>> print(w.numpy().round(4))
@@ -224,7 +221,6 @@ class Nadam(MomentOptimizer):
 
     Args: as `Adam`, without `amsgrad`.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.Nadam(0.1).apply([tf.constant(3.0)], [w])
     >>> print(w.numpy().round(4))
@@ -280,7 +276,6 @@ class Lamb(MomentOptimizer):
 
     Args: as `Adam`, without `amsgrad`; the learning rate is the length of a step relative to the weight's.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([3.0, 4.0])
     >>> _ = tf.keras.optimizers.Lamb(0.1).apply([tf.constant([1.0, 0.0])], [w])
     >>> print(w.numpy().round(4))
@@ -330,7 +325,6 @@ class ScheduleFreeAdamW(MomentOptimizer):
         epsilon: added to the root.
         warmup_steps: number of updates over which the learning rate rises in a straight line; 0 for none.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.ScheduleFreeAdamW(0.1).apply([tf.constant(3.0)], [w])
     >>> print(w.numpy().round(4))

@@ -23,7 +23,6 @@ def get(identifier: Any) -> Any:
     Raises:
         ValueError: if there is none of that name, or it is something else.
 
-    >>> import minikeras as tf
     >>> tf.keras.optimizers.get("RMSprop").get_config()["rho"]
     0.9
     """

@@ -51,7 +51,6 @@ class LossScaleOptimizer(Optimizer):
         ValueError: for options that belong to the inner optimizer, or if that is a LossScaleOptimizer or of second order. A
             `loss_scale_factor` of it is taken away, with a warning.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> optimizer = tf.keras.optimizers.LossScaleOptimizer(tf.keras.optimizers.SGD(0.5), initial_scale=8.0)
     >>> with tf.GradientTape() as tape:

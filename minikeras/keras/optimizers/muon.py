@@ -78,7 +78,6 @@ class Muon(Optimizer):
         nesterov: look ahead.
         rms_rate: the root mean square that a step has in units of the learning rate; None for the bare orthogonal matrix.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([[1.0, 0.0], [0.0, 1.0]])
     >>> _ = tf.keras.optimizers.Muon(0.1, weight_decay=None).apply([tf.constant([[5.0, 0.0], [0.0, 5.0]])], [w])
     >>> print(w.numpy().round(2))

@@ -60,7 +60,6 @@ class Optimizer:
     Raises:
         ValueError: for a learning rate that is no float, or options out of their range.
 
-    >>> import minikeras as tf
     >>> class SignDescent(tf.keras.optimizers.Optimizer):
     ...     def formula(self, step, gradient, value):
     ...         return (value - step * tf.sign(gradient).numpy(),)

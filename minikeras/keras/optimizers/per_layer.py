@@ -77,7 +77,6 @@ class PerLayer(Optimizer):
         ValueError: at the first step or `build`, for variables that two entries match, entries that match nothing and variables
             without entry: all of them at once, by name.
 
-    >>> import minikeras as tf
     >>> model = tf.keras.Sequential(
     ...     [tf.keras.Input((2,)), tf.keras.layers.Dense(3, name="hidden"), tf.keras.layers.Dense(1, name="head")]
     ... )

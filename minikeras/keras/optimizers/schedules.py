@@ -26,7 +26,6 @@ serialize, deserialize = _catalogue.serialize, _catalogue.deserialize
 class LearningRateSchedule(Configured):
     """Base class: override `rate(step)`, a number from a number, or `__call__(step)`, a Tensor from a Tensor.
 
-    >>> import minikeras as tf
     >>> class Halved(tf.keras.optimizers.schedules.LearningRateSchedule):
     ...     def rate(self, step):
     ...         return 0.1 / (1 + step)
@@ -84,7 +83,6 @@ class ExponentialDecay(_Decay):
         decay_rate: the factor.
         staircase: let the rate fall at multiples of `decay_steps` only.
 
-    >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.ExponentialDecay(0.1, decay_steps=10, decay_rate=0.5)
     >>> print(schedule(20).numpy())
     0.025
@@ -102,7 +100,6 @@ class InverseTimeDecay(_Decay):
         initial_learning_rate, decay_steps, staircase: as in `ExponentialDecay`.
         decay_rate: how much the divisor grows in `decay_steps`.
 
-    >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.InverseTimeDecay(0.1, decay_steps=10, decay_rate=1.0)
     >>> print(schedule(10).numpy())
     0.05
@@ -120,7 +117,6 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         boundaries: steps in ascending order.
         values: one rate more than there are boundaries.
 
-    >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([100, 200], [0.1, 0.01, 0.001])
     >>> print(schedule(100).numpy(), schedule(101).numpy())
     0.1 0.01
@@ -153,7 +149,6 @@ class PolynomialDecay(LearningRateSchedule):
         power: 1 for a straight line.
         cycle: instead of staying at the end, stretch `decay_steps` to its next multiple, so that the rate rises again.
 
-    >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.PolynomialDecay(0.1, decay_steps=10, end_learning_rate=0.02)
     >>> print(schedule(5).numpy(), schedule(50).numpy())
     0.06 0.02
@@ -193,7 +188,6 @@ class CosineDecay(LearningRateSchedule):
 
     Source: Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts (2017), equation (5).
 
-    >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.CosineDecay(0.0, decay_steps=10, warmup_target=0.1, warmup_steps=5)
     >>> print([round(float(schedule(step)), 3) for step in (0, 2, 5, 10, 15)])
     [0.0, 0.04, 0.1, 0.05, 0.0]
@@ -237,7 +231,6 @@ class CosineDecayRestarts(LearningRateSchedule):
 
     Source: Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts (2017), equation (5) and below.
 
-    >>> import minikeras as tf
     >>> schedule = tf.keras.optimizers.schedules.CosineDecayRestarts(0.1, first_decay_steps=10, m_mul=0.5)
     >>> print([round(float(schedule(step)), 3) for step in (0, 5, 10, 20, 30)])
     [0.1, 0.05, 0.05, 0.025, 0.025]

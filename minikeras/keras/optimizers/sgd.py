@@ -39,7 +39,6 @@ class SGD(Optimizer):
 
     Source: Robbins and Monro, A stochastic approximation method (1951), equation (6); for momentum see the formula.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> optimizer = tf.keras.optimizers.SGD(0.1)
     >>> _ = optimizer.apply_gradients([(tf.constant(2.0), w)])
@@ -88,7 +87,6 @@ class Lion(Optimizer):
         beta_1: weight of the mean against the gradient in the direction, in (0, 1].
         beta_2: decay of the mean, in [0, 1).
 
-    >>> import minikeras as tf
     >>> w = tf.Variable(1.0)
     >>> _ = tf.keras.optimizers.Lion(0.25).apply([tf.constant(3.0)], [w])
     >>> print(w.numpy())

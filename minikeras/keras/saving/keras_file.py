@@ -44,7 +44,7 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
         FileExistsError: with overwrite=False.
         TypeError: if something in the model cannot be described; the message names it.
 
-    >>> import minikeras as tf, tempfile
+    >>> import tempfile
     >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
     >>> path = tempfile.mkdtemp() + "/model.keras"
     >>> tf.keras.saving.save_model(model, path)

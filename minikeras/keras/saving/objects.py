@@ -39,7 +39,6 @@ _shared: contextvars.ContextVar[_Shared | None] = contextvars.ContextVar("shared
 class ObjectSharingScope:
     """A context in which an object that occurs several times is written with one id, and read as one object.
 
-    >>> import minikeras as tf
     >>> layer = tf.keras.layers.Flatten()
     >>> with ObjectSharingScope():
     ...     first, second = serialize_keras_object([layer, layer])
@@ -74,7 +73,6 @@ def serialize_keras_object(obj: Any) -> Any:
         ValueError: for a lambda, which could not be read back without running code.
         TypeError: for an object without `get_config`.
 
-    >>> import minikeras as tf
     >>> tf.keras.saving.serialize_keras_object(tf.keras.initializers.Zeros())
     {'module': 'keras.initializers', 'class_name': 'Zeros', 'config': {}, 'registered_name': None}
     """
@@ -181,7 +179,6 @@ def deserialize_keras_object(
         LoadError: if the configuration is not of the expected form.
         ValueError: with `safe_mode=False`.
 
-    >>> import minikeras as tf
     >>> config = {"module": "keras.layers", "class_name": "Flatten", "config": {"name": "flat"}}
     >>> tf.keras.saving.deserialize_keras_object(config)
     <Flatten name=flat, built=True>

@@ -34,7 +34,6 @@ def register_keras_serializable(package: str = "Custom", name: str | None = None
     Raises:
         ValueError: for a class without `get_config`.
 
-    >>> import minikeras as tf
     >>> @tf.keras.saving.register_keras_serializable("Shop")
     ... class Scale(tf.keras.layers.Layer):
     ...     def call(self, x):
@@ -90,7 +89,6 @@ class CustomObjectScope:
     Args:
         custom_objects: classes and functions by name.
 
-    >>> import minikeras as tf
     >>> class Scale(tf.keras.layers.Layer):
     ...     pass
     >>> with tf.keras.saving.CustomObjectScope({"Scale": Scale}):

@@ -157,7 +157,6 @@ class SKLearnClassifier(ClassifierMixin, Estimator):
         MissingExtraError: without scikit-learn.
         ValueError: in `fit`, if there is only one class, or the number of outputs is not that of the classes.
 
-    >>> import minikeras as tf
     >>> def network(X, y, units=8):
     ...     model = tf.keras.Sequential([
     ...         tf.keras.Input((X.shape[1],)),
@@ -241,7 +240,6 @@ class SKLearnRegressor(RegressorMixin, Estimator):
 
     Args and attributes are those of `SKLearnClassifier`; a function is given `X` and `y`.
 
-    >>> import minikeras as tf
     >>> line = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> line.compile("sgd", "mse")
     >>> regressor = tf.keras.wrappers.SKLearnRegressor(line, fit_kwargs={"epochs": 100})
@@ -272,7 +270,6 @@ class SKLearnTransformer(TransformerMixin, Estimator):
 
     Args and attributes are those of `SKLearnClassifier`; a function is given `X` and `y`.
 
-    >>> import minikeras as tf
     >>> squeeze = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2), tf.keras.layers.Dense(3)])
     >>> squeeze.compile("sgd", "mse")
     >>> tf.keras.wrappers.SKLearnTransformer(squeeze).fit_transform([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).shape

@@ -29,7 +29,6 @@ class AdaHessian(SecondOrder):
 
     Source: Yao et al., ADAHESSIAN: an adaptive second order optimizer for machine learning (2021), algorithm 1, equation (9).
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 1.0])
     >>> optimizer = tf.keras.optimizers.AdaHessian(0.1)
     >>> losses = [float(optimizer.minimize(lambda: w[0] ** 2 + 100.0 * w[1] ** 2, [w])) for _ in range(30)]

@@ -35,7 +35,6 @@ class SecondOrder(Optimizer):
     Attributes:
         max_parameters: refuse more, before any memory is asked for; None for methods that need no matrix.
 
-    >>> import minikeras as tf
     >>> class Descent(tf.keras.optimizers.SecondOrder):
     ...     def step(self, problem):
     ...         return -problem.gradient, []

@@ -54,7 +54,6 @@ class KFAC(SecondOrder):
     Source: Martens and Grosse, Optimizing neural networks with Kronecker-factored approximate curvature (2015), sections 3, 5,
     6.3 and 6.4.
 
-    >>> import minikeras as tf
     >>> tf.keras.utils.set_random_seed(1)
     >>> (x, y), _ = tf.keras.datasets.iris.load_data()
     >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(8, "tanh"), tf.keras.layers.Dense(3)])

@@ -32,7 +32,6 @@ class LBFGS(SecondOrder):
     Source: Liu and Nocedal, On the limited memory BFGS method for large scale optimization (1989), algorithm 2.1; Nocedal and
     Wright (2006), algorithms 7.4, 7.5, 3.5 and 3.6.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([-1.2, 1.0], dtype=tf.float64)
     >>> rosenbrock = lambda: 100.0 * (w[1] - w[0] ** 2) ** 2 + (1.0 - w[0]) ** 2
     >>> optimizer = tf.keras.optimizers.LBFGS()

@@ -41,7 +41,6 @@ class Newton(SecondOrder):
 
     Source: Nocedal and Wright (2006), equations (3.30), (4.2) and algorithm 4.1.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([-1.2, 1.0], dtype=tf.float64)
     >>> rosenbrock = lambda: 100.0 * (w[1] - w[0] ** 2) ** 2 + (1.0 - w[0]) ** 2
     >>> newton = tf.keras.optimizers.Newton()
@@ -147,7 +146,6 @@ class GaussNewton(Newton):
 
     Source: Schraudolph, Fast curvature matrix-vector products (2002), section 3.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> fit = tf.keras.optimizers.Objective(lambda: w * 3.0 - 6.0, lambda r: tf.reduce_sum(r**2) / 2.0)
     >>> _ = tf.keras.optimizers.GaussNewton().minimize(fit, [w])
@@ -175,7 +173,6 @@ class LevenbergMarquardt(GaussNewton):
     Source: Marquardt (1963); Madsen, Nielsen and Tingleff, Methods for non-linear least squares problems (2004), algorithm
     3.16.
 
-    >>> import minikeras as tf
     >>> x = tf.linspace(0.0, 1.0, 20)
     >>> w = tf.Variable([1.0, 1.0])
     >>> residuals = lambda: w[0] * tf.exp(w[1] * x) - 2.0 * tf.exp(-1.5 * x)

@@ -37,7 +37,6 @@ class NewtonCG(SecondOrder):
 
     Source: Steihaug (1983); Nocedal and Wright (2006), algorithms 7.2 and 4.1; the diagonal as in `tf.autodiff.hessian_diag`.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([-1.2, 1.0], dtype=tf.float64)
     >>> rosenbrock = lambda: 100.0 * (w[1] - w[0] ** 2) ** 2 + (1.0 - w[0]) ** 2
     >>> optimizer = tf.keras.optimizers.NewtonCG()

@@ -32,7 +32,6 @@ class Objective:
         loss_of_outputs: from z to a scalar, best convex in z.
         penalty: without arguments; a scalar such as the regularization losses of the run that gave z, or None for none.
 
-    >>> import minikeras as tf
     >>> w = tf.Variable([1.0, 2.0])
     >>> objective = tf.keras.optimizers.Objective(lambda: 3.0 * w, lambda z: tf.reduce_sum(z**2))
     >>> print(objective().numpy())
