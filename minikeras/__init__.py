@@ -23,17 +23,7 @@ from .core import (
     recompute_grad,
 )
 from .functions.contractions import einsum, matmul, tensordot
-from .functions.control_flow import (
-    case,
-    cond,
-    foldl,
-    grad_pass_through,
-    map_fn,
-    scan,
-    switch_case,
-    vectorized_map,
-    while_loop,
-)
+from .functions.control_flow import case, cond, foldl, grad_pass_through, map_fn, scan, switch_case, vectorized_map, while_loop
 from .functions.creation import (
     constant,
     eye,

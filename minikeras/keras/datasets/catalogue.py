@@ -51,19 +51,11 @@ def _table(name: str, file: DataFile, shape: tuple[int, int]) -> Dataset:
 
 
 DIGITS = _table(
-    "digits",
-    DataFile("digits.csv", 264_712, "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"),
-    (1797, 65),
+    "digits", DataFile("digits.csv", 264_712, "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"), (1797, 65)
 )
-IRIS = _table(
-    "iris",
-    DataFile("iris.csv", 2_734, "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449"),
-    (150, 5),
-)
+IRIS = _table("iris", DataFile("iris.csv", 2_734, "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449"), (150, 5))
 WINE = _table(
-    "wine",
-    DataFile("wine_data.csv", 11_157, "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede"),
-    (178, 14),
+    "wine", DataFile("wine_data.csv", 11_157, "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede"), (178, 14)
 )
 BREAST_CANCER = _table(
     "breast_cancer",
@@ -126,10 +118,7 @@ MNIST = Dataset(
 MNIST_IDX = Dataset(
     "mnist",
     _idx_files(
-        (
-            "https://ossci-datasets.s3.amazonaws.com/mnist/",
-            "https://storage.googleapis.com/cvdf-datasets/mnist/",
-        ),
+        ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/"),
         (
             "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
             "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",

@@ -30,14 +30,7 @@ class BrokenTransferError(LoadError):
 
 
 def download(
-    urls: Sequence[str],
-    target: Path,
-    sha256: str,
-    max_bytes: int,
-    attempts: list[Attempt],
-    *,
-    gunzip: bool,
-    policy: Policy,
+    urls: Sequence[str], target: Path, sha256: str, max_bytes: int, attempts: list[Attempt], *, gunzip: bool, policy: Policy
 ) -> bool:
     """Fetch a file from the first mirror that delivers the right bytes; whether one did. Failures are appended to `attempts`.
 

@@ -88,9 +88,4 @@ def _window_sum(s: Site) -> str:
     return _channels_last(s, s.add("Mul", mean, s.number(math.prod(window))), rank)
 
 
-RULES: dict[str, Rule] = {
-    "convolve": _convolve,
-    "max_pool": _max_pool,
-    "spread_windows": _spread,
-    "window_sum": _window_sum,
-}
+RULES: dict[str, Rule] = {"convolve": _convolve, "max_pool": _max_pool, "spread_windows": _spread, "window_sum": _window_sum}

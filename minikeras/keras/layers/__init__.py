@@ -14,14 +14,7 @@ from .inputs import InputSpec
 from .layer import Layer
 from .merging import FUNCTIONS as _FUNCTIONS
 from .merging import Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract
-from .normalization import (
-    GroupNormalization,
-    LayerNormalization,
-    Normalization,
-    Rescaling,
-    RMSNormalization,
-    UnitNormalization,
-)
+from .normalization import GroupNormalization, LayerNormalization, Normalization, Rescaling, RMSNormalization, UnitNormalization
 from .pooling import (
     AveragePooling1D,
     AveragePooling2D,

@@ -93,12 +93,7 @@ class Metric:
             raise RuntimeError(f"{type(self).__name__}: call `super().__init__()` first in the `__init__()` method.")
 
     def add_variable(
-        self,
-        shape: Any = (),
-        initializer: Any = None,
-        dtype: Any = None,
-        aggregation: str = "sum",
-        name: str | None = None,
+        self, shape: Any = (), initializer: Any = None, dtype: Any = None, aggregation: str = "sum", name: str | None = None
     ) -> Variable:
         """A state Variable; `reset_state` gives it its first value again.
 

@@ -158,13 +158,7 @@ class Trainer:
         return logs if return_dict else listed(logs)
 
     def fit(
-        self,
-        model: Model,
-        feed: Feed,
-        hooks: CallbackList,
-        epochs: range,
-        validation: Feed | None,
-        due: Callable[[int], bool],
+        self, model: Model, feed: Feed, hooks: CallbackList, epochs: range, validation: Feed | None, due: Callable[[int], bool]
     ) -> History:
         """Train from the first to the last of `epochs`, and validate those that are `due`."""
         self.steps.planned = epochs.stop * (feed.steps or 0)
