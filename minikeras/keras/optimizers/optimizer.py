@@ -267,7 +267,8 @@ class Optimizer:
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Write all of `variables` to a mapping, by their position: '0', '1' and so on."""
-        store.update({str(position): variable.numpy() for position, variable in enumerate(self.variables)})
+        for position, variable in enumerate(self.variables):
+            store[str(position)] = variable.numpy()
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
         """Have what `save_own_variables` wrote; if number or shapes differ, ValueError and nothing."""
