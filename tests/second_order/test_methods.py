@@ -66,11 +66,11 @@ def test_the_gauss_newton_matrix_and_its_product_agree(penalized):
     variables = model.trainable_variables
     runs = Repeatable(fit)
     curvature = ObjectiveCurvature(fit, variables, runs)
-    matrix = curvature.matrix(variables)
+    matrix = curvature.matrix()
     vector = np.random.default_rng(3).normal(size=len(matrix))
     np.testing.assert_allclose(curvature.product(vector), matrix @ vector, rtol=1e-9, atol=1e-12)
     if penalized:
-        bare = ObjectiveCurvature(plain, variables, Repeatable(plain)).matrix(variables)
+        bare = ObjectiveCurvature(plain, variables, Repeatable(plain)).matrix()
         extra = np.diag(np.concatenate([np.full(v.numpy().size, 0.02 * (v.numpy().ndim == 2)) for v in variables]))
         np.testing.assert_allclose(matrix - bare, extra, atol=1e-12)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import namespace
+from ....core.layout import Layout
 from ....files import limits
 from ....types import Array
 from ..state import Change
@@ -98,16 +99,13 @@ class LBFGS(SecondOrder):
 
     def _stored(self, problem: Problem, kept: list[tuple[Array, Array]]) -> list[Change]:
         found: list[Change] = []
+        parts = Layout(variable.shape for variable in problem.variables).slices
         for which, name in enumerate(("steps", "changes")):
-            xp = namespace(problem.gradient)
-            whole = xp.zeros((self.memory, problem.size), dtype=problem.gradient.dtype)
+            whole = namespace(problem.gradient).zeros((self.memory, problem.size), dtype=problem.gradient.dtype)
             for row, pair in enumerate(kept):
                 whole[self.memory - len(kept) + row] = pair[which]
-            start = 0
-            for slot in self.slots(problem, name):
-                width = slot._array.size // self.memory
-                found.append((slot, whole[:, start : start + width].copy().reshape(slot._array.shape)))
-                start += width
+            slots = zip(self.slots(problem, name), parts, strict=True)
+            found += [(slot, whole[:, part].copy().reshape(slot._array.shape)) for slot, part in slots]
         return found
 
 

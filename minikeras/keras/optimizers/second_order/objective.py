@@ -77,11 +77,12 @@ class ObjectiveCurvature:
         if extra[0] is not None:
             self._penalty = RecordedGradient(self.bare.tape, scalar(extra[0]), self.variables)
 
-    def matrix(self, chosen: Sequence[Variable], chunk_size: int | None = None) -> Array:
-        """The block of some of the variables."""
+    def matrix(self, places: Sequence[int] | None = None, chunk_size: int | None = None) -> Array:
+        """The block of some of the variables, by their places; the whole matrix without."""
+        chosen = self.variables if places is None else [self.variables[place] for place in places]
         block = self.bare.matrix(chosen, chunk_size)
         if self._penalty is not None:
-            block = block + self._penalty.matrix(positions_of(chosen, self.variables), chunk_size)
+            block = block + self._penalty.matrix(places, chunk_size)
         return block._array
 
     def product(self, vector: Array) -> Array:
@@ -126,11 +127,6 @@ def _masked_like(z: Tensor, original: Any) -> Tensor:
     if mask is not None:
         z._keras_mask = mask
     return z
-
-
-def positions_of(chosen: Sequence[Variable], variables: Sequence[Variable]) -> list[int]:
-    places = {variable.key: position for position, variable in enumerate(variables)}
-    return [places[variable.key] for variable in chosen]
 
 
 def scalar(loss: Any) -> Tensor:

@@ -15,6 +15,7 @@ import numpy as np
 from ....arrays import namespace, to_numpy
 from ....arrays import random as streams
 from ....core import Tensor, Variable
+from ....core.layout import Layout
 from ....core.repeat import Repeatable
 from ....core.state import restore, snapshot
 from ....derivatives.curvature import random_signs
@@ -134,14 +135,13 @@ class Problem:
     def gauss_newton(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
         """Blocks of J^T H J, plus those of the penalty's Hessian."""
         curvature = self.output_curvature()
-        blocks = [curvature.matrix([self.variables[i] for i in group], chunk_size) for group in groups]
+        blocks = [curvature.matrix(group, chunk_size) for group in groups]
         return BlockMatrix(blocks, self._index(groups))
 
     def _index(self, groups: Sequence[Sequence[int]]) -> list[Array]:
         """For each group the places of its parameters in the flat vector."""
-        stops = np.cumsum([variable._array.size for variable in self.variables])
-        starts = stops - [variable._array.size for variable in self.variables]
-        return [np.concatenate([np.arange(starts[i], stops[i]) for i in group]) for group in groups]
+        places, parts = np.arange(self.size), Layout(variable.shape for variable in self.variables).slices
+        return [np.concatenate([places[parts[i]] for i in group]) for group in groups]
 
     # Elsewhere ---------------------------------------------------------------------------------------------------------
 
