@@ -1,10 +1,12 @@
-"""Limits on gradients: by element, by the norm of each, by the norm of all. Pure functions of arrays; no GPU is waited for."""
+"""Limits on gradients: by element, by the norm of each, by the norm of all; and whether they are finite."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 
-from ...arrays import namespace
+from ...arrays import namespace, to_numpy
 from ...core.precision import is_short
 from ...types import Array
 
@@ -28,6 +30,12 @@ def clipped_by_global_norm(gradients: Sequence[Array], limit: float) -> list[Arr
     norm = _norm(gradients)
     factor = _factor(gradients, limit) + (norm - norm)
     return [_scaled(gradient, factor) for gradient in gradients]
+
+
+def all_finite(arrays: Sequence[Array]) -> bool:
+    """Whether no element is NaN or infinite; on a GPU, the one number that a step waits for."""
+    finite = [namespace(array).isfinite(array).all() for array in arrays]
+    return bool(to_numpy(functools.reduce(operator.and_, finite)))
 
 
 def _scaled(gradient: Array, factor: Array) -> Array:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +14,7 @@ from ...core.effects import State, effect
 from ...core.stack import perform
 from ...functions.publish import tensor
 from ...types import Array
+from .clipping import all_finite
 from .lookup import deserialize, serialize
 from .optimizer import Optimizer
 from .options import COMMON
@@ -169,9 +168,3 @@ def _present_scale(loss: Array, *, optimizer: LossScaleOptimizer) -> Array:
 
 
 present_scale = effect("loss_scale", _present_scale, reads=(State.VARIABLES,))
-
-
-def all_finite(gradients: Sequence[Array]) -> bool:
-    """Whether no element is NaN or infinite; on a GPU, the one number that a step waits for."""
-    finite = [namespace(gradient).isfinite(gradient).all() for gradient in gradients]
-    return bool(to_numpy(functools.reduce(operator.and_, finite)))

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace, to_device, to_numpy
+from ....arrays import namespace, to_device
 from ....core import Tensor, Variable
 from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, current
 from ....derivatives.flat import unflatten
 from ....functions.elementwise import cast
 from ....types import Array
+from ..clipping import all_finite
 from ..optimizer import Optimizer, _constrained
 from ..state import Change, host_variable
 from .compiled import Sweep, run_directly, run_step
@@ -139,7 +140,7 @@ class SecondOrder(Optimizer):
 
     def _finite_step(self, problem: Problem) -> tuple[Array, list[Change]]:
         """The step; none where loss, gradient or step are not finite."""
-        if finite(problem.loss._array) and finite(problem.gradient):
+        if all_finite([problem.loss._array, problem.gradient]):
             try:
                 step, others = self.step(problem)
             except np.linalg.LinAlgError as error:
@@ -147,7 +148,7 @@ class SecondOrder(Optimizer):
                     f"{self.name}: no step can be computed, since the curvature at this point is not finite ({error}). Nothing "
                     "was changed. The loss needs a second derivative here; look for a root or a logarithm of 0 in it."
                 ) from error
-            if finite(step):
+            if all_finite([step]):
                 return step, others
         return namespace(problem.gradient).zeros_like(problem.gradient), []
 
@@ -181,11 +182,6 @@ class SecondOrder(Optimizer):
         raise TypeError(
             f"{type(self).__name__} needs the loss as a function, not gradients: optimizer.minimize(loss_fn, variables)."
         )
-
-
-def finite(array: Array) -> bool:
-    """Whether no element is NaN or infinite."""
-    return bool(to_numpy(namespace(array).isfinite(array).all()))
 
 
 def groups_of(variables: Sequence[Variable], blocks: str) -> list[list[int]]:
