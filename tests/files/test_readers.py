@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from h5_tree import tree
 
 from minikeras.errors import LoadError, NotFoundError
 from minikeras.files import archive, hdf5, reading, strict_json, tensors
@@ -203,7 +204,7 @@ def test_a_header_that_declares_gigabytes_is_refused_before_anything_is_allocate
 
 
 def h5(arrays=ARRAYS) -> bytes:
-    return hdf5.encode(hdf5.tree(arrays))
+    return hdf5.encode(tree(arrays))
 
 
 def plain(root):
@@ -217,7 +218,7 @@ def test_hdf5_comes_back():
 def test_h5py_reads_what_is_written_here_and_the_other_way_round():
     h5py = pytest.importorskip("h5py")
     many = {f"group/{number}": np.full((2,), number, "int32") for number in range(700)} | ARRAYS
-    node = hdf5.tree(many)
+    node = tree(many)
     node.below("group").attributes["name"] = "größer"
     with h5py.File(io.BytesIO(hdf5.encode(node))) as file:
         same({name: file[name][()] for name in many}, many)

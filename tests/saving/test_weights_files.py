@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from h5_tree import tree
 
 import minikeras as tf
 from minikeras.errors import LoadError, NotFoundError, ShapeError
@@ -241,7 +242,7 @@ def test_files_of_tensorflow_2_13_have_another_name_for_layers(tmp_path):
     model = made(optimizer=None)
     model.save_weights(tmp_path / "m.weights.h5")
     root = hdf5.read((tmp_path / "m.weights.h5").read_bytes(), "m")
-    node = hdf5.tree({one.path[1:].replace("layers", "_layer_checkpoint_dependencies"): one.array for one in root.datasets()})
+    node = tree({one.path[1:].replace("layers", "_layer_checkpoint_dependencies"): one.array for one in root.datasets()})
     (tmp_path / "old.weights.h5").write_bytes(hdf5.encode(node))
     other = made(optimizer=None)
     other.load_weights(tmp_path / "old.weights.h5")

@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 from audit import audited
+from h5_tree import tree
 
 import minikeras as tf
 from minikeras.errors import LoadError, NotFoundError, UnknownObjectError
@@ -211,7 +212,7 @@ def test_a_file_that_unfolds_too_far_is_refused_unless_the_limit_is_raised(path)
 def test_weights_in_other_places_are_listed(path):
     parts = members(path)
     root = hdf5.read(parts["model.weights.h5"], "w")
-    node = hdf5.tree({one.path[1:].replace("dense_1", "other"): one.array for one in root.datasets()})
+    node = tree({one.path[1:].replace("dense_1", "other"): one.array for one in root.datasets()})
     path.write_bytes(archive.encode({**parts, "model.weights.h5": hdf5.encode(node)}))
     with pytest.raises(ValueError, match=r"(?s)not in the file \(2\).*nowhere to put \(2\)"):
         tf.keras.models.load_model(path)

@@ -5,6 +5,6 @@ HDF5's C library trusts what it reads. `reading.py` knows the few structures tha
 """
 
 from .reading import DIGEST, SIGNATURE, Dataset, Group, read
-from .writing import Node, encode, tree
+from .writing import Node, encode
 
-__all__ = ["DIGEST", "SIGNATURE", "Dataset", "Group", "Node", "encode", "read", "tree"]
+__all__ = ["DIGEST", "SIGNATURE", "Dataset", "Group", "Node", "encode", "read"]

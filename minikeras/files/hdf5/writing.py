@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -39,15 +38,6 @@ class Node:
 def encode(root: Node) -> bytes:
     """The bytes of a file with this tree; a TypeError for arrays that hold no numbers, a ValueError for too long a text."""
     return _Writer(root).finish(root)
-
-
-def tree(arrays: Mapping[str, NDArray[Any]]) -> Node:
-    """A tree from arrays by path."""
-    root = Node()
-    for path, array in arrays.items():
-        folder, _, name = path.rpartition("/")
-        root.below(folder).arrays[name] = array
-    return root
 
 
 class _Writer:

@@ -24,6 +24,7 @@ from ..layers.description import is_of_package
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
 from .assignments import Assignments
+from .legacy_h5 import load_legacy_weights
 from .places import Place, overrides, places
 
 STATES = "minikeras_states"
@@ -137,8 +138,6 @@ def load_weights(
             "legacy V1/V2 `.h5` files; `.safetensors` is read as well."
         )
     if "model_weights" in root.members or root.attribute("layer_names") is not None:
-        from .legacy_h5 import load_legacy_weights
-
         load_legacy_weights(model, root, path, skip_mismatch, by_name, cast)
         return
     if by_name:

@@ -1,0 +1,16 @@
+"""A tree to be written as HDF5, from arrays by path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minikeras.files import hdf5
+
+
+def tree(arrays: Mapping[str, Any]) -> hdf5.Node:
+    root = hdf5.Node()
+    for path, array in arrays.items():
+        folder, _, name = path.rpartition("/")
+        root.below(folder).arrays[name] = array
+    return root
