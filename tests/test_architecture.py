@@ -255,10 +255,9 @@ OLD_WORDS = re.compile(
 """What texts say in other words: who it is, an interpreter, is on the stack; headers have three lines and no trail."""
 
 
-@pytest.mark.parametrize("name", modules(), ids=lambda name: name or "minikeras")
-def test_a_file_says_who_and_what_in_plain_words(name: str) -> None:
-    lines = modules()[name].read_text(encoding="utf-8").splitlines()
-    found = [f"line {i}: {line.strip()}" for i, line in enumerate(lines, 1) if OLD_WORDS.search(line)]
+def test_files_say_who_and_what_in_plain_words() -> None:
+    lines = [(path, i, line) for path in modules().values() for i, line in enumerate(path.read_text("utf-8").splitlines(), 1)]
+    found = [f"{path.relative_to(ROOT)} line {i}: {line.strip()}" for path, i, line in lines if OLD_WORDS.search(line)]
     assert not found, "\n".join(found)
 
 
