@@ -103,12 +103,9 @@ class Checkpoint:
     _deferred: Any
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
-        self.__dict__["_writer"] = _BackgroundSave()
-        self.__dict__["_root"] = None
-        self.__dict__["_counter"] = None
+        self.__dict__.update(_writer=_BackgroundSave(), _root=root, _counter=None)
         if root is not None:
             self._check("root", root)
-            self.__dict__["_root"] = root
             taken = {name for name, _ in trackable_children(root)} & set(kwargs)
             if taken:
                 raise ValueError(f"Checkpoint: {sorted(taken)} are attributes of root and keyword arguments as well.")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.warnings import logger
 from ..errors import LoadError, NotFoundError
@@ -100,22 +100,18 @@ def highest(prefix: str) -> int:
 
 def damaged(folder: str | os.PathLike[str], is_wanted: Callable[[str], bool] = lambda path: True) -> list[str]:
     """The checkpoints of a folder whose index cannot be read."""
-    found = []
-    for path in filter(is_wanted, _paths(folder)):
-        try:
-            bundle.read_index(Path(path))
-        except LoadError:
-            found.append(path)
-        except NotFoundError:  # deleted in between
-            pass
-    return found
+    return [path for path, index in _indexes(folder) if is_wanted(path) and isinstance(index, LoadError)]
 
 
-def _paths(folder: str | os.PathLike[str]) -> list[str]:
-    """All that has an index in a folder."""
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    found = [name.removesuffix(bundle.INDEX) for name in names if name.endswith(bundle.INDEX) and not name.startswith(".")]
-    return [os.path.join(folder, name) for name in found]
+def _indexes(folder: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
+    """The checkpoints of a folder, each with its index, or with what keeps it from being read."""
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        if name.endswith(bundle.INDEX) and not name.startswith("."):
+            path = os.path.join(folder, name.removesuffix(bundle.INDEX))
+            try:
+                yield path, bundle.read_index(Path(path))
+            except (LoadError, NotFoundError) as error:  # not found: deleted in between
+                yield path, error
 
 
 def known_checkpoints(folder: str | os.PathLike[str], latest_filename: str | None = None) -> dict[str, float]:
@@ -125,13 +121,10 @@ def known_checkpoints(folder: str | os.PathLike[str], latest_filename: str | Non
     """
     state = get_checkpoint_state(folder, latest_filename) or CheckpointState()
     found: dict[str, float] = {}
-    for path in _paths(folder):
-        try:
-            index = bundle.read_index(Path(path))
-        except (LoadError, NotFoundError) as error:
-            logger.warning("checkpoint '%s' is skipped: %s", path, error)
-            continue
-        if index["counted"] and path not in state.preserved:
+    for path, index in _indexes(folder):
+        if isinstance(index, Exception):
+            logger.warning("checkpoint '%s' is skipped: %s", path, index)
+        elif index["counted"] and path not in state.preserved:
             found[path] = index["saved"]
     order = {path: number for number, path in enumerate(state.all_model_checkpoint_paths)}
     first = min(state.all_model_checkpoint_timestamps, default=-math.inf)
