@@ -490,7 +490,7 @@ class Model(Layer):
         return self._trainer.predict(self, trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps), feed)
 
     def get_training_state(self) -> State:
-        """All that training depends on, as arrays and plain values: see `training/state.py` for what is in it.
+        """All that training depends on, as arrays and plain values: see `training/state.py`.
 
         In a callback it also holds where `fit` stands; a callback with `runs_last = True` sees what all others have done.
 

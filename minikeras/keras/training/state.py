@@ -1,14 +1,5 @@
-"""The state of training as one value, from which it goes on bit for bit.
-
-    {"arrays": {name: NumPy array}, "values": what JSON can hold}
-
-Arrays are all Variables: 'model/<number>/<path>' for weights, statistics and random state of layers, '<attribute>/...' for
-each optimizer, 'metrics/<label>/...' for the loss and metrics of the open epoch, 'values/...' for arrays that callbacks
-remember. Names that a process counts up ('dense_3') are without their number, so the same model made again has the same names.
-The values are the random streams and, during `fit`, where it stands: epoch, batches done, position in the data
-(`data/passes.py`), logs, and the memory of each callback with the History. No object is stored, so a state can be kept in any
-container of arrays and text; `callbacks/checkpoints.py` writes it as one safetensors file. Read `Run` first;
-`trainer.py` keeps one while it fits.
+"""The state of training as one value, from which it goes on bit for bit: arrays by name, and values that JSON can hold. No
+object is stored, so it can be kept in any container of arrays and text.
 """
 
 from __future__ import annotations
@@ -78,7 +69,9 @@ class Run:
 
 
 def named_variables(model: Any) -> dict[str, Variable]:
-    """All Variables that training changes, each under a name of its own that does not depend on other models."""
+    """All Variables that training changes by name: without the numbers that a process counts up ('dense_3'), so that the same
+    model made again has the same names.
+    """
     groups: list[tuple[str, Iterable[Variable]]] = [("model", model.variables)]
     groups += [(name, value.variables) for name, value in vars(model).items() if isinstance(value, Optimizer)]
     groups += [(f"metrics/{label}", metric.variables) for label, metric in model._trainer.labelled_metrics(model)]
@@ -90,7 +83,11 @@ def named_variables(model: Any) -> dict[str, Variable]:
 
 
 def capture(model: Any, run: Run | None) -> State:
-    """The state of training of a model; see the module."""
+    """The state of training of a model: {"arrays": {name: NumPy array}, "values": what JSON can hold}.
+
+    Arrays are all Variables: 'model/<number>/<path>', '<attribute>/...' for each optimizer, 'metrics/<label>/...' for the open
+    epoch, and 'values/...' for arrays that callbacks remember. Values are the random streams and, during `fit`, where it stands.
+    """
     arrays = {name: np.asarray(to_numpy(variable._array)) for name, variable in named_variables(model).items()}
     position = None if run is None else run.position(model.stop_training)
     values = {"format": FORMAT, "streams": streams.states(), "position": position}
