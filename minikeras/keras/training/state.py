@@ -86,7 +86,7 @@ def capture(model: Any, run: Run | None) -> State:
     """The state of training of a model: {"arrays": {name: NumPy array}, "values": what JSON can hold}.
 
     Arrays are all Variables: 'model/<number>/<path>', '<attribute>/...' for each optimizer, 'metrics/<label>/...' for the open
-    epoch, and 'values/...' for arrays that callbacks remember. Values are the random streams and, during `fit`, where it stands.
+    epoch, and 'values/...' for arrays that callbacks remember. Values: random streams and, during `fit`, where it stands.
     """
     arrays = {name: np.asarray(to_numpy(variable._array)) for name, variable in named_variables(model).items()}
     position = None if run is None else run.position(model.stop_training)
