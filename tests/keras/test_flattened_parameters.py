@@ -76,3 +76,39 @@ def test_flattened_arrays_have_at_most_a_block_of_elements():
     assert found == [[0, 1], [2, 4], [3]]
     assert [group.places for group in flat_groups.grouped(rows, False, [None] * 5)] == [[0], [1], [2], [3], [4]]
     assert len(flat_groups.grouped(rows, True, [None, 0.1, None, 0.1, 0.1])) == 3
+
+
+class Wide(tf.keras.optimizers.Optimizer):
+    """Its formula gives float64 and truth values, whatever it is given."""
+
+    elementwise = True
+    slot_groups = (("last",),)
+
+    def formula(self, step, gradient, value, last):
+        return value - np.float64(step) * (gradient + last), gradient > 0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("shapes", [[(3,)], [(3,), (2, 2), ()], [(70_000,)]], ids=["one", "several", "large"])
+def test_a_formula_that_gives_another_dtype_leaves_variables_what_they_are(shapes, compiled):
+    variables = [tf.Variable(tf.ones(shape)) for shape in shapes]
+    optimizer = Wide(0.1)
+    optimizer.build(variables)
+    held = [*variables, *optimizer.variables]
+    before = [variable.dtype for variable in held]
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.add_n([tf.reduce_sum(tf.cos(variable)) for variable in variables])
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+
+    step = tf.function(step) if compiled else step
+    for _ in range(4):
+        step()
+    assert [variable._array.dtype for variable in held] == [dtype.as_numpy_dtype for dtype in before]
+    expected, last = np.float32(1.0), np.float32(0.0)
+    for _ in range(4):
+        gradient = -np.sin(expected)
+        expected, last = np.float32(expected - np.float64(np.float32(0.1)) * (gradient + last)), np.float32(gradient > 0)
+    for variable in variables:
+        np.testing.assert_allclose(variable.numpy(), expected, rtol=1e-5)

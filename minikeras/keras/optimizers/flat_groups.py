@@ -55,7 +55,7 @@ class FlatGroup:
             return zip(self.first, self._alone(formula, gradients[self.places[0]]), strict=True)
         concatenate = namespace(self.first[0]._array).concatenate
         flat = [self._flattened(number, concatenate) for number in range(len(self.columns))]
-        results = formula(concatenate([gradients[place] for place in self.places], None), *flat)
+        results = _in_dtypes_of(flat, formula(concatenate([gradients[place] for place in self.places], None), *flat))
         changes: list[Change] = []
         for number, (column, result) in enumerate(zip(self.columns, results, strict=True)):
             parts = self.layout.pieces(result)
@@ -78,9 +78,9 @@ class FlatGroup:
         values = [variable._array for variable in self.first]
         whole = values[0]
         if not self.elementwise or whole.size <= 2 * BLOCK or namespace(whole) is not np:
-            return formula(gradient, *values)
+            return _in_dtypes_of(values, formula(gradient, *values))
         if not all(value.flags.c_contiguous for value in values):
-            return formula(gradient, *values)
+            return _in_dtypes_of(values, formula(gradient, *values))
         results = [_space(variable, value) for variable, value in zip(self.first, values, strict=True)]
         flat = [np.ascontiguousarray(gradient).reshape(-1), *(value.reshape(-1) for value in values)]
         targets = [result.reshape(-1) for result in results]
@@ -115,6 +115,12 @@ def grouped(targets: Sequence[Targets], elementwise: bool, marks: Sequence[Any])
         group.append(place)
         open_groups[kind] = group, size + array.size
     return [FlatGroup(places, [targets[place] for place in places], elementwise) for places in groups]
+
+
+def _in_dtypes_of(values: Sequence[Array], results: Sequence[Array]) -> Sequence[Array]:
+    """Results in the dtypes of what they replace."""
+    pairs = zip(values, results, strict=True)
+    return [result if result.dtype == value.dtype else result.astype(value.dtype) for value, result in pairs]
 
 
 def _space(variable: Variable, value: Array) -> Array:
