@@ -163,6 +163,26 @@ def test_a_loss_that_hands_out_its_tensors_is_the_same_or_refused():
     assert "hands out tensors of each of its runs" in str(run.program(*given[0]))
 
 
+def test_a_loss_that_hands_out_its_tensors_is_refused_also_if_the_recorded_step_tried_one_point_only():
+    def make():
+        w, optimizer = tf.Variable([1.0, -2.0]), optimizers.Newton()
+
+        def step(x):
+            kept = []
+
+            def loss():
+                kept.append(tf.sqrt(1.0 + (w - x) ** 2))
+                return tf.reduce_sum(kept[-1])
+
+            return optimizer.minimize(loss, [w]), kept[1] * 2.0
+
+        return step, lambda: [w, *optimizer.variables]
+
+    one_point, many_points = (tf.constant([0.9, -1.9]),), (tf.constant([-3.5, 0.5]),)
+    run = both_ways(make, [one_point, many_points], eager=True)
+    assert "hands out tensors of each of its runs" in str(run.program(*one_point))
+
+
 def test_a_first_step_that_ends_early_is_not_taken_for_all_steps():
     def make():
         w, optimizer = tf.Variable([1.0, -2.0]), optimizers.Newton()

@@ -110,14 +110,14 @@ class SweepRecorder(Recorder):
         self._sources: list[int] = []
         self._given: set[int] = set()
         self._recorded: dict[str, RecordedSweep] = {}
-        self._made: dict[str, list[tuple[weakref.ref[Tensor], Slot]]] = {}
-        """By sweep its results, for as long as they live. Only that tells what a loss function hands out to others: the lists
-        and attributes in which it puts Tensors are Python's."""
+        self._made: dict[str, list[weakref.ref[Tensor]]] = {}
+        """By sweep its results. That they live on tells what a loss function hands out: where it puts Tensors, only Python
+        knows."""
         self._earlier: list[weakref.ref[Tensor]] = []
         self._sweep = ""
 
     def __call__(self, name: str, function: Sweep, *given: Tensor) -> Sequence[Any]:
-        self._earlier += [ref for ref, _ in self._made.get(name, [])]
+        self._earlier += self._made.get(name, [])
         self.records, self._made[name], self._sweep = [], [], name
         self._given.update(x.key for x in given)
         with self:
@@ -145,7 +145,7 @@ class SweepRecorder(Recorder):
         outputs = super().process(primitive, inputs, params, below)
         if self.refusal is None and not within:
             several = outputs if type(outputs) is tuple else (outputs,)
-            self._made[self._sweep] += [(weakref.ref(y), self.slot(y)) for y in several]
+            self._made[self._sweep] += map(weakref.ref, several)
         return outputs
 
     def refuse(self, reason: str, located: bool = True) -> None:
@@ -162,18 +162,29 @@ class SweepRecorder(Recorder):
         if missing:
             self.refuse(f"the first step of {optimizer.name} ended before it asked for {missing}, which later ones may need")
             return None
-        alive = [(loss, self.slot(loss))]
-        unsure = [ref() for ref in self._earlier]
-        for name, made in self._made.items():
-            found = [(x, slot) for ref, slot in made if (x := ref()) is not None and x is not loss]
-            alive += found if runs_loss(name) else []
-            unsure += [x for x, _ in found if not runs_loss(name) or type(x._array) is np.bool_]
-        if any(x is not None for x in unsure):
+        alive = self._alive_outside(loss)
+        if alive is None:
             self.refuse("the loss function hands out tensors of each of its runs, or its gradient does")
             return None
-        handed, ready = [slot for _, slot in alive], tuple([x._array for x, _ in alive])
+        handed, ready = [self.slot(x) for x in alive], tuple([x._array for x in alive])
         assigned = [variable for variable, _ in runs.before]
         return RecordedStep(optimizer, variables, assigned, self._sources, compiled(self._recorded, handed), handed, ready)
+
+    def _alive_outside(self, loss: Tensor) -> list[Tensor] | None:
+        """The loss, and what runs of the loss have handed out; None if a later step might hand out something else."""
+        found = [loss]
+        runs: set[int] = set()
+        """The places, in a run, of results that it has handed out: several runs in a list are told apart by no program."""
+        if any(ref() is not None for ref in self._earlier):
+            return None
+        for name, made in self._made.items():
+            alive = {place: x for place, ref in enumerate(made) if (x := ref()) is not None and x is not loss}
+            doubtful = not runs_loss(name) or not runs.isdisjoint(alive)
+            if alive and (doubtful or any(type(x._array) is np.bool_ for x in alive.values())):
+                return None
+            runs.update(alive)
+            found += alive.values()
+        return found
 
 
 # Replay ----------------------------------------------------------------------------------------------------------------
