@@ -176,6 +176,26 @@ def holds_state(value: Any, within: tuple[int, ...] = ()) -> bool:
     return isinstance(value, Variable) or is_watched(value)
 
 
+class NoProgram(NamedTuple):
+    """Takes the place of a program where a run left none.
+
+    Attributes:
+        cause: for a message.
+        permanent: whether the next run will be no other; if not, it is recorded.
+    """
+
+    cause: str
+    permanent: bool
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function runs eagerly for this signature; None if the next run is recorded."""
+        return self.cause if self.permanent else None
+
+    def __str__(self) -> str:
+        return f"no program: {self.cause if self.permanent else f'{self.cause}; the next run is recorded'}"
+
+
 class Facts:
     """All that a recording read.
 

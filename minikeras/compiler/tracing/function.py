@@ -27,9 +27,9 @@ from ..executors.base import Executable
 from ..ir import Program
 from ..passes.pipeline import optimized
 from ..recorder import Recorder
-from .facts import Facts
+from .facts import Facts, NoProgram
 from .signature import Unrecordable, bound, key_of, substituted, written_back
-from .watch import Unrepeatable, Watch
+from .watch import Watch
 
 CAPACITY = 64
 """So many signatures of a function are kept, those that were used last."""
@@ -41,23 +41,7 @@ REPLAYS = 16
 _eagerly = False
 
 
-class Eager:
-    """Takes the place of a program where there is none.
-
-    Attributes:
-        reason: why the function runs eagerly for this signature; None if the next run is recorded, because this one made
-            Variables or set what later ones find.
-        sets_state: whether the run set what later ones find.
-    """
-
-    __slots__ = ("reason", "sets_state")
-
-    def __init__(self, reason: str | None, sets_state: bool = False) -> None:
-        self.reason, self.sets_state = reason, sets_state
-
-    def __str__(self) -> str:
-        made = "set what later ones find" if self.sets_state else "made Variables"
-        return f"no program: {self.reason or f'the run {made}; the next one is recorded'}"
+BUILT = NoProgram("the run made Variables", False)
 
 
 class CacheEntry(NamedTuple):
@@ -119,7 +103,7 @@ class Function:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
         program, facts, _, packed = found
         if facts is None:
-            return self._run(args, kwargs) if program.reason else self._record(key, values, tensors, program)
+            return self._run(args, kwargs) if program.permanent else self._record(key, values, tensors, program)
         changed = facts.changed()
         if changed is not None:
             return self._recorded(key, values, tensors, f"{changed} is another one")
@@ -158,7 +142,7 @@ class Function:
             self._warn_once(f"runs eagerly: an argument is {error}")
             return values, tensors, None
 
-    def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: Eager | None = None) -> Any:
+    def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: NoProgram | None = None) -> Any:
         """Run the function and keep what it does; `before` says why the run before this one is not the one that is kept."""
         # A tensor that is given twice, or that the function knows from elsewhere, must not be taken for one argument.
         fresh = [Tensor(tensor._array) for tensor in tensors]
@@ -177,44 +161,36 @@ class Function:
             recorder.put_back()
             raise
         structure = nest.map_structure(lambda leaf: None, result)
-        packed, why_none = _packing(structure), self._verdict(recorder, facts)
-        self.recordings += why_none is None
-        self.eager_calls += why_none is not None
-        program: Any = why_none
+        packed, recorded = _packing(structure), isinstance(facts, Facts)
+        self.recordings += recorded
+        self.eager_calls += not recorded
+        program: Any = facts
         if recorder.refusal is None:
-            recorded = Program(recorder.arguments, recorder.records, results, structure)
-            replay = self._ready(recorded, once=why_none is not None)
+            replay = self._ready(Program(recorder.arguments, recorder.records, results, structure), once=not recorded)
             if replay is not None and not replay.exact:  # its bits are not NumPy's, so it carries out the first run as well
                 recorder.put_back()
                 result = packed(replay([tensor._array for tensor in tensors]))
-            program = why_none or replay
             if replay is not None and isinstance(facts, Facts):
-                facts.guards = replay.program.guards
+                program, facts.guards = replay, replay.program.guards
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
         self._cache[key] = CacheEntry(program, facts if isinstance(facts, Facts) else None, others, packed)
         if len(self._cache) > CAPACITY:
             self._cache.popitem(last=False)
         return result
 
-    def _facts(self, recorder: Recorder, watch: Watch | None, before: Eager | None, wrote: bool) -> Facts | Unrepeatable | None:
-        """What the program depends on beside its arguments; makes the recorder refuse if there can be none."""
-        if recorder.refusal is not None or recorder.born:
-            if recorder.born and before is not None:
-                recorder.refusal = recorder.refusal or "it makes Variables in each call; make them once, outside"
-            return None
-        if watch is None:
-            return None
-        facts = Unrepeatable("it changes an argument", True) if wrote else watch.facts()
-        if isinstance(facts, Unrepeatable) and (facts.permanent or (before is not None and before.sets_state)):
-            recorder.refuse(facts.reason, located=False)
-        return facts
-
-    def _verdict(self, recorder: Recorder, facts: Facts | Unrepeatable | None) -> Eager | None:
-        """Why no program is kept; None if one is."""
-        if recorder.refusal is not None:
-            self._warn_once(f"runs eagerly: {recorder.refusal}")
-            return Eager(recorder.refusal)
-        return Eager(None, isinstance(facts, Unrepeatable)) if not isinstance(facts, Facts) else None
+    def _facts(self, recorder: Recorder, watch: Watch | None, before: NoProgram | None, wrote: bool) -> Facts | NoProgram:
+        """What the program depends on beside its arguments, or why there is none, which is logged once."""
+        if recorder.born and before is not None:
+            recorder.refusal = recorder.refusal or "it makes Variables in each call; make them once, outside"
+        if recorder.refusal is None:
+            if recorder.born or watch is None:
+                return BUILT
+            facts = NoProgram("it changes an argument", True) if wrote else watch.facts()
+            if not isinstance(facts, NoProgram) or not (facts.permanent or before not in (None, BUILT)):
+                return facts
+            recorder.refuse(facts.cause, located=False)
+        self._warn_once(f"runs eagerly: {recorder.refusal}")
+        return NoProgram(str(recorder.refusal), True)
 
     def _ready(self, program: Program, once: bool) -> Executable | None:
         """A program, ready to run, by Numba if it is asked for or the planned calls are worth it.
@@ -237,7 +213,7 @@ class Function:
             self._warned.add(about or message)
             logger.warning("tf.function %s %s.", self.name, message)
 
-    def program(self, *args: Any, **kwargs: Any) -> Program | Eager:
+    def program(self, *args: Any, **kwargs: Any) -> Program | NoProgram:
         """The program for such arguments, or the reason why there is none. It prints as its instructions.
 
         Raises:
@@ -253,7 +229,7 @@ class Function:
         entry = self._cache.get(self._signature(args, kwargs)[2])
         if entry is None:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
-        return entry.program if isinstance(entry.program, Eager) else entry.program.program
+        return entry.program if isinstance(entry.program, NoProgram) else entry.program.program
 
     def plan(self, calls: int) -> None:
         """Say how many calls there will be, so that Numba carries out programs that are worth it, known ones included."""
@@ -261,7 +237,7 @@ class Function:
             return
         self.planned = calls
         for key, entry in list(self._cache.items()):
-            if isinstance(entry.program, Eager) or not entry.program.exact:
+            if isinstance(entry.program, NoProgram) or not entry.program.exact:
                 continue
             if executors.is_worth_compiling(calls * entry.program.seconds):
                 program = entry.program.program
@@ -269,7 +245,7 @@ class Function:
 
     @property
     def _replays(self) -> list[Executable]:
-        return [entry.program for entry in self._cache.values() if not isinstance(entry.program, Eager)]
+        return [entry.program for entry in self._cache.values() if not isinstance(entry.program, NoProgram)]
 
     @property
     def kernels(self) -> int:

@@ -21,7 +21,7 @@ from ...arrays import is_array
 from ...core import Variable
 from ...core.changes import is_watched, live_code
 from ...core.operand import Operand
-from .facts import ABSENT, SCALARS, Facts, ObjectFacts, alike, content_of, is_generator, same
+from .facts import ABSENT, SCALARS, Facts, NoProgram, ObjectFacts, alike, content_of, is_generator, same
 from .reach import ANY, Findings, Walk, attributes_of, shown
 from .reads import is_library, is_library_class, is_library_module, is_own, nested, reads
 
@@ -40,18 +40,6 @@ _SILENT = ("importlib", "_frozen_importlib", "zipimport", "logging", "warnings",
 """Modules of Python that read files without any consequence for numbers."""
 _MOMENTS = ("now", "utcnow", "today")
 _ASKED = frozenset([name for _, name in _OUTSIDE] + list(_MOMENTS))
-
-
-class Unrepeatable(NamedTuple):
-    """Why a program would not do what the run did.
-
-    Attributes:
-        reason: for a message.
-        permanent: whether the next run will be no other.
-    """
-
-    reason: str
-    permanent: bool
 
 
 class CodePolicy(NamedTuple):
@@ -213,23 +201,23 @@ class Watch:
 
     # When it is done -----------------------------------------------------------------------------------------------------
 
-    def facts(self) -> Facts | Unrepeatable:
+    def facts(self) -> Facts | NoProgram:
         """What the run has read, or why a program would not be faithful."""
         if self._outside is not None:
-            return Unrepeatable(self._outside, True)
+            return NoProgram(self._outside, True)
         for name, generator, state in self._generators:
             if content_of(generator) != state:
-                return Unrepeatable(f"it draws from {name}, {_DRAWN}", True)
+                return NoProgram(f"it draws from {name}, {_DRAWN}", True)
         names = Vocabulary(self._user_code, frozenset().union(*[policy.names for policy in self._policies.values()]))
         found = self._reached(names)
         if not found.spelled <= names.read:
             names.read |= found.spelled
             found = self._reached(names)
         if (drawn := self._drawn_from(found)) is not None:
-            return Unrepeatable(f"it draws from {drawn}, {_DRAWN}", True)
+            return NoProgram(f"it draws from {drawn}, {_DRAWN}", True)
         if written := list(itertools.islice(self._written(found, names), 3)):
-            return Unrepeatable(_CHANGED.format(" and ".join(written)), False)
-        return Unrepeatable(found.trouble[0], True) if found.trouble else _facts(found, names, self._created, self._ran())
+            return NoProgram(_CHANGED.format(" and ".join(written)), False)
+        return NoProgram(found.trouble[0], True) if found.trouble else _facts(found, names, self._created, self._ran())
 
     def _ran(self) -> set[types.CodeType]:
         """The user's code that ran, with the functions within it."""
