@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from ..core.families import elementwise, linear, primitive
 from ..types import Array
@@ -111,17 +114,25 @@ one_hot = elementwise(
 )
 
 
+def _rows(x: Array) -> Array:
+    """A stack of rows as a matrix."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def _sparse_cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
+    if labels.shape != logits.shape[:-1]:  # only one of them is a stack
+        shape = np.broadcast_shapes(labels.shape, logits.shape[:-1])
+        labels, logits = xp.broadcast_to(labels, shape), xp.broadcast_to(logits, (*shape, logits.shape[-1]))
     shifted, _, total = _exponentials(xp, logits, -1)
-    at_label = xp.take_along_axis(shifted, labels.reshape(*labels.shape, 1), axis=-1)
-    losses = xp.log(total) - at_label
-    return losses.reshape(losses.shape[:-1])
+    rows = _rows(shifted)
+    at_labels = rows[xp.arange(rows.shape[0]), labels.reshape(-1)]
+    return (xp.log(total.reshape(-1)) - at_labels).reshape(labels.shape)
 
 
 def _sparse_cross_entropy_grad(xp: Any, labels: Array, logits: Array) -> Array:
     """softmax(logits) - one_hot(labels), without the one-hot rows."""
-    rows = _softmax(xp, logits, -1).reshape(-1, logits.shape[-1])
-    rows[xp.arange(rows.shape[0])[:, None], xp.broadcast_to(labels, logits.shape[:-1]).reshape(-1, 1)] -= 1
+    rows = _rows(_softmax(xp, logits, -1))
+    rows[xp.arange(rows.shape[0]), xp.broadcast_to(labels, logits.shape[:-1]).reshape(-1)] -= 1
     return rows.reshape(logits.shape)
 
 

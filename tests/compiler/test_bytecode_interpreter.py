@@ -248,11 +248,11 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(sizes, transpose_a, t
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (32, 10), (7, 1000), (0, 3)])
-def test_take_and_add_at_are_for_an_index_in_each_row(rows, columns, dtype):
+def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, dtype):
     x = normal(rows, columns, dtype=dtype)
     indices = np.random.default_rng(4).integers(-columns, columns, rows)
     taken, changed = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
-    instructions = [[m.TAKE, 7, 0, 1, 2, rows, columns], [m.ADD_AT, 8, 3, 1, 2, rows, columns, 0]]
+    instructions = [[m.TAKE_AT, 7, 0, 1, 2, rows, columns], [m.ADD_AT, 8, 3, 1, 2, rows, columns, 0]]
     assert carry_out(dtype, *instructions, arrays=[taken, x, indices, changed], literals=[-1.0]) == -1
     each, expected = np.arange(rows), x.copy()
     np.testing.assert_array_equal(taken, x[each, indices])
@@ -299,13 +299,13 @@ def test_losses_of_logits_without_a_largest_number_are_nan(logits):
 
 
 @pytest.mark.parametrize("index", [3, -4])
-@pytest.mark.parametrize("opcode", ["TAKE", "ADD_AT"])
+@pytest.mark.parametrize("opcode", ["TAKE_AT", "ADD_AT"])
 def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(opcode, index):
     x, after = normal(3), np.zeros(3, np.float32)
     copy = loop(1, 3, [(2, m.FULL)], [(3, 0, m.STORE)], [])
     arrays = [np.zeros((2, 3), np.float32), np.array([0, index]), normal(2, 3), after]
     arrays[2][0] = x
-    instruction = [m.TAKE, 7, 0, 2, 1, 2, 3] if opcode == "TAKE" else [m.ADD_AT, 8, 0, 2, 1, 2, 3, 0]
+    instruction = [m.TAKE_AT, 7, 0, 2, 1, 2, 3] if opcode == "TAKE_AT" else [m.ADD_AT, 8, 0, 2, 1, 2, 3, 0]
     assert carry_out("float32", instruction, copy, arrays=arrays, literals=[1.0]) == 0
     assert carry_out("float32", copy, instruction, arrays=arrays, literals=[1.0]) == len(copy)
     np.testing.assert_array_equal(after, x)

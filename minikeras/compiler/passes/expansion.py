@@ -30,13 +30,13 @@ EXPANSIONS: dict[Primitive, Expansion] = {}
 class Writer:
     """Writes the `records` of a program, and its `guards`: functions that say before each run whether they still hold.
 
-    In `renamed` is, by the key of a slot, the one that takes its place.
+    In `renamed` is, by the key of a slot, the one that takes its place; in `written`, the result of what is written once.
     """
 
     def __init__(self, program: Program) -> None:
         self.records: list[Record] = []
         self.renamed: dict[int, Slot] = {}
-        self._written: dict[Hashable, Slot] = {}
+        self.written: dict[Hashable, Slot] = {}
         self.guards: list[Callable[[], bool]] = list(program.guards)
         self._keys = program.unused_keys()
         self._readings: dict[int, list[int]] = {}
@@ -74,9 +74,9 @@ class Writer:
         """The result of a new instruction, or of one like it that was written in this way before."""
         operands = [x.key if isinstance(x, Slot) else (type(x), repr(x)) for x in inputs]
         key = primitive, tuple(operands), tuple(sorted(params.items()))
-        if key not in self._written:
-            self._written[key] = self.write(primitive, inputs, params, self.slot(shape, dtype))
-        return self._written[key]
+        if key not in self.written:
+            self.written[key] = self.write(primitive, inputs, params, self.slot(shape, dtype))
+        return self.written[key]
 
     def flatten(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
         """One flat array of all; one array alone is only reshaped."""

@@ -19,23 +19,24 @@ from ..ir import Slot
 from ..loops import Untraceable
 
 
-def _add_at(xp: Any, x: Array, indices: Array, number: float) -> Array:
+def _take_at(xp: Any, x: Array, columns: Array) -> Array:
+    return x[xp.arange(len(x)), columns]
+
+
+def _add_at(xp: Any, x: Array, columns: Array, number: float) -> Array:
     result = x.copy()
-    np.put_along_axis(result, indices, np.take_along_axis(x, indices, axis=-1) + number, axis=-1)
+    result[xp.arange(len(x)), columns] += number
     return result
 
 
-add_at = Primitive("add_at", lambda xp: functools.partial(_add_at, xp), differentiable=False, uniform=False, registered=False)
-"""x with a number added at one index in each row."""
+def _unregistered(name: str, kernel: Any) -> Primitive:
+    return Primitive(name, lambda xp: functools.partial(kernel, xp), differentiable=False, uniform=False, registered=False)
 
 
-class _Sum(NamedTuple):
-    """Elements of an array and a number, on their way back to where they are: `rows[key] -= 1`."""
-
-    number: float
-
-    def __sub__(self, number: float) -> _Sum:
-        return _Sum(self.number - number)
+take_at = _unregistered("take_at", _take_at)
+"""The element at one column in each row of a matrix."""
+add_at = _unregistered("add_at", _add_at)
+"""A matrix with a number added at one column in each row."""
 
 
 class TracedArray(NDArrayOperatorsMixin):
@@ -83,20 +84,21 @@ class TracedArray(NDArrayOperatorsMixin):
             return self
         return self._write(operations.reshape, [self], sizes, {"shape": sizes, "rank": self.ndim})
 
-    def __getitem__(self, key: Any) -> _Sum:
-        return _Sum(0)
-
-    def __setitem__(self, key: Any, value: _Sum) -> None:
+    def __getitem__(self, key: Any) -> _Elements:
         rows, columns = key
-        if self.ndim != 2 or columns.shape != (self.shape[0], 1) or not np.array_equal(rows, np.arange(self.shape[0])[:, None]):
+        if self.ndim != 2 or columns.shape != self.shape[:1] or not np.array_equal(rows, np.arange(self.shape[0])):
             raise Untraceable("another index than one column for each row")
-        self.slot = self._write(add_at, [self, columns], self.shape, {"number": value.number}).slot
+        return _Elements(self, columns)
+
+    def __setitem__(self, key: Any, value: _Elements) -> None:
+        self.slot = self._write(add_at, [self, value.columns], self.shape, {"number": value.number}).slot
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> TracedArray:
         primitive = getattr(operations, ufunc.__name__, None)
         in_place = options.pop("out", operands[:1])[0] is operands[0]
         if method != "__call__" or options or not in_place or primitive is None or not primitive.elementwise:
             raise Untraceable(f"{ufunc.__name__} of arrays")
+        operands = tuple([x.read() if isinstance(x, _Elements) else x for x in operands])
         arrays = [x for x in operands if isinstance(x, TracedArray)]
         kinds = [x.dtype if isinstance(x, TracedArray) else type(x) for x in operands]
         shape = np.broadcast_shapes(*[x.shape for x in arrays])
@@ -105,8 +107,6 @@ class TracedArray(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> TracedArray:
         if function is np.broadcast_to and operands[1] == operands[0].shape:
             return operands[0]  # type: ignore[no-any-return]
-        if function is np.take_along_axis and options == {"axis": -1}:
-            return self._write(operations.take_along, operands, operands[1].shape, options)
         raise Untraceable(f"{function.__name__} of arrays")
 
     def _reduced(self, primitive: Primitive, axis: int, keepdims: bool) -> TracedArray:
@@ -122,12 +122,32 @@ class TracedArray(NDArrayOperatorsMixin):
         return TracedArray(self._writer, self._writer.write_once(primitive, inputs, params, shape, dtype or self.dtype))
 
 
+class _Elements(NamedTuple):
+    """`x[rows, columns]` and what is added to it: `x[rows, columns] -= 1` reads nothing; an operand is read."""
+
+    x: TracedArray
+    columns: TracedArray
+    number: float = 0
+
+    def __sub__(self, number: float) -> _Elements:
+        return self._replace(number=self.number - number)
+
+    def read(self) -> TracedArray:
+        return self.x._write(take_at, [self.x, self.columns], self.columns.shape, {})
+
+
 def inline(writer: Any, record: Record) -> bool:
     """Write the operations that the kernel of an instruction is made of, unless it works with 16-bit floats."""
     slots = [*record.inputs, record.outputs]
     if any(not isinstance(x, Slot) or x.order is not None or 0 in x.shape or x.dtype.itemsize < 4 for x in slots):
         return False
+    count, written = len(writer.records), dict(writer.written)
     arrays = [TracedArray(writer, x) for x in record.inputs]
-    result: TracedArray = record.primitive.kernel(np)(*arrays, **record.params)
+    try:
+        result: TracedArray = record.primitive.kernel(np)(*arrays, **record.params)
+    except Untraceable:
+        del writer.records[count:]
+        writer.written = written
+        return False
     writer.renamed[record.outputs.key] = result.slot
     return True

@@ -18,7 +18,7 @@ from ....core.effects import only_checks
 from ....core.registry import operations
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, body_of, elementwise_body
-from ...passes.inlining import add_at
+from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import part
 from ..numpy.blocks import copied, put
 from ..numpy.calls import Call, Flatten, Lowered, ReadFlat, View
@@ -38,7 +38,7 @@ from .interpreter import (
     ROW,
     SCALAR,
     STORE,
-    TAKE,
+    TAKE_AT,
 )
 from .operations import COMBINED, OPERATIONS, TRANSCENDENTAL
 
@@ -103,7 +103,7 @@ LARGEST_PRODUCT = 1 << 18
 def encode(program: Program) -> list[Lowered]:
     """The calls that carry out a program, in bytecode where the interpreter has instructions."""
     encoder = Encoder(program, Lowering(program))
-    for record in _arguments_first(program):
+    for record in _checks_first(program):
         encoder.encode(record)
     return list(encoder.calls())
 
@@ -254,15 +254,10 @@ def _is_constant(slot: Slot) -> bool:
     return isinstance(array, np.ndarray) and array.flags.c_contiguous and array.shape != ()
 
 
-def _arguments_first(program: Program) -> list[Record]:
-    """Checks of arguments and other shapes of them come first, so that they cut no segment in two."""
+def _checks_first(program: Program) -> list[Record]:
+    """Checks of arguments come first, so that they cut no segment in two."""
     given = {slot.key for slot in program.arguments}
-
-    def is_early(record: Record) -> bool:
-        early = only_checks(record.primitive) or _views().get(record.primitive) is Encoder.note_contiguous
-        return early and getattr(record.inputs[0], "key", None) in given
-
-    return sorted(program.records, key=lambda record: not is_early(record))
+    return sorted(program.records, key=lambda one: not (only_checks(one.primitive) and one.inputs[0].key in given))
 
 
 # Rows: by primitive -------------------------------------------------------------------------------------------------------
@@ -307,22 +302,19 @@ def _mean(encoder: Encoder, record: Record) -> bool:
     return True
 
 
-def _at_indices(opcode: int) -> Callable[[Encoder, Record], bool]:
-    """TAKE and ADD_AT, at one index in each row."""
+def _at_columns(opcode: int) -> Callable[[Encoder, Record], bool]:
+    """TAKE_AT and ADD_AT."""
 
     def encode(encoder: Encoder, record: Record) -> bool:
-        x, indices = record.inputs
-        y, columns = record.outputs, x.shape[-1] if x.shape else 0
-        if record.params.get("axis", -1) != -1 or indices.shape != (*x.shape[:-1], 1) or not columns:
+        x, columns = record.inputs
+        y = record.outputs
+        if x.dtype not in (np.float32, np.float64) or columns.dtype.kind not in "iu" or y.order is not None:
             return False
-        if x.dtype not in (np.float32, np.float64) or indices.dtype.kind not in "iu" or y.order is not None:
-            return False
-        operands = [encoder.operand(x, x.dtype, record), encoder.operand(indices, np.dtype(np.int64), record)]
-        numbers = [record.params["number"]] if opcode == ADD_AT else []
+        operands = [encoder.operand(x, x.dtype, record), encoder.operand(columns, np.dtype(np.int64), record)]
+        numbers = record.params.values()
 
         def bytecode(address: Address, literal: Literal) -> Bytecode:
-            places = [address(y), *map(address, operands), math.prod(indices.shape), columns]
-            return instruction(opcode, [*places, *map(literal, numbers)])
+            return instruction(opcode, [address(y), *map(address, operands), *x.shape, *map(literal, numbers)])
 
         encoder.add(BytecodeCall(bytecode, operands, [y], record, [(0,)] if numbers else ()))
         return True
@@ -337,8 +329,8 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.reduce_sum: _sum,
         operations.reduce_max: _max,
         operations.reduce_mean: _mean,
-        operations.take_along: _at_indices(TAKE),
-        add_at: _at_indices(ADD_AT),
+        take_at: _at_columns(TAKE_AT),
+        add_at: _at_columns(ADD_AT),
     }
 
 

@@ -11,7 +11,7 @@ place in a list of addresses; they are C-contiguous, of the interpreter's dtype,
     LOOP                       length  rows, columns, inputs, outputs, steps, then for each input (pointer, kind),
                                        each output (pointer, register, how), each step (operation, register, a, b, c)
                                        input i is register i; each step writes a register of its own
-    TAKE     7       out, x, indices, rows, columns: out = x[index] for each row
+    TAKE_AT  7       out, x, indices, rows, columns: out = x[index] for each row
     ADD_AT   8       out, x, indices, rows, columns, literal: out = x with a number added at an index in each row
 
 What is written overlaps nothing that the instruction reads, except that a stored output of a LOOP may be a FULL input which no
@@ -31,7 +31,7 @@ from numba.extending import intrinsic
 from ....types import Array
 from .operations import compiled, operate, summing
 
-PRODUCT, LOOP, TAKE, ADD_AT = range(4)
+PRODUCT, LOOP, TAKE_AT, ADD_AT = range(4)
 
 REGISTERS_MAX = 64
 """Registers that one LOOP may have; the scratch memory of a run holds so many blocks."""
@@ -60,8 +60,8 @@ def _interpreter(sources: int) -> Any:
                 loop(instruction, pointers, literals, scratch, places, sums)
             elif opcode == PRODUCT:
                 product(instruction, pointers, scratch)
-            elif opcode == TAKE:
-                fine = take(instruction, pointers, scratch)
+            elif opcode == TAKE_AT:
+                fine = take_at(instruction, pointers, scratch)
             else:
                 fine = add_at(instruction, pointers, literals, scratch)
             if not fine:
@@ -367,13 +367,13 @@ def product(code: Array, pointers: Array, scratch: Array) -> None:
         np.dot(a, b, out)
 
 
-# TAKE and ADD_AT ---------------------------------------------------------------------------------------------------------
+# TAKE_AT and ADD_AT -----------------------------------------------------------------------------------------------------
 #
 # Negative indices count from the end, as in Python; an index outside its row ends the run.
 
 
 @compiled
-def take(code: Array, pointers: Array, scratch: Array) -> bool:
+def take_at(code: Array, pointers: Array, scratch: Array) -> bool:
     """out = x[index] for each row x; whether all indices lie in their rows."""
     rows, columns = code[5], code[6]
     out, x = view(pointers[code[2]], rows, scratch), view(pointers[code[3]], (rows, columns), scratch)

@@ -18,7 +18,7 @@ from ....core.precision import is_short
 from ....core.registry import operations
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
-from ...passes.inlining import add_at
+from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import part
 from .blocks import BlockLoop, copied, writing
 from .calls import Call, Lowered, View, kernel_call
@@ -189,34 +189,23 @@ def _mean(lowering: Lowering, record: Record) -> bool:
     return True
 
 
-def _row_indices(x: Slot, indices: Slot) -> tuple[Any, ...] | None:
-    """What addresses the rows of x beside an index into each of them; None if there is not one for each row."""
-    if not x.shape or indices.dtype.kind not in "iu" or indices.shape != (*x.shape[:-1], 1):
-        return None
-    return tuple(np.indices(indices.shape, sparse=True)[:-1])
-
-
-def _take_along(lowering: Lowering, record: Record) -> bool:
-    x, indices = record.inputs
-    rows = _row_indices(x, indices) if record.params["axis"] == -1 else None
-    if rows is None:
-        return False
-    lowering.call(lambda x, at, out: np.copyto(out, x[(*rows, at)]), [x, indices], record.outputs, record)
+def _take_at(lowering: Lowering, record: Record) -> bool:
+    x, columns = record.inputs
+    rows = np.arange(x.shape[0])
+    lowering.call(lambda x, at, out: np.copyto(out, x[rows, at]), [x, columns], record.outputs, record)
     return True
 
 
 def _add_at(lowering: Lowering, record: Record) -> bool:
-    x, indices = record.inputs
-    rows, number = _row_indices(x, indices), record.params["number"]
-    if rows is None:
-        return False
+    x, columns = record.inputs
+    rows, number = np.arange(x.shape[0]), record.params["number"]
 
     def add(x: Any, at: Any, out: Any) -> None:
         if out is not x:
             np.copyto(out, x)
-        out[(*rows, at)] += number
+        out[rows, at] += number
 
-    lowering.call(add, [x, indices], record.outputs, record, (0,))
+    lowering.call(add, [x, columns], record.outputs, record, (0,))
     return True
 
 
@@ -230,7 +219,7 @@ def _rows() -> dict[Any, Callable[[Lowering, Record], bool]]:
         operations.reduce_sum: _reduction(np.add),
         operations.reduce_max: _reduction(np.maximum),
         operations.reduce_mean: _mean,
-        operations.take_along: _take_along,
+        take_at: _take_at,
         add_at: _add_at,
     }
 
