@@ -22,10 +22,10 @@ def test_the_code_of_a_row_gives_what_its_column_says(row):
     assert agrees(found, row.ours), found
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_a_row_is_a_difference_and_has_a_reason(row):
-    assert row.ours != row.theirs
-    assert row.why and not row.why.endswith(".") and not row.why[0].isupper()
+def test_a_row_is_a_difference_and_has_a_reason():
+    for (row,) in (one.values for one in ROWS):
+        assert row.ours != row.theirs, row
+        assert row.why and not row.why.endswith(".") and not row.why[0].isupper(), row
 
 
 @pytest.mark.parametrize("peer", PEERS)
