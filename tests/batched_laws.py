@@ -99,11 +99,16 @@ def gradients_of_one(specimen: Specimen, seeds: Sequence[Any], order: int) -> An
 
 
 def batched_gradients_are_looped_gradients(specimen: Specimen, pattern: Sequence[bool], order: int = 1) -> None:
-    """J^T u inside `vectorized_map` = the stack of J^T u, also for the inputs that are no stacks; likewise its derivative."""
+    """J^T u inside `vectorized_map` = the stack of J^T u, also for the inputs that are no stacks."""
     samples = many(specimen, pattern)
     gradients = gradients_of_one(specimen, cotangents(specimen, samples[0]), order)
     expected = [gradients(*[Tensor(x) for x in sample]) for sample in samples]
     assert_alike(mapped(gradients, samples, pattern), expected, "gradient")
+
+
+def batched_second_derivatives_are_looped(specimen: Specimen, pattern: Sequence[bool]) -> None:
+    """The same for J^T u of the gradient."""
+    batched_gradients_are_looped_gradients(specimen, pattern, order=2)
 
 
 def tangents_of_stacks_are_stacks_of_tangents(specimen: Specimen, pattern: Sequence[bool]) -> None:

@@ -27,6 +27,19 @@ Array = np.ndarray
 COMPLEX_STEP = 1e-30
 
 
+def obeys(*cases: tuple[Any, ...]) -> None:
+    """Hold each law, given with its arguments; all that are broken are reported."""
+    broken = []
+    for law, *arguments in cases:
+        try:
+            law(*arguments)
+        except Exception as error:
+            error.add_note(f"broken: {law.__name__}: {law.__doc__}")
+            broken.append(error)
+    if broken:
+        raise ExceptionGroup("laws are broken", broken)
+
+
 # How the laws run an operation ----------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import batched_laws as laws
 import numpy as np
 import pytest
+from laws import obeys
 from specimens import SMOOTH, SPECIMENS
 
 import minikeras as tf
@@ -12,14 +13,9 @@ from minikeras.core.registry import operations
 # The shape of their result depends on the values: one stack could not hold it.
 RAGGED = ("boolean_mask", "unique", "where without branches")
 CASES = [(s, p) for s in SPECIMENS for p in laws.patterns(s) if not (s.name.startswith(RAGGED) and p[-1])]
-SMOOTH_CASES = [(s, p) for s, p in CASES if s.smooth]
 # Operations that may be carried out value by value. It should stay empty; if it cannot, say here why.
 MAY_LOOP: set[str] = set()
-
-
-def each(cases):
-    names = [f"{specimen.name} {'/'.join('many' if stacked else 'one' for stacked in pattern)}" for specimen, pattern in cases]
-    return pytest.mark.parametrize("specimen,pattern", cases, ids=names)
+NAMES = [f"{specimen.name} {'/'.join('many' if stacked else 'one' for stacked in pattern)}" for specimen, pattern in CASES]
 
 
 @pytest.fixture(autouse=True)
@@ -31,34 +27,23 @@ def _nothing_loops():
     assert looped <= MAY_LOOP, f"write a batching rule for {sorted(looped)}"
 
 
-@each(CASES)
-def test_a_stack_of_values_gives_the_stack_of_results(specimen, pattern):
-    laws.batched_is_looped(specimen, pattern)
+LAWS = [
+    laws.batched_gradients_are_looped_gradients,
+    laws.batched_second_derivatives_are_looped,
+    laws.tangents_of_stacks_are_stacks_of_tangents,
+]
 
 
-@each(SMOOTH_CASES)
-def test_a_stack_of_values_gives_the_stack_of_gradients(specimen, pattern):
-    laws.batched_gradients_are_looped_gradients(specimen, pattern)
-
-
-@each(SMOOTH_CASES)
-def test_a_stack_of_values_gives_the_stack_of_second_derivatives(specimen, pattern):
-    laws.batched_gradients_are_looped_gradients(specimen, pattern, order=2)
-
-
-@each(SMOOTH_CASES)
-def test_a_stack_of_values_gives_the_stack_of_tangents(specimen, pattern):
-    laws.tangents_of_stacks_are_stacks_of_tangents(specimen, pattern)
+@pytest.mark.parametrize("specimen, pattern", CASES, ids=NAMES)
+def test_a_stack_of_values_gives_the_stack_of_results_and_derivatives(specimen, pattern):
+    obeys((laws.batched_is_looped, specimen, pattern), *[(law, specimen, pattern) for law in LAWS if specimen.smooth])
+    if all(pattern):
+        obeys((laws.nested_maps_are_nested_loops, specimen))
 
 
 @pytest.mark.parametrize("specimen", SMOOTH, ids=lambda specimen: specimen.name)
 def test_a_jacobian_is_its_rows(specimen):
     laws.jacobian_is_its_rows(specimen)
-
-
-@each([(s, p) for s, p in CASES if all(p)])
-def test_a_map_within_a_map_is_a_loop_within_a_loop(specimen, pattern):
-    laws.nested_maps_are_nested_loops(specimen)
 
 
 def test_at_most_the_known_operations_have_no_rule_for_stacks():
