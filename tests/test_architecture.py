@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 import pathlib
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -246,18 +245,6 @@ def test_no_file_of_the_package_can_run_code_from_data() -> None:
                     refused = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
                     if keyword.arg == "allow_pickle" and not refused:
                         found.append(f"{name} line {node.lineno}: allow_pickle={ast.unparse(keyword.value)}")
-    assert not found, "\n".join(found)
-
-
-OLD_WORDS = re.compile(
-    r"\b(nobody|somebody|whoever|anybody|those who watch|lies on the stack|Key idea:|Next: `)", re.IGNORECASE
-)
-"""What texts say in other words: who it is, an interpreter, is on the stack; headers have three lines and no trail."""
-
-
-def test_files_say_who_and_what_in_plain_words() -> None:
-    lines = [(path, i, line) for path in modules().values() for i, line in enumerate(path.read_text("utf-8").splitlines(), 1)]
-    found = [f"{path.relative_to(ROOT)} line {i}: {line.strip()}" for path, i, line in lines if OLD_WORDS.search(line)]
     assert not found, "\n".join(found)
 
 
