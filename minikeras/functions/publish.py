@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -118,11 +119,17 @@ def binary(
     return function
 
 
+def name_like_definition(function: Any, name: str, module: str) -> None:
+    """Let a function that another one has made be found by its name in a module, as pickle needs it."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+
+
 def _describe(
     function: Any, name: str, formula: str, derivative: str, example: str, arguments: str, result: str, kinds: str
 ) -> None:
     expression, _, expected = example.partition(" -> ")
-    function.__name__ = function.__qualname__ = name
+    name_like_definition(function, name, sys._getframe(2).f_globals["__name__"])
     summary, _, equation = formula.partition(": ")
     function.__doc__ = _DOCUMENTATION.format(
         summary=summary + ".",

@@ -11,7 +11,7 @@ from ..errors import ShapeError
 from ..ops import arithmetic, reductions, transcendental
 from ..types import TensorLike
 from .elementwise import cast
-from .publish import inexact, negative_axes, negative_axis, rounded_once, tensor
+from .publish import inexact, name_like_definition, negative_axes, negative_axis, rounded_once, tensor
 from .shaping import stack
 
 _DOCUMENTATION = """{summary} along axes.
@@ -44,7 +44,7 @@ def _reduction(
         axes = negative_axes(axis, len(x._array.shape), function.__name__)
         return primitive(x, axes=axes, keepdims=bool(keepdims))
 
-    function.__name__ = function.__qualname__ = name
+    name_like_definition(function, name, __name__)
     place = "math." + name if name == "reduce_euclidean_norm" else name
     function.__doc__ = _DOCUMENTATION.format(
         summary=summary, derivative=derivative, name=place, sample=sample, expected=expected

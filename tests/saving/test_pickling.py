@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pathlib
 import pickle
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
+from test_public_names import public_names
 
 import minikeras as tf
 
@@ -201,3 +204,18 @@ def test_what_python_cannot_pickle_is_named():
     model.compile("sgd", loss=lambda y_true, y_pred: tf.reduce_mean(tf.square(y_true - y_pred)))
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(model)
+
+
+def test_every_public_function_is_pickled_by_its_name():
+    public = {name: operator.attrgetter(name.partition(".")[2])(tf) for name in public_names()}
+    functions = {name: value for name, value in public.items() if isinstance(value, types.FunctionType)}
+    assert len(functions) > 400
+    for name, function in functions.items():
+        assert pickle.loads(pickle.dumps(function)) is function, name
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu6", tf.nn.softplus])
+def test_models_with_functions_as_activations_are_pickled(activation):
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(3, activation)])
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied(tf.ones([1, 2])), model(tf.ones([1, 2])))

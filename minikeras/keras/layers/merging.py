@@ -11,7 +11,7 @@ from ...errors import ShapeError, kind_of
 from ...functions.contractions import matmul
 from ...functions.elementwise import add, cast, logical_or, maximum, minimum, multiply, where
 from ...functions.nn import l2_normalize
-from ...functions.publish import tensor
+from ...functions.publish import name_like_definition, tensor
 from ...functions.reductions import reduce_any
 from ...functions.shaping import broadcast_to, concat, reshape, transpose
 from ...ops.arithmetic import ones_like
@@ -326,7 +326,7 @@ def _function(layer: Callable[..., Merge]) -> Callable[..., Any]:
     def merged(inputs: Any, *arguments: Any, **options: Any) -> Any:
         return layer(*arguments, **options)(inputs)
 
-    merged.__name__ = merged.__qualname__ = name.lower()
+    name_like_definition(merged, name.lower(), __package__ or "")
     merged.__doc__ = f"What the layer `{name}` gives for a list of inputs; further arguments go to the layer."
     return merged
 
