@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...arrays import to_numpy
+from ...core.state import Snapshot, restore, snapshot
 from ..logs import Logs
 from .callback import Callback
 
@@ -26,21 +27,19 @@ class SwapEMAWeights(Callback):
 
     def __init__(self, swap_on_epoch: bool = False) -> None:
         self.swap_on_epoch = swap_on_epoch
-        self._weights: list[tuple[Any, Any]] | None = None
-        """Pairs of Variable and the array that it holds for training, while the averages stand in."""
+        self._weights: Snapshot | None = None
+        """What the Variables hold for training, while the averages stand in."""
 
     def _put_averages(self) -> None:
         """Have the model hold the averages; the optimizer keeps them too."""
         if self._weights is None:
             kept = _averages(self.model.optimizer)
-            self._weights = [(one.variable, one.variable._array) for one in kept]
-            for one in kept:
-                one.variable._array = one.slots["average"]._array
+            self._weights = snapshot(one.variable for one in kept)
+            restore((one.variable, one.slots["average"]._array) for one in kept)
 
     def _put_weights(self) -> None:
         """Have the model hold what is trained."""
-        for variable, array in self._weights or ():
-            variable._array = array
+        restore(self._weights or ())
         self._weights = None
 
     def get_state(self) -> dict[str, Any]:
