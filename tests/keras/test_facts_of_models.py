@@ -187,6 +187,20 @@ def test_a_change_between_two_steps_counts_from_the_next_one_on(change, loss, mo
     assert step.replays >= 7, step
 
 
+@pytest.mark.parametrize(("kind", "sizes"), [(L.Dense, (3,)), (L.Conv1D, (3, 2))])
+def test_a_new_activation_counts_in_models_that_hold_nothing_of_the_users(kind, sizes):
+    losses = []
+    for jit_compile in ("auto", False):
+        tf.random.set_seed(1)
+        model = keras.Sequential([keras.Input((4, 2)), kind(*sizes, activation="relu"), L.Flatten(), L.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=jit_compile)
+        x, y = np.ones((2, 4, 2), "f"), np.zeros((2, 1), "f")
+        before = [model.train_on_batch(x, y) for _ in range(4)]
+        model.layers[0].activation = tf.nn.tanh
+        losses.append([*before, *(model.train_on_batch(x, y) for _ in range(3))])
+    assert losses[0] == losses[1]
+
+
 @pytest.mark.parametrize("how", ["evaluate", "test_on_batch"])
 def test_evaluation_sees_changes_too(how):
     model, plain = made("auto"), made(False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import itertools
 import sys
 import types
@@ -345,8 +346,8 @@ class Vocabulary:
 @functools.cache
 def _names_in(kind: type) -> frozenset[str]:
     """The names in the methods of one class of the package."""
-    functions = [getattr(one, "fget", None) or getattr(one, "__func__", one) for one in vars(kind).values()]
-    codes = [one.__code__ for one in functions if isinstance(one, types.FunctionType)]
+    methods = [getattr(one, "fget", None) or getattr(one, "__func__", one) for one in vars(kind).values()]
+    codes = [inspect.unwrap(one).__code__ for one in methods if isinstance(one, types.FunctionType)]
     return frozenset().union(*[one.co_names for code in codes for one in nested(code)])
 
 
