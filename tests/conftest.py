@@ -6,9 +6,11 @@ device, or Tensors and tapes that keep each other alive.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import sys
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -28,6 +30,9 @@ settings.register_profile(
 )  # the same examples in every run, however slow the computer is
 settings.load_profile("minikeras")
 _DEVICES = {"cpu": "CPU:0", "strict": "STRICT:0", "gpu": "GPU:0"}
+_TIME_LIMIT = 660.0
+"""Seconds for one test, of which up to 60 are counted from the tests before it."""
+_ARMED, _STDERR = pytest.StashKey[float](), pytest.StashKey[int]()
 _OURS = (tf.Tensor, tf.Variable, tf.GradientTape)
 
 
@@ -38,6 +43,34 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
         pytest.skip(f"no GPU: {probe().reason}")
     with tf.device(_DEVICES[request.param]):
         yield request.param
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A test that hangs prints where, and ends the run."""
+    config.stash[_STDERR] = os.dup(2)  # the tests see another one
+    config.stash[_ARMED] = 0.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The watch starts anew once a minute: at every test, as pytest's `faulthandler_timeout` does it, that takes 0.3 ms."""
+    stash, now = item.config.stash, time.monotonic()
+    if now - stash[_ARMED] > 60:
+        faulthandler.dump_traceback_later(_TIME_LIMIT, exit=True, file=stash[_STDERR])
+        stash[_ARMED] = now
+
+
+def pytest_unconfigure() -> None:
+    """Nothing hangs any more."""
+    faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a GPU its tests are left out, but for `-m gpu`, which says why each is skipped."""
+    if "gpu" in config.option.markexpr or probe().works:
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("gpu")])
+    items[:] = [item for item in items if not item.get_closest_marker("gpu")]
 
 
 @pytest.fixture(autouse=True)

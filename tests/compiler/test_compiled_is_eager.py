@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from golden_numbers import golden
+from in_one_test import in_one_test
 from layer_table import ROWS
 from optimizer_cases import FORMULAS, OPTIONS, gradients, weights
 from side_by_side import both_ways, executor  # noqa: F401
@@ -83,7 +84,7 @@ def test_a_metric_accumulates_the_same(case):
     both_ways(make, batches, eager=case["metric"] == "R2Score" and "num_regressors" in case["config"])
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@in_one_test(option=OPTIONS)
 @pytest.mark.parametrize("name", FORMULAS)
 def test_an_optimizer_steps_the_same(name, option):
     def make():

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from in_threads import in_threads
 
 import minikeras as tf
@@ -219,11 +220,9 @@ ARITHMETIC = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "l
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
-@pytest.mark.parametrize("make", [tf.constant, tf.Variable], ids=["tensor", "variable"])
-@pytest.mark.parametrize(
-    "other",
-    [3.0, 3, np.float64(3), np.int64(3), np.full(3, 3.0), [3.0, 3.0, 3.0], (3, 3, 3)],
-    ids=lambda o: type(o).__name__,
+@in_one_test(
+    make=[tf.constant, tf.Variable],
+    other=[3.0, 3, np.float64(3), np.int64(3), np.full(3, 3.0), [3.0, 3.0, 3.0], (3, 3, 3)],
 )
 def test_every_operator_takes_numbers_arrays_and_lists_on_either_side(name, make, other):
     """T92, T101: they follow the tensor's dtype, and the result is a tensor."""

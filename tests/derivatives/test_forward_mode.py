@@ -3,6 +3,7 @@
 import forward_laws as laws
 import numpy as np
 import pytest
+from laws import obeys
 from specimens import SMOOTH
 
 import minikeras as tf
@@ -17,13 +18,8 @@ def each(specimens):
 
 
 @each(SMOOTH)
-def test_the_tangent_is_the_numerical_directional_derivative(specimen):
-    laws.tangent_is_the_derivative(specimen)
-
-
-@each(TWICE)
-def test_three_ways_to_a_hessian_vector_product_agree(specimen):
-    laws.hessian_products_agree(specimen)
+def test_tangents_are_numerical_derivatives_and_three_ways_to_a_hessian_vector_product_agree(specimen):
+    obeys((laws.tangent_is_the_derivative, specimen), *[(laws.hessian_products_agree, specimen)] * specimen.second_order)
 
 
 SMOOTH_FUNCTIONS = {

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from in_one_test import in_one_test
+from optimizer_cases import FORMULAS
 
 import minikeras as tf
 from minikeras.keras.optimizers import flat_groups
@@ -45,15 +47,15 @@ def test_arrays_are_reused_when_nobody_sees_them(optimizer):
     assert len(set(addresses)) == 2
 
 
-def test_blocks_and_whole_arrays_give_the_same_numbers(optimizer, monkeypatch):
+@in_one_test(make=[*OPTIMIZERS.values(), *FORMULAS.values()])
+def test_blocks_and_whole_arrays_give_the_same_numbers(make):
     results = []
-    for size in (flat_groups.BLOCK, 2 * SIZE):
-        monkeypatch.setattr(flat_groups, "BLOCK", size)
-        w = tf.Variable(np.linspace(-1, 1, SIZE, dtype="float32"))
-        own = copy.deepcopy(optimizer)
+    for elementwise in (make().elementwise, False):
+        optimizer, w = make(), tf.Variable(np.linspace(-1, 1, SIZE, dtype="float32"))
+        optimizer.elementwise = elementwise  # if not, no part is computed without the others
         for step in range(5):
-            own.apply([gradient(step)], [w])
-        results.append([w.numpy(), *(variable.numpy() for variable in own.variables)])
+            optimizer.apply([gradient(step)], [w])
+        results.append([w.numpy(), *(variable.numpy() for variable in optimizer.variables)])
     assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
 
 
@@ -88,8 +90,9 @@ def contents(kept):
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@pytest.mark.parametrize("when", [0, 1, 2, 3])
+@in_one_test(when=[0, 1, 2, 3])
 def test_whatever_is_kept_of_a_variable_never_changes(name, when, optimizer):
+    optimizer = copy.deepcopy(optimizer)
     w = tf.Variable(np.arange(SIZE, dtype="float32"))
     for step in range(when):
         optimizer.apply([gradient(step)], [w])

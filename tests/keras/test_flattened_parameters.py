@@ -28,12 +28,12 @@ def values(optimizer, held):
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_flattened_steps_are_those_of_each_variable_by_itself(name, monkeypatch):
+def test_flattened_steps_are_those_of_each_variable_by_itself(name):
     """Also when a Variable or a slot is assigned on the way, and when only some of them get a gradient."""
     found = []
-    for small in (flat_groups.SMALL, -1):
-        monkeypatch.setattr(flat_groups, "SMALL", small)
+    for elementwise in (made(name)[0].elementwise, False):
         optimizer, held = made(name)
+        optimizer.elementwise = elementwise  # if not, each is updated by itself
         for step in range(8):
             given = list(zip(gradients(step), held, strict=True))
             optimizer.apply_gradients(given[:3] if step == 5 and name != "Adafactor" else given)
@@ -45,18 +45,12 @@ def test_flattened_steps_are_those_of_each_variable_by_itself(name, monkeypatch)
         np.testing.assert_array_equal(flattened, alone)
 
 
-def test_the_pieces_of_a_step_are_taken_as_they_are_by_the_next():
+def test_after_a_step_small_variables_lie_in_one_array():
     optimizer, held = made("Adam")
     for step in range(2):
         optimizer.apply(gradients(step), held)
     whole = held[0]._array.base
     assert all(np.shares_memory(whole, variable._array) for variable in held[:2])
-    (group,) = optimizer._grouped[1]
-    flattened = group._flattened(0, np.concatenate)
-    assert flattened is group._flat[0]
-    held[1].assign([1.0, 2.0, 3.0, 4.0])
-    again = group._flattened(0, np.concatenate)
-    assert again is not flattened and again[12:16].tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_a_value_that_was_read_stays_as_it_is():

@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -82,7 +83,7 @@ def close(a, b):
     return type(a) is type(b) and (a == b or (isinstance(a, float) and a == pytest.approx(b, rel=1e-6)))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@in_one_test(form=FORMS)
 @pytest.mark.parametrize("thing", objects(), ids=lambda thing: type(thing).__name__)
 def test_numpy_s_numbers_make_the_same_object(thing, form):
     config = thing.get_config()

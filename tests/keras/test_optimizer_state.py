@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from optimizer_cases import FORMULAS, OPTIONS, gradients, optimizers, values, weights
 
 import minikeras as tf
@@ -25,8 +26,7 @@ def equal(mine, theirs):
 
 
 @every_formula
-@every_option
-@pytest.mark.parametrize("steps_before", [0, 1, 2])
+@in_one_test(option=OPTIONS, steps_before=[0, 1, 2])
 def test_an_interrupt_anywhere_in_the_step_leaves_everything_as_it_was(name, option, steps_before, monkeypatch):
     held, optimizer = weights(), FORMULAS[name](**OPTIONS[option])
     for step in range(steps_before):
@@ -39,17 +39,18 @@ def test_an_interrupt_anywhere_in_the_step_leaves_everything_as_it_was(name, opt
             raise KeyboardInterrupt
         exchange(self, array)
 
-    monkeypatch.setattr(tf.Variable, "exchange", interrupted)
-    for at in (1, 2, 5, 9):
-        calls.clear()
-        try:
-            optimizer.apply(gradients(9), held)
-        except KeyboardInterrupt:
-            assert equal(values([*held, *optimizer.variables]), before)
-            assert optimizer.built is bool(steps_before)
-        else:  # a step that binds fewer Variables than that
-            assert len(calls) < at
-            break
+    with monkeypatch.context() as patch:
+        patch.setattr(tf.Variable, "exchange", interrupted)
+        for at in (1, 2, 5, 9):
+            calls.clear()
+            try:
+                optimizer.apply(gradients(9), held)
+            except KeyboardInterrupt:
+                assert equal(values([*held, *optimizer.variables]), before)
+                assert optimizer.built is bool(steps_before)
+            else:  # a step that binds fewer Variables than that
+                assert len(calls) < at
+                break
 
 
 @pytest.mark.parametrize("at", range(1, 7))
@@ -102,7 +103,7 @@ def test_a_gradient_that_does_not_fit_builds_nothing():
 
 
 @every_formula
-@every_option
+@in_one_test(option=OPTIONS)
 def test_a_saved_optimizer_goes_on_where_it_was(name, option):
     held, optimizer = weights(), FORMULAS[name](**OPTIONS[option])
     for step in range(3):
@@ -170,7 +171,7 @@ def test_a_slot_is_found_by_variable_and_name():
 
 
 @every_formula
-@every_option
+@in_one_test(option=OPTIONS)
 def test_a_configuration_makes_the_same_optimizer(name, option):
     optimizer = FORMULAS[name](**OPTIONS[option])
     written = json.loads(json.dumps(optimizers.serialize(optimizer)))

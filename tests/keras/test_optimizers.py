@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_one_test import in_one_test
 from optimizer_cases import FORMULAS, OPTIONS, SHAPES, gradients, optimizers, values, weights
 
 import minikeras as tf
-from minikeras.keras.optimizers import clipping, flat_groups
+from minikeras.keras.optimizers import clipping
 from minikeras.keras.optimizers.adafactor import adafactor_step, second_moment
 from minikeras.keras.optimizers.muon import orthogonalized
 
@@ -170,14 +171,13 @@ def test_an_average_follows_a_variable_that_is_left_out_too():
 
 
 @every_formula
-@every_option
-def test_variables_are_updated_the_same_together_and_one_by_one(name, option, monkeypatch):
+@in_one_test(option=OPTIONS)
+def test_variables_are_updated_the_same_together_and_one_by_one(name, option):
     together, alone = weights(), weights()
     optimizer, other = FORMULAS[name](**OPTIONS[option]), FORMULAS[name](**OPTIONS[option])
     for step in range(4):
         optimizer.apply(gradients(step), together)
-    monkeypatch.setattr(flat_groups, "SMALL", 0)
-    monkeypatch.setattr(flat_groups, "BLOCK", 3)
+    other.elementwise = False
     for step in range(4):
         other.apply(gradients(step), alone)
     assert_same(values(together + optimizer.variables), values(alone + other.variables))
@@ -194,7 +194,7 @@ def test_mixed_dtypes_and_many_small_variables_do_not_mix():
 
 
 @every_formula
-@every_option
+@in_one_test(option=OPTIONS)
 def test_arrays_of_a_device_stay_there_and_give_the_same_numbers(name, option):
     """The strict array refuses every hidden way to the host; learning rate and counters live there from the start."""
     expected, optimizer = weights("float32"), FORMULAS[name](**OPTIONS[option])

@@ -6,6 +6,7 @@ Gradients follow one convention: <v, J^T u> = Re sum conj(u) df for a step v, so
 import laws
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from specimens import SPECIMENS
 from specimens.table import fixed, row
 
@@ -202,8 +203,7 @@ def test_complex_gradients_are_the_numerical_derivative(specimen):
     laws.forward_and_backward_are_transposes(specimen)
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@in_one_test(compiled=[False, True], dtype=["complex64", "complex128"])
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_meaning_for_complex_numbers_refuses_them(name, dtype, compiled):
     x = tf.constant(np.array([1 + 1j, -0.5 + 2j, 2 - 0.3j, -1.2 - 0.7j], dtype))

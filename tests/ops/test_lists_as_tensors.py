@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batched_laws import assert_alike, many, mapped
+from in_one_test import in_one_test
 from laws import results
 from specimens import SPECIMENS, Specimen
 from specimens.table import between, frozen, integers, normal, positive, row
@@ -123,8 +124,7 @@ def test_a_list_gives_the_values_of_the_tensor(specimen, position):
         assert_equal(called(specimen, position, form)(*xs), expected)
 
 
-@pytest.mark.parametrize("specimen, position", SOME)
-def test_gradients_go_through_a_list(specimen, position):
+def gradients_go_through_a_list(specimen, position):
     xs = samples(specimen)
     if not xs[position].dtype.is_differentiable or not specimen.smooth:
         pytest.skip("no gradient")
@@ -138,8 +138,7 @@ def test_gradients_go_through_a_list(specimen, position):
     assert_equal([gradient(rows), gradient(nested)], [gradient(tf.identity)] * 2)
 
 
-@pytest.mark.parametrize("specimen, position", SOME)
-def test_tangents_go_through_a_list(specimen, position):
+def tangents_go_through_a_list(specimen, position):
     xs = samples(specimen)
     if not xs[position].dtype.is_differentiable or not specimen.smooth:
         pytest.skip("no tangent")
@@ -153,9 +152,8 @@ def test_tangents_go_through_a_list(specimen, position):
     assert_equal(tangents(rows), tangents(tf.identity))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("specimen, position", SOME)
-def test_a_list_of_slices_is_another_one_for_each_slice(specimen, position, form):
+@in_one_test(form=FORMS)
+def a_list_of_slices_is_another_one_for_each_slice(specimen, position, form):
     pattern = [i == position for i in range(len(specimen.inputs))]
     given = many(specimen, pattern)
     expected = [called(specimen, position, tf.identity)(*map(Tensor, sample)) for sample in given]
@@ -166,8 +164,7 @@ def test_a_list_of_slices_is_another_one_for_each_slice(specimen, position, form
     assert_alike(mapped(called(specimen, position, form), given, pattern), expected, "result")
 
 
-@pytest.mark.parametrize("specimen, position", SOME)
-def test_a_slice_may_stand_in_a_list_of_numbers(specimen, position):
+def a_slice_may_stand_in_a_list_of_numbers(specimen, position):
     xs = [np.array(x) for x in specimen.sample()]
     if not xs[position].size or specimen.name.startswith(SIZED_BY_VALUES):
         pytest.skip("no elements, or as many results as the values say")
@@ -190,8 +187,7 @@ def test_a_slice_may_stand_in_a_list_of_numbers(specimen, position):
     assert_alike(found, expected, "result")
 
 
-@pytest.mark.parametrize("specimen, position", SOME)
-def test_a_recorded_run_sees_new_values_in_a_list(specimen, position):
+def a_recorded_run_sees_new_values_in_a_list(specimen, position):
     if specimen.reference is None:
         pytest.skip("a random draw")
     first, second, _ = ([Tensor(x) for x in sample] for sample in many(specimen, [True] * len(specimen.inputs)))
@@ -212,8 +208,7 @@ class Call(tf.keras.layers.Layer):
         return self.function(x)
 
 
-@pytest.mark.parametrize("specimen, position", SOME)
-def test_a_functional_model_may_make_lists_in_a_layer(specimen, position):
+def a_functional_model_may_make_lists_in_a_layer(specimen, position):
     if specimen.reference is None:
         pytest.skip("a random draw")
     xs = samples(specimen)
@@ -231,10 +226,26 @@ def test_a_functional_model_may_make_lists_in_a_layer(specimen, position):
     assert_equal(tf.nest.flatten(found), called(specimen, position, tf.identity)(*xs))
 
 
-@pytest.mark.parametrize("specimen, position", SOME)
-def test_a_list_with_a_symbol_is_refused_as_the_symbol_is(specimen, position):
+def a_list_with_a_symbol_is_refused_as_the_symbol_is(specimen, position):
     xs: list[Any] = samples(specimen)
     symbol = tf.keras.Input(xs[position].shape[1:], batch_size=xs[position].shape[0], dtype=xs[position].dtype)
     for given in ([symbol], [[xs[position], symbol]]):
         with pytest.raises(TypeError, match="A KerasTensor is symbolic"):
             specimen.call(*[given if i == position else x for i, x in enumerate(xs)])
+
+
+LAWS = [
+    gradients_go_through_a_list,
+    tangents_go_through_a_list,
+    a_list_of_slices_is_another_one_for_each_slice,
+    a_slice_may_stand_in_a_list_of_numbers,
+    a_recorded_run_sees_new_values_in_a_list,
+    a_functional_model_may_make_lists_in_a_layer,
+    a_list_with_a_symbol_is_refused_as_the_symbol_is,
+]
+
+
+@pytest.mark.parametrize("specimen, position", SOME)
+@in_one_test(law=LAWS)
+def test_a_list_obeys_the_laws(specimen, position, law):
+    law(specimen=specimen, position=position)

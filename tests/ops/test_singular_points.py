@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from scipy import special
 
 import minikeras as tf
@@ -106,7 +107,7 @@ def value_and_gradient(function, x):
         return y.numpy(), tape.gradient(y, x).numpy()
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@in_one_test(dtype=["float64", "float32"])
 @pytest.mark.parametrize(("function", "point", "value", "slope"), list(scalar_points()))
 def test_a_singular_point_has_the_chosen_value_and_slope(function, point, value, slope, dtype):
     found = value_and_gradient(function, tf.constant(point, dtype))

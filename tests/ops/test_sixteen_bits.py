@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras import nest
@@ -127,8 +128,7 @@ def check_rounded(actual, exact, dtype):
     np.testing.assert_allclose(found[finite], rounded[finite], rtol=2 * SPACING[dtype], atol=1e-3 * SPACING[dtype] * scale)
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@in_one_test(compiled=[False, True], dtype=DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_a_reduction_of_sixteen_bits_is_that_of_float32_rounded_once(name, dtype, compiled):
     function = CASES[name][0]
