@@ -231,3 +231,20 @@ def test_flipped_bits_and_truncations_are_refused(path):
             except LoadError:
                 continue
             assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_a_file_without_the_second_of_two_sequentials_is_refused(tmp_path, monkeypatch):
+    """Older files of a Sequential that holds several lack their weights."""
+    from minikeras.keras.saving import weights
+
+    inner = [tf.keras.Sequential([tf.keras.layers.Dense(4)]) for _ in range(2)]
+    model, places = tf.keras.Sequential([tf.keras.Input((4,)), *inner]), weights.places
+    with monkeypatch.context() as old:
+        old.setattr(weights, "places", lambda m: [one for one in places(m) if not one.path.startswith("layers/sequential_1")])
+        model.save(tmp_path / "m.keras")
+        model.save_weights(tmp_path / "m.weights.h5")
+    missing = r"(?s)not in the file \(2\):\n    layers/sequential_1/layers/dense/0 .*skip_mismatch=True loads the rest"
+    with pytest.raises(tf.errors.LoadError, match=missing):
+        tf.keras.models.load_model(tmp_path / "m.keras")
+    with pytest.raises(tf.errors.ShapeError, match=missing):
+        model.load_weights(tmp_path / "m.weights.h5")
