@@ -6,15 +6,17 @@ import os
 import pickle
 import sys
 import threading
+import time
 import weakref
 
 import numpy as np
 import pytest
 from faults.children import exit_code, forked
-from in_threads import errors_in_threads, in_threads
+from in_threads import PATIENCE, errors_in_threads, in_threads
 
 import minikeras as tf
 from minikeras.arrays import random as streams
+from minikeras.core import update_lock
 from minikeras.core.update_lock import Held, UpdateLocks, acquired
 
 THREADS, STEPS = 4, 50
@@ -65,6 +67,26 @@ def test_no_step_of_adam_is_lost():
         return v.numpy()
 
     np.testing.assert_array_equal(trained(True), trained(False))
+
+
+def test_a_step_that_fails_keeps_the_slots_that_another_thread_built_while_it_waited():
+    v, optimizer = tf.Variable(tf.zeros([3])), tf.keras.optimizers.SGD(1.0, momentum=0.5)
+    errors = []
+
+    def refused():
+        with pytest.raises(ValueError, match="has shape") as error:
+            optimizer.apply([tf.ones([4])], [v])
+        errors.append(error)
+
+    waiting = threading.Thread(target=refused, daemon=True)
+    with Held(optimizer.state.locks.all):
+        waiting.start()
+        while waiting.is_alive() and waiting.ident not in update_lock._waiting:
+            time.sleep(0.001)
+        optimizer.apply([tf.ones([3])], [v])
+    waiting.join(timeout=PATIENCE)
+    optimizer.apply([tf.ones([3])], [v])
+    assert errors and values(v) == [[-2.5]], "the momentum of the first step counts in the second"
 
 
 def test_optimizers_that_share_variables_lose_no_step():

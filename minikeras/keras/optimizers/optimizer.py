@@ -333,10 +333,10 @@ class Optimizer:
             ShapeError: if a gradient has another shape than its Variable.
         """
         state = self.state
-        before = state.slots
-        if not before:
+        if not state.slots:
             state.locks.join(trainable_variables or ())
         with Held(state.locks.all):
+            before = state.slots  # read here: what another thread's step built while this one waited stays
             try:
                 arrays, states = self.paired(grads, trainable_variables)
                 if current() is BOTTOM:
