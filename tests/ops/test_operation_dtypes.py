@@ -3,6 +3,7 @@
 import laws
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from specimens import SMOOTH, SPECIMENS
 
 import minikeras as tf
@@ -108,7 +109,7 @@ def test_float16_stays_float16(specimen):
     assert {g.dtype.name for g in laws.vjp(specimen, arrays, seeds)} == {"float16"}
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@in_one_test(dtype=["float16", "bfloat16", "float32", "float64", "complex64"])
 @pytest.mark.parametrize("specimen", [s for s in SPECIMENS if s.elementwise and len(s.inputs) == 2], ids=lambda s: s.name)
 def test_a_number_takes_the_dtype_of_the_tensor_beside_it(specimen, dtype):
     one = tf.cast([1.0], dtype)
