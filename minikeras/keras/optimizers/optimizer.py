@@ -19,7 +19,6 @@ from ...core import Tensor, Variable
 from ...core.changes import live, watched
 from ...core.effects import State, decide, effect
 from ...core.stack import BOTTOM, current, perform
-from ...core.update_lock import Held
 from ...errors import ShapeError
 from ...functions.publish import tensor
 from ...module import snake_case
@@ -333,19 +332,12 @@ class Optimizer:
             ShapeError: if a gradient has another shape than its Variable.
         """
         state = self.state
-        if not state.slots:
-            state.locks.join(trainable_variables or ())
-        with Held(state.locks.all):
-            before = state.slots  # read here: what another thread's step built while this one waited stays
-            try:
-                arrays, states = self.paired(grads, trainable_variables)
-                if current() is BOTTOM:
-                    self.commit(self.changes(arrays, states))
-                else:
-                    self._apply_as_operation(grads, [state.variable for state in states], trainable_variables)
-            except BaseException:
-                state.restore(before)
-                raise
+        with state.step(() if state.slots else trainable_variables or ()):
+            arrays, states = self.paired(grads, trainable_variables)
+            if current() is BOTTOM:
+                self.commit(self.changes(arrays, states))
+            else:
+                self._apply_as_operation(grads, [found.variable for found in states], trainable_variables)
         return self.iterations
 
     def _apply_as_operation(self, grads: Sequence[Any], present: list[Variable], given: Sequence[Variable] | None) -> None:

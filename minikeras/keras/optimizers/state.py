@@ -76,11 +76,11 @@ class OptimizerState:
             part.restore(slots)
 
     @contextmanager
-    def step(self, variables: Sequence[Variable]) -> Iterator[None]:
-        """Within the block all locks are held; if it fails, slots that it made are forgotten."""
-        self.locks.join(variables)
+    def step(self, new: Iterable[Variable]) -> Iterator[None]:
+        """Within the block all locks are held, those of new Variables too; if it fails, slots that it made are forgotten."""
+        self.locks.join(new)
         with Held(self.locks.all):
-            before = self.slots
+            before = self.slots  # read here: what another thread's step built while this one waited stays
             try:
                 yield
             except BaseException:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....core import Tensor
+from ....core.effects import State
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
-from ....core.variable import assigned
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot, slots_of
@@ -119,5 +119,5 @@ def _locks_of(program: Program) -> tuple[UpdateLock, ...]:
     locks = UpdateLocks(owners[0].state.locks.own)
     for owner in owners:
         locks.include(owner.state.locks.all)
-    locks.join(record.inputs[0] for record in program.records if record.primitive is assigned)
+    locks.join(record.inputs[0] for record in program.records if State.OPERANDS in record.primitive.writes)
     return locks.all
