@@ -11,31 +11,33 @@ from typing import Any
 import pytest
 
 
-def in_one_test(**axes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Like `parametrize`, but one test that tries every combination of the values and reports each that fails.
+def try_all(cases: Iterable[tuple[str, Callable[[], object]]]) -> None:
+    """Carry out each case, given with its description, and report all that fail. Where all skip, the test skips."""
+    count, broken, skipped = 0, list[BaseException](), list[BaseException]()
+    for description, case in cases:
+        count += 1
+        try:
+            case()
+        except pytest.skip.Exception as reason:
+            skipped.append(reason)
+        except (Exception, pytest.fail.Exception) as error:
+            error.add_note(description)
+            broken.append(error)
+    if broken:
+        raise BaseExceptionGroup(f"{len(broken)} of {count} cases fail", broken)
+    if count and len(skipped) == count:
+        raise skipped[0]
 
-    Where all cases skip, the test skips.
-    """
+
+def in_one_test(**axes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Like `parametrize`, but one test that tries every combination of the values and reports each that fails."""
     cases = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     assert cases, "nothing to try"
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
         def run(**given: Any) -> None:
-            broken: list[BaseException] = []
-            skipped: list[BaseException] = []
-            for case in cases:
-                try:
-                    test(**given, **case)
-                except pytest.skip.Exception as reason:
-                    skipped.append(reason)
-                except (Exception, pytest.fail.Exception) as error:
-                    error.add_note(f"case: {case}")
-                    broken.append(error)
-            if broken:
-                raise BaseExceptionGroup(f"{len(broken)} of {len(cases)} cases fail", broken)
-            if len(skipped) == len(cases):
-                raise skipped[0]
+            try_all((f"case: {case}", functools.partial(test, **given, **case)) for case in cases)
 
         signature = inspect.signature(test)
         kept = [parameter for name, parameter in signature.parameters.items() if name not in axes]

@@ -7,6 +7,7 @@ where it is broken. `forward_laws.py` and `batched_laws.py` hold those of forwar
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import types
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from in_one_test import try_all
 from specimens import Specimen
 
 import minikeras as tf
@@ -29,15 +31,7 @@ COMPLEX_STEP = 1e-30
 
 def obeys(*cases: tuple[Any, ...]) -> None:
     """Hold each law, given with its arguments; all that are broken are reported."""
-    broken = []
-    for law, *arguments in cases:
-        try:
-            law(*arguments)
-        except Exception as error:
-            error.add_note(f"broken: {law.__name__}: {law.__doc__}")
-            broken.append(error)
-    if broken:
-        raise ExceptionGroup("laws are broken", broken)
+    try_all((f"{law.__name__}: {law.__doc__}", functools.partial(law, *arguments)) for law, *arguments in cases)
 
 
 # How the laws run an operation ----------------------------------------------------------------------------------------

@@ -79,6 +79,22 @@ def both_ways(make, batches, eager=False, exact=None):
     return run
 
 
+def with_gradient(specimen):
+    """An operation and its gradient as one function, and a sample of its inputs."""
+    if specimen.reference is None:
+        pytest.skip("a random draw; tests of training compare those")
+
+    def step(*inputs):
+        smooth = [x for x in inputs if x.dtype.is_differentiable]
+        with tf.GradientTape() as tape:
+            tape.watch(smooth)
+            y = nest.flatten(specimen.call(*inputs))
+        gradients = tape.gradient(y, smooth) if specimen.smooth else []
+        return y, [tf.convert_to_tensor(g) for g in gradients if g is not None]
+
+    return step, [tf.constant(x) for x in specimen.sample("float32" if specimen.float32 else "float64")]
+
+
 def described(argument):
     return (argument.shape, argument.dtype.name) if hasattr(argument, "dtype") else argument
 

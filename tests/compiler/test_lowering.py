@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from side_by_side import assert_same, leaves
+from side_by_side import assert_same, leaves, with_gradient
 from specimens import SPECIMENS
 
 import minikeras as tf
-from minikeras import nest
 from minikeras.compiler.executors.base import NUMPY
 from minikeras.compiler.executors.numpy.calls import Call, View
 from minikeras.compiler.executors.numpy.lowering import _rows, lowered
@@ -87,19 +86,8 @@ def test_every_row_of_the_lowering_is_tried_and_used():
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
 def test_an_operation_and_its_gradient_are_the_same_compiled(specimen):
-    def step(*inputs):
-        with tf.GradientTape() as tape:
-            tape.watch([x for x in inputs if x.dtype.is_differentiable])
-            y = nest.flatten(specimen.call(*inputs))
-        if not specimen.smooth:
-            return y
-        gradients = tape.gradient(y, [x for x in inputs if x.dtype.is_differentiable])
-        return y, [tf.convert_to_tensor(g) for g in gradients if g is not None]
-
-    if specimen.reference is None:
-        pytest.skip("a random draw; tests of training compare those")
+    step, inputs = with_gradient(specimen)
     compiled = tf.function(step)
-    inputs = [tf.constant(x) for x in specimen.sample("float32" if specimen.float32 else "float64")]
     with np.errstate(all="ignore"):
         expected = leaves(step(*inputs))
     for _ in range(3):

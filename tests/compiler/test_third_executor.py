@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from optimizer_cases import FORMULAS
-from side_by_side import assert_same, both_ways, leaves
+from side_by_side import assert_same, both_ways, leaves, with_gradient
 from slow import mostly_slow
 from specimens import SPECIMENS
 
 import minikeras as tf
-from minikeras import nest
 from minikeras.compiler.executors import base as executors
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot, outputs_of
@@ -63,18 +62,8 @@ def toy(monkeypatch):
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
 def test_an_operation_and_its_gradient(specimen, toy):
-    def step(*inputs):
-        smooth = [x for x in inputs if x.dtype.is_differentiable]
-        with tf.GradientTape() as tape:
-            tape.watch(smooth)
-            y = nest.flatten(specimen.call(*inputs))
-        gradients = tape.gradient(y, smooth) if specimen.smooth else []
-        return y, [tf.convert_to_tensor(g) for g in gradients if g is not None]
-
-    if specimen.reference is None:
-        pytest.skip("draws")
+    step, inputs = with_gradient(specimen)
     compiled = tf.function(step)
-    inputs = [tf.constant(x) for x in specimen.sample("float32" if specimen.float32 else "float64")]
     with np.errstate(all="ignore"):
         expected = leaves(step(*inputs))
     for _ in range(2):
