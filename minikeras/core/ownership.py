@@ -30,15 +30,12 @@ class Owned:
 
     def __init__(self, arrays: list[Array]) -> None:
         self.arrays = arrays
-        self._own = self._references()
-
-    def _references(self) -> int:
-        return sum(map(sys.getrefcount, self.arrays))
+        self._own = sum(map(sys.getrefcount, self.arrays))
 
     @property
     def is_shared(self) -> bool:
         """Whether anything else refers to one of them: a Variable, a Tensor, a view."""
-        return self._references() != self._own
+        return sum(map(sys.getrefcount, self.arrays)) != self._own
 
 
 def is_only_reference(owner: Any, attribute: str) -> bool:

@@ -5,7 +5,6 @@ One that comes back was seen by others, so the spare memory beside it is dropped
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -31,7 +30,10 @@ def snapshot(variables: Iterable[Variable]) -> Snapshot:
 
 def are_held(arrays: Iterable[Array], variables: Sequence[Variable]) -> bool:
     """Whether Variables hold these very arrays."""
-    return all(map(operator.is_, [variable._array for variable in variables], arrays))
+    for variable, array in zip(variables, arrays, strict=False):  # noqa: SIM110 (0.39 us for 12; `all` takes 0.58)
+        if variable._array is not array:
+            return False
+    return True
 
 
 def drop_spares(variables: Iterable[Variable]) -> None:

@@ -154,7 +154,7 @@ class FlatVariables:
 
     def read(self) -> FlatBuffer:
         """The buffer that the Variables hold, or one with copies of what they hold."""
-        for buffer in self._buffers:
+        for buffer in reversed(self._buffers):
             if buffer is not self._next and buffer.is_held_by(self._variables):
                 break
         else:
@@ -167,3 +167,5 @@ class FlatVariables:
         """Let the Variables hold what was written."""
         assert self._next is not None
         self._next.assign(self._variables)
+        if self._buffers[-1] is not self._next:
+            self._buffers.reverse()  # the last is the one to be read next, the first most likely free

@@ -17,13 +17,31 @@ from .calls import View
 from .memory_plan import FlatAccess, MemoryPlan, arranged
 
 
+class Turn:
+    """What a run begins with. Two take turns, as the buffers of flattened Variables do, so neither changes from run to run.
+
+    Attributes:
+        registers: a run works on a copy.
+        addresses: of values, by their position.
+        written, read: by flattened Variables, the buffer that registers and addresses are those of.
+    """
+
+    __slots__ = ("addresses", "read", "registers", "written")
+
+    def __init__(self, registers: list[Any], addresses: Array, count: int) -> None:
+        self.registers, self.addresses = registers, addresses
+        self.written: list[FlatBuffer | None] = [None] * count
+        self.read: list[FlatBuffer | None] = [None] * count
+
+
 class FlatRegisters:
     """Binds flattened Variables, and the views of them that the program reads, to registers and addresses."""
 
-    __slots__ = ("_addressed", "_flats", "_numbers", "_reads", "_registers", "_variables", "_views", "_wanted")
+    __slots__ = ("_addressed", "_flats", "_number", "_numbers", "_reads", "_registers", "_variables", "_views", "_wanted")
 
     def __init__(
         self,
+        number: int,
         access: FlatAccess,
         views: Sequence[View],
         wanted: set[int],
@@ -32,6 +50,7 @@ class FlatRegisters:
     ) -> None:
         reading, writing = access
         record = next(call.record for call in access if call is not None)
+        self._number = number
         self._variables = FlatVariables(variables_of(record), record.params["layout"])
         self._reads = [slot.key for slot in reading.results] if reading else []
         self._views, self._wanted, self._registers, self._addressed = views, wanted, registers, addressed
@@ -39,26 +58,34 @@ class FlatRegisters:
         self._flats = [registers[key] for key in written]
         self._numbers = np.array([addressed[key] for key in written if key in addressed], np.int64)
 
-    def begin(self, arrays: list[Any], addresses: Array) -> None:
+    def begin(self, turn: Turn) -> None:
         """Choose memory for new values."""
         if not self._flats:
             return
         buffer = self._variables.begin()
+        if turn.written[self._number] is buffer:
+            return
+        turn.written[self._number] = None  # until it is whole, for an interrupt on the way
         for register, flat in zip(self._flats, buffer.flats, strict=True):
-            arrays[register] = flat
+            turn.registers[register] = flat
         if self._numbers.size:
-            addresses[self._numbers] = buffer.addresses
+            turn.addresses[self._numbers] = buffer.addresses
+        turn.written[self._number] = buffer
 
-    def read(self, arrays: list[Any], addresses: Array) -> None:
+    def read(self, arrays: list[Any], turn: Turn) -> None:
         """Put the values of the Variables, flat and one by one, where the program reads them."""
         buffer = self._variables.read()
+        if turn.read[self._number] is buffer:
+            return
+        turn.read[self._number] = None
         if buffer.bound is None:
             buffer.bound = self._bound(buffer)
         found, numbers, own = buffer.bound
         for register, array in found:
-            arrays[register] = array
+            arrays[register] = turn.registers[register] = array
         if numbers.size:
-            addresses[numbers] = own
+            turn.addresses[numbers] = own
+        turn.read[self._number] = buffer
 
     def _bound(self, buffer: FlatBuffer) -> Any:
         """The registers with the flat arrays and views that they get; the positions of addresses, and those."""
@@ -76,7 +103,7 @@ class FlatRegisters:
 
 
 class RunMemory:
-    """What one run at a time works in: an arena, `addresses` of values in it, and `flat` Variables in the order of the plan.
+    """What one run at a time works in: an arena, addresses of values in it, and `flat` Variables in the order of the plan.
 
     Args:
         plan: where everything lies.
@@ -88,30 +115,39 @@ class RunMemory:
     def __init__(
         self, plan: MemoryPlan, registers: Mapping[int, int], first: Sequence[Any], addressed: Mapping[int, int]
     ) -> None:
-        self._first = list(first)
+        first = list(first)
         arena = memory_of(plan.arena.size)
         for key, (slot, start) in plan.placed.items():
-            self._first[registers[key]] = arranged(arena[start : start + slot.bytes].view(slot.dtype), slot)
+            first[registers[key]] = arranged(arena[start : start + slot.bytes].view(slot.dtype), slot)
         of_variables: dict[int, list[View]] = {key: [] for key in plan.reads}
         for key, view in plan.views.items():
             if plan.root(key) in plan.reads:
                 of_variables[plan.root(key)].append(view)
             else:
-                self._first[registers[key]] = view.function(self._first[registers[view.operands[0].key]])
-        self.addresses = np.zeros(len(addressed), np.int64)
+                first[registers[key]] = view.function(first[registers[view.operands[0].key]])
+        addresses: Array = np.zeros(len(addressed), np.int64)
         for key, number in addressed.items():
             if plan.root(key) not in plan.reads and key not in plan.writes:
-                self.addresses[number] = self._first[registers[key]].ctypes.data
+                addresses[number] = first[registers[key]].ctypes.data
         wanted = plan.read_from_python()
         self.flat = []
-        for access in plan.flat:
+        for number, access in enumerate(plan.flat):
             views = [view for y in (access.reading.results if access.reading else ()) for view in of_variables[y.key]]
-            self.flat.append(FlatRegisters(access, views, wanted, registers, addressed))
+            self.flat.append(FlatRegisters(number, access, views, wanted, registers, addressed))
+        self.turn = Turn(first, addresses, len(self.flat))
+        self._other = Turn(first.copy(), addresses.copy(), len(self.flat))
+
+    @property
+    def addresses(self) -> Array:
+        """Of values, by their position."""
+        return self.turn.addresses
 
     def begin(self) -> list[Any]:
         """The registers of a run."""
+        turn, self._other = self._other, self.turn
+        self.turn = turn
         for variables in self.flat:
-            variables.begin(self._first, self.addresses)
-        registers = self._first.copy()
+            variables.begin(turn)
+        registers = turn.registers.copy()
         registers[0] = self
         return registers
