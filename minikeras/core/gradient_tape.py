@@ -287,14 +287,14 @@ class GradientTape:
     def hessian(self, target: Any, sources: Any, flat: bool = True, chunk_size: int | None = None) -> Any:
         """All second derivatives of a scalar target; zeros for sources that it does not depend on.
 
-        Cost: one gradient, and one backward sweep over a stack of P cotangents, where the sources have P elements together.
+        Cost: one gradient, and backward sweeps over stacks of together P cotangents, where the sources have P elements.
 
         Args:
             target: a scalar Tensor or Variable.
             sources: Tensor, Variable or nest of them.
             flat: True for one symmetric matrix (P, P), the sources raveled in turn; False for a list of lists of
                 blocks of shape s_i.shape + s_j.shape.
-            chunk_size: as in `jacobian`.
+            chunk_size: as in `jacobian`; None takes as many rows as a processor's cache holds, and at least P / 16.
 
         Raises:
             ShapeError: if the target is no scalar.

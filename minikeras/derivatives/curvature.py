@@ -39,16 +39,19 @@ class Estimate(NamedTuple):
 def hessian(
     loss_fn: LossFunction, variables: Any, flat: bool = True, chunk_size: int | None = None, strict: bool = False
 ) -> Any:
-    """All second derivatives of a scalar loss.
+    """All second derivatives of a scalar loss, d2 loss / dw_i dw_j: a matrix that is symmetric to the last bit.
 
     Args:
         loss_fn: without arguments; returns a scalar.
         variables: list or nest of Variables, or a model or layer.
         flat: True for one symmetric matrix (P, P); False for a list of lists of blocks of shape v_i.shape + v_j.shape.
-        chunk_size: rows carried at once; bounds memory to chunk_size times the intermediate results.
+        chunk_size: rows carried at once; bounds memory to chunk_size times the intermediate results. None takes as many as a
+            processor's cache holds, and at least P / 16.
         strict: raise UnconnectedGradientError for a variable that the loss does not depend on, instead of giving zeros.
 
-    Cost: one gradient, and one backward sweep over a stack of P cotangents; P**2 numbers for the result.
+    Cost: one gradient, and backward sweeps over stacks of together P cotangents; P**2 numbers for the result. By symmetry the
+    rows of a variable are swept back no further than to where the loss first read it, and the rest is transposed. Where a
+    custom gradient is no derivative, that of the variable that was read first counts.
 
     >>> w = tf.Variable([1.0, 2.0])
     >>> print(tf.autodiff.hessian(lambda: tf.reduce_sum(w ** 3), [w]).numpy().tolist())

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..arrays import namespace, to_device
 from ..core.convert import convert_to_tensor
-from ..core.gradient_arguments import checked_chunk_size, one_target
+from ..core.gradient_arguments import UnconnectedGradients, absent_jacobian, checked_chunk_size, one_target
 from ..core.gradient_tape import GradientTape
+from ..core.layout import Layout
+from ..core.registry import operations
 from ..core.tensor import Tensor
 from ..errors import ShapeError
-from .flat import directions, flatten, matrix_of, split_blocks, symmetric
+from .flat import directions, flatten, matrix_of, size_of, split_blocks
+from .jacobian import swept
+from .strips import mirrored, strips, unit_rows
 
 
 class RecordedGradient:
@@ -42,16 +51,6 @@ class RecordedGradient:
         """The Hessian times a flat vector."""
         return flatten(self._tape.gradient(self.flat, self.leaves, vector, "zero"))
 
-    def rows(self, places: Sequence[int], chunk_size: int | None = None) -> list[Tensor]:
-        """The rows of a diagonal block, which is that of some leaves, given by their places: a part for each of these."""
-        gradient = self.flat
-        if len(places) < len(self.leaves):
-            with self._tape:
-                gradient = flatten([self.parts[place] for place in places])
-        chosen = [self.leaves[place] for place in places]
-        found: list[Tensor] = self._tape.jacobian(gradient, chosen, "zero", chunk_size=chunk_size)
-        return found
-
     def blocks_of_rows(self) -> Tensor:
         """For the only leaf, a stack of rows: the second derivatives of each row by itself, (n, c, c)."""
         (part,), (leaf,) = self.parts, self.leaves
@@ -59,9 +58,55 @@ class RecordedGradient:
         return found
 
     def matrix(self, places: Sequence[int] | None = None, chunk_size: int | None = None) -> Tensor:
-        """Such a block as a symmetric matrix; the whole Hessian without places."""
-        rows = self.rows(range(len(self.leaves)) if places is None else places, chunk_size)
-        return symmetric(matrix_of(rows, rows[0].shape[0]))
+        """The second derivatives in some leaves, given by their places, or in all; exactly symmetric.
+
+        Leaves come in the order in which the target read them. Rows are asked for columns of their own leaf and of later ones,
+        so that their sweep ends where the leaf was read; what lies below the diagonal is what lies above.
+        """
+        chosen = list(range(len(self.leaves))) if places is None else list(places)
+        order = sorted(range(len(chosen)), key=lambda i: self._read.get(self.leaves[chosen[i]].key, math.inf))
+        shapes = [tuple(self.leaves[place].shape) for place in chosen]
+        layout = Layout([shapes[i] for i in order])
+        if not layout.size:
+            return Tensor(namespace(self.flat._array).zeros((0, 0), dtype=self.flat._array.dtype))
+        bounds = strips(layout, self._largest, chunk_size)
+        matrix = mirrored([self._strip([chosen[i] for i in order], layout, *strip) for strip in bounds], bounds)
+        if order == sorted(order):
+            return matrix
+        slices = dict(zip(order, layout.slices, strict=True))
+        numbers = np.concatenate([np.arange(layout.size)[slices[i]] for i in range(len(order))])
+        indices = Tensor(to_device(numbers, namespace(matrix._array)))
+        return operations.gather_rows(operations.gather_rows(matrix, indices, axis=-2), indices, axis=-1)
+
+    def _strip(self, places: Sequence[int], layout: Layout, start: int, stop: int) -> Tensor:
+        """Some rows of the matrix, with the columns from the diagonal on."""
+        later = [(place, part) for place, part in zip(places, layout.slices, strict=True) if part.stop > start]
+        seeds: dict[int, Tensor] = {}
+        for gradient, first in [(self.parts[place], start - part.start) for place, part in later if part.start < stop]:
+            rows, key = unit_rows(gradient, first, stop - start), gradient.key
+            seeds[key] = seeds[key] + rows if key in seeds else rows
+        leaves, tape = [self.leaves[place] for place, _ in later], self._tape._tape
+        with np.errstate(all="ignore"):
+            found = swept(tape.records, seeds, [leaf.key for leaf in leaves if leaf.key in tape.tracked])
+        blocks = [
+            found[leaf.key]
+            if leaf.key in found
+            else absent_jacobian((stop - start, *leaf.shape), leaf, UnconnectedGradients.ZERO)
+            for leaf in leaves
+        ]
+        return matrix_of(blocks, stop - start)[:, start - later[0][1].start :]
+
+    @functools.cached_property
+    def _read(self) -> dict[int, int]:
+        """When each Tensor and Variable was first read, by key."""
+        inputs = [x for record in self._tape._tape.records for x in record.inputs if hasattr(x, "key")]
+        return {x.key: -i for i, x in enumerate(reversed(inputs), 1 - len(inputs))}
+
+    @functools.cached_property
+    def _largest(self) -> int:
+        """Elements of the largest intermediate result."""
+        results = [record.outputs for record in self._tape._tape.records]
+        return max([size_of(part) for result in results for part in (result if type(result) is tuple else (result,))] or [1])
 
 
 def hessian_of_tape(tape: GradientTape, target: Any, sources: Any, flat: bool, chunk_size: int | None) -> Any:

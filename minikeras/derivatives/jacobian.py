@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,15 +107,16 @@ def rows(
     count = seeds.shape[0]
     size = count if chunk_size is None else min(chunk_size, count)
     if size >= count:
-        return _swept(records, target, sources, seeds)
-    parts = [_swept(records, target, sources, seeds[start : start + size]) for start in range(0, count, size)]
+        return swept(records, {target.key: seeds}, sources)
+    parts = [swept(records, {target.key: seeds[start : start + size]}, sources) for start in range(0, count, size)]
     return {key: operations.concat(*[part[key] for part in parts], axis=-len(parts[0][key].shape)) for key in parts[0]}
 
 
-def _swept(records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor) -> dict[int, Tensor]:
-    batch = Batch(seeds.shape[0])
+def swept(records: Sequence[Record], seeds: Mapping[int, Tensor], sources: Sequence[int]) -> dict[int, Tensor]:
+    """One sweep over a stack of cotangents of one or more targets, given by key; as `rows`."""
+    batch = Batch(next(iter(seeds.values())).shape[0])
     with batch:
-        found = sweep(records, {target.key: BatchedTensor(seeds, batch)}, sources, bare=False)
+        found = sweep(records, {key: BatchedTensor(stack, batch) for key, stack in seeds.items()}, sources, bare=False)
     return {key: batch.stack_of(cotangent) for key, cotangent in found.items()}
 
 
@@ -137,7 +138,7 @@ def row_seeds(target: Any) -> Tensor:
 def looped(records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor) -> dict[int, Tensor]:
     """As `rows`, one seed after the other."""
     if not seeds.shape[0]:
-        return _swept(records, target, sources, seeds)
+        return swept(records, {target.key: seeds}, sources)
     results = [sweep(records, {target.key: seeds[i]}, sources, bare=False) for i in range(seeds.shape[0])]
     keys = {key for result in results for key in result}
     return {key: operations.stack([result[key] for result in results]) for key in keys}

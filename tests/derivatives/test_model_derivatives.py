@@ -5,6 +5,8 @@ import pytest
 from derivatives.problems import Network, looped_hessian, looped_jacobian, raveled
 
 import minikeras as tf
+from minikeras.core.layout import Layout
+from minikeras.derivatives.strips import strips
 
 ad = tf.autodiff
 CLOSE = dict(rtol=1e-10, atol=1e-13)
@@ -53,6 +55,67 @@ def test_the_hessian_is_that_of_nested_tapes(network):
     """(a)."""
     expected = looped_hessian(network.loss, network.trainable_variables)
     np.testing.assert_allclose(ad.hessian(network.loss, network).numpy(), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)])
+@pytest.mark.parametrize("chunk_size", [None, 1, 5, 9])
+def test_the_hessian_is_that_of_nested_tapes_for_variables_in_any_order(network, monkeypatch, order, chunk_size):
+    """Its strips end where a variable ends, or where a chunk is full."""
+    monkeypatch.setattr("minikeras.derivatives.strips.LEAST", 4)
+    variables = [network.trainable_variables[i] for i in order]
+    found = ad.hessian(network.loss, variables, chunk_size=chunk_size).numpy()
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(found, looped_hessian(network.loss, variables), **CLOSE)
+
+
+def test_a_large_hessian_is_made_of_strips():
+    """In float64 as that of one sweep to 1e-12 of its largest number; a model with shared, normalizing and dropping layers."""
+    tf.random.set_seed(1)
+    shared = tf.keras.layers.Dense(12, activation="tanh", dtype="float64", name="shared")
+    model = tf.keras.Sequential(
+        [
+            tf.keras.Input((12,), dtype="float64"),
+            shared,
+            tf.keras.layers.BatchNormalization(dtype="float64"),
+            tf.keras.layers.Dropout(0.3, dtype="float64", seed=3),
+            shared,
+            tf.keras.layers.Dense(3, dtype="float64", name="head"),
+        ]
+    )
+    x = tf.constant(np.random.default_rng(0).normal(size=(7, 12)))
+    variables = model.trainable_variables
+    with tf.GradientTape() as outer:
+        with tf.GradientTape(persistent=True) as tape:
+            loss = tf.reduce_mean(model(x, training=True) ** 2)
+        flat = tf.concat([tf.reshape(part, [-1]) for part in tape.gradient(loss, variables)], 0)
+    found = tape.hessian(loss, variables).numpy()
+    whole = np.concatenate([rows.numpy().reshape(len(found), -1) for rows in outer.jacobian(flat, variables)], axis=1)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(found, whole, rtol=0, atol=1e-12 * np.abs(whole).max())
+
+
+def test_variables_may_have_one_gradient_in_common():
+    """The gradient of v + w is one tensor for both."""
+    v, w = (tf.Variable(np.arange(3.0)) for _ in range(2))
+    found = ad.hessian(lambda: tf.reduce_sum((v + w) ** 3), [v, w]).numpy()
+    np.testing.assert_allclose(found, np.tile(np.diag(6.0 * 2.0 * np.arange(3.0)), (2, 2)))
+
+
+def test_what_has_no_elements_has_no_hessian():
+    empty, w = tf.Variable(np.zeros((0, 2))), tf.Variable([1.0, 2.0], dtype=tf.float64)
+    loss = lambda: tf.reduce_sum(empty) + tf.reduce_sum(w**3)
+    assert ad.hessian(loss, [empty]).shape == (0, 0)
+    for variables in ([empty, w], [w, empty]):
+        np.testing.assert_allclose(ad.hessian(loss, variables).numpy(), np.diag([6.0, 12.0]))
+
+
+def test_strips_end_with_leaves_or_with_chunks():
+    layout = Layout([(10, 26), (26,), (26, 26), (26,), (26, 1), (1,)])
+    assert strips(layout, 64 * 26, None)[:4] == [(0, 157), (157, 260), (260, 417), (417, 574)]
+    assert strips(layout, 10, None) == [(0, 260), (260, 962), (962, 1015)]
+    assert strips(layout, 10, 400) == [(0, 260), (260, 660), (660, 962), (962, 1015)]
+    assert strips(Layout([(3,), (2, 2)]), 10, None) == [(0, 7)]
+    assert strips(Layout([(3,), (2, 2)]), 10, 2) == [(0, 2), (2, 4), (4, 6), (6, 7)]
 
 
 def test_the_blocks_of_the_hessian_are_its_parts(network):

@@ -33,7 +33,7 @@ class Newton(SecondOrder):
         radius: the first radius of the trust region.
         repair: of a block with negative curvature: 'shift' adds as much to its diagonal as makes it positive, at the cost of a
             few products; 'eigenvalues' takes the eigenvalues' absolute values, 9 n**3 multiplications.
-        chunk_size: rows of the Hessian carried at once; bounds memory to chunk_size times the intermediate results.
+        chunk_size: rows of the Hessian carried at once, as in `tf.autodiff.hessian`.
         max_parameters: more are refused; a Hessian takes P**2 numbers, and solving P**3 / 3 multiplications.
 
     Logs:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace, to_numpy
 from ....arrays import random as streams
+from ....arrays import to_numpy
 from ....core import Tensor, Variable
 from ....core.layout import Layout
 from ....core.repeat import Repeatable
@@ -120,14 +120,13 @@ class Problem:
         """The Hessian's blocks for groups of variables, given by their positions; what lies between groups is left out."""
         blocks = []
         for number_of_group, group in enumerate(groups):
-            rows = self._sweep(f"hessian {number_of_group}", functools.partial(self._rows, group, chunk_size))
-            arrays = [row._array.reshape(row.shape[0], -1) for row in rows]
-            blocks.append(namespace(arrays[0]).concatenate(arrays, axis=1))
+            (block,) = self._sweep(f"hessian {number_of_group}", functools.partial(self._block, group, chunk_size))
+            blocks.append(block._array)
         return BlockMatrix(blocks, self._index(groups))
 
-    def _rows(self, group: Sequence[int], chunk_size: int | None) -> list[Tensor]:
+    def _block(self, group: Sequence[int], chunk_size: int | None) -> tuple[Tensor]:
         assert self._recorded is not None
-        return self._recorded.rows(group, chunk_size)
+        return (self._recorded.matrix(group, chunk_size),)
 
     def output_curvature(self) -> ObjectiveCurvature:
         return ObjectiveCurvature(self.loss_fn, self.variables, self.runs)
