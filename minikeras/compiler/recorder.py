@@ -5,7 +5,8 @@ What could differ in the next run (a value that leaves for Python, a Variable th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
 from ..core.batch import BatchedTensor
 from ..core.effects import State, Write
 from ..core.stack import BOTTOM, Frame, Interpreter
-from ..core.state import restore
+from ..core.state import restore, snapshot
 from ..core.tensor import next_key
 from ..core.variable import Part, assigned
 from ..core.warnings import call_site
@@ -135,10 +136,17 @@ class Recorder(Interpreter):
 
     def put_back(self) -> None:
         """Have Variables and random streams as they were before the run; what it made is kept, as it was at first."""
-        restore(self.before.values())
-        for stream, state in self._own_streams.values():
-            stream.state = state
-        _streams().set_states(self._streams)
+        _put_back(self.before.values(), self._own_streams.values(), self._streams)
+
+    def state(self) -> Callable[[], Callable[[], None]]:
+        """A function that reads what the run has changed, as it is when it is called, and returns one that puts that back."""
+        variables, streams = [one for one, _ in self.before.values()], [one for one, _ in self._own_streams.values()]
+
+        def read() -> Callable[[], None]:
+            own = [(stream, stream.state) for stream in streams]
+            return functools.partial(_put_back, snapshot(variables), own, _streams().states())
+
+        return read
 
     def _assign(self, inputs: Sequence[Any], params: dict[str, Any], variable: Variable) -> None:
         how = params["conversion"]
@@ -211,6 +219,13 @@ class Recorder(Interpreter):
             kind = "IndexedSlices (tf.convert_to_tensor makes a tensor of it)"
         self.refuse(f"the function returns {kind}")
         return None
+
+
+def _put_back(variables: Iterable[tuple[Variable, Array]], streams: Iterable[tuple[Any, Any]], states: Any) -> None:
+    restore(variables)
+    for stream, state in streams:
+        stream.state = state
+    _streams().set_states(states)
 
 
 def _streams() -> Any:

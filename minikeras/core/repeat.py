@@ -41,11 +41,6 @@ class Repeatable:
         """Run the function."""
         return self.again(self._function)
 
-    def start(self) -> None:
-        """Run it, unless it was run already."""
-        if self._stream is None:
-            self._first(self._function)
-
     def _first(self, function: Callable[[], Any]) -> Any:
         stream = streams.global_stream()
         start, watcher = stream.state, _Assignments(self._assigned or ())

@@ -9,7 +9,7 @@ vector products (2017), for J v by two backward sweeps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,19 @@ from .flat import flatten, matrix_of, size_of, symmetric
 from .hessian import RecordedGradient
 
 
+class Decision(NamedTuple):
+    """Whether rows were found to be apart, and the largest difference between two ways and number, which say so."""
+
+    apart: bool
+    difference: Tensor
+    size: Tensor
+
+    def holds(self) -> bool:
+        """Whether these numbers decide so; what is not finite is not told apart."""
+        difference, size = (float(to_numpy(x._array)) for x in (self.difference, self.size))
+        return self.apart != (difference > 100.0 * float(np.finfo(self.size._array.dtype).eps) * size)
+
+
 class OutputCurvature:
     """One run of a model and what follows from it.
 
@@ -36,6 +49,7 @@ class OutputCurvature:
         loss_of_output: from z to a scalar.
         variables: with respect to which; P parameters.
         strict: raise UnconnectedGradientError for a variable that z does not depend on, instead of giving zeros.
+        decisions: where to note what is read from numbers about rows. Without, nothing is where an interpreter listens.
 
     Attributes:
         outputs: z.
@@ -48,8 +62,10 @@ class OutputCurvature:
         loss_of_output: Callable[[Any], Any],
         variables: Sequence[Any],
         strict: bool = False,
+        decisions: list[Decision] | None = None,
     ) -> None:
         self.variables, self._loss_of_output, self._fill = list(variables), loss_of_output, unconnected(strict)
+        self._decisions = decisions
         self.tape = GradientTape(persistent=True, watch_accessed_variables=False, strict=strict)
         with self.tape:
             self.tape.watch(self.variables)
@@ -66,19 +82,23 @@ class OutputCurvature:
 
     def forward(self, parts: Sequence[Any]) -> Tensor:
         """J times a direction, one part for each variable."""
+        turned, seed, result = self.turned()
+        return turned.gradient(result, seed, list(parts), "zero")
+
+    def turned(self) -> tuple[GradientTape, Tensor, list[Tensor]]:
+        """J^T times a seed as a record, the seed, and the result, which is linear in it."""
         if self._turned is None:
             turned = GradientTape(persistent=True, watch_accessed_variables=False)
             with turned:
                 seed = operations.zeros_like(self.outputs)
                 turned.watch(seed)
                 self._turned = turned, seed, self.back(seed)
-        turned, seed, result = self._turned
-        return turned.gradient(result, seed, list(parts), "zero")
+        return self._turned
 
     def bent(self, direction: Tensor) -> Tensor:
         """H times a direction among the outputs."""
         rows = operations.reshape(direction, shape=self._shape, rank=len(direction.shape))
-        (found,) = self._bending().product([rows])
+        (found,) = self.bending().product([rows])
         return operations.reshape(found, shape=tuple(self.outputs.shape), rank=2)
 
     def back(self, cotangent: Tensor) -> list[Tensor]:
@@ -92,7 +112,7 @@ class OutputCurvature:
         rows = self.outputs.shape[0] if self.outputs.shape else 1
         return rows, size_of(self.outputs) // max(rows, 1)
 
-    def _bending(self) -> RecordedGradient:
+    def bending(self) -> RecordedGradient:
         """The loss's gradient in the rows of z."""
         if self._loss_gradient is None:
             whole = tuple(self.outputs.shape)
@@ -108,7 +128,7 @@ class OutputCurvature:
         rows = self.jacobian(chosen, chunk_size)
         hessians = self.row_hessians()
         if hessians is None:
-            bent = self._bending().matrix(None, chunk_size) @ rows
+            bent = self.bending().matrix(None, chunk_size) @ rows
         else:
             stacked = operations.reshape(rows, shape=(*self._shape, rows.shape[-1]), rank=2)
             bent = operations.reshape(hessians @ stacked, shape=tuple(rows.shape), rank=3)
@@ -130,7 +150,7 @@ class OutputCurvature:
         random vector shows; None if it is not.
         """
         z, (rows, columns) = self.outputs, self._shape
-        if current() is not BOTTOM or rows < 2 or not columns or self._fill == "none":
+        if not self._may_decide() or rows < 2 or not columns or self._fill == "none":
             return None
         batch = Batch(rows)
         records = rows_apart(self.tape._tape.records, batch)
@@ -157,7 +177,7 @@ class OutputCurvature:
         probe = self._random(array.shape)
         expected = flatten(self.tape.gradient(z, list(chosen), probe, "zero"))
         guess = operations.reshape(probe, shape=(1, rows * columns), rank=len(array.shape)) @ result
-        return result if _close(operations.reshape(guess, shape=tuple(expected.shape), rank=2), expected) else None
+        return result if self._apart(operations.reshape(guess, shape=tuple(expected.shape), rank=2), expected) else None
 
     def _random(self, shape: Any) -> Tensor:
         """Normal numbers, the same ones at every call."""
@@ -168,20 +188,27 @@ class OutputCurvature:
     def row_hessians(self) -> Tensor | None:
         """H as a block for each row of z, shape (rows, c, c) with c elements in a row; None where rows meet in the loss.
 
-        Where an interpreter is on the stack, the answer is None: whether rows meet is read from numbers.
+        Where an interpreter is on the stack and no decisions are kept, it is None: whether rows meet is read from numbers.
         """
-        if current() is not BOTTOM or not self.outputs.shape or not size_of(self.outputs):
+        if not self._may_decide() or not self.outputs.shape or not size_of(self.outputs):
             return None
-        bending = self._bending()
+        bending = self.bending()
         blocks, probe = bending.blocks_of_rows(), self._random(self._shape)
         apart = operations.einsum(blocks, probe, terms=("nij", "nj"), result="ni")
-        return blocks if _close(apart, *bending.product([probe])) else None
+        return blocks if self._apart(apart, *bending.product([probe])) else None
 
+    def _may_decide(self) -> bool:
+        return self._decisions is not None or current() is BOTTOM
 
-def _close(found: Tensor, expected: Tensor) -> bool:
-    """Whether two tensors differ by rounding only. What is not finite is not told apart."""
-    difference, size = (float(to_numpy(abs(x._array).max())) for x in (found - expected, expected))
-    return not difference > 100.0 * float(np.finfo(expected._array.dtype).eps) * size
+    def _apart(self, found: Tensor, expected: Tensor) -> bool:
+        """Whether two tensors differ by rounding only."""
+        axes = tuple(range(-len(expected.shape), 0))
+        largest = [operations.reduce_max(abs(x), axes=axes, keepdims=False) for x in (found - expected, expected)]
+        decision = Decision(True, *largest)
+        decision = decision._replace(apart=decision.holds())
+        if self._decisions is not None:
+            self._decisions.append(decision)
+        return decision.apart
 
 
 def rows_apart(records: Sequence[Record], batch: Batch) -> list[Record]:

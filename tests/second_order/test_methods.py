@@ -66,11 +66,11 @@ def test_the_gauss_newton_matrix_and_its_product_agree(penalized):
     variables = model.trainable_variables
     runs = Repeatable(fit)
     curvature = ObjectiveCurvature(fit, variables, runs)
-    matrix = curvature.matrix()
+    matrix = curvature.matrix().numpy()
     vector = np.random.default_rng(3).normal(size=len(matrix))
-    np.testing.assert_allclose(curvature.product(vector), matrix @ vector, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(curvature.product(tf.constant(vector)), matrix @ vector, rtol=1e-9, atol=1e-12)
     if penalized:
-        bare = ObjectiveCurvature(plain, variables, Repeatable(plain)).matrix()
+        bare = ObjectiveCurvature(plain, variables, Repeatable(plain)).matrix().numpy()
         extra = np.diag(np.concatenate([np.full(v.numpy().size, 0.02 * (v.numpy().ndim == 2)) for v in variables]))
         np.testing.assert_allclose(matrix - bare, extra, atol=1e-12)
 
@@ -190,7 +190,7 @@ def test_kfac_factors_of_a_linear_layer_are_those_of_its_gauss_newton_block():
     model = network((3, 2))
     x, _, targets = data(rows=4000)
     fit = optimizers.Objective(lambda: model(x), lambda z: keras.losses.MeanSquaredError()(targets, z))
-    (found,) = layer_factors(ObjectiveCurvature(fit, model.trainable_variables, Repeatable(fit)))
+    (found,) = layer_factors(Problem(fit, model.trainable_variables))
     rows = np.concatenate([x.numpy(), np.ones((4000, 1))], axis=1)
     np.testing.assert_allclose(found.inputs, rows.T @ rows / 4000, rtol=1e-9)
     np.testing.assert_allclose(found.outputs, np.eye(2), atol=0.06)

@@ -176,6 +176,10 @@ def holds_state(value: Any, within: tuple[int, ...] = ()) -> bool:
     return isinstance(value, Variable) or is_watched(value)
 
 
+class Outdated(Exception):
+    """Raised in a replay by an instruction that finds, in numbers, that the recording does not hold any more; says what."""
+
+
 class NoProgram(NamedTuple):
     """Takes the place of a program where a run left none.
 

@@ -27,7 +27,7 @@ from ..executors.base import Executable
 from ..ir import Program
 from ..passes.pipeline import optimized
 from ..recorder import Recorder
-from .facts import Facts, NoProgram
+from .facts import Facts, NoProgram, Outdated
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 from .watch import Watch
 
@@ -52,12 +52,14 @@ class CacheEntry(NamedTuple):
         facts: what it depends on beside the signature; None if there is no program.
         others: the arguments that the signature tells by identity, kept alive.
         packed: gives the leaves of a result their structure.
+        state: reads what a replay changes, if one may turn out to be outdated on its way; as `Recorder.state`.
     """
 
     program: Any
     facts: Facts | None
     others: list[Any]
     packed: Callable[[list[Any]], Any]
+    state: Callable[[], Callable[[], None]] | None = None
 
 
 class Function:
@@ -101,14 +103,21 @@ class Function:
         found = self._cache.get(key)
         if found is None:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
-        program, facts, _, packed = found
+        program, facts, _, packed, state = found
         if facts is None:
             return self._run(args, kwargs) if program.permanent else self._record(key, values, tensors, program)
         changed = facts.changed()
         if changed is not None:
             return self._recorded(key, values, tensors, f"{changed} is another one")
+        put_back = state and state()
         self.replays += 1
-        return packed(program([tensor._array for tensor in tensors]))
+        try:
+            return packed(program([tensor._array for tensor in tensors]))
+        except Outdated as error:
+            self.replays -= 1
+            assert put_back is not None
+            put_back()
+            return self._recorded(key, values, tensors, str(error))
 
     @functools.cached_property
     def _parameters(self) -> inspect.Signature:
@@ -173,7 +182,9 @@ class Function:
             if replay is not None and isinstance(facts, Facts):
                 program, facts.guards = replay, replay.program.guards
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
-        self._cache[key] = CacheEntry(program, facts if isinstance(facts, Facts) else None, others, packed)
+        decided = any(getattr(record.params.get("step"), "decided", False) for record in recorder.records)
+        state = recorder.state() if decided else None
+        self._cache[key] = CacheEntry(program, facts if isinstance(facts, Facts) else None, others, packed, state)
         if len(self._cache) > CAPACITY:
             self._cache.popitem(last=False)
         return result

@@ -29,7 +29,7 @@ from ....types import Array
 Sweep = Callable[..., Sequence[Any]]
 """Carries out a sweep, given its name, the function, and Tensors for that."""
 
-RUNS = ("record", "gradients", "value", "value_and_gradient")
+RUNS = ("record", "gradients", "outputs", "value", "value_and_gradient")
 """Sweeps that run the loss: each from the state before the first of them."""
 
 
@@ -76,11 +76,11 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
 
 
 class RecordedSweep(NamedTuple):
-    """One sweep: Slots of what it is given, its instructions, and Slots of what it returns, None for None."""
+    """One sweep: Slots of what it is given, its instructions, and what it returns, Slots for Tensors."""
 
     given: Sequence[Slot]
     records: Sequence[Record]
-    results: Sequence[Slot | None]
+    results: Sequence[Any]
 
     def made(self) -> dict[int, Slot]:
         """What its instructions write."""
@@ -123,7 +123,7 @@ class SweepRecorder(Recorder):
         with self:
             results = function(*given)
             if self.refusal is None:
-                slots = [None if x is None else self.slot(x) for x in results]
+                slots = [self.slot(x) if isinstance(x, Tensor) else x for x in results]
                 self._recorded[name] = RecordedSweep([self.slot(x) for x in given], self.records, slots)
         return results
 
@@ -254,6 +254,8 @@ class RecordedStep:
         self._leaving = [name for name, sweep in sweeps.items() if not shown.isdisjoint(sweep.kept)]
         """Sweeps that make what is handed on."""
         self._options = options_of(optimizer)
+        self.decided = any(type(x) is bool for sweep in sweeps.values() for x in sweep.replay.program.results)
+        """Whether a sweep found something in numbers that may be otherwise in a later step, which then raises `Outdated`."""
 
     def __str__(self) -> str:
         return "\n\n".join(f"{name}:\n{sweep.replay.program}" for name, sweep in self.sweeps.items())

@@ -12,6 +12,10 @@ from ....core.effects import State
 from ....core.registry import operations
 from ....derivatives.flat import unflatten
 from ....files import limits
+from ....functions.contractions import matmul
+from ....functions.creation import ones
+from ....functions.elementwise import cast
+from ....functions.shaping import concat, reshape
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder
@@ -68,6 +72,7 @@ class KFAC(SecondOrder):
     slot_groups = (("inputs", "outputs"),)
     settings = ("damping", "decay")
     needs_curvature_record = False
+    sweeps = ("record", "outputs", "factors", "output_product")
 
     def __init__(self, learning_rate: Any = 1.0, damping: float = 1e-2, decay: float = 0.95, **options: Any) -> None:
         super().__init__(learning_rate, **options)
@@ -84,12 +89,11 @@ class KFAC(SecondOrder):
         return namespace(value).zeros((size, size), dtype=value.dtype)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        curvature = problem.output_curvature()
         keep = min(1.0 - 1.0 / (int(self.iterations._array) + 1), self.decay)
         gradients = [part._array for part in unflatten(Tensor(problem.gradient), problem.variables)]
         steps = [-gradient / (1.0 + self.damping) for gradient in gradients]
         changes: list[Change] = []
-        for found in layer_factors(curvature):
+        for found in layer_factors(problem):
             kernel = problem.variables[found.kernel]
             slot_a, slot_g = self.slot(kernel, "inputs"), self.slot(kernel, "outputs")
             size = len(found.inputs)
@@ -103,7 +107,7 @@ class KFAC(SecondOrder):
             if found.bias is not None:
                 steps[found.bias] = bias_step
         step = namespace(problem.gradient).concatenate([one.reshape(-1) for one in steps])
-        bend = number(step @ curvature.product(step)) + self.damping * number(step @ step)
+        bend = number(step @ problem.output_product(step)) + self.damping * number(step @ step)
         slope = number(problem.gradient @ step)
         scale = -slope / bend if bend > 0 and slope < 0 else 0.0
         return step * scale, [*changes, *self.change(scale=scale)]
@@ -121,27 +125,34 @@ def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, dampin
     return (step, step) if bias is None else (step[:-1], step[-1])
 
 
-def layer_factors(curvature: ObjectiveCurvature) -> list[Factors]:
+def layer_factors(problem: Problem) -> list[Factors]:
     """The factors of every dense layer on the record, from one sweep with random cotangents."""
-    z, tape = curvature.bare.outputs, curvature.bare.tape
-    xp = namespace(z._array)
-    blocks = curvature.bare.row_hessians()
+    blocks = problem.row_hessians()
     if blocks is None:
         raise ValueError("KFAC: the loss must be a sum or mean over rows of the outputs; here rows meet in it. Use NewtonCG.")
-    hessians = blocks._array * len(blocks._array)  # of each row's own loss: the batch's loss is their mean
+    xp, hessians = namespace(blocks), blocks * len(blocks)  # of each row's own loss: the batch's loss is their mean
     noise = to_device(streams.global_stream().generator().standard_normal(hessians.shape[:2]).astype(hessians.dtype), xp)
     values, vectors = xp.linalg.eigh((hessians + hessians.swapaxes(1, 2)) * 0.5)
-    cotangent = xp.einsum("nij,nj->ni", vectors * xp.sqrt(xp.maximum(values, 0))[:, None, :], noise).reshape(z._array.shape)
+    cotangent = xp.einsum("nij,nj->ni", vectors * xp.sqrt(xp.maximum(values, 0))[:, None, :], noise)
+    found = problem.sweep("factors", lambda given: _means_of_squares(problem.linearized, given), cotangent)
+    return [
+        Factors(kernel, bias, a._array, g._array) for kernel, bias, a, g in zip(*[found[i::4] for i in range(4)], strict=True)
+    ]
+
+
+def _means_of_squares(curvature: ObjectiveCurvature, cotangent: Tensor) -> list[Any]:
+    """Kernel, bias, A and G of every dense layer, in turn."""
+    z, tape, dtype = curvature.bare.outputs, curvature.bare.tape, curvature.variables[0].dtype
     uses = dense_uses(tape, curvature.variables)
-    found = tape.gradient(z, [y for _, _, _, y in uses], Tensor(cotangent), unconnected_gradients="zero")
-    factors = []
-    for (kernel, bias, x, _), g in zip(uses, found, strict=True):
-        a, g = x._array.astype(hessians.dtype), g._array.astype(hessians.dtype)
-        count = len(a)
+    seed = reshape(cotangent, z.shape)
+    gradients = tape.gradient(z, [y for _, _, _, y in uses], seed, unconnected_gradients="zero")
+    found: list[Any] = []
+    for (kernel, bias, x, _), gradient in zip(uses, gradients, strict=True):
+        a, g, count = cast(x, dtype), cast(gradient, dtype), x.shape[0]
         if bias is not None:
-            a = xp.concatenate([a, xp.ones((count, 1), dtype=a.dtype)], axis=1)
-        factors.append(Factors(kernel, bias, a.swapaxes(0, 1) @ a / count, g.swapaxes(0, 1) @ g / count))
-    return factors
+            a = concat([a, ones([count, 1], dtype)], axis=1)
+        found += [kernel, bias, *[matmul(part, part, transpose_a=True) / count for part in (a, g)]]
+    return found
 
 
 def dense_uses(tape: GradientTape, variables: list[Variable]) -> list[tuple[int, int | None, Tensor, Tensor]]:

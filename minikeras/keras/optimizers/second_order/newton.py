@@ -50,6 +50,7 @@ class Newton(SecondOrder):
     """
 
     settings = ("damping", "blocks", "globalization", "radius", "repair", "chunk_size", "max_parameters")
+    curvature_sweep = "hessian"
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class Newton(SecondOrder):
     @property
     def sweeps(self) -> Sequence[str] | None:  # type: ignore[override]
         """Without globalization the loss is asked for at the present point only."""
-        return ("record", "hessian") if self.globalization is None else ("record", "hessian", "value")
+        return ("record", self.curvature_sweep, *(() if self.globalization is None else ("value",)))
 
     def curvature(self, problem: Problem) -> BlockMatrix:
         """The matrix of the quadratic model."""
@@ -154,7 +155,7 @@ class GaussNewton(Newton):
     """
 
     needs_curvature_record = False
-    sweeps = None  # whether rows of outputs meet in the loss is read from numbers
+    curvature_sweep = "outputs"
 
     def curvature(self, problem: Problem) -> BlockMatrix:
         return problem.gauss_newton(groups_of(problem.variables, self.blocks), self.chunk_size)

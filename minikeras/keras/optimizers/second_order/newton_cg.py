@@ -69,7 +69,8 @@ class NewtonCG(SecondOrder):
         self.damping, self.max_iterations = float(damping), max_iterations
         self.probes, self.radius = int(probes), float(radius)
         self.needs_curvature_record = curvature == "hessian"
-        self.sweeps = ("record", "product", "value") if curvature == "hessian" else None
+        own = ("product",) if curvature == "hessian" else ("outputs", "output_product")
+        self.sweeps = ("record", *own, "value")
         self.add_number("radius", float(radius))
         self.add_number("step_size", 0.0)
         self.add_number("iterations", 0)
@@ -92,7 +93,10 @@ class NewtonCG(SecondOrder):
         return step * size, self.change(radius=radius, step_size=size, iterations=total, negative_curvature=negative)
 
     def _product(self, problem: Problem) -> Product:
-        bare = problem.product if self.curvature == "hessian" else problem.output_curvature().product
+        bare = problem.product
+        if self.curvature == "gauss_newton":
+            problem.linearize()
+            bare = problem.output_product
         return lambda vector: bare(vector) + vector * self.damping if self.damping else bare(vector)
 
     def _scale(self, problem: Problem, product: Product) -> Array:

@@ -14,12 +14,11 @@ from ....core import Tensor, Variable
 from ....core.repeat import Repeatable
 from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
-from ....derivatives.output_curvature import OutputCurvature
+from ....derivatives.output_curvature import Decision, OutputCurvature
 from ....errors import ShapeError
 from ....functions.elementwise import cast
 from ....functions.publish import tensor
 from ....functions.shaping import concat, reshape
-from ....types import Array
 
 
 class Objective:
@@ -55,42 +54,53 @@ class Objective:
 class ObjectiveCurvature:
     """J^T H J plus the penalty's Hessian, as a matrix or as a product, from one run.
 
-    `runs` lets parts of the loss, which must be an `Objective`, be run from the same state; `bare` is without the penalty.
+    Args:
+        loss_fn: an `Objective`.
+        variables: as in `Problem`.
+        runs: has it run from the state in which the loss was run.
+        decisions: as in `OutputCurvature`.
+
+    Attributes:
+        bare: without the penalty.
     """
 
-    def __init__(self, loss_fn: Any, variables: Sequence[Variable], runs: Repeatable) -> None:
+    def __init__(
+        self, loss_fn: Any, variables: Sequence[Variable], runs: Repeatable, decisions: list[Decision] | None = None
+    ) -> None:
         objective = objective_of(loss_fn)
         concatenated, extra = _ConcatenatedOutputs(objective, variables[0].dtype), list[Any]()
+        self.variables = list(variables)
 
         def outputs() -> Tensor:
             z = concatenated.outputs()
             extra.append(None if objective.penalty is None else objective.penalty())
             return z
 
-        def loss_of_outputs(z: Tensor) -> Any:
-            return runs.again(lambda: concatenated.loss_of(z))
+        def run() -> OutputCurvature:
+            bare = OutputCurvature(outputs, concatenated.loss_of, variables, decisions=decisions)
+            bare.bending()  # runs the loss of the outputs
+            return bare
 
-        runs.start()
-        self.variables = list(variables)
-        self.bare = OutputCurvature(lambda: runs.again(outputs), loss_of_outputs, variables)
+        self.bare: OutputCurvature = runs.again(run)
         self._penalty: RecordedGradient | None = None
         if extra[0] is not None:
             self._penalty = RecordedGradient(self.bare.tape, scalar(extra[0]), self.variables)
 
-    def matrix(self, places: Sequence[int] | None = None, chunk_size: int | None = None) -> Array:
+    def matrix(self, places: Sequence[int] | None = None, chunk_size: int | None = None) -> Tensor:
         """The block of some of the variables, by their places; the whole matrix without."""
         chosen = self.variables if places is None else [self.variables[place] for place in places]
         block = self.bare.matrix(chosen, chunk_size)
         if self._penalty is not None:
             block = block + self._penalty.matrix(places, chunk_size)
-        return block._array
+        return block
 
-    def product(self, vector: Array) -> Array:
-        parts = unflatten(Tensor(vector), self.variables)
+    def product(self, vector: Tensor) -> Tensor:
+        """The curvature times a flat vector."""
+        parts = unflatten(vector, self.variables)
         result = flatten(self.bare.product(parts))
         if self._penalty is not None:
             result = result + flatten(self._penalty.product(parts))
-        return result._array
+        return result
 
 
 class _ConcatenatedOutputs:

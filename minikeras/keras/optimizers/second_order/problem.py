@@ -14,18 +14,21 @@ import numpy as np
 
 from ....arrays import random as streams
 from ....arrays import to_numpy
+from ....compiler.tracing.facts import Outdated
 from ....core import Tensor, Variable
 from ....core.layout import Layout
 from ....core.repeat import Repeatable
+from ....core.stack import current
 from ....core.state import restore, snapshot
 from ....derivatives.curvature import random_signs
 from ....derivatives.first_order import found_any, run_once
 from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
+from ....derivatives.output_curvature import Decision
 from ....types import Array
 from ..state import names_of
 from .blocks import BlockMatrix
-from .compiled import Sweep, run_directly
+from .compiled import Sweep, SweepRecorder, run_directly
 from .objective import ObjectiveCurvature, scalar
 
 
@@ -70,6 +73,7 @@ class Problem:
         self.runs = runs or Repeatable(loss_fn)
         self._sweep = sweep
         self._recorded: RecordedGradient | None = None
+        self._outputs: ObjectiveCurvature | None = None
         self.loss: Tensor
         self.gradient: Array
 
@@ -128,14 +132,50 @@ class Problem:
         assert self._recorded is not None
         return (self._recorded.matrix(group, chunk_size),)
 
-    def output_curvature(self) -> ObjectiveCurvature:
-        return ObjectiveCurvature(self.loss_fn, self.variables, self.runs)
-
     def gauss_newton(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
         """Blocks of J^T H J, plus those of the penalty's Hessian."""
-        curvature = self.output_curvature()
-        blocks = [curvature.matrix(group, chunk_size) for group in groups]
-        return BlockMatrix(blocks, self._index(groups))
+        blocks = self._linearize(lambda curvature: [curvature.matrix(group, chunk_size) for group in groups])
+        return BlockMatrix([block._array for block in blocks], self._index(groups))
+
+    def linearize(self) -> None:
+        """Prepare products with J^T H J: needs an `Objective`."""
+        self._linearize(lambda curvature: list(curvature.bare.turned()[2]))
+
+    def row_hessians(self) -> Array | None:
+        """H as `OutputCurvature.row_hessians` gives it; prepares products as well."""
+        blocks, *_ = self._linearize(lambda curvature: [curvature.bare.row_hessians(), *curvature.bare.turned()[2]])
+        return None if blocks is None else blocks._array
+
+    def _linearize(self, ask: Callable[[ObjectiveCurvature], list[Any]]) -> Sequence[Any]:
+        """Run the two stages of the loss, and ask for something."""
+
+        def run() -> list[Any]:
+            decisions: list[Decision] | None = [] if isinstance(current().interpreter, SweepRecorder) else None
+            self._outputs = ObjectiveCurvature(self.loss_fn, self.variables, self.runs, decisions)
+            found = ask(self._outputs)
+            return [len(found), *found, *[part for decision in decisions or () for part in decision]]
+
+        count, *results = self._sweep("outputs", run)
+        found, numbers = results[:count], results[count:]
+        if not all(Decision(*numbers[i : i + 3]).holds() for i in range(0, len(numbers), 3)):
+            raise Outdated("rows of a batch meet where they did not, or the other way round")
+        return found
+
+    def output_product(self, vector: Array) -> Array:
+        """J^T H J, and the penalty's Hessian, times a flat vector."""
+        (found,) = self._sweep("output_product", lambda given: [self.linearized.product(given)], Tensor(vector))
+        result: Array = found._array
+        return result
+
+    @property
+    def linearized(self) -> ObjectiveCurvature:
+        """The curvature of the outputs, for the functions of sweeps."""
+        assert self._outputs is not None
+        return self._outputs
+
+    def sweep(self, name: str, function: Sweep, *given: Array) -> Sequence[Any]:
+        """Carry out a sweep of a method's own: `function` of these arrays as Tensors, once for a recording."""
+        return self._sweep(name, function, *map(Tensor, given))
 
     def _index(self, groups: Sequence[Sequence[int]]) -> list[Array]:
         """For each group the places of its parameters in the flat vector."""
