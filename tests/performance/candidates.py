@@ -55,6 +55,13 @@ def available(settings: Settings, problem: Problem) -> list[Candidate]:
     return [one for one in order if settings.has(*one.needs) and (one.normalizes or not problem.normalized)]
 
 
+def named(name: str) -> Candidate:
+    """One of the table, installed or not."""
+    from . import by_hand, peers  # noqa: F401  (they enter their candidates)
+
+    return CANDIDATES[name]
+
+
 # This project and TensorFlow -----------------------------------------------------------------------------------------
 
 

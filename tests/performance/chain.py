@@ -11,6 +11,7 @@ from . import clock
 from .candidates import Step
 from .executors import OWN
 from .settings import Settings
+from .worker import Prepared, workers
 
 LENGTH = 100
 FACTOR = 1.01
@@ -146,10 +147,17 @@ def expected() -> float:
     return slope
 
 
+def prepare(name: str) -> Prepared:
+    """A candidate's step and its derivative."""
+    step = _SETUPS[name][1]()
+    return Prepared(float(step()), step)
+
+
 def measure(settings: Settings) -> list[dict[str, Any]]:
     """A row for every candidate; `agrees` says whether its derivative is right."""
-    steps = {name: setup() for name, (needs, setup) in _SETUPS.items() if settings.has(needs)}
-    right = {name: math.isclose(float(step()), expected(), rel_tol=1e-3) for name, step in steps.items()}
-    seconds = clock.compare(steps, settings.rounds, settings.block)
+    names = [name for name, (needs, _) in _SETUPS.items() if settings.has(needs)]
+    with workers("chain", {name: (name,) for name in names}) as processes:
+        right = {name: math.isclose(process.answer, expected(), rel_tol=1e-3) for name, process in processes.items()}
+        seconds = clock.compare(processes, settings.rounds, settings.block)
     title = f"{LENGTH} x (multiply, sin) on a scalar"
     return [{**row, "agrees": right[row["candidate"]]} for row in clock.rows("chain", title, seconds, OWN)]

@@ -1,74 +1,52 @@
 """Comparing candidates on a machine whose speed changes from minute to minute.
 
-All candidates live in one run and are timed in turn, in blocks of about 100 ms, in an order that rotates. Whatever
-slows the computer down then slows all of them, so ratios hold where seconds do not. Medians are compared with medians,
-minima with minima; a difference below 20 % means nothing.
+Each lives in a process of its own (`worker.py`), and they are timed in turn, in blocks of about 100 ms, in an order that
+rotates: what slows the computer down slows all of them, so ratios hold where seconds do not.
 """
 
 from __future__ import annotations
 
-import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from itertools import repeat
 from typing import Any
 
-Step = Callable[[], Any]
+Runner = Callable[[int], float]
+"""Carries out that many steps of a candidate and returns the seconds that they took."""
 
 # OpenBLAS and OpenMP let idle threads spin for some milliseconds. Without this pause they would spin into the next
 # candidate's block and take its second processor.
 PAUSE = 0.04
 
 
-def compare(
-    steps: Mapping[str, Step], rounds: int, block: float, finish: Callable[[Any], Any] = float
-) -> dict[str, list[float]]:
+def compare(runners: Mapping[str, Runner], rounds: int, block: float) -> dict[str, list[float]]:
     """Seconds a step of each candidate, one number a block.
 
     Args:
-        steps: by name; each returns something that `finish` accepts.
+        runners: by name.
         rounds: blocks for each candidate.
         block: seconds a block; 0 for blocks of one step.
-        finish: waits for a result: some candidates return before they have computed.
     """
-    counts = {name: _count(step, block, finish) for name, step in steps.items()}
-    names = list(steps)
+    counts = {name: _count(runner, block) for name, runner in runners.items()}
+    names = list(runners)
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    # What setting up has left behind, some frameworks' millions of objects, must not be searched for garbage in
-    # the blocks of those candidates that allocate Python objects.
-    gc.collect()
-    gc.freeze()
-    try:
-        for turn in range(rounds):
-            start = turn % len(names)
-            for name in names[start:] + names[:start]:
-                time.sleep(PAUSE if block else 0.0)
-                _run(steps[name], 1 if block else 0, finish)
-                seconds[name].append(_run(steps[name], counts[name], finish) / counts[name])
-    finally:
-        gc.unfreeze()
+    for turn in range(rounds):
+        start = turn % len(names)
+        for name in names[start:] + names[:start]:
+            time.sleep(PAUSE)
+            if block:
+                runners[name](1)
+            seconds[name].append(runners[name](counts[name]) / counts[name])
     return seconds
 
 
-def _run(step: Step, count: int, finish: Callable[[Any], Any]) -> float:
-    """Seconds for `count` steps."""
-    result = None
-    start = time.perf_counter()
-    for _ in repeat(None, count):
-        result = step()
-    if count:
-        finish(result)
-    return time.perf_counter() - start
-
-
-def _count(step: Step, block: float, finish: Callable[[Any], Any]) -> int:
+def _count(runner: Runner, block: float) -> int:
     """Warm up, and find how many steps fill a block."""
     count = 1
-    elapsed = _run(step, 1, finish)
+    elapsed = runner(1)
     while elapsed < block / 2:
         count *= 2
-        elapsed = _run(step, count, finish)
+        elapsed = runner(count)
     return max(1, round(count * block / elapsed)) if block else 1
 
 

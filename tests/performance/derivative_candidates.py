@@ -13,8 +13,9 @@ import numpy as np
 
 from .candidates import Step
 from .derivative_tasks import Numbers, Task
-from .executors import OWN
+from .executors import NATIVE, NUMPY, OWN, Executor, compiled
 from .peers import threaded_torch
+from .settings import Settings
 
 GRADIENT = f"{OWN}, one gradient"
 
@@ -198,12 +199,10 @@ def jax(task: Task, given: Numbers) -> Steps:
 
 
 def autograd(task: Task, given: Numbers) -> Steps:
-    """Row by row; without the largest Hessian, which takes minutes."""
+    """Row by row."""
     import autograd
     import autograd.numpy as anp
 
-    if task.chunk:
-        return {}
     kernel, flat, x, targets, vector, by_kernel, by_input, loss = _functions(anp.tanh, given, np.asarray)
 
     def row_losses(flat: Any) -> Any:
@@ -219,11 +218,27 @@ def autograd(task: Task, given: Numbers) -> Steps:
     return {"HIPS autograd": lambda: function(*inputs)}
 
 
-SETUPS: dict[str, Callable[[Task, Numbers], Steps]] = {
-    "minikeras": minikeras,
-    "torch": torch,
-    "jax": jax,
-    "tensorflow": tensorflow,
-    "autograd": autograd,
+def _compiled(executor: Executor) -> Callable[[Task, Numbers], Steps]:
+    """This project's steps, recorded."""
+    return lambda task, given: {executor.title: compiled(minikeras(task, given)[OWN], executor)}
+
+
+SETUPS: dict[str, tuple[tuple[str, ...], Callable[[Task, Numbers], Steps]]] = {
+    OWN: ((OWN,), minikeras),
+    GRADIENT: ((OWN,), minikeras),
+    NUMPY.title: (NUMPY.needs, _compiled(NUMPY)),
+    NATIVE.title: (NATIVE.needs, _compiled(NATIVE)),
+    "torch.func": (("torch",), torch),
+    "JAX jit": (("jax",), jax),
+    "TensorFlow eager": (("tensorflow",), tensorflow),
+    "tf.function": (("tensorflow",), tensorflow),
+    "HIPS autograd": (("autograd",), autograd),
 }
-"""The function that sets up a task, by the module it needs."""
+"""The modules that a candidate needs, and the function that sets up its steps."""
+
+
+def taking_part(task: Task, settings: Settings) -> list[str]:
+    """Candidates that are installed and know this task; autograd takes minutes for the largest Hessian."""
+    found = [name for name, (needs, _) in SETUPS.items() if settings.has(*needs)]
+    left_out = [*([GRADIENT] if task.kind != "product" else []), *(["HIPS autograd"] if task.chunk else [])]
+    return [name for name in found if name not in left_out]

@@ -1,7 +1,7 @@
 """One epoch of training on Fashion-MNIST, by each candidate: same rows, same batches, shuffled anew.
 
 A trainer is a pair (epoch, accuracy): `epoch()` trains for one epoch, shuffling and gathering included,
-`accuracy()` tests. Used by `fit.py` in this process and by `keras_worker.py` in others.
+`accuracy()` tests.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ the fits run over five seeds, and every loss along the way is noted with the tim
 
 from __future__ import annotations
 
+import functools
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -16,9 +17,10 @@ import numpy as np
 from . import clock, derivative_candidates
 from .candidates import Step
 from .derivative_tasks import Numbers, Task, expected, numbers
-from .executors import OWN
+from .executors import NATIVE, NUMPY, OWN, Executor, compiled
 from .peers import threaded_torch
 from .settings import Settings
+from .worker import Prepared, workers
 
 DAMPING = 10.0
 SIZES = ((10, 26, 26, 1), (10, 64, 64, 1))
@@ -40,17 +42,27 @@ def measure(settings: Settings) -> list[Row]:
 # One Newton step on all parameters ----------------------------------------------------------------------------------------
 
 
+def prepare(name: str, sizes: list[int]) -> Prepared:
+    """A candidate's step, and whether it solves the equations."""
+    task = _task(tuple(sizes))
+    given = numbers(task)
+    step = _NEWTON[name][1](task, given)
+    return Prepared(_solves(task, given, np.asarray(step())), step, np.asarray)
+
+
+def _task(sizes: tuple[int, ...]) -> Task:
+    probe = Task("", "hessian", sizes, 64)
+    return probe._replace(chunk=200 if probe.parameters > 2000 else None)
+
+
 def newton_steps(settings: Settings, sizes: tuple[int, ...]) -> list[Row]:
     """(H + damping) s = -g for a network and a batch of 64, from the same weights every time."""
-    probe = Task("", "hessian", sizes, 64)
-    large = probe.parameters > 2000
-    task = probe._replace(chunk=200 if large else None)
-    given = numbers(task)
-    setups = {OWN: ("minikeras", _own_step), "torch.func": ("torch", _torch_step), "JAX jit": ("jax", _jax_step)}
-    steps = {name: setup(task, given) for name, (needs, setup) in setups.items() if settings.has(needs)}
-    right = {name: _solves(task, given, np.asarray(step())) for name, step in steps.items()}
-    rounds = min(settings.rounds, 3) if large else settings.rounds
-    seconds = clock.compare(steps, rounds, 0.0 if large else settings.block, finish=lambda moved: np.asarray(moved))
+    task = _task(sizes)
+    names = [name for name, (needs, _) in _NEWTON.items() if settings.has(*needs)]
+    with workers("newton", {name: (name, sizes) for name in names}) as processes:
+        right = {name: process.answer for name, process in processes.items()}
+        rounds = min(settings.rounds, 5) if task.chunk else settings.rounds
+        seconds = clock.compare(processes, rounds, 0.0 if task.chunk else settings.block)
     title = f"Newton step of {task.parameters:,} parameters, MLP {'-'.join(map(str, sizes))}, batch 64"
     return [{**row, "agrees": right[row["candidate"]]} for row in clock.rows("newton", title, seconds, OWN)]
 
@@ -68,7 +80,7 @@ def _flat(given: Numbers) -> Any:
     return np.concatenate([part.ravel() for pair in given.weights for part in pair]).astype(np.float64)
 
 
-def _own_step(task: Task, given: Numbers) -> Step:
+def _own_step(task: Task, given: Numbers, executor: Executor | None = None) -> Step:
     import minikeras as tf
 
     layers = derivative_candidates._layers(tf, given)
@@ -80,10 +92,15 @@ def _own_step(task: Task, given: Numbers) -> Step:
     def loss() -> Any:
         return tf.reduce_mean((derivative_candidates._outputs(layers, x) - targets) ** 2)
 
+    def minimize() -> Any:
+        return newton.minimize(loss, variables)
+
+    run = compiled(minimize, executor) if executor else minimize
+
     def step() -> Any:
         for variable, value in zip(variables, first, strict=True):
             variable.assign(value)
-        newton.minimize(loss, variables)
+        run()
         return np.concatenate([variable.numpy().ravel() for variable in variables])
 
     return step
@@ -115,6 +132,15 @@ def _jax_step(task: Task, given: Numbers) -> Step:
 
     compiled = jax.jit(step)
     return lambda: compiled(flat, x, targets)
+
+
+_NEWTON: dict[str, tuple[tuple[str, ...], Callable[[Task, Numbers], Step]]] = {
+    OWN: ((OWN,), _own_step),
+    NUMPY.title: (NUMPY.needs, functools.partial(_own_step, executor=NUMPY)),
+    NATIVE.title: (NATIVE.needs, functools.partial(_own_step, executor=NATIVE)),
+    "torch.func": (("torch",), _torch_step),
+    "JAX jit": (("jax",), _jax_step),
+}
 
 
 # Steps down Rosenbrock's valley -------------------------------------------------------------------------------------------

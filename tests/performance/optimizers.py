@@ -6,6 +6,7 @@ becomes a number so small that processors slow down on it, and it makes no diffe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from .candidates import Step
 from .executors import OWN, Executor, compiled, installed
 from .problems import BETA_1, BETA_2, EPSILON, LEARNING_RATE, Array
 from .settings import Settings
+from .worker import Prepared, workers
 
 SHAPE = (1000, 1000)
 FIRST = 3
@@ -125,19 +127,22 @@ def _arrived(result: Any) -> None:
         result.block_until_ready()
 
 
-def measure(settings: Settings) -> list[dict[str, Any]]:
-    """A row for every candidate; `agrees` says whether its first steps lead where those of NumPy lead."""
+def prepare(name: str) -> Prepared:
+    """A candidate's step, and every thousandth parameter after its first."""
     random = np.random.default_rng(5)
     w = random.standard_normal(SHAPE).astype(np.float32)
     g = np.copysign(random.uniform(0.5, 1.5, SHAPE), w).astype(np.float32)
-    steps: dict[str, Step] = {}
-    found: dict[str, Array] = {}
-    for name, setup in _setups(settings).items():
-        steps[name], read = setup(w.copy(), g.copy())
-        for _ in range(FIRST):
-            steps[name]()
-        found[name] = np.array(read())
-    truth = found["NumPy by hand"]
-    title = f"Adam alone, {w.size:,} parameters"
-    rows = clock.rows("optimizers", title, clock.compare(steps, settings.rounds, settings.block, finish=_arrived), OWN)
-    return [{**row, "agrees": bool(np.allclose(found[row["candidate"]], truth, atol=1e-5))} for row in rows]
+    step, read = _setups(Settings())[name](w, g)
+    for _ in range(FIRST):
+        step()
+    return Prepared(np.array(read()).ravel()[::1001].tolist(), step, _arrived)
+
+
+def measure(settings: Settings) -> list[dict[str, Any]]:
+    """A row for every candidate; `agrees` says whether its first steps lead where those of NumPy lead."""
+    with workers("optimizers", {name: (name,) for name in _setups(settings)}) as processes:
+        truth = processes["NumPy by hand"].answer
+        right = {name: bool(np.allclose(process.answer, truth, atol=1e-5)) for name, process in processes.items()}
+        seconds = clock.compare(processes, settings.rounds, settings.block)
+    rows = clock.rows("optimizers", f"Adam alone, {math.prod(SHAPE):,} parameters", seconds, OWN)
+    return [{**row, "agrees": right[row["candidate"]]} for row in rows]

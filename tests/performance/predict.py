@@ -13,6 +13,7 @@ from .candidates import Step, keras_model
 from .executors import OWN
 from .problems import PROBLEMS, Array, Weights, first_weights
 from .settings import Settings
+from .worker import Prepared, workers
 
 
 def _keras_style(tf: Any, name: str, sizes: tuple[int, ...], weights: Weights, row: Array) -> dict[str, Step]:
@@ -66,26 +67,31 @@ def _jax(sizes: tuple[int, ...], weights: Weights, row: Array) -> dict[str, Step
     return {"JAX jit": lambda: compiled(parameters, x)}
 
 
-_SETUPS: dict[str, Callable[[tuple[int, ...], Weights, Array], dict[str, Step]]] = {
-    "numpy": _numpy,
-    "minikeras": _own,
-    "torch": _torch,
-    "jax": _jax,
-    "tensorflow": _tensorflow,
+_SETUPS: dict[str, tuple[str, Callable[[tuple[int, ...], Weights, Array], dict[str, Step]]]] = {
+    "NumPy by hand": ("numpy", _numpy),
+    f"{OWN} model(x)": ("minikeras", _own),
+    f"{OWN} predict": ("minikeras", _own),
+    "PyTorch eager": ("torch", _torch),
+    "JAX jit": ("jax", _jax),
+    "TensorFlow model(x)": ("tensorflow", _tensorflow),
+    "TensorFlow predict": ("tensorflow", _tensorflow),
 }
+SIZES = PROBLEMS["small"].sizes
+
+
+def prepare(name: str) -> Prepared:
+    """A candidate's step and its outputs."""
+    row = np.random.default_rng(2).standard_normal((1, SIZES[0])).astype(np.float32)
+    step = _SETUPS[name][1](SIZES, first_weights(SIZES), row)[name]
+    return Prepared(np.asarray(step()).tolist(), step, np.asarray)
 
 
 def measure(settings: Settings) -> list[dict[str, Any]]:
     """A row for every candidate; `agrees` says whether its outputs are NumPy's."""
-    sizes = PROBLEMS["small"].sizes
-    weights = first_weights(sizes)
-    row = np.random.default_rng(2).standard_normal((1, sizes[0])).astype(np.float32)
-    steps: dict[str, Step] = {}
-    for needs, setup in _SETUPS.items():
-        if settings.has(needs):
-            steps |= setup(sizes, weights, row)
-    reference = FreshArrays(weights).logits(row)
-    right = {name: bool(np.allclose(np.asarray(step()), reference, atol=1e-4)) for name, step in steps.items()}
-    seconds = clock.compare(steps, settings.rounds, settings.block, finish=np.asarray)
-    rows = clock.rows("predict", f"one row, {'-'.join(map(str, sizes))}", seconds, f"{OWN} model(x)")
+    names = [name for name, (needs, _) in _SETUPS.items() if settings.has(needs)]
+    with workers("predict", {name: (name,) for name in names}) as processes:
+        reference = processes["NumPy by hand"].answer
+        right = {name: bool(np.allclose(process.answer, reference, atol=1e-4)) for name, process in processes.items()}
+        seconds = clock.compare(processes, settings.rounds, settings.block)
+    rows = clock.rows("predict", f"one row, {'-'.join(map(str, SIZES))}", seconds, f"{OWN} model(x)")
     return [{**found, "agrees": right[found["candidate"]]} for found in rows]

@@ -9,7 +9,6 @@ import numpy as np
 
 from .candidates import Step
 from .problems import Array, Problem
-from .settings import Settings
 
 Product = tuple[Array, Array, Array]
 
@@ -56,9 +55,11 @@ def _torch(problem: Problem) -> Step:
     return step
 
 
-_SETUPS = {"products alone, NumPy": ("numpy", _numpy), "products alone, PyTorch": ("torch", _torch)}
+_SETUPS = {"products alone, NumPy": _numpy, "products alone, PyTorch": _torch}
+ALONE = {"products alone, NumPy": "numpy", "products alone, PyTorch": "torch"}
+"""The module that each of them needs."""
 
 
-def alone(problem: Problem, settings: Settings) -> dict[str, Step]:
-    """Steps of nothing but products, by name."""
-    return {name: setup(problem) for name, (needs, setup) in _SETUPS.items() if settings.has(needs)}
+def alone(name: str, problem: Problem) -> Step:
+    """A step of nothing but products."""
+    return _SETUPS[name](problem)

@@ -20,11 +20,12 @@ if not __package__:  # run as a file: run again as a module, so that imports wor
     runpy.run_module("tests.performance", run_name="__main__", alter_sys=True)
     sys.exit()
 
-from . import report
+from . import report, targets
 from .settings import OPTIONAL, PEERS, Settings, limit_threads, machine
 
 SECTIONS = (
-    *("steps", "optimizers", "recording", "chain", "predict", "derivatives", "newton", "imports", "memory", "training", "fit"),
+    *("steps", "training", "optimizers", "chain", "derivatives", "newton", "curve", "imports", "memory"),
+    *("recording", "predict", "fit"),
 )
 
 
@@ -40,6 +41,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--no-peers", action="store_true", help="this project and NumPy by hand alone")
     parser.add_argument("--accuracy", action="store_true", help="train to the end, with three seeds")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="what --json wrote earlier, to stand beside the targets")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     return parser.parse_args(given)
@@ -52,7 +54,7 @@ def measure(sections: Sequence[str], settings: Settings) -> Iterator[dict[str, A
     for name in sections:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         rows += importlib.import_module(f".{name}", __package__).measure(settings)
-        yield {"machine": described, "settings": settings._asdict(), "rows": rows}
+        yield {"machine": described, "settings": settings._asdict(), "targets": targets.results(rows), "rows": rows}
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -63,12 +65,21 @@ def main(given: Sequence[str] | None = None) -> None:
     settings = Settings(options.threads, options.rounds, without=without, accuracy=options.accuracy)
     if options.quick:
         settings = settings._replace(rounds=2, block=0.002, repeats=1, steps=20, quick=True)
+    before = json.loads(options.before.read_text())["targets"] if options.before else []
     for result in measure(options.only or SECTIONS, settings):
         if options.json:
             options.json.write_text(json.dumps(result, indent=1) + "\n")
+        reached = targets.HEADINGS, targets.cells(result["targets"], before)
         if options.markdown:
-            options.markdown.write_text(report.markdown(result["rows"], result["machine"]))
-    print(report.header(result["machine"]), report.text(result["rows"]), *report.aims(result["rows"]), sep="\n")
+            parts = (
+                report.header(result["machine"]),
+                report.markdown(*reached),
+                report.markdown(report.HEADINGS, report.cells(result["rows"])),
+            )
+            options.markdown.write_text("\n\n".join(parts) + "\n")
+    print(
+        report.header(result["machine"]), report.text(result["rows"]), report.aligned(*reached, right={2, 3, 4, 5}), sep="\n\n"
+    )
 
 
 if __name__ == "__main__":

@@ -54,7 +54,9 @@ def limit_threads(threads: int) -> None:
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(threads)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    for backend in ("tensorflow", "jax", "torch"):  # what `import keras` takes, where nothing else is asked for
+        if importlib.util.find_spec(backend):
+            os.environ.setdefault("KERAS_BACKEND", backend)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 

@@ -5,30 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from . import clock
-from .candidates import available
+from .candidates import available, named
 from .executors import OWN
 from .problems import PROBLEMS, agree, first_weights, one_batch
-from .products import alone
+from .products import ALONE, alone
 from .settings import Settings
+from .worker import Prepared, workers
 
 FIRST = 5
 
 
-def measure(settings: Settings) -> list[dict[str, Any]]:
-    """Rows for every size and candidate; a row holds the first losses, and whether they are the reference's.
+def prepare(name: str, label: str) -> Prepared:
+    """A candidate's step and its first losses; the matrix products alone have none."""
+    problem = PROBLEMS[label]
+    if name in ALONE:
+        return Prepared(None, alone(name, problem))
+    step = named(name).setup(problem, first_weights(problem.sizes), one_batch(problem))
+    return Prepared([float(step()) for _ in range(FIRST)], step)
 
-    The matrix products alone stand beside them; they have no loss.
-    """
+
+def measure(settings: Settings) -> list[dict[str, Any]]:
+    """Rows for every size and candidate; a row holds the first losses, and whether they are the reference's."""
     found = []
     for label, problem in PROBLEMS.items():
         if settings.quick and label in ("medium", "large"):
             continue
-        weights, data = first_weights(problem.sizes), one_batch(problem)
-        steps = {one.name: one.setup(problem, weights, data) for one in available(settings, problem)}
-        losses = {name: [float(step()) for _ in range(FIRST)] for name, step in steps.items()}
+        names = [one.name for one in available(settings, problem)]
+        names += [name for name, needs in ALONE.items() if settings.has(needs)]
+        with workers("steps", {name: (name, label) for name in names}) as processes:
+            losses = {name: process.answer for name, process in processes.items() if process.answer}
+            seconds = clock.compare(processes, settings.rounds, settings.block)
         wrong = agree(losses)
-        steps |= alone(problem, settings)
-        seconds = clock.compare(steps, settings.rounds, settings.block)
         for row in clock.rows("steps", problem.title(label), seconds, OWN):
             name = row["candidate"]
             found.append({**row, "first_losses": losses[name], "agrees": name not in wrong} if name in losses else row)

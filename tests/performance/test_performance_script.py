@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from . import by_hand, peers, report  # noqa: F401  (by_hand and peers enter their candidates)
+from . import by_hand, chain, peers, report, targets, training  # noqa: F401  (by_hand and peers enter their candidates)
 from .candidates import CANDIDATES
-from .executors import Executor, installed
+from .derivative_candidates import SETUPS
+from .derivative_tasks import TASKS
+from .executors import NATIVE, Executor, installed
 from .optimizers import own_compiled
 from .problems import PROBLEMS, first_weights, one_batch
 from .settings import Settings
+from .worker import workers
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"section", "problem", "candidate", "unit", "blocks", "median", "minimum"}
@@ -28,6 +31,8 @@ OWN = {
     "predict": {"minikeras model(x)", "minikeras predict", "NumPy by hand"},
     "derivatives": {"minikeras", "minikeras, one gradient"},
     "newton": {"minikeras", "minikeras, one gradient", "minikeras Levenberg-Marquardt"},
+    "curve": {"minikeras", "minikeras, tf.function"},
+    "training": {"minikeras fit"},
     "imports": {"minikeras", "minikeras.keras"},
     "memory": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
     "fit": {"minikeras fit", "NumPy by hand", "NumPy by hand, out="},
@@ -61,7 +66,9 @@ def test_a_quick_run_measures_every_section_and_all_candidates_compute_the_same(
         assert row.get("agrees", True), f"{row['candidate']} computes something else: {row}"
         assert row.get("cyclic_garbage", 0) == 0, f"{row['candidate']} leaves reference cycles"
         assert row["problem"] in printed
-    assert (tmp_path / "a.md").read_text().count("\n| ") == len(rows) + 1
+    # The table of targets and that of rows, each with its headings and the line below them.
+    assert (tmp_path / "a.md").read_text().count("\n| ") == len(result["targets"]) + len(rows) + 4
+    assert len(result["targets"]) >= 4
 
 
 @pytest.mark.slow
@@ -86,33 +93,63 @@ def test_installed_peers_compute_the_same(tmp_path: Path) -> None:
     assert all(row["agrees"] for row in compared), [row for row in compared if not row["agrees"]]
 
 
-def _row(candidate: str, median: float, problem: str = "tiny 4-16-3, batch 16") -> report.Row:
-    return {"section": "steps", "problem": problem, "candidate": candidate, "median": median, "minimum": 0.5}
+SMALL = PROBLEMS["small"].title("small")
 
 
-def test_an_aim_is_judged_by_the_medians_of_one_problem() -> None:
-    rows = [
-        _row("JAX jit", 1.0),
-        _row("JAX jit", 9.0, "small 64"),
-        _row(report.NATIVE, 0.2),
-        _row(report.NATIVE, 9.0, "small 64"),
-    ]
-    reached, missed = report.aims(rows)
-    assert reached == "tiny 4-16-3, batch 16: minikeras, native takes 0.20 (1.00) x JAX jit; aim 0.3: reached"
-    assert missed == "small 64: minikeras, native takes 1.00 (1.00) x JAX jit; aim 0.8: missed"
+def _row(candidate: str, minimum: float, problem: str = "tiny 4-16-3, batch 16") -> report.Row:
+    row = {"section": "steps", "problem": problem, "candidate": candidate, "unit": "ms", "median": 1.0, "minimum": minimum}
+    return {**row, "blocks": 2}
 
 
-def test_an_aim_without_its_two_candidates_is_not_judged() -> None:
-    assert report.aims([_row(report.NATIVE, 0.2)]) == report.aims([_row("JAX jit", 1.0)]) == []
+def test_a_target_is_judged_by_the_minima_of_one_problem() -> None:
+    native = NATIVE.title
+    rows = [_row("JAX jit", 1.0), _row(native, 0.2), _row("JAX jit", 4.0, SMALL), _row(native, 2.0, SMALL)]
+    tiny, small = targets.results(rows)
+    assert (tiny["figure"], tiny["of"]) == ("native call, tiny", "x JAX jit")
+    assert (tiny["minimum"], tiny["median"], tiny["reached"]) == (0.2, 1.0, True)
+    assert (small["minimum"], small["reached"]) == (0.5, False)
 
 
-def test_every_aim_of_a_step_names_one_size_and_candidates_that_exist() -> None:
-    titles = [problem.title(label) for label, problem in PROBLEMS.items()]
-    for section, start, own, other, _ in report.AIMS:
-        if section in ("steps", "memory"):
-            assert {own, other} <= CANDIDATES.keys()
-        if section == "steps":
-            assert sum(title.startswith(start) for title in titles) == 1, start
+def test_a_target_without_its_two_candidates_is_not_judged() -> None:
+    assert targets.results([_row(NATIVE.title, 0.2)]) == targets.results([_row("JAX jit", 1.0)]) == []
+
+
+def test_a_target_without_another_candidate_is_a_figure_in_the_unit_of_its_row() -> None:
+    row = _row("minikeras", 0.03, "import, beyond NumPy") | {"section": "imports", "unit": "s"}
+    (found,) = targets.results([row])
+    assert (found["of"], found["minimum"], found["reached"]) == ("s", 0.03, True)
+
+
+def test_results_of_an_earlier_run_stand_beside_those_of_this_one() -> None:
+    now, earlier = ([_row("JAX jit", 1.0), _row(NATIVE.title, minimum)] for minimum in (0.2, 0.8))
+    (line,) = targets.cells(targets.results(now), targets.results(earlier))
+    assert line == ("native call, tiny", "x JAX jit", "0.4", "0.8", "0.2", "1", "reached")
+
+
+def test_every_target_of_a_step_names_one_size_and_candidates_that_exist() -> None:
+    titles = {
+        "steps": [problem.title(label) for label, problem in PROBLEMS.items()],
+        "training": [f"step of fit, {PROBLEMS[label].title(label)}" for label in training.STEPS],
+        "derivatives": [task.title for task in TASKS],
+    }
+    named = {"steps": CANDIDATES.keys(), "derivatives": SETUPS.keys()}
+    for target in targets.TARGETS:
+        if target.section in titles:
+            assert sum(title.startswith(target.problem) for title in titles[target.section]) == 1, target
+        if target.section in named:
+            assert {target.own, target.other} <= named[target.section], target
+    assert len({target.figure for target in targets.TARGETS}) == len(targets.TARGETS)
+
+
+def test_a_worker_times_as_many_steps_as_it_is_told_and_tells_what_it_computes() -> None:
+    with workers("chain", {"by hand": ("NumPy by hand",)}) as processes:
+        assert math.isclose(processes["by hand"].answer, chain.expected(), rel_tol=1e-3)
+        assert 0 < processes["by hand"](1) < processes["by hand"](300)
+
+
+def test_a_worker_that_ends_says_what_went_wrong_in_it() -> None:
+    with pytest.raises(RuntimeError, match="KeyError: 'no such candidate'"), workers("chain", {"none": ("no such candidate",)}):
+        raise AssertionError("the worker's failure must show before this")
 
 
 @pytest.mark.parametrize("executor", installed(Settings()), ids=lambda executor: executor.name)

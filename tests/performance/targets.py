@@ -1,0 +1,108 @@
+"""What the project aims at, beside what a run measured: by minima, since others use the computer too."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .executors import NATIVE, NUMPY, OWN
+from .problems import PROBLEMS
+from .training import FIT, KERAS, NATIVE_FIT
+
+BY_HAND = "NumPy by hand, out="
+SIZES = ("tiny", "small", "medium", "large")
+
+Row = dict[str, Any]
+
+
+class Target(NamedTuple):
+    """A figure, and the most that it may be.
+
+    Attributes:
+        figure: in words.
+        section: where it is measured.
+        problem: how the problem's title begins; it begins so for one problem only.
+        own: the candidate of this project.
+        other: the candidate it is divided by; None for a figure in the unit of the row.
+        most: the ratio, or the figure.
+    """
+
+    figure: str
+    section: str
+    problem: str
+    own: str
+    other: str | None
+    most: float
+
+
+def _sizes(figure: str, section: str, problem: str, own: str, other: str, most: dict[str, float]) -> list[Target]:
+    """One target for each size."""
+    return [
+        Target(f"{figure}, {size}", section, problem.format(PROBLEMS[size].title(size)), own, other, limit)
+        for size, limit in most.items()
+    ]
+
+
+def _each(*limits: float) -> dict[str, float]:
+    return dict(zip(SIZES, limits, strict=True))
+
+
+STEP, OF_FIT = "{}", "step of fit, {}"
+TARGETS = (
+    *_sizes("native call", "steps", STEP, NATIVE.title, "JAX jit", _each(0.4, 0.45, 0.9, 1.0)),
+    Target("native call, with BatchNormalization", "steps", "medium with", NATIVE.title, "JAX jit", 0.9),
+    *_sizes("`fit`, native", "training", OF_FIT, NATIVE_FIT, KERAS.format("jax"), _each(0.06, 0.12, 0.85, 1.0)),
+    *_sizes("`fit`, by default", "training", OF_FIT, FIT, KERAS.format("jax"), _each(0.3, 0.5, 1.2, 1.2)),
+    *_sizes("call by NumPy", "steps", STEP, NUMPY.title, BY_HAND, _each(1.2, 1.0, 0.95, 0.9)),
+    *_sizes("eager", "steps", STEP, OWN, "PyTorch eager", {"tiny": 0.7, "small": 0.7}),
+    *_sizes("eager", "steps", STEP, OWN, BY_HAND, {"medium": 1.2, "large": 1.05}),
+    Target("Adam, native, 1,000,000 weights", "optimizers", "Adam alone", NATIVE.title, "PyTorch, fused", 0.8),
+    Target("Hessian of 1,015, native", "derivatives", "Hessian of 1,015", NATIVE.title, "torch.func", 0.8),
+    Target("Newton step of 1,015, native", "newton", "Newton step of 1,015", NATIVE.title, "torch.func", 0.8),
+    Target("Newton step of 4,929, native", "newton", "Newton step of 4,929", NATIVE.title, "JAX jit", 0.9),
+    Target("Levenberg-Marquardt, a step on a curve, `minimize`", "curve", "", OWN, None, 0.25),
+    Target("the same by `tf.function`", "curve", "", NUMPY.title, None, 0.25),
+    Target("100 multiplications and sines with gradient, eager", "chain", "", OWN, "PyTorch eager", 0.7),
+    Target("import beyond NumPy", "imports", "", OWN, None, 0.035),
+    Target("the same with `keras`", "imports", "", f"{OWN}.keras", None, 0.1),
+    Target("peak memory of the large loop, by NumPy", "memory", "peak of the large", NUMPY.title, None, 120.0),
+    Target("peak memory of the large loop, native", "memory", "peak of the large", NATIVE.title, None, 200.0),
+)
+
+
+def results(rows: list[Row]) -> list[Row]:
+    """For each target that the rows have numbers for: ratio or figure by minima and by medians, and whether it is reached."""
+    found = []
+    for target in TARGETS:
+        own, other = _row(rows, target, target.own), _row(rows, target, target.other)
+        if own is None or (target.other and other is None):
+            continue
+        minimum, median = (own[key] / (other[key] if other else 1.0) for key in ("minimum", "median"))
+        of = f"x {target.other}" if other else own["unit"]
+        result = {"figure": target.figure, "of": of, "target": target.most, "minimum": minimum, "median": median}
+        found.append({**result, "reached": minimum <= target.most})
+    return found
+
+
+def _row(rows: list[Row], target: Target, candidate: str | None) -> Row | None:
+    """The row of a candidate that a target is about."""
+    for row in rows:
+        if (row["section"], row["candidate"]) == (target.section, candidate) and row["problem"].startswith(target.problem):
+            return row
+    return None
+
+
+HEADINGS = ("figure", "", "target", "before", "measured", "by medians", "")
+
+
+def cells(found: list[Row], before: list[Row]) -> list[tuple[str, ...]]:
+    """The table without its headings; the results of an earlier run fill the column 'before'."""
+    earlier = {row["figure"]: row["minimum"] for row in before}
+    lines = []
+    for row in found:
+        numbers = [row["target"], earlier.get(row["figure"]), row["minimum"], row["median"]]
+        lines.append((row["figure"], row["of"], *map(_number, numbers), "reached" if row["reached"] else "missed"))
+    return lines
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
