@@ -219,17 +219,23 @@ class GradientTape:
         targets, leaves = differentiable_leaves("target", target), differentiable_leaves("source", sources)
         self._use()
         bare, keys = self._tape.bare, [leaf.key for leaf in leaves]
-        seeds = seeds_of(target, targets, output_gradients, keys, bare, self._tape.tracked)
-        try:
-            found = self._tape.gradients(seeds, keys, bare)
-        except LookupError as error:
-            if self._trace is not None:
-                self._trace.note_line(error)
-            raise
-        self._answer = {leaf.key for leaf in targets}, set(found)
+        found = self._tape.planned(targets, leaves) if bare and output_gradients is None else None
+        if found is None:
+            seeds = seeds_of(target, targets, output_gradients, keys, bare, self._tape.tracked)
+            try:
+                cotangents = self._tape.gradients(seeds, keys, bare)
+            except LookupError as error:
+                if self._trace is not None:
+                    self._trace.note_line(error)
+                raise
+            found = [cotangents.get(key) for key in keys]
+        else:
+            bare = False
+        connected = {key for key, cotangent in zip(keys, found, strict=True) if cotangent is not None}
+        self._answer = {leaf.key for leaf in targets}, connected
         self._use_up()
-        self._check_connected(target, leaves, found, fill)
-        return nest.pack(sources, [finished(found.get(leaf.key), leaf, fill, bare) for leaf in leaves])
+        self._check_connected(target, leaves, connected, fill)
+        return nest.pack(sources, [finished(one, leaf, fill, bare) for one, leaf in zip(found, leaves, strict=True)])
 
     def jacobian(
         self,

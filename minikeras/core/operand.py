@@ -47,6 +47,7 @@ class Operand:
     __slots__ = ()
     __array_priority__ = 100
     _array: Array
+    key: int
 
     @property
     def shape(self) -> TensorShape:

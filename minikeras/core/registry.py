@@ -17,6 +17,7 @@ _LATE = {
     "batch_jacobian_of_tape": "..derivatives.jacobian",
     "hessian_of_tape": "..derivatives.hessian",
     "hvp_of_tape": "..derivatives.hessian",
+    "compiled_sweep": "..compiler.sweeps",
     "transposed": "..derivatives.transposition",
     "Trace": "..diagnostics.trace",
     "explanations": "..diagnostics.explain",

@@ -15,7 +15,7 @@ from ..arrays import BARE, is_array, namespace, quiet_context
 from ..errors import MinikerasError
 from .operation_errors import explained
 from .registry import operations, register
-from .tensor import Tensor
+from .tensor import Tensor, next_key
 
 if TYPE_CHECKING:
     from .primitive import Primitive
@@ -76,30 +76,57 @@ class Evaluate(Interpreter):
 
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Any) -> Any:
         """Unwrap, compute, wrap."""
-        arrays, bare = [], True
-        for x in inputs:
-            array = x._array if isinstance(x, Tensor) else x
-            arrays.append(array)
-            if type(array) not in BARE:
-                bare = False
-        compute = primitive.on_numpy if bare else primitive.on(namespace(*arrays))
-        try:
-            if bare and primitive.may_warn:
-                outputs = quiet_context().run(compute, *arrays, **params)
-            else:
-                outputs = compute(*arrays, **params)
-        except MinikerasError:
+        return evaluate(primitive, inputs, params)
+
+
+def evaluate(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Unwrap, compute, wrap: what an operation does where no interpreter is above the bottom."""
+    try:
+        outputs = _computed(primitive, inputs, params)
+    except MinikerasError:
+        raise
+    except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
+        if primitive.effect:
             raise
-        except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
-            if primitive.effect:
-                raise
-            raise explained(primitive, inputs, params, error) from error
-        kind = type(outputs)
-        if kind is tuple:
-            return tuple([Tensor(array) for array in outputs])
-        if kind is str or kind is bytes:  # NumPy gives the bare element of an array of text without axes
-            outputs = np.array(outputs, dtype=object)
-        return Tensor(outputs)
+        raise explained(primitive, inputs, params, error) from error
+    kind = type(outputs)
+    if kind is tuple:
+        return tuple([Tensor(array) for array in outputs])
+    if kind is str or kind is bytes:  # NumPy gives the bare element of an array of text without axes
+        outputs = np.array(outputs, dtype=object)
+    tensor = _new(Tensor)  # without the call of __init__: 0.05 us less
+    tensor._array, tensor._keras_mask, tensor.key = outputs, None, next_key()
+    return tensor
+
+
+_new = object.__new__
+
+
+def _computed(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The bare results of an operation on any operands, by NumPy or by another library.
+
+    One or two operands without parameters are spelt out: 0.2 us less than by way of lists.
+    """
+    if not params and primitive.may_warn:
+        count = len(inputs)
+        if count == 2:
+            a, b = inputs
+            a = a._array if isinstance(a, Tensor) else a
+            b = b._array if isinstance(b, Tensor) else b
+            if type(a) in BARE and type(b) in BARE:
+                return quiet_context().run(primitive.on_numpy, a, b)
+        elif count == 1:
+            (a,) = inputs
+            a = a._array if isinstance(a, Tensor) else a
+            if type(a) in BARE:
+                return quiet_context().run(primitive.on_numpy, a)
+    arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
+    for array in arrays:
+        if type(array) not in BARE:
+            return primitive.on(namespace(*arrays))(*arrays, **params)
+    if primitive.may_warn:
+        return quiet_context().run(primitive.on_numpy, *arrays, **params)
+    return primitive.on_numpy(*arrays, **params)
 
 
 BOTTOM = Frame(Evaluate(), None)
@@ -125,6 +152,8 @@ def switch(frame: Frame) -> None:
 def perform(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """Send an operation whose inputs are ready to the top of the stack."""
     frame = _thread.frame
+    if frame is BOTTOM:
+        return evaluate(primitive, inputs, params)
     return frame.interpreter.process(primitive, inputs, params, frame.below)
 
 
@@ -135,28 +164,40 @@ def notify(frame: Frame, primitive: Primitive, inputs: Sequence[Any], params: di
         frame.interpreter.observe(primitive, inputs, params, outputs, frame.below)
 
 
-def bind(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], reflected: str | None = None) -> Any:
-    """Make the inputs ready (Tensors of one dtype, or Python numbers beside one) and perform the operation.
-
-    `reflected` names the method, such as `__radd__`, with which Python goes on if the last input is no tensor but has it.
-    """
+def _are_ready(primitive: Primitive, inputs: Sequence[Any]) -> bool:
+    """Whether these are Tensors of one dtype, or floating ones with real numbers beside them; others need `operands`."""
+    if len(inputs) == 2:  # the usual ones, spelt out
+        a, b = inputs
+        if type(a) is Tensor:
+            if type(b) is Tensor:
+                return a._array.dtype is b._array.dtype or not primitive.uniform
+            if type(b) is float:
+                return a._array.dtype.kind in "fc"
     dtype = None
     number = False
     for x in inputs:
         if isinstance(x, Tensor):
             if dtype is None:
                 dtype = x._array.dtype
-            elif primitive.uniform and x._array.dtype is not dtype:
-                break
+            elif x._array.dtype is not dtype and primitive.uniform:
+                return False
         elif type(x) is float or type(x) is int:
             number = True
         else:
-            break
-    else:
-        # Floating tensors take any real number beside them; the other cases need the checks of `operands`.
-        if dtype is not None and (not number or dtype.kind in "fc"):
-            frame = _thread.frame
-            return frame.interpreter.process(primitive, inputs, params, frame.below)
+            return False
+    return dtype is not None and (not number or dtype.kind in "fc")
+
+
+def bind(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], reflected: str | None = None) -> Any:
+    """Make the inputs ready (Tensors of one dtype, or Python numbers beside one) and perform the operation.
+
+    `reflected` names the method, such as `__radd__`, with which Python goes on if the last input is no tensor but has it.
+    """
+    if _are_ready(primitive, inputs):
+        frame = _thread.frame
+        if frame is BOTTOM:
+            return evaluate(primitive, inputs, params)
+        return frame.interpreter.process(primitive, inputs, params, frame.below)
     if all(type(x) in BARE or is_array(x) for x in inputs):
         return primitive.on(namespace(*inputs))(*inputs, **params)  # bare arrays of another library, inside a rule
     try:

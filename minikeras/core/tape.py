@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from .backward import sweep
+from .operand import Operand
 from .primitive import Primitive, Record
-from .stack import BOTTOM, Frame, Interpreter, current
+from .stack import BOTTOM, Frame, Interpreter, current, evaluate
+from .sweep_plans import planned
+from .tensor import Tensor
 from .variable import Variable, read_variable
 
 
@@ -39,24 +42,41 @@ class Tape(Interpreter):
         self.tracked: set[int] = set()
         self.accessed: dict[int, Variable] = {}
 
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below, and observe."""
+        if below is not BOTTOM:
+            outputs = below.interpreter.process(primitive, inputs, params, below.below)
+        elif primitive is read_variable:
+            outputs = Tensor(inputs[0]._array)
+        else:
+            outputs = evaluate(primitive, inputs, params)
+        self.observe(primitive, inputs, params, outputs, below)
+        return outputs
+
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Keep a Record if an input is tracked, and track the results."""
+        if not primitive.differentiable:
+            return
         tracked = self.tracked
         if primitive is read_variable and self.watch_accessed and inputs[0]._trainable:
             self.accessed[inputs[0].key] = inputs[0]
             tracked.add(inputs[0].key)
-        if not primitive.differentiable:
-            return
         for x in inputs:
-            if getattr(x, "key", None) in tracked:
-                if type(outputs) is tuple:
-                    smooth = [y.key for y in outputs if y._array.dtype.kind in "fc"]
-                else:
-                    smooth = [outputs.key] if outputs._array.dtype.kind in "fc" else []
-                if smooth or (smooth := self._unusual(primitive, outputs)):
+            if isinstance(x, Operand) and x.key in tracked:
+                if type(outputs) is Tensor and outputs._array.dtype.kind in "fc":
+                    tracked.add(outputs.key)
                     self.records.append(Record(primitive, inputs, params, outputs))
-                    tracked.update(smooth)
+                else:
+                    self._keep(primitive, inputs, params, outputs)
                 return
+
+    def _keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any) -> None:
+        """Keep a Record of an operation with several results or unusual ones, if it has any that may carry a gradient."""
+        results = outputs if type(outputs) is tuple else (outputs,)
+        smooth = [y.key for y in results if y._array.dtype.kind in "fc"] or self._unusual(primitive, outputs)
+        if smooth:
+            self.records.append(Record(primitive, inputs, params, outputs))
+            self.tracked.update(smooth)
 
     def _unusual(self, primitive: Primitive, outputs: Any) -> list[int]:
         """Keys of results worth a Record though NumPy calls none a float: of bfloat16, and of what is to refuse a gradient."""
@@ -69,6 +89,10 @@ class Tape(Interpreter):
     def bare(self) -> bool:
         """Whether rules may run on bare arrays: no interpreter is there to see what they compute."""
         return current() is BOTTOM and not self.lifted
+
+    def planned(self, targets: Sequence[Any], sources: Sequence[Any]) -> list[Any] | None:
+        """The cotangents of sources, Tensors or None, for seeds of ones; None if the sweep has no plan."""
+        return planned(self.records, targets, sources, self.tracked)
 
     def gradients(
         self, seeds: dict[int, Any], sources: Iterable[int], bare: bool, refused: list[tuple[Record, int]] | None = None

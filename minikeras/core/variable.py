@@ -123,7 +123,7 @@ class Variable(Operand):
 
     def read_value(self) -> Tensor:
         """The value at this moment, as a Tensor that later assignments do not change."""
-        return perform(read_variable, (self,), {})
+        return Tensor(self._array) if current() is BOTTOM else perform(read_variable, (self,), {})
 
     def value(self) -> Tensor:
         """The same as `read_value`."""

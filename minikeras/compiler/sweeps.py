@@ -1,0 +1,71 @@
+"""Backward sweeps of tapes as programs: `core/sweep_plans.py` asks for one when it has seen the same sweep often enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core import Record, Tensor
+from ..core.backward import sweep
+from ..core.gradient_arguments import seeds_of
+from ..core.operand import Operand
+from ..core.registry import operations
+from ..core.sweep_plans import Sweep
+from ..types import Array
+from .executors.base import NUMPY
+from .ir import Program, slots_in, slots_of
+from .passes.pipeline import optimized
+from .recorder import Recorder
+
+
+class CompiledSweep:
+    """A backward sweep as a program of the arrays that its rules read; its arguments are the arrays of a `Sweep`."""
+
+    def __init__(self, program: Program) -> None:
+        read = {x.key for record in program.records for x in slots_of(record)} | {x.key for x in slots_in(program.results)}
+        self._read = [number for number, slot in enumerate(program.arguments) if slot.key in read]
+        arguments = [program.arguments[number] for number in self._read]
+        self._run = NUMPY.compile(Program(arguments, program.records, program.results, None))
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Any]:
+        """The cotangents of the sources, Tensors or None."""
+        return self._run([arrays[number] for number in self._read])
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it works in."""
+        return self._run.bytes
+
+
+def compiled_sweep(
+    records: Sequence[Record], asked: Sweep, targets: Sequence[Any], sources: Sequence[Any], tracked: set[int]
+) -> CompiledSweep | None:
+    """The plan of a sweep, found by recording it once; None if it cannot be repeated.
+
+    Rows of a gradient that are looked up stay in pieces on the way back only where nothing records, so they have no plan.
+    """
+    tensors = [Tensor(array) for array in asked.arrays]
+
+    def stand_in(x: Any) -> Any:
+        return tensors[asked.numbers[x.key]] if isinstance(x, Operand) else x
+
+    copies = [
+        Record(
+            record.primitive,
+            [stand_in(x) for x in record.inputs],
+            record.params,
+            tuple(map(stand_in, record.outputs)) if type(record.outputs) is tuple else stand_in(record.outputs),
+        )
+        for record in records
+    ]
+    ends, starts = [stand_in(x) for x in targets], [stand_in(x) for x in sources]
+    watched = {tensors[number].key for key, number in asked.numbers.items() if key in tracked}
+    with Recorder(tensors, strict=False) as recorder:
+        keys = [x.key for x in starts]
+        seeds = seeds_of(None, ends, None, keys, False, watched)
+        known = [key for key in keys if key in watched or key in seeds]
+        found = sweep(copies, seeds, known, False)
+        results = [recorder.result(found.get(key)) for key in keys]
+    if recorder.refusal is not None or any(record.primitive is operations.add_rows for record in recorder.records):
+        return None
+    return CompiledSweep(optimized(Program(recorder.arguments, recorder.records, results, None)))

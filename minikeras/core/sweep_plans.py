@@ -1,0 +1,194 @@
+"""Plans of backward sweeps: what a tape has swept in the same way several times is a compiled program from then on.
+
+A plan holds for Records of the same primitives, parameters, operands, shapes, dtypes and layouts. It keeps none of their arrays.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import BARE
+from ..errors import MinikerasError
+from ..types import Array
+from .operand import Operand
+from .primitive import Record
+from .registry import late
+
+Plan = Callable[[Sequence[Array]], list[Any]]
+"""The cotangents of the sources, Tensors or None, by the arrays of a `Sweep`."""
+
+SIGHTINGS = 6
+"""How often a sweep is carried out before it is compiled, which takes as long as some fifty of it."""
+PLANS = 16
+"""How many are kept: those that were used last."""
+BYTES = 1 << 28
+"""How much memory the kept plans may work in, together."""
+RECORDS = 4096
+"""How long a tape may be that has a plan."""
+
+_PLAIN = (type(None), bool, int, str, bytes)
+
+
+class Sweep(NamedTuple):
+    """A backward sweep that a tape is asked for.
+
+    Attributes:
+        key: equal for two sweeps that one plan can carry out.
+        arrays: of the operands and results of the Records, in the order in which they come first.
+        numbers: by key of a Tensor or Variable its position among the arrays.
+    """
+
+    key: Hashable
+    arrays: list[Array]
+    numbers: dict[int, int]
+
+
+def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterable[Any], tracked: set[int]) -> Sweep | None:
+    """The sweep from targets, with seeds of ones, to sources; None if it can have no plan.
+
+    There is none for operations of the user's, which may do something else each time, and for arrays of other libraries.
+    """
+    if len(records) > RECORDS:
+        return None
+    key: list[Any] = []
+    arrays: list[Array] = []
+    numbers: dict[int, int] = {}
+    note, known = key.append, numbers.get
+    for record in records:
+        primitive, outputs = record.primitive, record.outputs
+        if not primitive.registered or primitive.vjp is None:
+            return None
+        note(primitive)
+        if record.params:
+            for value in record.params.items():
+                if not _constant(value, note):
+                    return None
+        for x in record.inputs:
+            if isinstance(x, Operand):
+                number = known(x.key)
+                if number is not None:
+                    note(number)
+                elif not _add(x, key, arrays, numbers):
+                    return None
+            elif not _constant(x, note):
+                return None
+        for y in outputs if type(outputs) is tuple else (outputs,):
+            numbers[y.key] = len(arrays)
+            array = y._array
+            note(array.shape)
+            arrays.append(array)
+    note(None)
+    for x in targets:
+        if x.key not in numbers and not _add(x, key, arrays, numbers):
+            return None
+        note(numbers[x.key])
+    note(None)
+    for x in sources:
+        if x.key not in numbers and not _add(x, key, arrays, numbers):
+            return None
+        note(numbers[x.key])
+        note(x.key in tracked)
+    return Sweep(tuple(key), arrays, numbers)
+
+
+def _add(x: Operand, key: list[Any], arrays: list[Array], numbers: dict[int, int]) -> bool:
+    """Give an operand that no Record has made the next number; whether it is an array of NumPy."""
+    array = x._array
+    if type(array) not in BARE:
+        return False
+    numbers[x.key] = len(arrays)
+    arrays.append(array)
+    key += (array.shape, array.dtype, array.strides)
+    return True
+
+
+def _constant(value: Any, note: Callable[[Any], None]) -> bool:
+    """Note a parameter or number that is the same in each sweep with the plan; whether it can be."""
+    kind = type(value)
+    if kind is float:
+        note(value.hex())  # tells -0.0 from 0.0, and a NaN is itself
+    elif kind in _PLAIN:
+        note((kind, value))
+    elif kind is tuple or kind is list:
+        note((kind, len(value)))
+        return all([_constant(one, note) for one in value])
+    elif kind is slice:
+        return all([_constant(one, note) for one in (slice, value.start, value.stop, value.step)])
+    elif kind is type or isinstance(value, np.dtype):
+        note(value)
+    else:
+        return False
+    return True
+
+
+class SweepPlans:
+    """The plans of this process, and how often sweeps were seen that have none yet.
+
+    >>> plans = SweepPlans()
+    >>> sweep = Sweep("key", [], {})
+    >>> made = [plans.find(sweep, lambda: lambda arrays: [1.0]) is not None for _ in range(SIGHTINGS + 1)]
+    >>> made[SIGHTINGS - 1 :]
+    [False, True]
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._plans: OrderedDict[Hashable, Any] = OrderedDict()
+        self._seen: OrderedDict[Hashable, int] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def find(self, sweep: Sweep, make: Callable[[], Any]) -> Plan | None:
+        """The plan of a sweep; None if it has none, or was not seen often enough.
+
+        Args:
+            sweep: what is asked for.
+            make: compiles a plan; None if there can be none.
+        """
+        with self._lock:
+            found = self._plans.get(sweep.key, _MISSING)
+            if found is not _MISSING:
+                self._plans.move_to_end(sweep.key)
+                return found
+            count = self._seen.pop(sweep.key, 0) + 1
+            self._seen[sweep.key] = count
+            while len(self._seen) > 4 * PLANS:
+                self._seen.popitem(last=False)
+            if count <= SIGHTINGS:
+                return None
+        plan = make()  # not with the lock held: other threads sweep on
+        with self._lock:
+            self._seen.pop(sweep.key, None)
+            self._plans[sweep.key] = plan
+            while len(self._plans) > PLANS or (self._bytes() > BYTES and len(self._plans) > 1):
+                self._plans.popitem(last=False)
+        return plan
+
+    def _bytes(self) -> int:
+        return sum(getattr(plan, "bytes", 0) for plan in self._plans.values())
+
+
+_MISSING = object()
+plans = SweepPlans()
+
+
+def planned(records: Sequence[Record], targets: Sequence[Any], sources: Sequence[Any], tracked: set[int]) -> list[Any] | None:
+    """The cotangents of the sources by a plan, Tensors or None; None if there is no plan."""
+    sweep = describe(records, targets, sources, tracked)
+    if sweep is None:
+        return None
+    plan = plans.find(sweep, lambda: late("compiled_sweep")(records, sweep, targets, sources, tracked))
+    try:
+        return None if plan is None else plan(sweep.arrays)
+    except (MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError):
+        return None  # a rule refuses these values: the sweep without a plan says so as it always does
