@@ -1,6 +1,6 @@
 """Plans of backward sweeps: what a tape has swept in the same way several times is a compiled program from then on.
 
-A plan holds for Records of the same primitives, parameters, operands, shapes, dtypes and layouts. It keeps none of their arrays.
+A plan holds for Records of the same primitives, parameters, operands, shapes, dtypes and layouts, and keeps no array of theirs.
 """
 
 from __future__ import annotations

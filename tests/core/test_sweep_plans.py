@@ -1,4 +1,4 @@
-"""Backward sweeps by plans: the bits of sweeps without, for every operation; few plans, which hold no arrays and never mislead."""
+"""Backward sweeps by plans: the bits of sweeps without, for every operation; few plans, which hold no arrays."""
 
 import gc
 import weakref
