@@ -185,9 +185,11 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
 def check_labels(labels: Tensor, classes: int) -> None:
     """Refuse a label outside [0, classes): it would read some other class, or past the end."""
 
+    unsigned = f"u{labels._array.dtype.itemsize}"
+
     def within(values: np.ndarray[Any, Any]) -> None:
         # A negative number read without its sign is larger than any number of classes: one pass instead of two.
-        if values.size and values.view(f"u{values.dtype.itemsize}").max() >= classes:
+        if values.size and (found := values.view(unsigned)).item(found.argmax()) >= classes:
             bad = values[(values < 0) | (values >= classes)].flat[0]
             raise InvalidArgumentError(f"Received a label value of {bad} which is outside the valid range of [0, {classes}).")
 

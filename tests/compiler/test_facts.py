@@ -309,6 +309,26 @@ def test_an_equal_value_is_no_change():
         np.testing.assert_array_equal(step(X).numpy(), expected)
 
 
+@pytest.mark.parametrize("held", [[1000.0], {"k": 1000.0}, collections.deque([1000.0])], ids=["list", "dict", "deque"])
+def test_a_change_after_an_equal_value_counts(held):
+    where = "k" if isinstance(held, dict) else 0
+    f = tf.function(lambda x: x * held[where])
+    f(X), f(X)
+    held[where] = float("1000.0")  # equal, and another object
+    f(X)
+    assert (f.recordings, f.replays) == (1, 2)
+    held[where] = 3.0
+    assert f(X).numpy().tolist() == [3.0, 6.0] and f.recordings == 2
+
+
+def test_an_element_that_goes_from_one_list_to_the_next_counts():
+    first, second = [2.0, 3.0], [5.0]
+    f = tf.function(lambda x: x * sum(first) * 10.0 + sum(second))
+    f(X), f(X)
+    second.insert(0, first.pop())
+    assert f(X).numpy().tolist() == [28.0, 48.0]
+
+
 def test_what_no_code_reads_does_not_count():
     state = Box()
     step = tf.function(lambda x: x * state.k)

@@ -11,6 +11,7 @@ import operator
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,7 @@ class Contents:
             return None
         if not alike(then, now):
             return f"the elements of {self.where}"
-        self.content = now
+        self.content = now if isinstance(now, str) else tuple(now)  # not the list itself, which goes on to change
         return None
 
 
@@ -180,6 +181,11 @@ class Outdated(Exception):
     """Raised in a replay by an instruction that finds, in numbers, that the recording does not hold any more; says what."""
 
 
+def _parts_of(container: Any) -> list[Any]:
+    """What gives the elements of a list, a tuple or a dict as they are at each time."""
+    return [container, container.values()] if type(container) is dict else [container]
+
+
 class NoProgram(NamedTuple):
     """Takes the place of a program where a run left none.
 
@@ -214,8 +220,8 @@ class Facts:
     """
 
     __slots__ = (
-        *("guards", "_ask", "_contents", "_details", "_now", "_owned", "_setting", "_subjects"),
-        *("_trained", "_values", "_variables", "_where"),
+        *("guards", "_ask", "_contents", "_details", "_elements", "_lengths", "_now", "_others", "_owned", "_setting"),
+        *("_parts", "_subjects", "_trained", "_values", "_variables", "_where"),
     )
 
     def __init__(
@@ -228,7 +234,11 @@ class Facts:
         columns: Any = zip(*questions, strict=True) if questions else ((),) * 5
         self.guards: Sequence[Callable[[], bool]] = ()
         self._ask, self._subjects, self._details, self._values, self._where = columns
-        self._contents, self._owned, self._variables = contents, owned, variables
+        self._contents = [content for content in contents if type(content.holder) in (list, tuple, dict)]
+        self._others = [content for content in contents if type(content.holder) not in (list, tuple, dict)]
+        self._parts = [part for content in self._contents for part in _parts_of(content.holder)]
+        self._note_elements()
+        self._owned, self._variables = owned, variables
         self._trained = [variable._trainable for variable in variables]
         self._now, self._setting = clock.now, clock.setting
 
@@ -246,9 +256,24 @@ class Facts:
                 return found
         except ValueError:  # of a cell
             return "a variable around a function, which was deleted,"
+        # So are the elements of containers; one of another length holds something else.
+        alike = all(map(operator.is_, chain.from_iterable(self._parts), self._elements))
+        if (not alike or [*map(len, self._parts)] != self._lengths) and (found := self._changed_elements()) is not None:
+            return found
+        for content in self._others:
+            if (found := content.changed()) is not None:
+                return found
+        return None
+
+    def _note_elements(self) -> None:
+        self._lengths = [*map(len, self._parts)]
+        self._elements = [one for content in self._contents for one in content.content]
+
+    def _changed_elements(self) -> str | None:
         for content in self._contents:
             if (found := content.changed()) is not None:
                 return found
+        self._note_elements()
         return None
 
     def _changed_name(self) -> str | None:

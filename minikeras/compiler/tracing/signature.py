@@ -45,14 +45,16 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
             raise Unrecordable("a tensor with a mask")
         tensors.append(value)
         array = value._array
-        host = type(array) is np.ndarray or namespace(array) is np
+        if type(array) is np.ndarray:
+            return array.shape, array.dtype, array.flags.c_contiguous or _order(array)
+        host = namespace(array) is np
         return array.shape, array.dtype, host and (array.flags.c_contiguous or _order(array))
+    if kind is dict and not value:  # the keywords of most calls
+        return dict
     if kind is tuple:
         return kind, tuple([_described(one, tensors) for one in value])
     if kind in _BY_VALUE:
         return kind, value
-    if kind is dict and not value:  # the keywords of most calls
-        return dict
     if kind is float:
         return kind, value.hex()  # tells -0.0 from 0.0, and a NaN is itself
     if nest.is_nested(value):

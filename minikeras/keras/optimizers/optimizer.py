@@ -170,7 +170,7 @@ class Optimizer:
     def _scheduled(self) -> Any:
         """The schedule at the number of steps taken, accumulating ones included; what needs no argument gets none."""
         schedule = self._learning_rate
-        with device("CPU"):
+        with device("CPU"), np.errstate(all="ignore"):
             return tensor(schedule() if options.needs_nothing(schedule) else schedule(self.state.iterations.value()))
 
     def scale_loss(self, loss: Any) -> Any:

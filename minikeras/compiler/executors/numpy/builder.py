@@ -33,10 +33,9 @@ def build(program: Program, calls: Sequence[Lowered], link: Linker | None = None
     steps: Any = list(builder.steps())
     return Replay(
         program,
-        list(steps if link is None else link(steps, builder)),
+        [(call, closure, _is_quiet(call)) for call, closure in (steps if link is None else link(steps, builder))],
         (builder.plan, builder.registers, builder.first, builder.addressed),
         exact=link is None,
-        computes=any(map(_computes, calls)),
     )
 
 
@@ -189,11 +188,11 @@ _VARIABLES = {read_variable: Builder._reading, assigned: Builder._assignment}
 """What is done to Variables, without the primitives' kernels."""
 
 
-def _computes(call: Lowered) -> bool:
-    """Whether NumPy computes anything in a call, and might warn of it."""
+def _is_quiet(call: Lowered) -> bool | None:
+    """Whether a call runs without NumPy's warnings, as kernels do and effects do not; None if NumPy cannot warn."""
     if isinstance(call, Call):
-        return not call.addressed and call.function is not put
+        return None if call.addressed or call.function is put else True
     primitive = call.record.primitive
     if isinstance(call, (View, Flatten)) or State.OPERANDS in (*primitive.reads, *primitive.writes):
-        return False
-    return not primitive.effect or any(y.shape is not None for y in call.results)
+        return None
+    return False if primitive.effect else primitive.may_warn or None
