@@ -198,17 +198,20 @@ def test_float32_stays_float32():
     assert float(loss()) < 1e-8
 
 
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 513, 700])
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 96, 97, 513, 700])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_systems_of_all_sizes_are_solved_by_cholesky_and_negative_ones_are_noticed(size, dtype):
     generator = np.random.default_rng(size)
     root = generator.normal(size=(size, size)).astype(dtype)
     a, b = root @ root.T / max(size, 1) + np.eye(size, dtype=dtype), generator.normal(size=size).astype(dtype)
     close = {"rtol": 1e-3, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-12}
-    np.testing.assert_allclose(np.tril(factored(a)), np.linalg.cholesky(a), **close)
-    x = positive_solve(a, b)
-    assert x.dtype == dtype
-    np.testing.assert_allclose(x, np.linalg.solve(a, b), **close)
+    factor = a.copy()
+    factored(factor)
+    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(a), **close)
+    for shift in (0.0, 0.5):
+        x = positive_solve(a, b, shift)
+        assert x.dtype == dtype
+        np.testing.assert_allclose(x, np.linalg.solve(a + shift * np.eye(size, dtype=dtype), b), **close)
     if size:
         a[-1, -1] = -1.0
         assert positive_solve(a, b) is None

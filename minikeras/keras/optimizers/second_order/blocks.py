@@ -69,7 +69,7 @@ class BlockMatrix:
         def solved(i: int, part: Array) -> Array:
             nonlocal repaired
             block = self.blocks[i]
-            found = positive_solve(_shifted(block, damping), part)
+            found = positive_solve(block, part, damping)
             if found is not None:
                 return found
             lowest, largest = extreme_eigenvalues(block)
@@ -81,7 +81,7 @@ class BlockMatrix:
                 xp = namespace(block)
                 return vectors @ ((vectors.swapaxes(0, 1) @ part) / xp.maximum(xp.abs(values + damping), small))
             shift = max(damping, -1.1 * lowest) + small
-            while (found := positive_solve(_shifted(block, shift), part)) is None and shift < 1e3 * largest:
+            while (found := positive_solve(block, part, shift)) is None and shift < 1e3 * largest:
                 shift *= 4.0
             if found is None:
                 raise np.linalg.LinAlgError(f"a block of {len(block)} rows has eigenvalues of about {largest}")
@@ -110,13 +110,6 @@ class BlockMatrix:
             result[place] = vectors @ part
             start += len(place)
         return result, multiplier
-
-
-def _shifted(block: Array, shift: float) -> Array:
-    diagonal = namespace(block).arange(len(block))
-    shifted = block.copy()
-    shifted[diagonal, diagonal] += shift
-    return shifted
 
 
 def extreme_eigenvalues(matrix: Array, steps: int = 40) -> tuple[float, float]:

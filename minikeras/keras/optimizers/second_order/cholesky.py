@@ -6,64 +6,71 @@ Source: Golub and Van Loan, Matrix Computations (2013), sections 4.2.7 (blocks) 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ....arrays import namespace, to_numpy
 from ....types import Array
 
-WHOLE, WIDTH = 512, 128
-SUBSTITUTED = 64
+WIDTH = 96
+"""Columns of a block: one product for all that lies left of them, so that each number is written once, not once a block."""
 
 
-def positive_solve(matrix: Array, vector: Array) -> Array | None:
-    """x with A x = b; None if A is not positive definite, up to rounding."""
+def positive_solve(matrix: Array, vector: Array, shift: float = 0.0) -> Array | None:
+    """x with (A + shift) x = b; None if A + shift is not positive definite, up to rounding."""
     if not len(matrix):
         return vector
+    places, shifted = namespace(matrix).arange(len(matrix)), matrix.copy()
+    shifted[places, places] += shift
+    largest = abs(shifted[places, places]).max()
     try:
-        factor = factored(matrix)
+        x = substituted(shifted, factored(shifted), vector)
     except np.linalg.LinAlgError:
         return None
-    x = substituted(factor, vector)
     # A GPU's library does not say that it failed; then the equations do not hold.
-    rest = matrix @ x - vector
-    largest = abs(namespace(matrix).einsum("ii->i", matrix)).max()
+    rest = matrix @ x + (shift * x - vector)
     size = len(matrix) * largest * abs(x).max() + abs(vector).max()
     small = float(np.finfo(matrix.dtype).eps) ** 0.5
     return x if bool(to_numpy(abs(rest).max() <= small * size)) else None
 
 
-def factored(matrix: Array) -> Array:
-    """L in the lower triangle, of a copy; what stands above the diagonal means nothing.
+def factored(a: Array) -> list[Array]:
+    """Writes L over the lower triangle; what stands above the diagonal then means nothing. The inverses of L's corners.
 
     Raises:
         numpy.linalg.LinAlgError: if the matrix is not positive definite.
     """
-    xp, count = namespace(matrix), len(matrix)
-    width = WIDTH if count > WHOLE else count
-    a = matrix.copy()
-    for start in range(0, count, max(width, 1)):
-        stop = min(start + width, count)
-        corner = a[start:stop, start:stop] = xp.linalg.cholesky(a[start:stop, start:stop])
-        if stop == count:
-            break
+    xp, count, inverses = namespace(a), len(a), []
+    for start in range(0, count, WIDTH):
+        stop = min(start + WIDTH, count)
+        if start:
+            a[start:, start:stop] -= a[start:, :start] @ a[start:stop, :start].swapaxes(0, 1)
+        a[start:stop, start:stop] = corner = xp.linalg.cholesky(a[start:stop, start:stop])
+        inverses.append(inverse(corner))
         # The corner's inverse makes one fast product of what would be one substitution for each row below.
-        a[stop:, start:stop] = a[stop:, start:stop] @ xp.linalg.inv(corner).swapaxes(0, 1)
-        for left in range(stop, count, 4 * width):
-            right = min(left + 4 * width, count)
-            a[left:, left:right] -= a[left:, start:stop] @ a[left:right, start:stop].swapaxes(0, 1)
-    return a
+        a[stop:, start:stop] = a[stop:, start:stop] @ inverses[-1].swapaxes(0, 1)
+    return inverses
 
 
-def substituted(factor: Array, vector: Array) -> Array:
+def inverse(lower: Array) -> Array:
+    """Of a small lower triangular matrix, by halves: [[A, 0], [B, C]] has [[A', 0], [-C' B A', C']], which are products."""
+    xp, half = namespace(lower), len(lower) // 2
+    if half < 16:
+        return xp.linalg.inv(lower)
+    found = xp.zeros_like(lower)
+    first = found[:half, :half] = inverse(lower[:half, :half])
+    last = found[half:, half:] = inverse(lower[half:, half:])
+    found[half:, :half] = -(last @ (lower[half:, :half] @ first))
+    return found
+
+
+def substituted(factor: Array, inverses: Sequence[Array], vector: Array) -> Array:
     """x with L L^T x = b: forward, then back."""
-    xp, count = namespace(factor), len(factor)
     x = vector.copy()
-    for start in range(0, count, SUBSTITUTED):
-        stop = min(start + SUBSTITUTED, count)
-        corner = xp.tril(factor[start:stop, start:stop])
-        x[start:stop] = xp.linalg.solve(corner, x[start:stop] - factor[start:stop, :start] @ x[:start])
-    for start in reversed(range(0, count, SUBSTITUTED)):
-        stop = min(start + SUBSTITUTED, count)
-        corner = xp.tril(factor[start:stop, start:stop]).swapaxes(0, 1)
-        x[start:stop] = xp.linalg.solve(corner, x[start:stop] - factor[stop:, start:stop].swapaxes(0, 1) @ x[stop:])
+    corners = [(i * WIDTH, i * WIDTH + len(corner), corner) for i, corner in enumerate(inverses)]
+    for start, stop, corner in corners:
+        x[start:stop] = corner @ (x[start:stop] - factor[start:stop, :start] @ x[:start])
+    for start, stop, corner in reversed(corners):
+        x[start:stop] = corner.swapaxes(0, 1) @ (x[start:stop] - factor[stop:, start:stop].swapaxes(0, 1) @ x[stop:])
     return x
