@@ -35,7 +35,7 @@ def added() -> set[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        *("cupy", "ml_dtypes", "matplotlib", "numba", "tqdm", "scipy", "pytest", "numpy.testing", "numpy.random"),
+        *("cupy", "ml_dtypes", "matplotlib", "llvmlite", "tqdm", "scipy", "pytest", "numpy.testing", "numpy.random"),
         *(
             "urllib.request",
             "urllib.parse",

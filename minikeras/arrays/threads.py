@@ -10,7 +10,6 @@ import itertools
 import logging
 import operator
 import os
-import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -43,10 +42,10 @@ _pool: ThreadPoolExecutor | None = None
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """How many threads one operation may use: products (BLAS), passes over long arrays, and Numba's functions.
+    """How many threads one operation may use: products (BLAS), passes over long arrays, and kernels of compiled steps.
 
-    BLAS libraries that are loaded by now are told through `threadpoolctl`, Numba if it is imported by now. The number may be
-    changed at any time, and holds for the whole process.
+    BLAS libraries that are loaded by now are told through `threadpoolctl`. The number may be changed at any time, and holds for
+    the whole process.
 
     Args:
         num_threads: 1 or more; 0 is automatic: a thread for each processor that this process may run on, and for BLAS the
@@ -68,7 +67,6 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     with _lock:
         _pool = None  # its threads end with the last reference to it
     _set_blas(_intra_op)
-    _set_numba(thread_count())
 
 
 def get_intra_op_parallelism_threads() -> int:
@@ -247,10 +245,3 @@ def _set_blas(number: int) -> None:
             "arrays use the number.",
             *(number, found, way),
         )
-
-
-def _set_numba(number: int) -> None:
-    """Numba's number, for the thread that calls, if Numba is imported; it has no more threads than it began with."""
-    numba = sys.modules.get("numba")
-    if numba is not None:
-        numba.set_num_threads(min(number, numba.config.NUMBA_NUM_THREADS))

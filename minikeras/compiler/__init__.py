@@ -1,7 +1,7 @@
 """The compiled step: record one run, replay it. May import everything up to `functions`.
 
 `ir.py` is the program, `recorder.py` makes one from a run, `tracing/` decides when that run can be repeated. `passes/` improve
-it, `planning/` gives its results memory, `executors/` carry it out: NumPy, or an interpreter that Numba compiles.
+it, `planning/` gives its results memory, `executors/` carry it out: NumPy, or kernels that LLVM compiles.
 """
 
 from .ir import Program

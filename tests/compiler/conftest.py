@@ -29,26 +29,26 @@ def fresh_session() -> Iterator[None]:
     assert not tf.config.functions_run_eagerly(), "the test left functions eager"
 
 
-@pytest.fixture(params=["numpy", "numba"])
+@pytest.fixture(params=["numpy", "llvm"])
 def executor(request: pytest.FixtureRequest) -> Executor:
     """What carries programs out."""
-    from minikeras.compiler.executors import base, numba
+    from minikeras.compiler.executors import base, llvm
 
     if request.param == "numpy":
         return base.NUMPY
-    if not numba.installed():
-        pytest.skip("Numba and SciPy are not installed")
-    return base.NUMBA
+    if not llvm.installed():
+        pytest.skip("llvmlite and SciPy are not installed")
+    return base.LLVM
 
 
 @pytest.fixture
 def lowering(executor: Executor) -> Callable[..., Any]:
-    """What turns the instructions of a program into calls: of NumPy, or of Numba's interpreter."""
+    """What turns the instructions of a program into calls: of NumPy, or of kernels of LLVM."""
     from minikeras.compiler.executors import base
     from minikeras.compiler.executors.numpy.lowering import lowered
 
     if executor is base.NUMPY:
         return lowered
-    from minikeras.compiler.executors.numba.encode import encode
+    from minikeras.compiler.executors.llvm.encode import encode
 
     return encode

@@ -13,7 +13,7 @@ import pytest
 import minikeras as tf
 from minikeras import nest
 from minikeras.arrays import random as streams
-from minikeras.compiler.executors import numba
+from minikeras.compiler.executors import llvm
 
 STEPS = 20
 ROUNDING = 1e-4
@@ -34,15 +34,15 @@ class Executor(NamedTuple):
     jit_compile: bool | None
 
 
-EXECUTORS = {"numpy": Executor(True, None), "numba": Executor(False, True)}
+EXECUTORS = {"numpy": Executor(True, None), "llvm": Executor(False, True)}
 _chosen = ["numpy"]
 
 
 @pytest.fixture(params=EXECUTORS)
 def executor(request):
     """What carries out the programs of a test. Tests of this law ask for it by `usefixtures`."""
-    if request.param == "numba" and not numba.installed():
-        pytest.skip("Numba and SciPy are not installed")
+    if request.param == "llvm" and not llvm.installed():
+        pytest.skip("llvmlite and SciPy are not installed")
     _chosen.append(request.param)
     yield EXECUTORS[request.param]
     _chosen.pop()

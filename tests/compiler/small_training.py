@@ -1,4 +1,4 @@
-"""A small step of training that runs eagerly, compiled, or compiled by Numba."""
+"""A small step of training that runs eagerly, compiled, or compiled by LLVM."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from side_by_side import assert_same, leaves
 
 import minikeras as tf
-from minikeras.compiler.executors import numba
+from minikeras.compiler.executors import llvm
 
-needs_numba = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy are not installed")
-both = pytest.mark.parametrize("fast", [None, pytest.param(True, marks=needs_numba)], ids=["numpy", "numba"])
+needs_llvm = pytest.mark.skipif(not llvm.installed(), reason="llvmlite and SciPy are not installed")
+both = pytest.mark.parametrize("fast", [None, pytest.param(True, marks=needs_llvm)], ids=["numpy", "llvm"])
 RANDOM = np.random.default_rng(6)
 X, LABELS = tf.constant(RANDOM.normal(size=(6, 4)), "float32"), tf.constant(RANDOM.integers(0, 3, 6), "int32")
 
@@ -32,5 +32,5 @@ def trained(optimizer, fast=None, compiled=True):
 
 
 def same(first, second, fast):
-    """The same bits under NumPy, the same numbers by Numba."""
+    """The same bits under NumPy, the same numbers by LLVM."""
     assert_same(leaves(first), leaves(second), exact=not fast)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from side_by_side import assert_same, leaves
-from small_training import LABELS, X, needs_numba, same, trained
+from small_training import LABELS, X, needs_llvm, same, trained
 
 import minikeras as tf
 from minikeras.compiler.executors import base as executors
-from minikeras.compiler.executors import numba
+from minikeras.compiler.executors import llvm
 
 optimizers = tf.keras.optimizers
 
@@ -47,7 +47,7 @@ def test_a_step_prints_as_one_reading_one_loop_and_one_assignment():
     assert lines[-1].startswith("return %")
 
 
-@needs_numba
+@needs_llvm
 def test_a_function_that_is_planned_for_many_calls_goes_on_with_the_same_numbers_and_programs():
     plain, own = trained(optimizers.Adam(0.1))
     fast, weights = trained(optimizers.Adam(0.1))
@@ -62,31 +62,31 @@ def test_a_function_that_is_planned_for_many_calls_goes_on_with_the_same_numbers
     same(own, weights, fast=True)
     assert (fast.recordings, fast.replays) == (1, 5)
     fast(X[:3], LABELS[:3])
-    assert fast.kernels == 2 * after, "the other shape goes to Numba too"
+    assert fast.kernels == 2 * after, "the other shape goes to LLVM too"
 
 
-def test_numba_is_for_runs_that_are_long_enough(monkeypatch):
+def test_llvm_is_for_runs_that_are_long_enough(monkeypatch):
     enough = executors.COMPILING / executors.SAVED
-    monkeypatch.setattr(numba, "installed", lambda: True)
+    monkeypatch.setattr(llvm, "installed", lambda: True)
     assert (
         executors.is_worth_compiling(enough * 1.01)
         and not executors.is_worth_compiling(enough * 0.99)
         and not executors.is_worth_compiling(0.0)
     )
-    monkeypatch.setattr(numba, "installed", lambda: False)
+    monkeypatch.setattr(llvm, "installed", lambda: False)
     assert not executors.is_worth_compiling(enough * 100.0)
 
 
 @pytest.fixture
-def without_numba(monkeypatch):
-    """A computer where Numba is not installed."""
+def without_llvm(monkeypatch):
+    """A computer where LLVM is not installed."""
     executors.available.cache_clear()
-    monkeypatch.setattr(numba, "installed", lambda: False)
+    monkeypatch.setattr(llvm, "installed", lambda: False)
     yield
     executors.available.cache_clear()
 
 
-def test_without_numba_numpy_carries_out_what_was_to_be_fast_and_says_so_once(without_numba, caplog):
+def test_without_llvm_numpy_carries_out_what_was_to_be_fast_and_says_so_once(without_llvm, caplog):
     runs = [trained(optimizers.Adam(0.1), fast) for fast in (None, True, True)]
     for _ in range(3):
         for step, _ in runs:
@@ -94,5 +94,5 @@ def test_without_numba_numpy_carries_out_what_was_to_be_fast_and_says_so_once(wi
     for _, weights in runs[1:]:
         assert_same(leaves(weights), leaves(runs[0][1]))
     told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 1 and "Numba and SciPy are not installed" in told[0] and "pip install 'minikeras[jit]'" in told[0]
+    assert len(told) == 1 and "llvmlite and SciPy are not installed" in told[0] and "pip install 'minikeras[jit]'" in told[0]
     assert len({step.kernels for step, _ in runs}) == 1

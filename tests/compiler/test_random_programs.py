@@ -11,8 +11,8 @@ from random_programs import INSTRUCTION, arguments, cases, eagerly, recorded, re
 from side_by_side import assert_same, leaves
 from slow import mostly_slow
 
-from minikeras.compiler.executors import numba
-from minikeras.compiler.executors.base import NUMBA, NUMPY
+from minikeras.compiler.executors import llvm
+from minikeras.compiler.executors.base import LLVM, NUMPY
 from minikeras.compiler.executors.numpy import blocks, lowering
 from minikeras.compiler.passes.pipeline import optimized
 
@@ -83,40 +83,40 @@ def test_runs_in_several_threads_do_not_meet(executor, case):
     assert len(found) == 40
 
 
-needs_numba = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy are not installed")
+needs_llvm = pytest.mark.skipif(not llvm.installed(), reason="llvmlite and SciPy are not installed")
 
 
-@needs_numba
+@needs_llvm
 @settings(max_examples=50)
 @given(case=cases())
-def test_numba_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case):
+def test_llvm_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case):
     assert_near(case)
 
 
-@needs_numba
+@needs_llvm
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(case=cases())
-def test_numba_gives_the_same_up_to_rounding_for_many_programs(case):
+def test_llvm_gives_the_same_up_to_rounding_for_many_programs(case):
     assert_near(case)
 
 
-@needs_numba
+@needs_llvm
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(case=cases(sizes=(0, 1, 3, 9)))
-def test_loops_of_numba_in_threads_give_the_same_up_to_rounding(case, monkeypatch):
-    from minikeras.compiler.executors.numba import encode, segment
+def test_loops_of_llvm_in_threads_give_the_same_up_to_rounding(case, monkeypatch):
+    from minikeras.compiler.executors.llvm import segment
 
-    for module in (segment, encode):
-        monkeypatch.setattr(module, "SHARED", 1)
+    monkeypatch.setattr(segment, "SHARED", 1e-9)
+    monkeypatch.setattr(segment, "WAKING", 0.0)
     assert_near(case)
 
 
 def assert_near(case):
-    """Numba gives the function's numbers: to 1e-5 of the largest of an array in float32, to 1e-12 in float64."""
+    """LLVM gives the function's numbers: to 1e-5 of the largest of an array in float32, to 1e-12 in float64."""
     program, state = recorded(case)
-    results, left = replayed(case, NUMBA.compile(optimized(program)), state)
+    results, left = replayed(case, LLVM.compile(optimized(program)), state)
     expected, expected_left = eagerly(case)
     tolerance = {"float32": 1e-5, "float64": 1e-12}[case.dtype]
     for one, other in zip([*expected, *expected_left], [*results, *left], strict=True):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from in_threads import in_threads
 from side_by_side import assert_same, leaves
-from small_training import LABELS, RANDOM, X, both, needs_numba, same, trained
+from small_training import LABELS, RANDOM, X, both, needs_llvm, same, trained
 
 import minikeras as tf
 from minikeras.errors import InvalidArgumentError
@@ -205,9 +205,9 @@ def test_views_of_results_may_be_returned_and_used(fast):
         same(found, step(X * float(i)), fast)
 
 
-@needs_numba
+@needs_llvm
 @pytest.mark.parametrize("name", ["cast", "sum"])
-def test_truth_by_numba_is_zero_or_one(name):
+def test_truth_by_llvm_is_zero_or_one(name):
     functions = {
         "cast": lambda x: tf.cast(tf.cast(tf.sin(x), "bool"), "float32") * 2.0,
         "sum": lambda x: tf.cast(tf.add(x > 0.0, x > -1.0), "float32") * 2.0 + x,

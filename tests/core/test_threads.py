@@ -125,17 +125,6 @@ def test_with_threadpoolctl_nothing_is_logged(caplog):
     assert caplog.text == ""
 
 
-def test_numba_gets_the_number_if_it_has_so_many_threads(monkeypatch):
-    told = []
-    double = types.SimpleNamespace(config=types.SimpleNamespace(NUMBA_NUM_THREADS=3), set_num_threads=told.append)
-    monkeypatch.setitem(sys.modules, "numba", double)
-    for number in (1, 2, 5):
-        settings.set_intra_op_parallelism_threads(number)
-    assert told == [1, 2, 3]
-    settings.set_intra_op_parallelism_threads(0)
-    assert told[3] == min(3, thread_count())
-
-
 # Parts ---------------------------------------------------------------------------------------------------------------
 
 

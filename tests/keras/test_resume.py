@@ -14,7 +14,7 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.arrays import random as streams
-from minikeras.compiler.executors import base, numba
+from minikeras.compiler.executors import base, llvm
 from minikeras.errors import LoadError
 
 pytest.importorskip("safetensors")
@@ -319,33 +319,33 @@ def test_what_cannot_be_kept_is_named_by_its_place():
         model_of().fit(X, Y, callbacks=[Odd()], verbose=0)
 
 
-# Numba ---------------------------------------------------------------------------------------------
+# LLVM ---------------------------------------------------------------------------------------------
 
 
-needs_numba = pytest.mark.skipif(not numba.installed(), reason="Numba and SciPy are not installed")
+needs_llvm = pytest.mark.skipif(not llvm.installed(), reason="llvmlite and SciPy are not installed")
 
 
 @pytest.fixture(params=[True, pytest.param("auto", marks=pytest.mark.slow)])
-def by_numba(request, monkeypatch):
-    """What `jit_compile` is, where every run is long enough for Numba."""
+def by_llvm(request, monkeypatch):
+    """What `jit_compile` is, where every run is long enough for LLVM."""
     monkeypatch.setattr(base, "COMPILING", 0.0)
     return request.param
 
 
-@needs_numba
+@needs_llvm
 @pytest.mark.parametrize("built", mostly_slow([True, False], True))
-def test_steps_of_numba_resume_the_same(tmp_path, by_numba, built):
-    assert_resumed_equals_whole(tmp_path, (0, 1, 7, 12), make=lambda: model_of(built=built, jit_compile=by_numba), data=uneven)
+def test_steps_of_llvm_resume_the_same(tmp_path, by_llvm, built):
+    assert_resumed_equals_whole(tmp_path, (0, 1, 7, 12), make=lambda: model_of(built=built, jit_compile=by_llvm), data=uneven)
 
 
 def uneven():
     return {**arrays(), "batch_size": 6}
 
 
-@needs_numba
+@needs_llvm
 @pytest.mark.parametrize("built", [True, False])
 @pytest.mark.parametrize("optimizer", mostly_slow(["adam", "sgd"], "adam"))
-def test_steps_of_numba_go_on_the_same_from_a_checkpoint(tmp_path, by_numba, built, optimizer):
+def test_steps_of_llvm_go_on_the_same_from_a_checkpoint(tmp_path, by_llvm, built, optimizer):
     def fitted(model, **options):
         streams.set_global_seed(3)
         return model.fit(X, Y, batch_size=6, shuffle=False, verbose=0, epochs=4, **options).history["loss"]
@@ -365,7 +365,7 @@ def test_steps_of_numba_go_on_the_same_from_a_checkpoint(tmp_path, by_numba, bui
         entrance = [tf.keras.Input((3,))] if built else []
         layers = [*entrance, Dense(4, activation="tanh"), tf.keras.layers.BatchNormalization(), Dense(1)]
         model = tf.keras.Sequential(layers)
-        model.compile(optimizer, "mse", metrics=["mae"], jit_compile=by_numba)
+        model.compile(optimizer, "mse", metrics=["mae"], jit_compile=by_llvm)
         return model
 
     whole = made()
@@ -376,8 +376,8 @@ def test_steps_of_numba_go_on_the_same_from_a_checkpoint(tmp_path, by_numba, bui
     assert weights(resumed) == weights(whole)
 
 
-@needs_numba
-def test_numba_carries_out_the_first_step_too_and_python_runs_once(capsys):
+@needs_llvm
+def test_llvm_carries_out_the_first_step_too_and_python_runs_once(capsys):
     v, w = tf.Variable([1.0, 2.0]), tf.Variable(0.0)
 
     @tf.function(jit_compile=True)

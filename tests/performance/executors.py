@@ -1,6 +1,6 @@
 """How a compiled step of this project is made to run on one of its executors: the one place that knows.
 
-NumPy carries out a recorded step wherever this project runs; native code needs numba and scipy.
+NumPy carries out a recorded step wherever this project runs; native code needs llvmlite and scipy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Executor(NamedTuple):
 
 
 NUMPY = Executor("numpy", f"{OWN}, tf.function", (OWN,))
-NATIVE = Executor("native", f"{OWN}, native", (OWN, "numba", "scipy"))
+NATIVE = Executor("native", f"{OWN}, native", (OWN, "llvmlite", "scipy"))
 
 
 def installed(settings: Settings) -> list[Executor]:

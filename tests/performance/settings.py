@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("torch", "jax", "tensorflow", "keras", "autograd", "mygrad")
-OPTIONAL = ("numba", "scipy")
+OPTIONAL = ("llvmlite", "scipy")
 PACKAGES = ("numpy", *OPTIONAL, *PEERS, "tensorflow-cpu")
 
 # What each library calls its threads. XLA has no such variable; it counts the processors it may run on.
 _THREAD_VARIABLES = (
-    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"),
     *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
 )
 

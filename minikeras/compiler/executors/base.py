@@ -1,7 +1,6 @@
-"""Executors carry out programs: NumPy, which is always there, and Numba where it is installed.
+"""Executors carry out programs: NumPy, which is always there, and LLVM where it is installed.
 
-One compiles a program to an executable, a function of arrays. What Numba's interpreter has no instruction for stays a call of
-NumPy. That interpreter is compiled once on a computer, for seconds, and loaded in a fraction of one.
+One compiles a program to an executable, a function of arrays. What there is no kernel for stays a call of NumPy.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from ...core import Record
 from ...core.warnings import logger
 from ...types import Array
 from ..ir import Program
-from . import numba
+from . import llvm
 from .numpy.builder import build
 from .numpy.lowering import lowered
 
-COMPILING = 10.0
-"""Seconds that Numba's interpreter costs where it was never compiled; one where it is found on disk."""
+COMPILING = 1.0
+"""Seconds that LLVM takes at most to be loaded and to compile the kernels of a usual step."""
 SAVED = 0.3
 """The part of a step that it saves at least."""
 
@@ -80,47 +79,47 @@ class NumPyExecutor:
         return build(program, lowered(program))
 
 
-class NumbaExecutor:
-    """A bytecode interpreter that Numba compiles; NumPy does the rest."""
+class LLVMExecutor:
+    """Kernels that LLVM compiles, on several threads; NumPy does the rest."""
 
     def supports(self, instruction: Record) -> bool:
-        """Whether its interpreter may have instructions for it."""
-        from .numba.encode import supports
+        """Whether there may be a kernel for it."""
+        from .llvm.encode import supports
 
         return supports(instruction)
 
     def compile(self, program: Program) -> Executable:
         """The program, ready to run."""
-        from .numba.encode import encode
-        from .numba.segment import link
+        from .llvm.encode import encode
+        from .llvm.segment import link
 
         return build(program, encode(program), link)
 
 
 NUMPY: Executor = NumPyExecutor()
-NUMBA: Executor = NumbaExecutor()
+LLVM: Executor = LLVMExecutor()
 
 
 def executor_for(program: Program, fast: bool) -> Executor:
-    """NumPy, or with `fast` Numba, if it can be had and supports any instruction of the program."""
-    return NUMBA if fast and available() and any(map(NUMBA.supports, program.records)) else NUMPY
+    """NumPy, or with `fast` LLVM, if it can be had and supports any instruction of the program."""
+    return LLVM if fast and available() and any(map(LLVM.supports, program.records)) else NUMPY
 
 
 @functools.cache
 def available() -> bool:
-    """Whether Numba can be had. The first question that is answered no says what to install."""
-    if numba.installed():
+    """Whether LLVM can be had. The first question that is answered no says what to install."""
+    if llvm.installed():
         return True
     logger.warning(
-        "jit_compile=True: Numba and SciPy are not installed, so NumPy carries out compiled functions. "
-        "To have Numba carry them out: pip install 'minikeras[jit]'."
+        "jit_compile=True: llvmlite and SciPy are not installed, so NumPy carries out compiled functions. "
+        "To have LLVM compile them: pip install 'minikeras[jit]'."
     )
     return False
 
 
 def is_worth_compiling(seconds: float) -> bool:
-    """Whether a run that would take NumPy so many seconds is long enough for Numba to pay.
+    """Whether a run that would take NumPy so many seconds is long enough for LLVM to pay.
 
-    That it may be on disk already is not asked: the same run is to give the same bits the second time.
+    That its kernels may be compiled already is not asked: the same run is to give the same bits the second time.
     """
-    return seconds * SAVED > COMPILING and numba.installed()
+    return seconds * SAVED > COMPILING and llvm.installed()

@@ -22,7 +22,7 @@ from ...core.stack import BOTTOM, current
 from ...core.warnings import logger
 from ...errors import CompileError
 from ..executors import base as executors
-from ..executors import numba
+from ..executors import llvm
 from ..executors.base import Executable
 from ..ir import Program
 from ..passes.pipeline import optimized
@@ -71,7 +71,7 @@ class Function:
         recordings: how many programs were made.
         replays: how many calls were carried out by a program.
         eager_calls: how many calls Python carried out, recordings not counted.
-        planned: how many calls there will be, as far as is known: whether Numba is worth it.
+        planned: how many calls there will be, as far as is known: whether LLVM is worth it.
         builds: asked before a first run: whether it is going to make Variables, so that it need not be watched.
     """
 
@@ -204,12 +204,12 @@ class Function:
         return NoProgram(str(recorder.refusal), True)
 
     def _ready(self, program: Program, once: bool) -> Executable | None:
-        """A program, ready to run, by Numba if it is asked for or the planned calls are worth it.
+        """A program, ready to run, by LLVM if it is asked for or the planned calls are worth it.
 
         Args:
             once: whether it is run once, in place of the run that was recorded; None if NumPy's bits serve as well.
         """
-        if once and not self._fast and not (self.planned and numba.installed()):
+        if once and not self._fast and not (self.planned and llvm.installed()):
             return None
         program = optimized(program)
         if not self._fast:
@@ -243,7 +243,7 @@ class Function:
         return entry.program if isinstance(entry.program, NoProgram) else entry.program.program
 
     def plan(self, calls: int) -> None:
-        """Say how many calls there will be, so that Numba carries out programs that are worth it, known ones included."""
+        """Say how many calls there will be, so that LLVM carries out programs that are worth it, known ones included."""
         if calls == self.planned:
             return
         self.planned = calls
@@ -336,7 +336,7 @@ def function(
             state, draws from `np.random` or returns other things than tensors, Variables and plain values runs eagerly; that is
             logged once, and `program` says why. Numbers and arrays that it returns become tensors.
         input_signature: a `TensorSpec` for each argument, None sizes fit any. Arguments are converted and checked.
-        jit_compile: True to raise where the function would run eagerly, and to have programs carried out by Numba,
+        jit_compile: True to raise where the function would run eagerly, and to have programs carried out by LLVM,
             if it is installed: `pip install 'minikeras[jit]'`. Results then are the same up to rounding.
         options: `autograph`, `reduce_retracing` and `experimental_*` are accepted and have no effect.
 

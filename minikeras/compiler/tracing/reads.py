@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "<frozen ")
-_LIBRARIES = frozenset({"numpy", "cupy", "cupy_backends", "cupyx", "numba", "scipy", "ml_dtypes", "tqdm", "h5py", "_pytest"})
+_LIBRARIES = frozenset({"numpy", "cupy", "cupy_backends", "cupyx", "llvmlite", "scipy", "ml_dtypes", "tqdm", "h5py", "_pytest"})
 _LOOKUPS = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "vars", "__dict__"})
 _IMPORTERS = frozenset({"import_module", "__import__"})
 _BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr"})

@@ -15,7 +15,7 @@ from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot
 from ...planning.liveness import touched
 from .blocks import put
-from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
+from .calls import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View
 from .closures import Closure, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
 from .lowering import kernel_of
 from .memory_plan import MemoryPlan
@@ -106,6 +106,16 @@ class Builder:
         function = (lambda array: copy_of(call.function(array))) if y.key in self.plan.copied else call.function
         return giving_one(function, [self.registers[x.key]], self.registers[y.key])
 
+    def _bind(self, call: Bind) -> Closure:
+        (x,), (y,) = call.operands, call.results
+        source, to, place, dtype = self.registers[x.key], self.registers[y.key], self.address(y), y.dtype
+
+        def bind(registers: list[Any]) -> None:
+            array = registers[to] = np.ascontiguousarray(registers[source], dtype)
+            registers[0].turn.addresses[place] = array.__array_interface__["data"][0]
+
+        return bind
+
     def _read_flat(self, call: ReadFlat) -> Closure:
         number = self.plan.access(call)
         return lambda registers: registers[0].flat[number].read(registers, registers[0].turn)
@@ -179,6 +189,7 @@ _COMBINATIONS = {Write.ASSIGN: None, Write.ADD: operator.add, Write.SUBTRACT: op
 _CLOSURES: dict[type[Lowered], Callable[[Builder, Any], Closure | None]] = {
     Call: Builder._call,
     View: Builder._view,
+    Bind: Builder._bind,
     ReadFlat: Builder._read_flat,
     AssignFlat: Builder._assign_flat,
     Flatten: Builder._flatten,
@@ -193,6 +204,6 @@ def _is_quiet(call: Lowered) -> bool | None:
     if isinstance(call, Call):
         return None if call.addressed or call.function is put else True
     primitive = call.record.primitive
-    if isinstance(call, (View, Flatten)) or State.OPERANDS in (*primitive.reads, *primitive.writes):
+    if isinstance(call, (View, Bind, Flatten)) or State.OPERANDS in (*primitive.reads, *primitive.writes):
         return None
     return False if primitive.effect else primitive.may_warn or None

@@ -54,6 +54,13 @@ class View(Lowered):
         self.function = function
 
 
+class Bind(Lowered):
+    """An array of the caller is read where it lies; one with gaps is copied. The address is that of the result."""
+
+    def __init__(self, operand: Slot, result: Slot, record: Record) -> None:
+        super().__init__((operand,), (result,), record)
+
+
 class Kernel(Lowered):
     """An instruction as it is: it makes its results, and may do more."""
 

@@ -17,7 +17,7 @@ from ...ir import Program, Slot, slots_in
 from ...planning.arena import Interval, allocate
 from ...planning.flat_variables import flats_of, variables_of
 from ...planning.liveness import lifetimes, touched
-from .calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
+from .calls import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View
 
 LIMIT = 1 << 25
 """Bytes: a larger result is not kept between the runs."""
@@ -37,6 +37,7 @@ class MemoryPlan:
 
     Attributes:
         views: by key, what is a view of memory that is there before the run. Bases come before views.
+        bound: keys of values that lie in memory of the caller.
         reads, writes: keys of flat arrays that are read from Variables, and that are assigned to them.
         flat: the calls that read and assign flattened Variables.
         fresh: keys of values that calls write into an array made in each run.
@@ -52,6 +53,7 @@ class MemoryPlan:
         self._written = {y.key: y for call in calls if isinstance(call, Call) for y in call.results}
         self.reads = {y.key for call in calls if isinstance(call, ReadFlat) for y in call.results}
         self.writes = {x.key for call in calls if isinstance(call, AssignFlat) for x in flats_of(call.record)}
+        self.bound = {y.key for call in calls if isinstance(call, Bind) for y in call.results}
         self.flat = _accesses(calls)
         self.copied: set[int] = set()
         self.views: dict[int, View] = {}

@@ -24,12 +24,14 @@ class Turn:
         registers: a run works on a copy.
         addresses: of values, by their position.
         written, read: by flattened Variables, the buffer that registers and addresses are those of.
+        jobs: what an executor has made for these addresses.
     """
 
-    __slots__ = ("addresses", "read", "registers", "written")
+    __slots__ = ("addresses", "jobs", "read", "registers", "written")
 
     def __init__(self, registers: list[Any], addresses: Array, count: int) -> None:
         self.registers, self.addresses = registers, addresses
+        self.jobs: dict[Any, Any] = {}
         self.written: list[FlatBuffer | None] = [None] * count
         self.read: list[FlatBuffer | None] = [None] * count
 
@@ -127,7 +129,7 @@ class RunMemory:
                 first[registers[key]] = view.function(first[registers[view.operands[0].key]])
         addresses: Array = np.zeros(len(addressed), np.int64)
         for key, number in addressed.items():
-            if plan.root(key) not in plan.reads and key not in plan.writes:
+            if plan.root(key) not in plan.reads and key not in plan.writes and key not in plan.bound:
                 addresses[number] = first[registers[key]].ctypes.data
         wanted = plan.read_from_python()
         self.flat = []

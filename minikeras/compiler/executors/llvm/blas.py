@@ -1,0 +1,70 @@
+"""BLAS as SciPy brings it: the addresses of its products, and the number of threads that it uses itself."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import pathlib
+import threading
+from typing import Any
+
+import numpy as np
+
+
+@functools.cache
+def gemm(dtype: np.dtype[Any]) -> int:
+    """The address of `sgemm` or `dgemm`, which take the addresses of their operands, as Fortran does."""
+    from scipy.linalg import cython_blas
+
+    capsule = cython_blas.__pyx_capi__["sgemm" if dtype == np.float32 else "dgemm"]
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = ctypes.py_object, ctypes.c_char_p
+    return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))
+
+
+class OneThread(contextlib.ContextDecorator):
+    """While it is entered, by any number of threads, BLAS uses one thread for each product; then as many as before.
+
+    Args:
+        libraries: controllers of `threadpoolctl`.
+    """
+
+    def __init__(self, libraries: list[Any]) -> None:
+        self._libraries = libraries
+        self._lock = threading.Lock()
+        self._entered = 0
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._entered:
+                self._before = [library.get_num_threads() for library in self._libraries]
+                self._set([1] * len(self._before))
+            self._entered += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._entered -= 1
+            if not self._entered:
+                self._set(self._before)
+
+    def _set(self, numbers: list[int]) -> None:
+        for library, number, before in zip(self._libraries, numbers, self._before, strict=True):
+            if before != 1:
+                library.set_num_threads(number)
+
+
+@functools.cache
+def on_one_thread() -> OneThread | None:
+    """What keeps SciPy's BLAS on one thread; None if it cannot be told, and then shares products among its own."""
+    gemm(np.dtype(np.float32))  # the library is loaded by now
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ModuleNotFoundError:
+        return None
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    own = [one for one in libraries if any(part.startswith("scipy") for part in pathlib.Path(one.filepath).parts[:-1])]
+    return OneThread(own or libraries) if libraries else None

@@ -1,0 +1,390 @@
+"""Carrying out a list of kernels, by one thread or by several that share each kernel's parts. The loops are in LLVM's language:
+Python only begins a run, so that it costs one call.
+
+All threads go through the same instructions. A part belongs to the thread that claims it first, and a thread looks at its own
+part first, so a thread that wakes late is not waited for: the others do its work. What a part computes does not depend on who
+does it. Threads wait for the last part of an instruction before they begin the next, spinning; between runs they sleep.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....arrays.threads import thread_count
+from ....types import Array
+from . import jit
+
+(COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS, MAILBOXES) = range(9)
+"""What a job is made of: integers of 64 bits."""
+_FUNCTION, _OPERANDS, _OWN_PARTS = range(3)
+"""What an instruction is made of."""
+_LOCK, _JOB, _THREAD, _BUSY, _STOP, _ACQUIRE, _RELEASE = range(7)
+"""What a mailbox is made of: how a worker is told of a job."""
+MARK = 16
+"""Integers for each part: by whom it was claimed and that it is done, two lines of the cache apart from others."""
+MAILBOX = 16
+"""Integers of a mailbox."""
+
+_RUNNER = """
+define internal void @wait(ptr %cell, i64 %generation) {
+entry:
+  br label %look
+look:
+  %turns = phi i64 [ 0, %entry ], [ %next, %spin ]
+  %now = load atomic i64, ptr %cell acquire, align 8
+  %done = icmp sge i64 %now, %generation
+  br i1 %done, label %out, label %spin
+spin:
+  PAUSE
+  %next = add i64 %turns, 1
+  br label %look
+out:
+  ret void
+}
+
+define internal i64 @alone(ptr %job) {
+entry:
+  %count = load i64, ptr %job
+  %p1 = getelementptr i64, ptr %job, i64 INSTRUCTIONS
+  %table = load ptr, ptr %p1
+  %p2 = getelementptr i64, ptr %job, i64 ADDRESSES
+  %addresses = load ptr, ptr %p2
+  br label %instruction
+instruction:
+  %i = phi i64 [ 0, %entry ], [ %following, %next ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %begin, label %done
+begin:
+  %row = mul i64 %i, 3
+  %at = getelementptr i64, ptr %table, i64 %row
+  %function = load ptr, ptr %at
+  %q1 = getelementptr i64, ptr %at, i64 1
+  %operands = load ptr, ptr %q1
+  %q2 = getelementptr i64, ptr %at, i64 2
+  %parts = load i64, ptr %q2
+  br label %part
+part:
+  %c = phi i64 [ 0, %begin ], [ %other, %fine ]
+  %left = icmp slt i64 %c, %parts
+  br i1 %left, label %work, label %next
+work:
+  %status = call i64 %function(ptr %operands, ptr %addresses, i64 %c, i64 %parts)
+  %bad = icmp ne i64 %status, 0
+  br i1 %bad, label %failed, label %fine
+fine:
+  %other = add i64 %c, 1
+  br label %part
+next:
+  %following = add i64 %i, 1
+  br label %instruction
+done:
+  ret i64 0
+failed:
+  %place = add i64 %i, 1
+  ret i64 %place
+}
+
+define internal void @share(ptr %job, i64 %thread) {
+entry:
+  %count = load i64, ptr %job
+  %p1 = getelementptr i64, ptr %job, i64 INSTRUCTIONS
+  %table = load ptr, ptr %p1
+  %p2 = getelementptr i64, ptr %job, i64 ADDRESSES
+  %addresses = load ptr, ptr %p2
+  %p3 = getelementptr i64, ptr %job, i64 GENERATION
+  %generation = load atomic i64, ptr %p3 acquire, align 8
+  %p4 = getelementptr i64, ptr %job, i64 MARKS
+  %marks = load ptr, ptr %p4
+  %failed = getelementptr i64, ptr %job, i64 FAILED
+  %p6 = getelementptr i64, ptr %job, i64 PARTS
+  %most = load i64, ptr %p6
+  br label %instruction
+instruction:
+  %i = phi i64 [ 0, %entry ], [ %following, %next ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %begin, label %done
+begin:
+  %row = mul i64 %i, 3
+  %at = getelementptr i64, ptr %table, i64 %row
+  %function = load ptr, ptr %at
+  %q1 = getelementptr i64, ptr %at, i64 1
+  %operands = load ptr, ptr %q1
+  %q2 = getelementptr i64, ptr %at, i64 2
+  %parts = load i64, ptr %q2
+  %block = mul i64 %i, %most
+  br label %turn
+turn:
+  %k = phi i64 [ 0, %begin ], [ %k1, %taken ]
+  %left = icmp slt i64 %k, %parts
+  br i1 %left, label %look, label %waiting
+look:
+  %sum = add i64 %thread, %k
+  %c = srem i64 %sum, %parts
+  %number = add i64 %block, %c
+  %offset = mul i64 %number, MARK_SIZE
+  %mark = getelementptr i64, ptr %marks, i64 %offset
+  %old = load atomic i64, ptr %mark monotonic, align 8
+  %free = icmp slt i64 %old, %generation
+  br i1 %free, label %claim, label %taken
+claim:
+  %pair = cmpxchg ptr %mark, i64 %old, i64 %generation acq_rel monotonic
+  %mine = extractvalue { i64, i1 } %pair, 1
+  br i1 %mine, label %ready, label %taken
+ready:
+  %stopped = load atomic i64, ptr %failed monotonic, align 8
+  %go = icmp eq i64 %stopped, 0
+  br i1 %go, label %work, label %finished
+work:
+  %status = call i64 %function(ptr %operands, ptr %addresses, i64 %c, i64 %parts)
+  %bad = icmp ne i64 %status, 0
+  br i1 %bad, label %fail, label %finished
+fail:
+  %place = add i64 %i, 1
+  store atomic i64 %place, ptr %failed monotonic, align 8
+  br label %finished
+finished:
+  %cell = getelementptr i64, ptr %mark, i64 HALF
+  store atomic i64 %generation, ptr %cell release, align 8
+  br label %taken
+taken:
+  %k1 = add i64 %k, 1
+  br label %turn
+waiting:
+  %w = phi i64 [ 0, %turn ], [ %w1, %wait ]
+  %any = icmp slt i64 %w, %parts
+  br i1 %any, label %wait, label %next
+wait:
+  %wnumber = add i64 %block, %w
+  %woffset = mul i64 %wnumber, MARK_SIZE
+  %wmark = getelementptr i64, ptr %marks, i64 %woffset
+  %wcell = getelementptr i64, ptr %wmark, i64 HALF
+  call void @wait(ptr %wcell, i64 %generation)
+  %w1 = add i64 %w, 1
+  br label %waiting
+next:
+  %following = add i64 %i, 1
+  br label %instruction
+done:
+  ret void
+}
+
+define i64 @run(ptr %job) {
+entry:
+  %p7 = getelementptr i64, ptr %job, i64 WORKERS
+  %workers = load i64, ptr %p7
+  %shared = icmp sgt i64 %workers, 0
+  br i1 %shared, label %call, label %single
+single:
+  %status = call i64 @alone(ptr %job)
+  ret i64 %status
+call:
+  %p3 = getelementptr i64, ptr %job, i64 GENERATION
+  %generation = load i64, ptr %p3
+  %now = add i64 %generation, 1
+  store atomic i64 %now, ptr %p3 release, align 8
+  %p5 = getelementptr i64, ptr %job, i64 FAILED
+  store atomic i64 0, ptr %p5 release, align 8
+  %p8 = getelementptr i64, ptr %job, i64 MAILBOXES
+  %mailboxes = load ptr, ptr %p8
+  br label %waking
+waking:
+  %w = phi i64 [ 0, %call ], [ %w1, %wake ]
+  %more = icmp slt i64 %w, %workers
+  br i1 %more, label %wake, label %awake
+wake:
+  %wo = mul i64 %w, MAILBOX_SIZE
+  %box = getelementptr i64, ptr %mailboxes, i64 %wo
+  %slot = getelementptr i64, ptr %box, i64 JOB
+  store atomic ptr %job, ptr %slot seq_cst, align 8
+  %lock = load ptr, ptr %box
+  %rp = getelementptr i64, ptr %box, i64 RELEASE
+  %release = load ptr, ptr %rp
+  call void %release(ptr %lock)
+  %w1 = add i64 %w, 1
+  br label %waking
+awake:
+  call void @share(ptr %job, i64 0)
+  br label %leaving
+leaving:
+  %v = phi i64 [ 0, %awake ], [ %v1, %left ]
+  %others = icmp slt i64 %v, %workers
+  br i1 %others, label %withdraw, label %out
+withdraw:
+  %vo = mul i64 %v, MAILBOX_SIZE
+  %vbox = getelementptr i64, ptr %mailboxes, i64 %vo
+  %vslot = getelementptr i64, ptr %vbox, i64 JOB
+  store atomic ptr null, ptr %vslot seq_cst, align 8
+  %vbusy = getelementptr i64, ptr %vbox, i64 BUSY
+  br label %still
+still:
+  %busy = load atomic i64, ptr %vbusy seq_cst, align 8
+  %works = icmp ne i64 %busy, 0
+  br i1 %works, label %spin, label %left
+spin:
+  PAUSE
+  br label %still
+left:
+  %v1 = add i64 %v, 1
+  br label %leaving
+out:
+  %result = load atomic i64, ptr %p5 acquire, align 8
+  ret i64 %result
+}
+
+define void @work(ptr %box) {
+entry:
+  %lock = load ptr, ptr %box
+  %slot = getelementptr i64, ptr %box, i64 JOB
+  %tp = getelementptr i64, ptr %box, i64 THREAD
+  %thread = load i64, ptr %tp
+  %busy = getelementptr i64, ptr %box, i64 BUSY
+  %stop = getelementptr i64, ptr %box, i64 STOP
+  %ap = getelementptr i64, ptr %box, i64 ACQUIRE
+  %acquire = load ptr, ptr %ap
+  br label %sleep
+sleep:
+  %got = call i32 %acquire(ptr %lock, i32 1)
+  store atomic i64 1, ptr %busy seq_cst, align 8
+  %job = load atomic ptr, ptr %slot seq_cst, align 8
+  %withdrawn = icmp eq ptr %job, null
+  br i1 %withdrawn, label %rest, label %begin
+begin:
+  call void @share(ptr %job, i64 %thread)
+  br label %rest
+rest:
+  store atomic i64 0, ptr %busy seq_cst, align 8
+  %ends = load atomic i64, ptr %stop seq_cst, align 8
+  %last = icmp ne i64 %ends, 0
+  br i1 %last, label %out, label %sleep
+out:
+  ret void
+}
+"""
+
+
+def _text() -> str:
+    """The loops, with places filled in, and with what tells a processor that a thread spins."""
+    values = {"JOB": _JOB, "THREAD": _THREAD, "BUSY": _BUSY, "STOP": _STOP, "ACQUIRE": _ACQUIRE, "RELEASE": _RELEASE}
+    values |= {"MARK_SIZE": MARK, "MAILBOX_SIZE": MAILBOX, "HALF": MARK // 2}
+    values |= {"INSTRUCTIONS": INSTRUCTIONS, "ADDRESSES": ADDRESSES, "GENERATION": GENERATION, "MARKS": MARKS}
+    values |= {"FAILED": FAILED, "PARTS": PARTS, "WORKERS": WORKERS, "MAILBOXES": MAILBOXES}
+    pause, declaration = jit.pause()
+    text = declaration + _RUNNER.replace("PAUSE", pause)
+    for name in sorted(values, key=len, reverse=True):
+        text = text.replace(f" {name}\n", f" {values[name]}\n")
+    return text
+
+
+class Job:
+    """Instructions over one list of addresses, ready to be carried out any number of times, by one call at a time.
+
+    Args:
+        instructions: for each the address of its kernel, its operands and the number of its parts.
+        addresses: of arrays, as integers; what they are at a run counts.
+    """
+
+    def __init__(self, instructions: Sequence[tuple[int, Sequence[int], int]], addresses: Array) -> None:
+        self._operands = [np.array(operands, np.int64) for _, operands, _ in instructions]
+        self.parts = max([parts for *_, parts in instructions], default=1)
+        self._table = np.array(
+            [
+                [function, operands.ctypes.data, parts]
+                for (function, _, parts), operands in zip(instructions, self._operands, strict=True)
+            ],
+            np.int64,
+        ).reshape(-1, 3)
+        self._addresses = addresses
+        self._marks = np.zeros(MARK * (self.parts * len(instructions) + 1), np.int64)
+        self._head = np.zeros(16, np.int64)
+        self._head[COUNT], self._head[INSTRUCTIONS] = len(instructions), self._table.ctypes.data
+        self._head[ADDRESSES], self._head[PARTS] = addresses.ctypes.data, self.parts
+        self._head[MARKS] = -(-self._marks.ctypes.data // 64) * 64
+        self._place, (self._run, _) = self._head.ctypes.data, _entries()
+
+    def __call__(self) -> int:
+        """Carry the instructions out; 0, or the number of that which found an index outside its row, counted from 1."""
+        if self.parts == 1 or not _taken.acquire(blocking=False):
+            return int(self._run(self._place))
+        try:
+            team = _team()
+            self._head[WORKERS], self._head[MAILBOXES] = team.workers, team.mailboxes.ctypes.data
+            return int(self._run(self._place))
+        finally:
+            self._head[WORKERS] = 0
+            _taken.release()
+
+
+class _Team:
+    """Threads that wait for jobs, beside the one that has them.
+
+    Args:
+        workers: their number.
+    """
+
+    def __init__(self, workers: int) -> None:
+        api, (_, work) = ctypes.pythonapi, _entries()
+        for function in (api.PyThread_allocate_lock, api.PyThread_acquire_lock, api.PyThread_release_lock):
+            function.restype = ctypes.c_void_p
+        api.PyThread_acquire_lock.argtypes = ctypes.c_void_p, ctypes.c_int
+        self.workers = workers
+        self.mailboxes = np.zeros((workers, MAILBOX), np.int64)
+        for number, box in enumerate(self.mailboxes):
+            lock = api.PyThread_allocate_lock()
+            api.PyThread_acquire_lock(lock, 1)
+            box[_LOCK], box[_THREAD] = lock, number + 1
+            box[_ACQUIRE] = ctypes.cast(api.PyThread_acquire_lock, ctypes.c_void_p).value or 0
+            box[_RELEASE] = ctypes.cast(api.PyThread_release_lock, ctypes.c_void_p).value or 0
+            threading.Thread(target=work, args=(box.ctypes.data,), name=f"minikeras-kernels-{number + 1}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Let the threads end, when no job is under way."""
+        for box in self.mailboxes:
+            box[_STOP] = 1
+            ctypes.pythonapi.PyThread_release_lock(ctypes.c_void_p(int(box[_LOCK])))
+        _stopped.append(self)  # their memory is read until they have ended
+
+
+_taken = threading.Lock()
+"""Held by the run that the workers help."""
+_current: _Team | None = None
+_stopped: list[_Team] = []
+_functions: Any = None
+
+
+def _entries() -> Any:
+    """`run(job)` and `work(mailbox)` as functions that do not hold Python's lock."""
+    global _functions
+    if _functions is None:
+        run, work = jit.functions(_text(), ["run", "work"])
+        _functions = (
+            ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(run),
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work),
+        )
+    return _functions
+
+
+def _team() -> _Team:
+    """As many workers as `thread_count()` wants beside the caller."""
+    global _current
+    wanted = thread_count() - 1
+    if _current is None or _current.workers != wanted:
+        if _current is not None:
+            _current.stop()
+        _current = _Team(wanted)
+    return _current
+
+
+def _after_fork() -> None:
+    """A child process has none of its parent's threads."""
+    global _current, _taken
+    _current, _taken = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

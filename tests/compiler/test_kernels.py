@@ -1,0 +1,365 @@
+"""Kernels give NumPy's numbers: every function, kind of input and output, within and beyond a block, in any number of parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("llvmlite")
+pytest.importorskip("scipy")
+
+from in_threads import in_threads
+
+import minikeras as tf
+from minikeras.compiler.executors.llvm import blas, jit
+from minikeras.compiler.executors.llvm import kernels as m
+from minikeras.compiler.executors.llvm.encode import bits
+from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY
+from minikeras.compiler.executors.llvm.kernels import IndexKernel, Kind, LoopKernel, Output, ProductKernel, Result
+from minikeras.compiler.executors.llvm.runner import Job
+from minikeras.compiler.loops import Body, Step, traced
+from minikeras.keras.optimizers.adam import adam_step
+
+DTYPES = ["float32", "float64"]
+RELATIVE = {"float32": 1e-6, "float64": 1e-14}
+ROUNDED = sorted({*LIBRARY, "exp", "expm1", "tanh", "log", "log1p"})
+EXACT = sorted({*FLOATS, "where", "logical_and", "logical_or", "logical_not"} - set(ROUNDED))
+SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e-40, -1e-40, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1.0, -1.0, 88.0, 709.0]
+KINDS = [Kind.FULL, Kind.ROW, Kind.COLUMN, Kind.SCALAR]
+HOWS = [Result.STORE, Result.OVER_ROWS, Result.OVER_COLUMNS, Result.OVER_ALL]
+FEW, MANY = st.integers(1, 9), st.one_of(st.integers(100, 600), st.integers(m.BLOCK - 1, m.BLOCK + 1), st.just(2 * m.BLOCK + 5))
+SHAPES = st.one_of(st.tuples(st.integers(0, 9), MANY), st.tuples(MANY, FEW), st.tuples(FEW, FEW), st.tuples(FEW, st.just(130)))
+
+
+def carry_out(*instructions, parts=1):
+    """Run kernels, each with its arrays and further operands: (kernel, sizes, arrays, numbers)."""
+    arrays = [array for _, _, own, _ in instructions for array in own]
+    assert all(array.flags.c_contiguous for array in arrays)
+    addresses = np.array([array.ctypes.data for array in arrays], np.int64)
+    places = {id(array): number for number, array in enumerate(arrays)}
+    functions = jit.addresses([kernel for kernel, *_ in instructions])
+    listed = [
+        (function, [*sizes, *[places[id(array)] for array in own], *numbers], parts)
+        for function, (_, sizes, own, numbers) in zip(functions, instructions, strict=True)
+    ]
+    return Job(listed, addresses)()
+
+
+def loop(body, kinds, hows, shape, inputs, outputs, by_rows=False):
+    """An instruction; `hows` are pairs of a register and what becomes of it."""
+    kernel = LoopKernel(body, kinds, [Output(*how) for how in hows], by_rows)
+    return kernel, shape, [*inputs, *outputs], [bits(value) for _, value in body.literals]
+
+
+def body_of(function, *dtypes):
+    body = traced(function, [np.dtype(dtype) if dtype is not float else float for dtype in dtypes])
+    assert body is not None
+    return body
+
+
+def normal(*shape, dtype="float32"):
+    return np.random.default_rng(4).normal(size=shape).astype(dtype)
+
+
+def applied(name, *inputs):
+    """The result of one function on whole arrays."""
+    dtypes, count = [x.dtype for x in inputs], len(inputs)
+    dtype = dtypes[1] if name == "where" else getattr(np, name).resolve_dtypes((*dtypes, None))[-1]
+    body = Body(tuple(dtypes), (), (), (Step(count, name, tuple(range(count)), dtype),), (count,))
+    y = np.empty(inputs[0].shape, dtype)
+    full = [Kind.FULL] * len(inputs)
+    assert carry_out(loop(body, full, [(body.outputs[0], Result.STORE)], [1, y.size], inputs, [y])) == 0
+    return y
+
+
+def operands(name, dtype):
+    """All combinations of special values, and random ones, for the number of operands that NumPy's function takes."""
+    number = 3 if name == "where" else getattr(np, name).nin
+    with np.errstate(all="ignore"):
+        special = np.array(SPECIAL, dtype)
+    grid = [axis.ravel() for axis in np.meshgrid(*[special] * number)]
+    random = np.random.default_rng(4).normal(size=(number, 3 * m.BLOCK)).astype(dtype) * 3
+    return [np.concatenate(both) for both in zip(grid, random, strict=True)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", EXACT)
+def test_a_function_gives_the_bits_of_numpy(name, dtype):
+    inputs = operands(name, dtype)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(*inputs)
+    found = applied(name, *inputs)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    if name not in ("maximum", "minimum") and expected.dtype.kind == "f":  # IEEE leaves open which zero is the larger one
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ROUNDED)
+def test_a_function_that_rounds_is_accurate_to_the_last_digits(name, dtype):
+    """The expected value is computed in longer numbers and then rounded."""
+    inputs = operands(name, dtype)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(*[x.astype(np.longdouble) for x in inputs]).astype(dtype)
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    np.testing.assert_allclose(applied(name, *inputs), expected, rtol=RELATIVE[dtype], atol=2 * tiny)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["exp", "expm1", "tanh", "log", "log1p"])
+def test_exponentials_and_logarithms_are_accurate_from_the_smallest_to_the_largest_number(name, dtype):
+    limits = np.finfo(dtype)
+    powers = np.logspace(np.log10(limits.tiny), 3, 20_000)
+    x = np.concatenate([powers, -powers, np.linspace(-800, 800, 20_000), np.linspace(-105, 90, 20_000), 1 + powers / 1e3])
+    x = np.concatenate([x.astype(dtype), np.log(np.array([limits.max, limits.tiny, limits.smallest_subnormal]))])
+    x = np.concatenate([x, np.array([limits.max, limits.tiny, limits.smallest_subnormal, 0.0, -1.0])]).astype(dtype)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x.astype(np.longdouble)).astype(dtype)
+    tiny = float(limits.smallest_subnormal)
+    np.testing.assert_allclose(applied(name, x), expected, rtol=4 * limits.eps, atol=2 * tiny)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@settings(max_examples=60)
+@given(
+    shape=SHAPES,
+    kinds=st.lists(st.sampled_from(KINDS), min_size=2, max_size=4),
+    hows=st.lists(st.sampled_from(HOWS), min_size=1, max_size=5),
+    of_input=st.booleans(),
+    dtype=st.sampled_from(DTYPES),
+)
+def test_every_kind_of_input_meets_every_kind_of_output(parts, shape, kinds, hows, of_input, dtype):
+    """The result is ((x0 + x1) * x1 + x2) ...; each output is it, or the last input, stored or summed."""
+    rows, columns = shape
+    across, along = Result.OVER_ROWS in hows, Result.OVER_COLUMNS in hows
+    if Result.OVER_ALL in hows or (across and along):
+        parts = 1
+    shapes = {Kind.FULL: (rows, columns), Kind.ROW: (columns,), Kind.COLUMN: (rows, 1)}
+    inputs = [np.asarray(normal(*shapes.get(kind, ()), dtype=dtype) + number) for number, kind in enumerate(kinds)]
+    steps, last = [], 0
+    result = np.broadcast_to(inputs[0], (rows, columns))
+    for number in range(1, len(kinds)):
+        register = len(kinds) + len(steps)
+        steps += [
+            Step(register, "add", (last, number), np.dtype(dtype)),
+            Step(register + 1, "multiply", (register, number), np.dtype(dtype)),
+        ]
+        result, last = (result + inputs[number]) * inputs[number], register + 1
+    if of_input:
+        result, last = np.broadcast_to(inputs[-1], (rows, columns)), len(kinds) - 1
+    sizes = {Result.STORE: (rows, columns), Result.OVER_ROWS: (columns,), Result.OVER_COLUMNS: (rows,), Result.OVER_ALL: ()}
+    outputs = [np.full(sizes[how], np.nan, dtype) for how in hows]
+    body = Body(tuple([np.dtype(dtype)] * len(kinds)), (), (), tuple(steps), (last,))
+    kept = [x.copy() for x in inputs]
+    pairs = [(last, how) for how in hows]
+    assert carry_out(loop(body, kinds, pairs, shape, inputs, outputs, by_rows=not across), parts=parts) == 0
+    for found, how in zip(outputs, hows, strict=True):
+        if how is Result.STORE:
+            np.testing.assert_array_equal(found, result)
+        else:
+            axis = {Result.OVER_ROWS: 0, Result.OVER_COLUMNS: 1, Result.OVER_ALL: None}[how]
+            exact = result.sum(axis, dtype=np.longdouble)
+            size = np.abs(result).sum(axis, dtype=np.longdouble)
+            roundings = rows if how is Result.OVER_ROWS else 64  # rows are added in order, as NumPy does
+            assert np.all(np.abs(found - exact) <= roundings * np.finfo(dtype).eps * size)
+    for x, before in zip(inputs, kept, strict=True):
+        np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("how", [Result.OVER_ROWS, Result.OVER_COLUMNS, Result.OVER_ALL])
+@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (3, 0), (0, 0)])
+def test_sums_of_nothing_are_zero(how, rows, columns):
+    out = np.full({Result.OVER_ROWS: columns, Result.OVER_COLUMNS: rows, Result.OVER_ALL: 1}[how], np.nan, np.float32)
+    body = Body((np.dtype("f4"),), (), (), (), (0,))
+    carry_out(loop(body, [Kind.FULL], [(0, how)], [rows, columns], [normal(rows, columns)], [out]))
+    assert not out.any()
+
+
+def test_a_long_sum_of_float32_is_accurate():
+    x, out = np.full(3_000_000, 0.1, np.float32), np.empty((), np.float32)
+    body = Body((np.dtype("f4"),), (), (), (), (0,))
+    carry_out(loop(body, [Kind.FULL], [(0, Result.OVER_ALL)], [1, x.size], [x], [out]))
+    np.testing.assert_allclose(out, x.sum(dtype=np.float64), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("size", [1, 5, 130, 3 * m.BLOCK + 1])
+def test_outputs_may_take_the_memory_of_inputs(size, parts, dtype):
+    """Adam in place: the weight and both slots read where they are written, and have the bits of NumPy's formula."""
+    arrays = [normal(size, dtype=dtype) + shift for shift in range(4)]
+    arrays[3] = np.abs(arrays[3])
+    body = body_of(lambda g, w, m, v, rate: adam_step(g, w, m, v, rate, 0.9, 0.999, 1e-7), *[dtype] * 4, float)
+    expected = adam_step(*[x.copy() for x in arrays], 1e-3, 0.9, 0.999, 1e-7)
+    stored = [(register, Result.STORE) for register in body.outputs]
+    kinds = [Kind.FULL] * 4 + [Kind.SCALAR]
+    carry_out(loop(body, kinds, stored, [1, size], [*arrays, np.array(1e-3)], arrays[1:]), parts=parts)
+    for found, one in zip(arrays[1:], expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+
+
+def test_the_loop_of_adam_is_vectorized_and_takes_packed_square_roots():
+    body = body_of(lambda g, w, m, v, rate: adam_step(g, w, m, v, rate, 0.9, 0.999, 1e-7), *["f4"] * 4, float)
+    stored = [Output(register, Result.STORE) for register in body.outputs]
+    kernel = LoopKernel(body, [Kind.FULL] * 4 + [Kind.SCALAR], stored, False)
+    compiler = jit.compiler()
+    text = str(compiler.optimized(jit.module_of({"k": kernel.text("k")})))
+    assert "call <" in text and "@llvm.sqrt.v" in text, text
+
+
+def test_python_numbers_take_the_dtype_of_what_they_meet_and_are_computed_in_float64():
+    body = body_of(lambda x, a, b: x * (a / b) + (1.0 - a), "float32", float, float)
+    x, y = normal(1000), np.empty(1000, np.float32)
+    numbers = [np.array(0.1), np.array(0.3)]
+    kinds = [Kind.FULL, Kind.SCALAR, Kind.SCALAR]
+    carry_out(loop(body, kinds, [(body.outputs[0], Result.STORE)], [1, 1000], [x, *numbers], [y]))
+    np.testing.assert_array_equal(y, x * (0.1 / 0.3) + (1.0 - 0.1))
+
+
+@pytest.mark.parametrize("other", ["float64", "int32", "int64", "bool"])
+def test_dtypes_mix_as_in_numpy(other):
+    a, b = normal(300), (normal(300) * 2).astype(other)
+    body = body_of(lambda a, b: (a + b, np.where(a > 0, b, a), b.astype(np.dtype("f4"))), "float32", other)
+    expected = (a + b, np.where(a > 0, b, a), b.astype("f4"))
+    outputs = [np.empty(300, one.dtype) for one in expected]
+    stored = [(register, Result.STORE) for register in body.outputs]
+    carry_out(loop(body, [Kind.FULL] * 2, stored, [1, 300], [a, b], outputs))
+    for found, one in zip(outputs, expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@settings(max_examples=60)
+@given(
+    sizes=st.tuples(*[st.one_of(st.integers(0, 5), st.integers(10, 20), st.integers(60, 70))] * 3),
+    transpose_a=st.booleans(),
+    transpose_b=st.booleans(),
+    by_rows=st.booleans(),
+    dtype=st.sampled_from(DTYPES),
+)
+def test_a_product_is_that_of_numpy_whatever_is_transposed(parts, sizes, transpose_a, transpose_b, by_rows, dtype):
+    rows, columns, inner = sizes
+    a = normal(*((inner, rows) if transpose_a else (rows, inner)), dtype=dtype)
+    b = normal(*((columns, inner) if transpose_b else (inner, columns)), dtype=dtype) + 1
+    out = np.full((rows, columns), np.nan, dtype)
+    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b), blas.gemm(out.dtype), int(by_rows)]
+    assert carry_out((ProductKernel(out.dtype), [], [out, a, b], numbers), parts=parts) == 0
+    a, b = a.T if transpose_a else a, b.T if transpose_b else b
+    assert np.all(np.abs(out - a @ b) <= 4 * RELATIVE[dtype] * (np.abs(a) @ np.abs(b)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (32, 10), (7, 1000), (0, 3)])
+def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, dtype):
+    x = normal(rows, columns, dtype=dtype)
+    indices = np.random.default_rng(4).integers(-columns, columns, rows).astype(index)
+    taken, changed = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
+    take, add = [IndexKernel(x.dtype, indices.dtype, adds) for adds in (False, True)]
+    numbers = [rows, columns, bits(-1.0)]
+    assert carry_out((take, [], [taken, x, indices], numbers), (add, [], [changed, x, indices], numbers)) == 0
+    each, expected = np.arange(rows), x.copy()
+    np.testing.assert_array_equal(taken, x[each, indices])
+    expected[each, indices] -= 1
+    np.testing.assert_array_equal(changed, expected)
+    assert carry_out((add, [], [x, x, indices], numbers)) == 0
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize(("rows", "columns"), [(5, 7), (3, 2 * m.BLOCK + 5), (600, 1)])
+@pytest.mark.parametrize("special", [0.0, np.nan, np.inf, -np.inf])
+def test_the_largest_of_each_row(rows, columns, special, parts, dtype):
+    x = normal(rows, columns, dtype=dtype)
+    x[::2, columns // 2] = special
+    largest = np.zeros(rows, dtype)
+    body = Body((x.dtype,), (), (), (), (0,))
+    instruction = loop(body, [Kind.FULL], [(0, Result.LARGEST_OF_ROW)], [rows, columns], [x], [largest], by_rows=True)
+    carry_out(instruction, parts=parts)
+    np.testing.assert_array_equal(largest, x.max(1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "scale"), [((1, 1), 1), ((32, 10), 1), ((7, 1000), 1e4), ((2, 3, 4), 1)])
+def test_losses_of_labels_are_those_of_numpy_also_for_large_logits(shape, scale, dtype):
+    x = tf.constant(normal(*shape, dtype=dtype) * scale)
+    labels = tf.constant(np.random.default_rng(4).integers(0, shape[-1], shape[:-1]))
+
+    def step(labels, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x)
+        return loss, tape.gradient(loss, x)
+
+    compiled = tf.function(step, jit_compile=True)
+    for _ in range(2):
+        for found, expected in zip(compiled(labels, x), step(labels, x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=10 * RELATIVE[dtype], atol=RELATIVE[dtype])
+    assert compiled.kernels < 10
+
+
+@pytest.mark.parametrize("logits", [[np.inf, 0, 1], [np.nan, 0, 1], [0, np.nan, 1], [-np.inf] * 3])
+def test_losses_of_logits_without_a_largest_number_are_nan(logits):
+    loss = tf.function(tf.nn.sparse_softmax_cross_entropy_with_logits, jit_compile=True)
+    assert np.isnan(loss(tf.constant([1]), tf.constant([logits], "float32"))).all()
+
+
+@pytest.mark.parametrize("index", [3, -4])
+@pytest.mark.parametrize("adds", [False, True])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, index, parts):
+    x, after, indices = normal(2, 3), np.zeros(6, np.float32), np.array([0, index])
+    out = np.zeros((2, 3), np.float32)
+    copy = loop(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [(0, Result.STORE)], [1, 6], [x], [after])
+    instruction = IndexKernel(x.dtype, indices.dtype, adds), [], [out, x, indices], [2, 3, bits(1.0)]
+    assert carry_out(instruction, copy, parts=parts) == 1
+    assert not after.any()
+    assert carry_out(copy, instruction, parts=parts) == 2
+    np.testing.assert_array_equal(after, x.ravel())
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_instructions_run_in_their_order_also_in_parts(parts):
+    """Each of 200 loops reads what the one before has written, all of it: in reverse rows, by a product with a permutation."""
+    size = 48
+    turn = np.eye(size, dtype=np.float32)[::-1].copy()
+    body = body_of(lambda x: x * 1.5 + 1.0, "float32")
+    x, y = normal(size, size), np.empty((size, size), np.float32)
+    numbers = [size, size, size, 0, 0, blas.gemm(x.dtype), 1]
+    expected, program = x.copy(), []
+    for _ in range(100):
+        program += [
+            (ProductKernel(x.dtype), [], [y, turn, x], numbers),
+            loop(body, [Kind.FULL], [(body.outputs[0], Result.STORE)], [1, x.size], [y], [x]),
+        ]
+        expected = (turn @ expected) * np.float32(1.5) + np.float32(1)
+        np.clip(expected, -1e30, 1e30, out=expected)
+    for _ in range(20):
+        kept = x.copy()
+        carry_out(*program[:20], parts=parts)
+        once = kept
+        for _ in range(10):
+            once = (turn @ once) * np.float32(1.5) + np.float32(1)
+        np.testing.assert_array_equal(x, once)
+        x *= np.float32(1e-2)
+
+
+def test_runs_of_several_threads_share_the_workers_one_at_a_time():
+    body = body_of(lambda x: np.exp(x) * 0.5, "float64")
+    x = normal(20_000, dtype="float64")
+    expected = np.empty_like(x)
+    stored = [(body.outputs[0], Result.STORE)]
+    carry_out(loop(body, [Kind.FULL], stored, [1, x.size], [x], [expected]))
+
+    def work():
+        for _ in range(50):
+            y = np.empty_like(x)
+            carry_out(*[loop(body, [Kind.FULL], stored, [1, x.size], [x], [y])] * 3, parts=2)
+            np.testing.assert_array_equal(y, expected)
+
+    in_threads(*[work] * 4)
