@@ -19,7 +19,7 @@ from ..core.tensor import Tensor
 from ..errors import ShapeError
 from .flat import directions, flatten, matrix_of, size_of, split_blocks
 from .jacobian import swept
-from .strips import mirrored, strips, unit_rows
+from .strips import LEAST, cached_rows, mirrored, strips, unit_rows
 
 
 class RecordedGradient:
@@ -64,17 +64,18 @@ class RecordedGradient:
         so that their sweep ends where the leaf was read; what lies below the diagonal is what lies above.
         """
         chosen = list(range(len(self.leaves))) if places is None else list(places)
-        order = sorted(range(len(chosen)), key=lambda i: self._read.get(self.leaves[chosen[i]].key, math.inf))
-        shapes = [tuple(self.leaves[place].shape) for place in chosen]
-        layout = Layout([shapes[i] for i in order])
-        if not layout.size:
+        size = sum(size_of(self.leaves[place]) for place in chosen)
+        if not size:
             return Tensor(namespace(self.flat._array).zeros((0, 0), dtype=self.flat._array.dtype))
-        bounds = strips(layout, self._largest, chunk_size)
-        matrix = mirrored([self._strip([chosen[i] for i in order], layout, *strip) for strip in bounds], bounds)
-        if order == sorted(order):
+        most = chunk_size or (size if size <= LEAST else cached_rows(size, self._largest))
+        order = sorted(chosen, key=lambda place: self._read.get(self.leaves[place].key, math.inf))
+        layout = Layout(tuple(self.leaves[place].shape) for place in order)
+        bounds = strips(layout, most)
+        matrix = mirrored([self._strip(order, layout, *strip) for strip in bounds], bounds)
+        if order == chosen:
             return matrix
         slices = dict(zip(order, layout.slices, strict=True))
-        numbers = np.concatenate([np.arange(layout.size)[slices[i]] for i in range(len(order))])
+        numbers = np.concatenate([np.arange(size)[slices[place]] for place in chosen])
         indices = Tensor(to_device(numbers, namespace(matrix._array)))
         return operations.gather_rows(operations.gather_rows(matrix, indices, axis=-2), indices, axis=-1)
 
@@ -83,8 +84,8 @@ class RecordedGradient:
         later = [(place, part) for place, part in zip(places, layout.slices, strict=True) if part.stop > start]
         seeds: dict[int, Tensor] = {}
         for gradient, first in [(self.parts[place], start - part.start) for place, part in later if part.start < stop]:
-            rows, key = unit_rows(gradient, first, stop - start), gradient.key
-            seeds[key] = seeds[key] + rows if key in seeds else rows
+            units, key = unit_rows(gradient, first, stop - start), gradient.key
+            seeds[key] = seeds[key] + units if key in seeds else units
         leaves, tape = [self.leaves[place] for place, _ in later], self._tape._tape
         with np.errstate(all="ignore"):
             found = swept(tape.records, seeds, [leaf.key for leaf in leaves if leaf.key in tape.tracked])
@@ -94,7 +95,8 @@ class RecordedGradient:
             else absent_jacobian((stop - start, *leaf.shape), leaf, UnconnectedGradients.ZERO)
             for leaf in leaves
         ]
-        return matrix_of(blocks, stop - start)[:, start - later[0][1].start :]
+        rows, skipped = matrix_of(blocks, stop - start), start - later[0][1].start
+        return rows[:, skipped:] if skipped else rows
 
     @functools.cached_property
     def _read(self) -> dict[int, int]:

@@ -22,15 +22,13 @@ LEAST = 64
 """Rows below which Python's part of a sweep costs more than the numbers."""
 
 
-def strips(layout: Layout, largest: int, chunk_size: int | None) -> list[Bounds]:
-    """First and last row of each strip.
+def cached_rows(size: int, largest: int) -> int:
+    """How many of `size` rows to carry at once, for the cache's sake, where an intermediate result has `largest` elements."""
+    return max(CACHED // largest, math.ceil(size / MOST), LEAST)
 
-    Args:
-        layout: of the leaves. A strip ends where a leaf ends, if it has enough rows by then.
-        largest: elements of the largest intermediate result.
-        chunk_size: rows of a strip at most; None lets the cache decide.
-    """
-    most = chunk_size or max(CACHED // largest, math.ceil(layout.size / MOST), LEAST)
+
+def strips(layout: Layout, most: int) -> list[Bounds]:
+    """Bounds of strips of at most `most` rows, that end where a leaf of the layout ends if they have enough rows by then."""
     enough = min(max(LEAST, layout.size // MOST), most)
     bounds: list[Bounds] = []
     start = 0
@@ -53,14 +51,12 @@ def unit_rows(target: Any, first: int, count: int) -> Tensor:
 
 def mirrored(rows: Sequence[Tensor], bounds: Sequence[Bounds]) -> Tensor:
     """The symmetric matrix whose strips are given: squares on the diagonal averaged, the rest of the lower half transposed."""
+    if len(rows) == 1:
+        return symmetric(rows[0])
     whole = []
     for i, (start, stop) in enumerate(bounds):
         above = [rows[h][:, start - first : stop - first] for h, (first, _) in enumerate(bounds[:i])]
         square, rest = rows[i][:, : stop - start], rows[i][:, stop - start :]
         parts = [*[operations.transpose(part, perm=(-1, -2)) for part in above], symmetric(square)]
-        whole.append(_joined([*parts, rest] if rest.shape[-1] else parts, -1))
-    return _joined(whole, -2)
-
-
-def _joined(parts: Sequence[Tensor], axis: int) -> Tensor:
-    return operations.concat(*parts, axis=axis) if len(parts) > 1 else parts[0]
+        whole.append(operations.concat(*parts, rest, axis=-1))
+    return operations.concat(*whole, axis=-2)

@@ -6,7 +6,7 @@ from derivatives.problems import Network, looped_hessian, looped_jacobian, ravel
 
 import minikeras as tf
 from minikeras.core.layout import Layout
-from minikeras.derivatives.strips import strips
+from minikeras.derivatives.strips import cached_rows, strips
 
 ad = tf.autodiff
 CLOSE = dict(rtol=1e-10, atol=1e-13)
@@ -111,11 +111,11 @@ def test_what_has_no_elements_has_no_hessian():
 
 def test_strips_end_with_leaves_or_with_chunks():
     layout = Layout([(10, 26), (26,), (26, 26), (26,), (26, 1), (1,)])
-    assert strips(layout, 64 * 26, None)[:4] == [(0, 157), (157, 260), (260, 417), (417, 574)]
-    assert strips(layout, 10, None) == [(0, 260), (260, 962), (962, 1015)]
-    assert strips(layout, 10, 400) == [(0, 260), (260, 660), (660, 962), (962, 1015)]
-    assert strips(Layout([(3,), (2, 2)]), 10, None) == [(0, 7)]
-    assert strips(Layout([(3,), (2, 2)]), 10, 2) == [(0, 2), (2, 4), (4, 6), (6, 7)]
+    assert strips(layout, cached_rows(1015, 64 * 26))[:4] == [(0, 157), (157, 260), (260, 417), (417, 574)]
+    assert strips(layout, cached_rows(1015, 10)) == [(0, 260), (260, 962), (962, 1015)]
+    assert strips(layout, 400) == [(0, 260), (260, 660), (660, 962), (962, 1015)]
+    assert strips(Layout([(3,), (2, 2)]), 64) == [(0, 7)]
+    assert strips(Layout([(3,), (2, 2)]), 2) == [(0, 2), (2, 4), (4, 6), (6, 7)]
 
 
 def test_the_blocks_of_the_hessian_are_its_parts(network):
