@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from . import clock
-from .executors import NUMPY, OWN, compiled
+from .executors import NATIVE, NUMPY, OWN, compiled, installed
 from .settings import Settings
 from .worker import Prepared, workers
 
 START = [1.0, 1.0]
+EXECUTORS = {executor.title: executor for executor in (NUMPY, NATIVE)}
 
 
 def _points() -> tuple[Any, Any]:
@@ -34,7 +35,7 @@ def prepare(name: str) -> Prepared:
     def minimize() -> Any:
         return optimizer.minimize(fit, [w])
 
-    run = compiled(minimize, NUMPY) if name == NUMPY.title else minimize
+    run = compiled(minimize, EXECUTORS[name]) if name in EXECUTORS else minimize
 
     def step() -> Any:
         w.assign(START)
@@ -46,7 +47,8 @@ def prepare(name: str) -> Prepared:
 
 def measure(settings: Settings) -> list[dict[str, Any]]:
     """A row for each way to call it; `agrees` says whether its first step leads where the eager one leads."""
-    with workers("curve", {name: (name,) for name in (OWN, NUMPY.title)}) as processes:
+    names = [OWN, *(executor.title for executor in installed(settings))]
+    with workers("curve", {name: (name,) for name in names}) as processes:
         truth = processes[OWN].answer
         right = {name: bool(np.allclose(process.answer, truth, rtol=1e-9)) for name, process in processes.items()}
         seconds = clock.compare(processes, settings.rounds, settings.block)

@@ -21,6 +21,7 @@ if not __package__:  # run as a file: run again as a module, so that imports wor
     sys.exit()
 
 from . import report, targets
+from .report import Row
 from .settings import OPTIONAL, PEERS, Settings, limit_threads, machine
 
 SECTIONS = (
@@ -47,14 +48,14 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def measure(sections: Sequence[str], settings: Settings) -> Iterator[dict[str, Any]]:
+def measure(sections: Sequence[str], settings: Settings, before: list[Row] | None = None) -> Iterator[dict[str, Any]]:
     """All rows so far, with machine, versions and settings, after each section: a run of minutes may be interrupted."""
     described = machine(settings.threads)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name in sections:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         rows += importlib.import_module(f".{name}", __package__).measure(settings)
-        yield {"machine": described, "settings": settings._asdict(), "targets": targets.results(rows), "rows": rows}
+        yield {"machine": described, "settings": settings._asdict(), "targets": targets.results(rows, before), "rows": rows}
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -65,21 +66,16 @@ def main(given: Sequence[str] | None = None) -> None:
     settings = Settings(options.threads, options.rounds, without=without, accuracy=options.accuracy)
     if options.quick:
         settings = settings._replace(rounds=2, block=0.002, repeats=1, steps=20, quick=True)
-    before = json.loads(options.before.read_text())["targets"] if options.before else []
-    for result in measure(options.only or SECTIONS, settings):
+    before = json.loads(options.before.read_text())["targets"] if options.before else None
+    for result in measure(options.only or SECTIONS, settings, before):
         if options.json:
             options.json.write_text(json.dumps(result, indent=1) + "\n")
-        reached = targets.HEADINGS, targets.cells(result["targets"], before)
+        header, rows = report.header(result["machine"]), result["rows"]
+        reached = targets.HEADINGS, targets.cells(result["targets"])
         if options.markdown:
-            parts = (
-                report.header(result["machine"]),
-                report.markdown(*reached),
-                report.markdown(report.HEADINGS, report.cells(result["rows"])),
-            )
-            options.markdown.write_text("\n\n".join(parts) + "\n")
-    print(
-        report.header(result["machine"]), report.text(result["rows"]), report.aligned(*reached, right={2, 3, 4, 5}), sep="\n\n"
-    )
+            tables = report.markdown(*reached), report.markdown(report.HEADINGS, report.cells(rows))
+            options.markdown.write_text("\n\n".join((header, *tables)) + "\n")
+    print(header, report.text(rows), report.aligned(*reached, right={2, 3, 4, 5}), sep="\n\n")
 
 
 if __name__ == "__main__":

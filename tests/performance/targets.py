@@ -61,6 +61,7 @@ TARGETS = (
     Target("Newton step of 4,929, native", "newton", "Newton step of 4,929", NATIVE.title, "JAX jit", 0.9),
     Target("Levenberg-Marquardt, a step on a curve, `minimize`", "curve", "", OWN, None, 0.25),
     Target("the same by `tf.function`", "curve", "", NUMPY.title, None, 0.25),
+    Target("the same, native", "curve", "", NATIVE.title, None, 0.25),
     Target("100 multiplications and sines with gradient, eager", "chain", "", OWN, "PyTorch eager", 0.7),
     Target("import beyond NumPy", "imports", "", OWN, None, 0.035),
     Target("the same with `keras`", "imports", "", f"{OWN}.keras", None, 0.1),
@@ -69,8 +70,14 @@ TARGETS = (
 )
 
 
-def results(rows: list[Row]) -> list[Row]:
-    """For each target that the rows have numbers for: ratio or figure by minima and by medians, and whether it is reached."""
+def results(rows: list[Row], before: list[Row] | None = None) -> list[Row]:
+    """For each target that the rows have numbers for: ratio or figure by minima and by medians, and whether it is reached.
+
+    Args:
+        rows: of all sections.
+        before: results of an earlier run, to stand beside these.
+    """
+    earlier = {result["figure"]: result["minimum"] for result in before or []}
     found = []
     for target in TARGETS:
         own, other = _row(rows, target, target.own), _row(rows, target, target.other)
@@ -79,7 +86,7 @@ def results(rows: list[Row]) -> list[Row]:
         minimum, median = (own[key] / (other[key] if other else 1.0) for key in ("minimum", "median"))
         of = f"x {target.other}" if other else own["unit"]
         result = {"figure": target.figure, "of": of, "target": target.most, "minimum": minimum, "median": median}
-        found.append({**result, "reached": minimum <= target.most})
+        found.append({**result, "before": earlier.get(target.figure), "reached": minimum <= target.most})
     return found
 
 
@@ -94,12 +101,11 @@ def _row(rows: list[Row], target: Target, candidate: str | None) -> Row | None:
 HEADINGS = ("figure", "", "target", "before", "measured", "by medians", "")
 
 
-def cells(found: list[Row], before: list[Row]) -> list[tuple[str, ...]]:
-    """The table without its headings; the results of an earlier run fill the column 'before'."""
-    earlier = {row["figure"]: row["minimum"] for row in before}
+def cells(found: list[Row]) -> list[tuple[str, ...]]:
+    """The table without its headings."""
     lines = []
     for row in found:
-        numbers = [row["target"], earlier.get(row["figure"]), row["minimum"], row["median"]]
+        numbers = [row[key] for key in ("target", "before", "minimum", "median")]
         lines.append((row["figure"], row["of"], *map(_number, numbers), "reached" if row["reached"] else "missed"))
     return lines
 

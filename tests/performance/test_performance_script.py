@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from . import by_hand, chain, peers, report, targets, training  # noqa: F401  (by_hand and peers enter their candidates)
+from . import by_hand, chain, document, peers, report, targets, training  # noqa: F401  (by_hand and peers enter their candidates)
 from .candidates import CANDIDATES
 from .derivative_candidates import SETUPS
 from .derivative_tasks import TASKS
@@ -122,7 +122,7 @@ def test_a_target_without_another_candidate_is_a_figure_in_the_unit_of_its_row()
 
 def test_results_of_an_earlier_run_stand_beside_those_of_this_one() -> None:
     now, earlier = ([_row("JAX jit", 1.0), _row(NATIVE.title, minimum)] for minimum in (0.2, 0.8))
-    (line,) = targets.cells(targets.results(now), targets.results(earlier))
+    (line,) = targets.cells(targets.results(now, targets.results(earlier)))
     assert line == ("native call, tiny", "x JAX jit", "0.4", "0.8", "0.2", "1", "reached")
 
 
@@ -169,3 +169,30 @@ def test_a_compiled_optimizer_is_replayed_and_not_run_by_python(executor: Execut
     for _ in range(3):
         step()
     assert (step.recordings, step.replays) == (1, 2)
+
+
+def test_of_a_section_measured_twice_the_document_takes_the_later_rows(tmp_path: Path) -> None:
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file, minimum in zip(files, (0.5, 0.25), strict=True):
+        other = [_row("minikeras", 0.1) | {"section": "imports"}] if minimum == 0.5 else []
+        file.write_text(json.dumps({"machine": {"threads": 2}, "rows": [_row("JAX jit", minimum), *other]}))
+    merged = document.merged(files)["rows"]
+    assert [(row["section"], row["minimum"]) for row in merged] == [("steps", 0.25), ("imports", 0.1)]
+
+
+def test_a_line_of_a_table_is_a_problem_and_a_column_a_candidate() -> None:
+    rows = [_row("JAX jit", 0.2), _row("minikeras", 0.1), _row("minikeras", 0.3, SMALL)]
+    lines = document.matrix(rows, "steps", ("minikeras", "JAX jit")).splitlines()
+    assert lines[0] == "|  | minikeras | JAX jit |"
+    assert lines[2:] == ["| tiny 4-16-3, batch 16, ms | 0.1 (1) | 0.2 (1) |", f"| {SMALL}, ms | 0.3 (1) |  |"]
+
+
+def test_the_picture_has_a_bar_and_a_number_for_each_candidate_that_was_measured(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    rows = [
+        _row(name, 1.25, PROBLEMS[size].title(size)) for size in ("tiny", "small", "medium", "large") for name in document.STEPS
+    ]
+    document.draw(rows, tmp_path / "a.svg")
+    drawn = (tmp_path / "a.svg").read_text()
+    assert all(f">{name}<" in drawn for name in document.STEPS)
+    assert drawn.count("> 1.25<") == len(rows) and drawn.count("> not measured<") == 4 * len(document.FITS)

@@ -1,0 +1,133 @@
+"""Writes the tables and draws the picture of docs/performance.md from what `--json` wrote.
+
+    python -m tests.performance.document FILE ... [--before FILE ...]
+
+Of several files each section is taken from the last that has it. What is written is kept in docs/performance.json, so that
+tables, picture and numbers cannot differ. Needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import report, targets
+from .executors import NATIVE, NUMPY, OWN
+from .problems import PROBLEMS
+from .report import Row
+from .settings import ROOT
+from .training import FIT, KERAS, NATIVE_FIT
+
+DOCUMENT = ROOT / "docs" / "performance.md"
+KEPT = ROOT / "docs" / "performance.json"
+PICTURE = ROOT / "docs" / "figures" / "performance.svg"
+BLOCK = re.compile(r"(<!-- table: (\w+) -->\n\n).*?(\n\n<!-- end of table -->)", re.S)
+KEYS = ("section", "problem", "candidate", "unit", "median", "minimum")
+
+PEERS = ("PyTorch eager", "PyTorch eager, fused Adam", "JAX jit")
+STEPS = ("NumPy by hand, out=", OWN, NUMPY.title, NATIVE.title, *PEERS)
+FITS = (FIT, NATIVE_FIT, KERAS.format("jax"), KERAS.format("torch"))
+"""Candidates in the order of columns and bars."""
+
+COLOURS = {NATIVE.title: "#c2410c", NUMPY.title: "#f59e0b", OWN: "#fcd9a0", NATIVE_FIT: "#c2410c", FIT: "#f59e0b"}
+GREY = "#94a3b8"
+
+
+def merged(files: Sequence[Path]) -> dict[str, Any]:
+    """Machine and rows of several runs; of a section that was measured twice the later rows."""
+    sections: dict[str, list[Row]] = {}
+    machine: dict[str, Any] = {}
+    for file in files:
+        result = json.loads(file.read_text())
+        machine = result["machine"]
+        for name in {row["section"] for row in result["rows"]}:
+            sections[name] = [{key: row[key] for key in KEYS} for row in result["rows"] if row["section"] == name]
+    return {"machine": machine, "rows": [row for rows in sections.values() for row in rows]}
+
+
+def matrix(rows: list[Row], section: str, candidates: Sequence[str] = ()) -> str:
+    """A line for each problem and a column for each candidate: minimum, and median in brackets."""
+    chosen = [row for row in rows if row["section"] == section and (not candidates or row["candidate"] in candidates)]
+    columns = [name for name in candidates or dict.fromkeys(row["candidate"] for row in chosen)]
+    found = {(row["problem"], row["candidate"]): f"{row['minimum']:.3g} ({row['median']:.3g})" for row in chosen}
+    problems = dict.fromkeys((row["problem"], row["unit"]) for row in chosen)
+    lines = [(f"{problem}, {unit}", *(found.get((problem, name), "") for name in columns)) for problem, unit in problems]
+    return report.markdown(("", *columns), lines)
+
+
+def tables(result: dict[str, Any]) -> dict[str, str]:
+    """The text of each table, by its name in the document."""
+    rows = result["rows"]
+    alone = ("products alone, NumPy", "products alone, PyTorch")
+    return {
+        "machine": report.header(result["machine"]),
+        "targets": report.markdown(targets.HEADINGS, targets.cells(result["targets"])),
+        "steps": matrix(rows, "steps", (*STEPS, *alone)),
+        "training": matrix(rows, "training", FITS),
+        **{name: matrix(rows, name) for name in ("optimizers", "derivatives", "chain", "curve", "imports")},
+        "newton": matrix([row for row in rows if row["problem"].startswith("Newton step")], "newton"),
+        "memory": matrix([row for row in rows if row["problem"].startswith("peak")], "memory"),
+    }
+
+
+def written(text: str, result: dict[str, Any]) -> str:
+    """The document with the tables of these results."""
+    found = tables(result)
+    return BLOCK.sub(lambda block: block[1] + found[block[2]] + block[3], text)
+
+
+def draw(rows: list[Row], path: Path) -> None:
+    """Bars of the minima: a training step above, a step of `fit` below, a column for each size."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "performance", "font.family": "sans-serif", "font.size": 9}
+    import matplotlib.pyplot as plt
+
+    sizes = ("tiny", "small", "medium", "large")
+    parts = (("steps", "{}", STEPS, "a training step"), ("training", "step of fit, {}", FITS, "a step of fit"))
+    ratios = [len(candidates) for *_, candidates, _ in parts]
+    figure, axes = plt.subplots(2, 4, figsize=(11, 4.6), height_ratios=ratios, layout="constrained")
+    for line, (section, problem, candidates, title) in zip(axes, parts, strict=True):
+        for axis, size in zip(line, sizes, strict=True):
+            title_of_problem = problem.format(PROBLEMS[size].title(size))
+            chosen = [row for row in rows if (row["section"], row["problem"]) == (section, title_of_problem)]
+            minima = {row["candidate"]: row["minimum"] for row in chosen}
+            bars(axis, {name: minima.get(name, 0.0) for name in candidates}, labelled=size == "tiny")
+            axis.set_title(f"{title}, {size}", fontsize=10)
+    figure.supxlabel("milliseconds, fastest block", fontsize=9)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def bars(axis: Any, minima: dict[str, float], labelled: bool) -> None:
+    """A horizontal bar for each candidate with its number behind it, the first above."""
+    names, values = list(minima)[::-1], list(minima.values())[::-1]
+    axis.barh(names, values, color=[COLOURS.get(name, GREY) for name in names], height=0.75)
+    for place, value in enumerate(values):
+        axis.text(value, place, f" {value:.3g}" if value else " not measured", va="center", fontsize=8)
+    axis.set_xlim(0, 1.3 * max(values) or 1.0)
+    axis.spines[["top", "right", "bottom"]].set_visible(False)
+    axis.set_xticks([])
+    axis.tick_params(left=False, labelleft=labelled)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Run the program."""
+    parser = argparse.ArgumentParser(prog="python -m tests.performance.document", description=__doc__)
+    parser.add_argument("files", metavar="FILE", type=Path, nargs="+")
+    parser.add_argument("--before", metavar="FILE", type=Path, nargs="+", default=[])
+    options = parser.parse_args(given)
+    result, before = merged(options.files), merged(options.before)
+    result["targets"] = targets.results(result["rows"], targets.results(before["rows"]))
+    KEPT.write_text(json.dumps(result, indent=1) + "\n")
+    DOCUMENT.write_text(written(DOCUMENT.read_text(), result))
+    draw(result["rows"], PICTURE)
+
+
+if __name__ == "__main__":
+    main()
