@@ -129,3 +129,66 @@ def test_cross_entropy_of_stacks(stacks):
     np.testing.assert_allclose(step(*given), expected, rtol=1e-6)
     for _ in range(2):
         np.testing.assert_allclose(compiled(*given), expected, rtol=1e-6)
+
+
+def bits_of(function, *arguments):
+    """The results of an eager run as bytes, once they are those of its replays."""
+    compiled, arguments = tf.function(function), [tf.constant(one) for one in arguments]
+    expected = [np.asarray(one).tobytes() for one in leaves(function(*arguments))]
+    for _ in range(3):
+        assert [np.asarray(one).tobytes() for one in leaves(compiled(*arguments))] == expected
+    assert compiled.replays == 2
+    return expected
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 7), (40, 41), (300, 300)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_not_chosen_is_a_true_zero(shape, dtype):
+    x = array(*shape, dtype=dtype)
+    y = np.resize(np.array([np.inf, -np.inf, np.nan, -1.0, -0.0, 2.0], dtype), shape)
+    bits_of(lambda x, y: [tf.where(x > 0.0, y * 3.0, 0.0) * 2.0, tf.where(x > 0.0, y, 0.0), tf.where(x > 0.0, 0.0, y)], x, y)
+    bits_of(lambda x, y: tf.where(x[:1] > 0.0, y, 0.0) if shape else y, x, y)
+
+
+@pytest.mark.parametrize("number", [0.1, 1e300, -1e300, np.inf, np.nan, -0.0, 3, 16777217, 2**70, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+def test_numbers_in_programs_are_what_they_are_beside_tensors(number, dtype):
+    if dtype == "int32" and type(number) is not int:
+        return
+    number = number % 2**31 if dtype == "int32" else number
+    bits_of(lambda x: [x * number, number - x, tf.maximum(x, number), x + number - number], array(5).astype(dtype))
+
+
+@pytest.mark.parametrize("m", [1, 2, 17])
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_products_of_matrices_that_lie_in_any_order(m, n):
+    a, b = array(m, 9), array(9, n)
+    twice = lambda x: x * 2.0  # in memory of the program
+    bits_of(
+        lambda a, b, c: [
+            twice(a) @ twice(b),
+            twice(twice(a) @ b) @ tf.transpose(twice(b)),
+            tf.transpose(twice(a)) @ twice(a),
+            twice(a)[:, ::2] @ twice(b)[::2],
+            tf.transpose(twice(c)) @ twice(b),
+            tf.reshape(twice(tf.transpose(c)), [m, 9]) @ b,
+        ],
+        *(a, b, np.ascontiguousarray(a.T)),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "uint64"])
+def test_labels_of_any_integers(dtype):
+    labels, logits = LABELS.astype(dtype), array(33, 7)
+
+    def step(labels, logits):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        return loss, tape.gradient(loss, logits)
+
+    bits_of(step, labels, logits)
+    compiled, wrong = tf.function(step), tf.constant(np.where(labels == labels[4], 7, labels).astype(dtype))
+    compiled(tf.constant(labels), tf.constant(logits))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="label value of 7"):
+        compiled(wrong, tf.constant(logits))
