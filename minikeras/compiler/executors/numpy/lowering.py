@@ -235,7 +235,8 @@ def _reduction(ufunc: np.ufunc) -> Callable[[Lowering, Record], bool]:
 
 def _reducing(ufunc: np.ufunc, params: dict[str, Any]) -> Callable[..., Any]:
     """A reduction of an array, with the memory for its result if there is some; by names NumPy takes 0.4 us more."""
-    reduce, keepdims = ufunc.reduce, params["keepdims"]
+    reduce: Any = ufunc.reduce
+    keepdims = params["keepdims"]
     axes = params["axes"][0] if len(params["axes"]) == 1 else params["axes"]
     return lambda x, out=None: reduce(x, axes, None, out, keepdims)
 
