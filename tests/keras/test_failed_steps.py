@@ -365,16 +365,16 @@ def test_memory_that_runs_out_at_any_operation_changes_nothing(number, monkeypat
     for one in (model, untouched):
         one.train_on_batch(X, Y)
     model.reset_metrics()
-    before, calls, process, ran_out = state(model), [], stack.Evaluate.process, False
+    before, calls, computed, ran_out = state(model), [], stack._computed, False
 
-    def failing(self, *arguments):
+    def failing(*arguments):
         calls.append(1)
         if len(calls) == number:
             raise MemoryError
-        return process(self, *arguments)
+        return computed(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stack.Evaluate, "process", failing)
+        patch.setattr(stack, "_computed", failing)
         try:
             model.train_on_batch(X, Y)
         except MemoryError:

@@ -58,9 +58,11 @@ def compiled_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as such instructions; False if it is more than they can say."""
     optimizer: Optimizer = record.params["optimizer"]
     states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
+    if not _is_plain(optimizer, states):
+        return False
     step = optimizer.begin_step(int(optimizer.state.iterations._array) + 1, optimizer._rate())
     leaves = (step,) if type(step) is float else step
-    if not _is_plain(optimizer, states) or not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
+    if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
         return False
     groups = _groups(optimizer, states)
     decays = [decay for _, decay in groups if decay]
@@ -78,7 +80,7 @@ def compiled_step(writer: Writer, record: Record) -> bool:
         gradient = writer.flatten([record.inputs[place] for place in places], layout)
         operands = [gradient, *writer.read(columns, layout), *own, *([next(remaining)] if decay else [])]
         writer.assign(columns, writer.loop(body, operands, layout.size), layout)
-    if type(optimizer).end_step is Optimizer.end_step:
+    if optimizer.__class__.end_step is Optimizer.end_step:
         writer.write(step_counted, (), {"optimizer": optimizer})
     else:
         writer.write(step_finished, own, {"optimizer": optimizer, "kind": type(step)})
@@ -88,7 +90,7 @@ def compiled_step(writer: Writer, record: Record) -> bool:
 
 def _is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     """Whether a step is the formula and nothing that needs more than an element at a time."""
-    kind = type(optimizer)
+    kind = optimizer.__class__
     usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
     further = (optimizer.gradient_accumulation_steps, optimizer.clipnorm, optimizer.global_clipnorm)
     arrays = [(state.variable._array, [target._array for target in state.targets]) for state in states]
@@ -132,9 +134,9 @@ def _body(optimizer: Optimizer, state: SlotState, step: Any, decay: float) -> Bo
         return optimizer.formula(_packed(type(step), numbers), gradient, value, *slots)
 
     inputs = [*[state.variable._array.dtype] * (1 + count), *[float] * (leaves + bool(decay))]
-    if not type(optimizer).__module__.startswith("minikeras."):
+    if not optimizer.__class__.__module__.startswith("minikeras."):
         return traced(formula, inputs)  # what a custom formula reads may have changed since it was traced
-    key = type(optimizer), tuple(optimizer._plain_options().items()), tuple(inputs), type(step), bool(decay)
+    key = optimizer.__class__, tuple(optimizer._plain_options().items()), tuple(inputs), type(step), bool(decay)
     if key not in _bodies:
         _bodies[key] = traced(formula, inputs)
     return _bodies[key]

@@ -28,6 +28,7 @@ from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
 from .clipping import clipped_by_global_norm, clipped_by_norm, clipped_by_value
+from .eager_step import EagerStep
 from .flat_groups import FlatGroup, Formula, grouped
 from .state import Change, OptimizerState, SlotState, commit, name_of, names_of
 
@@ -72,7 +73,7 @@ class Optimizer:
     """Whether a step needs the loss as a function: `minimize(loss_fn, variables)` in place of `apply`."""
     elementwise = False
     """Whether the formula works on each element by itself: large arrays come in pieces then, small ones together."""
-    _unwatched = ("_learning_rate", "_grouped", "_owner")
+    _unwatched = ("_learning_rate", "_grouped", "_eager_step", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too."""
@@ -110,6 +111,7 @@ class Optimizer:
         self._undecayed_names: list[re.Pattern[str]] = []
         self._grouped: tuple[list[SlotState], list[FlatGroup]] = [], []
         """The Variables of the last step in groups, since the next step will most likely have the same."""
+        self._eager_step = EagerStep()
 
     # What a subclass defines ---------------------------------------------------------------------------------------------
 
@@ -335,7 +337,8 @@ class Optimizer:
         with state.step(() if state.slots else trainable_variables or ()):
             arrays, states = self.paired(grads, trainable_variables)
             if current() is BOTTOM:
-                self.commit(self.changes(arrays, states))
+                if not self._eager_step.take(self, arrays, states, optimizer_step):
+                    self.commit(self.changes(arrays, states))
             else:
                 self._apply_as_operation(grads, [found.variable for found in states], trainable_variables)
         return self.iterations

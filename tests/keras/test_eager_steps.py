@@ -1,0 +1,166 @@
+"""Steps of optimizers outside of compiled functions: after a few they are a program, with the same bits and the same guarantees."""
+
+import copy
+import gc
+import weakref
+
+import numpy as np
+import optimizer_cases as cases
+import pytest
+from in_one_test import in_one_test
+from optimizer_cases import FORMULAS, OPTIONS
+
+import minikeras as tf
+from minikeras.keras import optimizers
+from minikeras.keras.optimizers import eager_step
+
+STEPS, NEVER = eager_step.STEPS + 5, 10**9
+
+
+def adam():
+    return optimizers.Adam(0.1)
+
+
+def gradients(step, dtype="float32"):
+    return [tf.random.stateless_normal(shape, [step, 1], dtype=dtype) for shape in ([3, 4], [4], [200, 200])]
+
+
+def variables(dtype="float32"):
+    return [tf.Variable(value) for value in gradients(99, dtype)]
+
+
+def state(optimizer, weights):
+    return [(one.dtype.name, one.numpy().tobytes()) for one in (*weights, *optimizer.variables)]
+
+
+def trained(make, dtype="float32", before=lambda step, optimizer, weights: None):
+    optimizer, weights = make(), variables(dtype)
+    for step in range(STEPS):
+        before(step, optimizer, weights)
+        optimizer.apply_gradients(zip(gradients(step, dtype), weights, strict=True))
+    return optimizer, weights
+
+
+def with_and_without(monkeypatch, **options):
+    optimizer, weights = trained(**options)
+    monkeypatch.setattr(eager_step, "STEPS", NEVER)
+    return optimizer, state(optimizer, weights), state(*trained(**options))
+
+
+@in_one_test(formula=FORMULAS, options=OPTIONS, dtype=["float32", "float64"])
+def test_a_program_has_the_bits_of_steps_one_by_one(formula, options, dtype):
+    def run():
+        optimizer, held = FORMULAS[formula](**OPTIONS[options]), cases.weights(dtype)
+        for step in range(5):
+            optimizer.apply_gradients(zip(cases.gradients(step, dtype), held, strict=True))
+        return optimizer._eager_step.program, state(optimizer, held)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eager_step, "STEPS", 2)
+        program, found = run()
+        patch.setattr(eager_step, "STEPS", NEVER)
+        none, expected = run()
+    assert found == expected and none is None
+    whole = formula in ("Adamax", "Lamb", "Adafactor", "Muon") or options in (
+        "clipnorm",
+        "global_clipnorm",
+        "average",
+        "accumulation",
+    )
+    assert (program is None) == whole
+
+
+def test_a_function_that_gives_the_rate_is_called_once_a_step():
+    calls = []
+    trained(lambda: optimizers.SGD(lambda: calls.append(1) or 0.1))
+    assert len(calls) == STEPS
+
+
+def change_rate(step, optimizer, weights):
+    optimizer.learning_rate = 0.1 / (1 + step)
+
+
+def change_beta(step, optimizer, weights):
+    optimizer.beta_1 = 0.9 if step < STEPS - 2 else 0.5
+
+
+def clip_at_last(step, optimizer, weights):
+    optimizer.clipnorm = None if step < STEPS - 2 else 0.1
+
+
+def constrain(step, optimizer, weights):
+    weights[1].constraint = None if step < STEPS - 2 else tf.nn.relu
+
+
+def assign(step, optimizer, weights):
+    weights[0].assign_add(tf.ones([3, 4]))
+    optimizer.slot(weights[0], "momentum").assign(tf.ones([3, 4])) if step else None
+
+
+def hold(step, optimizer, weights, held=[]):  # noqa: B006 (kept on purpose)
+    held.append([weight.read_value() for weight in weights])
+
+
+@in_one_test(before=[change_rate, change_beta, clip_at_last, constrain, assign, hold])
+def test_what_changes_between_steps_counts_in_the_next(before):
+    with pytest.MonkeyPatch.context() as patch:
+        _, found, expected = with_and_without(patch, make=adam, before=before)
+    assert found == expected
+
+
+def test_values_that_were_read_stay():
+    seen = []
+    trained(adam, before=lambda step, _, weights: seen.append((weights[0].read_value(), weights[0].numpy())))
+    assert all(np.array_equal(value.numpy(), copied) for value, copied in seen)
+    assert len({copied.tobytes() for _, copied in seen}) == len(seen)
+
+
+def test_a_step_that_fails_changes_nothing_even_after_the_weights_were_written():
+    for name in ("begin_step", "end_step"):
+        optimizer, weights = trained(lambda: optimizers.Nadam(0.1))
+        before = state(optimizer, weights)
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        setattr(optimizer, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            optimizer.apply_gradients(zip(gradients(0), weights, strict=True))
+        assert state(optimizer, weights) == before
+        delattr(optimizer, name)
+        optimizer.apply_gradients(zip(gradients(0), weights, strict=True))
+        assert state(optimizer, weights) != before
+
+
+def test_other_variables_or_fewer_have_their_own_steps(monkeypatch):
+    def run():
+        optimizer, (a, b, c) = adam(), variables()
+        optimizer.build([a, b, c])
+        for step in range(3 * STEPS):
+            found = gradients(step)
+            chosen = [(found[0], a), (found[1], b)] if step // STEPS == 1 else zip(found, (a, b, c), strict=True)
+            optimizer.apply_gradients(chosen)
+        return state(optimizer, [a, b, c])
+
+    found = run()
+    monkeypatch.setattr(eager_step, "STEPS", NEVER)
+    assert found == run()
+
+
+def test_a_copy_goes_its_own_way():
+    optimizer, weights = trained(adam)
+    twin, twins = copy.deepcopy((optimizer, weights))
+    before = state(optimizer, weights)
+    assert twin._eager_step.program is None
+    for step in range(STEPS):
+        twin.apply_gradients(zip(gradients(step), twins, strict=True))
+    assert state(optimizer, weights) == before != state(twin, twins)
+
+
+def test_an_optimizer_with_a_program_is_freed_with_its_last_reference():
+    optimizer, weights = trained(adam)
+    assert optimizer._eager_step.program is not None
+    gone = weakref.ref(optimizer), weakref.ref(weights[0])
+    del optimizer, weights
+    assert [one() for one in gone] == [None, None] or gc.collect()
+    assert [one() for one in gone] == [None, None]
