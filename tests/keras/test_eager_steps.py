@@ -1,4 +1,4 @@
-"""Steps of optimizers outside of compiled functions: after a few they are a program, with the same bits and the same guarantees."""
+"""Steps of optimizers outside of compiled functions: after a few they are a program, with the same bits."""
 
 import copy
 import gc

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .optimizer import Optimizer
 
 STEPS = 6
-"""How many steps over the same Variables are taken one by one before their program is compiled, which takes as long as fifty."""
+"""How many steps over the same Variables are taken before their program is compiled, which takes as long as fifty."""
 
 
 class EagerStep:
