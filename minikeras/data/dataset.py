@@ -72,7 +72,8 @@ class Dataset:
     ) -> None:
         self._rows: Rows = rows if rows is not None else lambda: iter(numbers())  # type: ignore[misc]
         self._cardinality = cardinality
-        self._table = table
+        self.table = table
+        """The arrays whose rows the elements are; None if they are made otherwise."""
         self._numbers = numbers
         above = [one for parent in parents for one in parent.random_streams]
         self.random_streams: list[streams.Stream] = above if stream is None else [*above, stream]
@@ -167,9 +168,14 @@ class Dataset:
 
     def from_position(self, start: int) -> Iterator[Any]:
         """The elements after the first `start` ones; those are passed over at once, and rows of arrays are not even made."""
+        rows = self.rows_from(start)
+        return rows if self.table is None else map(self.table.take, rows)
+
+    def rows_from(self, start: int) -> Iterator[Any]:
+        """As `from_position`; of a dataset with a `table` the row numbers of each element, which `table.take` makes one of."""
         rows = self._rows()
         next(itertools.islice(rows, start, start), None)
-        return rows if self._table is None else map(self._table.take, rows)
+        return rows
 
     def __len__(self) -> int:
         if self._cardinality < 0:
@@ -205,7 +211,7 @@ class Dataset:
 
     def _reordered(self, rows: Rows | None, length: int, numbers: Numbers | None = None, **options: Any) -> Dataset:
         """A dataset of the same elements in another order, other groups or another number."""
-        return Dataset(rows, length, (self,), self._table, numbers, **options)
+        return Dataset(rows, length, (self,), self.table, numbers, **options)
 
     def shuffle(self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool = True) -> Dataset:
         """The elements in random order: each is drawn from a buffer of the next `buffer_size` ones.
@@ -262,7 +268,7 @@ class Dataset:
             elements = self._rows()
             while group := list(itertools.islice(elements, size)):
                 if len(group) == size or not drop_remainder:
-                    yield np.asarray(group) if self._table is not None else stacked(group)
+                    yield np.asarray(group) if self.table is not None else stacked(group)
 
         return self._reordered(groups, length)
 
@@ -333,6 +339,8 @@ class Dataset:
         lengths = self._cardinality, dataset._cardinality
         unknown = INFINITE_CARDINALITY if INFINITE_CARDINALITY in lengths else UNKNOWN_CARDINALITY
         length = unknown if min(lengths) < 0 else sum(lengths)
+        if self.table is not None and self.table is dataset.table:
+            return Dataset(lambda: itertools.chain(self._rows(), dataset._rows()), length, (self, dataset), self.table)
         return Dataset(lambda: itertools.chain(self, dataset), length, (self, dataset))
 
     # Elements ------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,55 @@ class Table:
         """The nest of Tensors for row numbers: one, an array, or a range of consecutive ones."""
         leaves = [None if one is None else Tensor(to_device(_gathered(one, rows))) for one in self.columns]
         return tuple(leaves) if self._is_flat_tuple else nest.pack(self.structure, leaves)
+
+
+class RowBatches:
+    """Batches that are gathered as they are needed: rows of columns, by number, as many in each.
+
+    Args:
+        table: the columns.
+        numbers: for each batch the numbers of its rows, an array or a range; or the number of one row, whose axis is dropped.
+
+    Iterated, it gives the arrays of one batch after another, in the order of the leaves.
+
+    >>> table = Table((np.arange(6.0), np.arange(6)))
+    >>> batches = RowBatches(table, [np.array([4, 1]), range(2, 4)])
+    >>> [x.tolist() for x, _ in batches], batches.rows.tolist()
+    ([[4.0, 1.0], [2.0, 3.0]], [[4, 1], [2, 3]])
+    """
+
+    def __init__(self, table: Table, numbers: Sequence[Any]) -> None:
+        self._table, self._numbers = table, numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def columns(self) -> list[Array]:
+        """The arrays that row numbers point into."""
+        return [one for one in self._table.columns if one is not None]
+
+    @cached_property
+    def rows(self) -> Array:
+        """The row numbers, batch by batch: int64, with shape (batches, rows of each), or (batches,) for single rows."""
+        return np.array([numbered(one) for one in self._numbers], np.int64)
+
+    @cached_property
+    def first(self) -> Any:
+        """The first batch, as the nest of Tensors that a call is given."""
+        return self._table.take(self._numbers[0])
+
+    def __iter__(self) -> Iterator[list[Array]]:
+        yield [leaf._array for leaf in nest.flatten(self.first) if leaf is not None]
+        columns = self.columns
+        for numbers in self._numbers[1:]:
+            yield [to_device(_gathered(one, numbers)) for one in columns]
+
+
+def of_one_size(numbers: Sequence[Any]) -> Iterator[list[Any]]:
+    """Row numbers of batches in their order, in lists of neighbours with as many rows."""
+    for _, alike in itertools.groupby(numbers, len if isinstance(numbers[0], (range, np.ndarray)) else type):
+        yield list(alike)
 
 
 def with_lists_as_tensors(structure: Any, convert: Callable[[Any], Any]) -> Any:

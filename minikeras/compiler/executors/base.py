@@ -6,8 +6,8 @@ One compiles a program to an executable, a function of arrays. What there is no 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core import Record
 from ...core.warnings import logger
@@ -16,6 +16,9 @@ from ..ir import Program
 from . import llvm
 from .numpy.builder import build
 from .numpy.lowering import lowered
+
+if TYPE_CHECKING:
+    from ...data.table import RowBatches
 
 COMPILING = 1.0
 """Seconds that LLVM takes at most to be loaded and to compile the kernels of a usual step."""
@@ -32,6 +35,20 @@ class Executable(Protocol):
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: Tensors, and other values as they are. State is read, drawn and assigned anew."""
+        ...
+
+    def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
+        """One run after another, each with the next batch as its arguments, and with the bits of as many calls.
+
+        If a run fails, those before it are done and its error is raised.
+
+        Args:
+            batches: at least one. Iterated they give the arguments of each run; `columns` and `rows` are what an executable
+                needs that gathers by itself.
+            keep_state: called before each run that may leave traces if it fails, so that the caller can go back. An executable
+                whose runs happen as a whole or not at all need not call it.
+            stacked: whether Tensors of the result have the results of all runs, along a new first axis; else those of the last.
+        """
         ...
 
     @property

@@ -11,7 +11,7 @@ import inspect
 import operator
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from ..recorder import Recorder
 from .facts import Facts, NoProgram, Outdated
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 from .watch import Watch
+
+if TYPE_CHECKING:
+    from ...data.table import RowBatches
 
 CAPACITY = 64
 """So many signatures of a function are kept, those that were used last."""
@@ -118,6 +121,29 @@ class Function:
             assert put_back is not None
             put_back()
             return self._recorded(key, values, tensors, str(error))
+
+    def replay_many(
+        self, batches: RowBatches, args: Sequence[Any], keep_state: Callable[[], None], stacked: bool = False
+    ) -> tuple[Any] | None:
+        """Replay the function for one batch after another.
+
+        Args:
+            batches: rows that take the place of the tensors of `args`.
+            args: the arguments of the first call.
+            keep_state, stacked: as for `Executable.run_many`.
+
+        Returns:
+            The result in a tuple; None, and nothing was done, where a call would not be a replay.
+        """
+        if _eagerly or current() is not BOTTOM:
+            return None
+        _, tensors, key = self._signature(args, {})
+        found = self._cache.get(key)
+        if found is None or found.facts is None or len(tensors) != len(batches.columns) or found.facts.changed() is not None:
+            return None
+        leaves = found.program.run_many(batches, keep_state, stacked)
+        self.replays += len(batches)
+        return (found.packed(leaves),)
 
     @functools.cached_property
     def _parameters(self) -> inspect.Signature:

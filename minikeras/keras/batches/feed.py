@@ -26,7 +26,7 @@ class Feed:
         self._passes = Passes(source)
 
     def epoch(self, done: int = 0) -> Iterator[Any]:
-        """The batches of an epoch of which `done` were taken before."""
+        """What stands for the batches of an epoch of which `done` were taken before; `source.batch` makes them."""
         if not done:
             self.source.on_epoch_begin()
         if self.wanted is not None:

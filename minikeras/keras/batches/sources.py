@@ -16,6 +16,7 @@ from ...arrays import random as streams
 from ...core import convert_to_tensor
 from ...data import INFINITE_CARDINALITY, Dataset
 from ...data.dataset import order_stream
+from ...data.table import Table
 from ...data.threads import in_order
 from ...errors import kind_of
 from .columns import (
@@ -35,11 +36,13 @@ class Source:
     Attributes:
         steps: their number; None if it is unknown, infinity without end.
         checked: whether it is sure that every batch has rows.
+        table: if batches are rows of arrays, these: a pass gives row numbers, of which `batch` makes batches.
         random_streams: those that belong to its order beside `order_stream()`.
         on_epoch_begin, on_epoch_end: called before and after each epoch.
     """
 
     checked = False
+    table: Table | None = None
 
     def __init__(self, steps: float | None) -> None:
         self.steps = steps
@@ -50,11 +53,15 @@ class Source:
         """A pass over the batches, from number `start` on; what comes before is passed over at once."""
         raise NotImplementedError
 
+    def batch(self, element: Any) -> Any:
+        """The batch that an element of a pass stands for."""
+        return element if self.table is None else self.table.take(element)
+
     def first(self) -> Any:
         """The first batch, without any effect on the passes that follow; None if there is none."""
         before = streams.states(), [stream.state for stream in self.random_streams]
         try:
-            return next(self.from_position(0), None)
+            return next(map(self.batch, self.from_position(0)), None)
         finally:
             streams.set_states(before[0])
             for stream, state in zip(self.random_streams, before[1], strict=True):
@@ -71,11 +78,11 @@ class _DatasetSource(Source):
     def __init__(self, dataset: Dataset, checked: bool) -> None:
         length = dataset.cardinality()
         super().__init__(np.inf if length == INFINITE_CARDINALITY else None if length < 0 else length)
-        self._dataset, self.checked = dataset, checked
+        self._dataset, self.checked, self.table = dataset, checked, dataset.table
         self.random_streams = dataset.random_streams
 
     def from_position(self, start: int) -> Iterator[Any]:
-        return self._dataset.from_position(start)
+        return self._dataset.rows_from(start)
 
 
 class _SequenceSource(Source):
@@ -134,19 +141,19 @@ class _Weighted(Source):
 
     def __init__(self, inner: Source, table: Mapping[int, float]) -> None:
         super().__init__(inner.steps)
-        self._inner, self._table = inner, table
+        self._inner, self._weights = inner, table
         self.checked, self.random_streams = inner.checked, inner.random_streams
         self.on_epoch_begin, self.on_epoch_end = inner.on_epoch_begin, inner.on_epoch_end
 
     def from_position(self, start: int) -> Iterator[Any]:
-        return map(self._weighted, self._inner.from_position(start))
+        return map(self._weighted, map(self._inner.batch, self._inner.from_position(start)))
 
     def _weighted(self, batch: Any) -> Any:
         x, y, weights = unpack_x_y_sample_weight(batch)
         if weights is not None:
             raise ValueError("You cannot `class_weight` and `sample_weight` at the same time; the batches hold weights.")
         leaf = nest.map_structure(lambda one: None if one is None else one._array, y)
-        return x, y, convert_to_tensor(class_weights(leaf, self._table))
+        return x, y, convert_to_tensor(class_weights(leaf, self._weights))
 
 
 def of_arrays(x: Any, y: Any, sample_weight: Any, rows: int, batch_size: int | None, shuffle: bool | str) -> Source:

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from ..logs import Logs
+
+Hook = TypeVar("Hook", bound=Callable[..., None])
+
+
+def used_if(condition: Callable[[Any], bool]) -> Callable[[Hook], Hook]:
+    """Mark a hook that does nothing unless a condition holds of the callback; steps between hooks that do nothing are taken in
+    a row.
+    """
+
+    def mark(hook: Hook) -> Hook:
+        hook.used = condition  # type: ignore[attr-defined]
+        return hook
+
+    return mark
 
 
 class Callback:

@@ -38,7 +38,7 @@ class CallbackList:
         add_history: add a `History`, unless there is one.
         add_progbar: add a progress bar, unless there is one.
         model: the model that is trained; it may also be given later by `set_model`.
-        group: call the hooks of a batch once for this number of batches.
+        group: call the hooks of a batch once for this number of batches, the steps of one execution.
         params: handed to each callback: 'epochs', 'steps'; 'verbose' is 1 or 'auto' for a bar, 2 for a line an epoch.
 
     Attributes:
@@ -136,17 +136,26 @@ class CallbackList:
 
     def listens(self, phase: str) -> bool:
         """Whether a callback has a hook for the batches of 'train' or 'test'."""
-        return any(self._those(f"on_{phase}_batch_{when}") for when in ("begin", "end"))
+        return bool(self._listeners(phase))
+
+    def group(self, phase: str) -> int | None:
+        """These hooks are called once for this number of batches; None if there are none but those of a progress bar, which
+        can be told of any number at a time.
+        """
+        return None if all(isinstance(one, ProgressBar) for one, _ in self._listeners(phase)) else self._group
+
+    def _listeners(self, phase: str) -> list[tuple[Callback, Callable[..., Any]]]:
+        return [*self._those(f"on_{phase}_batch_begin"), *self._those(f"on_{phase}_batch_end")]
 
     def batch_begin(self, phase: str, batch: int) -> None:
-        """Before a batch."""
+        """Before a batch, or several in a row."""
         if batch % self._group == 0:
             self.call(f"on_{phase}_batch_begin", batch, {})
 
     def batch_end(self, phase: str, batch: int, logs: Logs) -> None:
-        """After a batch; once for each group of batches."""
+        """After the batch of this number, and after each multiple of the group."""
         self._held = batch, logs
-        if (batch + 1) % self._group == 0:
+        if (batch + 1) % self._group == 0 or self.group(phase) is None:
             self.report(phase)
 
     def report(self, phase: str) -> None:
@@ -208,8 +217,9 @@ def _flat(callbacks: Any) -> list[Callback]:
 
 
 def _does_something(callback: Callback, hook: str, method: Any) -> bool:
-    """Whether a hook is overridden, itself or under its short name."""
+    """Whether a hook is overridden, itself or under its short name, and of use."""
     if getattr(method, "__func__", None) is not getattr(Callback, hook):
-        return True
+        used = getattr(method, "used", None)
+        return used is None or bool(used(callback))
     short = _SHORT.get(hook)
     return short is not None and getattr(getattr(callback, short), "__func__", None) is not getattr(Callback, short)

@@ -15,18 +15,22 @@ from ...errors import LoadError
 from ...files import durable, strict_json, tensors
 from ..arguments import made_with_numpy
 from ..logs import Logs
-from .callback import Callback, tell
+from .callback import Callback, tell, used_if
 from .monitor import Monitor
 
 FILE = "training_state.safetensors"
 _VALUES = "training_state"
 
 
+def _counts_batches(saver: Any) -> bool:
+    return isinstance(saver.save_freq, int)
+
+
 class _Saver(Callback):
     """Saves after each epoch, or after every n-th batch, counted across epochs."""
 
     save_freq: str | int
-    _epoch = _unsaved = 0
+    _epoch = _unsaved = _done = 0
 
     def _set_frequency(self, save_freq: str | int) -> None:
         if save_freq != "epoch" and (not isinstance(save_freq, int) or save_freq < 1):
@@ -38,11 +42,16 @@ class _Saver(Callback):
         raise NotImplementedError
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        self._epoch = epoch
+        self._epoch, self._done = epoch, 0
 
+    @used_if(_counts_batches)
+    def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        self._done = batch
+
+    @used_if(_counts_batches)
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         if isinstance(self.save_freq, int):
-            self._unsaved += 1
+            self._unsaved, self._done = self._unsaved + batch + 1 - self._done, batch + 1
             if self._unsaved >= self.save_freq:
                 self._unsaved = 0
                 self._save(self._epoch, batch, logs or {})

@@ -36,12 +36,13 @@ class ProgressBar(Callback):
             layout = "{desc} {n_fmt}/{total_fmt} |{bar:12}| {remaining}{postfix}"
             self._bar = tqdm(total=self.params.get("steps"), desc=label, dynamic_ncols=True, bar_format=layout, leave=False)
 
-    def _advance(self, logs: Logs | None) -> None:
-        self._seen += 1
+    def _advance(self, batch: int, logs: Logs | None) -> None:
+        """So many steps are done as the number of the last one says."""
+        more, self._seen = batch + 1 - self._seen, batch + 1
         if self._live:
-            if self._bar.n + 1 - self._bar.last_print_n >= self._bar.miniters:
+            if self._seen - self._bar.last_print_n >= self._bar.miniters:
                 self._bar.set_postfix_str(readable(logs), refresh=False)
-            self._bar.update()
+            self._bar.update(more)
 
     def _finish(self, logs: Logs | None) -> None:
         if self._bar is not None:
@@ -71,7 +72,7 @@ class ProgressBar(Callback):
         self._begin(f"Epoch {epoch + 1}/{self.params.get('epochs')}")
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        self._advance(logs)
+        self._advance(batch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         self._finish(logs)
@@ -82,7 +83,7 @@ class ProgressBar(Callback):
 
     def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         if not self._training:
-            self._advance(logs)
+            self._advance(batch, logs)
 
     def on_test_end(self, logs: Logs | None = None) -> None:
         if not self._training:
@@ -92,7 +93,7 @@ class ProgressBar(Callback):
         self._begin("Predict")
 
     def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        self._advance(None)
+        self._advance(batch, None)
 
     def on_predict_end(self, logs: Logs | None = None) -> None:
         self._finish(None)

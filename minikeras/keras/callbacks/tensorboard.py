@@ -13,8 +13,12 @@ from ...arrays import to_numpy
 from ...errors import MissingExtraError
 from ..arguments import made_with_numpy
 from ..logs import Logs
-from .callback import Remembering
+from .callback import Remembering, used_if
 from .learning_rate import learning_rates
+
+
+def _counts_batches(board: Any) -> bool:
+    return isinstance(board.update_freq, int) or board.write_steps_per_second
 
 
 @made_with_numpy
@@ -69,7 +73,7 @@ class TensorBoard(Remembering):
         self.histogram_freq, self.write_steps_per_second = histogram_freq, write_steps_per_second
         self.update_freq = 1 if update_freq == "batch" else update_freq
         self._writers: dict[str, Any] = {}
-        self._training, self._step = False, 0
+        self._training, self._step, self._done = False, 0, 0
         self._began = 0.0, 0
 
     # Files ---------------------------------------------------------------------------------------------------------------
@@ -115,11 +119,17 @@ class TensorBoard(Remembering):
         self._close()
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        self._began = time.perf_counter(), self._step
+        self._began, self._done = (time.perf_counter(), self._step), 0
 
+    @used_if(_counts_batches)
+    def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        self._done = batch
+
+    @used_if(_counts_batches)
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        self._step += 1
-        if isinstance(self.update_freq, int) and self._step % self.update_freq == 0:
+        before = self._step
+        self._step, self._done = before + batch + 1 - self._done, batch + 1
+        if isinstance(self.update_freq, int) and self._step // self.update_freq > before // self.update_freq:
             self._scalars("train", self._step - 1, {f"batch_{name}": value for name, value in (logs or {}).items()})
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:

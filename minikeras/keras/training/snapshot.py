@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...arrays import random as streams
+from ...compiler import Function
 from ...core import Variable
 from ...core.changes import clock
 from ...core.state import restore
+from ...data.table import RowBatches
 from ...object_graph import Named, elements, walk
 from ..layers.layer import Layer
 from ..layers.weight_discovery import Contents
@@ -65,6 +67,26 @@ class Transaction:
             before.restore()
             self._model._trainer.targets = targets
             raise
+
+    def replay(self, step: Function, batches: RowBatches) -> Any:
+        """Replay a compiled step for each batch; what the last one gives, or None, and nothing was done, without a program.
+
+        If a step raises, all state is as it was after the one before it.
+        """
+        targets = self._model._trainer.targets
+        before: list[Snapshot] = []
+
+        def keep_state() -> None:
+            before[:] = [Snapshot(self._variables, self._unbuilt, self._holders) if before else self.snapshot()]
+
+        try:
+            found = step.replay_many(batches, (batches.first,), keep_state)
+        except BaseException:
+            for snapshot in before:
+                snapshot.restore()
+            self._model._trainer.targets = targets
+            raise
+        return None if found is None else found[0]
 
     def snapshot(self) -> Snapshot:
         """The state by now."""

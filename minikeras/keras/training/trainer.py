@@ -23,6 +23,7 @@ from ..logs import numbers
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from . import state as states
 from .compiled import CompiledSteps
+from .executions import Executions
 from .snapshot import Transaction
 from .state import Run
 from .steps import Logs
@@ -54,7 +55,8 @@ class Trainer:
         jit_compile, steps_per_execution = arguments["jit_compile"], arguments["steps_per_execution"]
         if jit_compile not in ("auto", True, False, None):
             raise ValueError(f"compile: jit_compile must be 'auto', True or False, found {jit_compile!r}.")
-        whole("compile: steps_per_execution", steps_per_execution, 1)
+        if steps_per_execution != "auto":
+            whole("compile: steps_per_execution", steps_per_execution, 1)
         compiled = Compiled.of(*(arguments[name] for name in ("loss", "loss_weights", "metrics", "weighted_metrics")))
         chosen = optimizers.get(arguments["optimizer"])
         unscaled = isinstance(chosen, optimizers.Optimizer) and chosen.loss_scale_factor is None
@@ -84,6 +86,8 @@ class Trainer:
         arguments = dict(self._arguments)
         if not arguments:
             return None
+        if arguments["steps_per_execution"] == "auto":  # the default here, and a word that Keras does not know
+            del arguments["steps_per_execution"]
         wrapper = optimizers.LossScaleOptimizer
         if isinstance(optimizer, wrapper) and not isinstance(arguments["optimizer"], wrapper):
             optimizer = optimizer.inner_optimizer  # the policy wraps it again
@@ -200,21 +204,14 @@ class Trainer:
 
     def _pass(self, model: Model, hooks: CallbackList, phase: str, feed: Feed, run: Run) -> Logs:
         """The batches of one epoch; the logs after the last one as numbers."""
-        attempt, checked, heard = Transaction(model), feed.source.checked, hooks.listens(phase)
+        name, heard = "fit" if phase == "train" else "evaluate", hooks.listens(phase)
         step = self.steps.of(model, f"{phase}_step")
+        executions = Executions(name, Transaction(model), step, feed, run.batch, hooks.group(phase))
         with np.errstate(all="ignore"):
-            for batch in feed.epoch(run.batch):
-                if not checked:
-                    batches.check_rows("fit" if phase == "train" else "evaluate", run.batch, batch)
+            while executions.prepare():
                 if heard:
                     hooks.batch_begin(phase, run.batch)
-                try:
-                    run.logs = attempt(step, batch)
-                except ShapeError as error:
-                    if checked:
-                        raise
-                    raise ShapeError(f"{error}{batches.batching_hint(batch)}") from error
-                run.batch += 1
+                run.logs, run.batch = executions.run(), executions.done
                 if heard:
                     hooks.batch_end(phase, run.batch - 1, run.logs)
                 if model.stop_training if phase == "train" else model.stop_evaluating:
@@ -258,7 +255,7 @@ class Trainer:
         with hooks, np.errstate(all="ignore"):
             model.stop_predicting = False
             hooks.call("on_predict_begin", {})
-            for count, batch in enumerate(feed.epoch()):
+            for count, batch in enumerate(map(feed.source.batch, feed.epoch())):
                 hooks.batch_begin("predict", count)
                 try:
                     structure = model.predict_step(batch)
@@ -305,9 +302,9 @@ class Trainer:
 
 def hooks_of(model: Model, callbacks: Any, history: bool, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
     """The callbacks of one call of `fit`, `evaluate` or `predict`."""
-    level = 1 if verbose == "auto" else int(verbose)
+    level, group = 1 if verbose == "auto" else int(verbose), model.steps_per_execution
     params = {"epochs": epochs, "steps": steps, "verbose": level}
-    return CallbackList(callbacks, history, level > 0, model, model.steps_per_execution, **params)
+    return CallbackList(callbacks, history, level > 0, model, 1 if isinstance(group, str) else group, **params)
 
 
 def validation_feed(data: Any, batch_size: int | None, steps: int | None) -> Feed | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....arrays import quiet_context
+from ....arrays import namespace, quiet_context
 from ....core import Tensor
 from ....core.effects import State
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
@@ -20,6 +20,9 @@ from .closures import Closure
 from .lowering import multiplications
 from .memory_plan import MemoryPlan
 from .run_memory import RunMemory
+
+if TYPE_CHECKING:
+    from ....data.table import RowBatches
 
 
 class Replay:
@@ -58,31 +61,56 @@ class Replay:
             MinikerasError: if a kernel or a check refuses values, as in an eager run.
         """
         with Held(self._locks):
-            return self._run(arguments)
+            memory = self._memory_of_a_run()
+            try:
+                registers = self._run(memory, arguments)
+                return [constant if number is None else Tensor(registers[number]) for number, constant in self._results]
+            finally:
+                self._idle.append(memory)
 
-    def _run(self, arguments: Sequence[Array]) -> list[Any]:
+    def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
+        """One run after another; locks and memory are taken once for all."""
+        numbers = [number for number, _ in self._results if number is not None]
+        found: list[list[Any]] = [[] for _ in numbers]
+        last = len(batches) - 1
+        with Held(self._locks):
+            memory = self._memory_of_a_run()
+            try:
+                for position, arguments in enumerate(batches):
+                    keep_state()
+                    registers = self._run(memory, arguments)
+                    if stacked or position == last:
+                        for arrays, number in zip(found, numbers, strict=True):
+                            arrays.append(registers[number])
+                    del registers  # the next run asks who else refers to the arrays
+            finally:
+                self._idle.append(memory)
+        leaves = iter([_stacked(arrays) if stacked else arrays[0] for arrays in found])
+        return [constant if number is None else Tensor(next(leaves)) for number, constant in self._results]
+
+    def _memory_of_a_run(self) -> RunMemory:
         try:
-            memory = self._idle.pop()
+            return self._idle.pop()
         except IndexError:
-            memory = RunMemory(*self._memory)
-        try:
-            registers = memory.begin()
-            registers[1 : 1 + len(arguments)] = arguments
-            for closures, quiet, first in self._parts:
-                calls = iter(closures)
-                try:
-                    if quiet:
-                        quiet_context().run(_carry_out, calls, registers)
-                    else:
-                        _carry_out(calls, registers)
-                except MinikerasError:
-                    raise
-                except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
-                    position = first + len(closures) - 1 - operator.length_hint(calls)
-                    raise self._explained(position, error) from error
-            return [constant if number is None else Tensor(registers[number]) for number, constant in self._results]
-        finally:
-            self._idle.append(memory)
+            return RunMemory(*self._memory)
+
+    def _run(self, memory: RunMemory, arguments: Sequence[Array]) -> list[Any]:
+        """The registers after a run."""
+        registers = memory.begin()
+        registers[1 : 1 + len(arguments)] = arguments
+        for closures, quiet, first in self._parts:
+            calls = iter(closures)
+            try:
+                if quiet:
+                    quiet_context().run(_carry_out, calls, registers)
+                else:
+                    _carry_out(calls, registers)
+            except MinikerasError:
+                raise
+            except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
+                position = first + len(closures) - 1 - operator.length_hint(calls)
+                raise self._explained(position, error) from error
+        return registers
 
     def _explained(self, position: int, error: Exception) -> Exception:
         from ....core.operation_errors import explained
@@ -124,6 +152,11 @@ def _parts_of(steps: Sequence[tuple[Lowered, Closure, bool | None]]) -> list[tup
             parts.append(([], quiet or False, position))
         parts[-1][0].append(closure)
     return parts
+
+
+def _stacked(arrays: list[Array]) -> Array:
+    """Arrays of one shape along a new first axis."""
+    return namespace(arrays[0]).stack(arrays)
 
 
 def _locks_of(program: Program) -> tuple[UpdateLock, ...]:
