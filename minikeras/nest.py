@@ -70,6 +70,8 @@ def flatten(structure: Any) -> list[Any]:
         return [structure]
     if isinstance(structure, Mapping):
         structure = [structure[key] for key in keys(structure)]
+    if not any(map(_is_container, map(type, structure))):
+        return list(structure)
     return [leaf for element in structure for leaf in flatten(element)]
 
 
@@ -106,6 +108,8 @@ def pack(structure: Any, leaves: list[Any]) -> Any:
     Raises:
         ValueError: if the number of leaves differs from that of the structure.
     """
+    if type(structure) is list and len(structure) == len(leaves) and not any(map(_is_container, map(type, structure))):
+        return list(leaves)
     expected = len(flatten(structure))
     if expected != len(leaves):
         raise ValueError(f"pack: the structure has {expected} leaves, {len(leaves)} were given.")

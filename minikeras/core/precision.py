@@ -25,7 +25,7 @@ def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def accurate(*arrays: Any, **params: Any) -> Any:
         for x in arrays:
-            dtype = getattr(x, "dtype", None)
+            dtype = x.dtype if type(x) is np.ndarray else getattr(x, "dtype", None)
             if dtype is not None and dtype.itemsize == 2 and is_short(dtype):
                 return _rounded(function(*map(_widened, arrays), **params), dtype)
         return function(*arrays, **params)

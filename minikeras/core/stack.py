@@ -120,10 +120,14 @@ def _computed(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any
             a = a._array if isinstance(a, Tensor) else a
             if type(a) in BARE:
                 return quiet_context().run(primitive.on_numpy, a)
-    arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
-    for array in arrays:
+    arrays, bare = [], True
+    for x in inputs:
+        array = x._array if isinstance(x, Tensor) else x
+        arrays.append(array)
         if type(array) not in BARE:
-            return primitive.on(namespace(*arrays))(*arrays, **params)
+            bare = False
+    if not bare:
+        return primitive.on(namespace(*arrays))(*arrays, **params)
     if primitive.may_warn:
         return quiet_context().run(primitive.on_numpy, *arrays, **params)
     return primitive.on_numpy(*arrays, **params)

@@ -20,7 +20,7 @@ from .ownership import is_only_reference
 from .precision import is_short
 from .primitive import Primitive
 from .registry import operations
-from .stack import BOTTOM, current, notify, perform
+from .stack import BOTTOM, current, notify
 from .tensor import Tensor, next_key, values_text
 from .update_lock import UpdateLock, acquired
 
@@ -123,7 +123,10 @@ class Variable(Operand):
 
     def read_value(self) -> Tensor:
         """The value at this moment, as a Tensor that later assignments do not change."""
-        return Tensor(self._array) if current() is BOTTOM else perform(read_variable, (self,), {})
+        frame = current()
+        if frame is BOTTOM:
+            return Tensor(self._array)
+        return frame.interpreter.process(read_variable, (self,), {}, frame.below)
 
     def value(self) -> Tensor:
         """The same as `read_value`."""

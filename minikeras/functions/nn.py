@@ -170,15 +170,17 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
     >>> print(tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 0.0]]).numpy().round(4))
     [0.6931]
     """
-    x = inexact("sparse_softmax_cross_entropy_with_logits", tensor(logits), "f")
-    y = beside(x, labels)
+    x = tensor(logits)
+    if x._array.dtype.kind != "f":
+        inexact("sparse_softmax_cross_entropy_with_logits", x, "f")
+    y = labels if type(labels) is Tensor else beside(x, labels)
     if y._array.dtype.kind not in "iu":
         raise TypeError(f"sparse_softmax_cross_entropy_with_logits: labels must be integers, found {y.dtype.name}.")
     if y._array.shape != x._array.shape[:-1]:
         raise ShapeError(
             f"sparse_softmax_cross_entropy_with_logits: logits {x.shape} need labels of shape {x.shape[:-1]}, found {y.shape}."
         )
-    check_labels(y, x.shape[-1])
+    check_labels(y, x._array.shape[-1])
     return nn.sparse_softmax_cross_entropy(y, x)
 
 

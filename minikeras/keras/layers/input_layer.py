@@ -65,6 +65,15 @@ class InputLayer(Layer):
         """The dtype of the data."""
         return self.input_dtype.name
 
+    def passes(self, x: Any) -> bool:
+        """Whether a call would only return `x`: a tensor without a mask, of its dtype and of the shape that it saw last."""
+        return (
+            type(x) is Tensor
+            and x._array.shape == self._accepted
+            and x._array.dtype is self.input_dtype.numpy
+            and x._keras_mask is None
+        )
+
     def call(self, inputs: Tensor | None) -> Tensor | None:
         if inputs is None and not self.optional:
             raise ValueError(called_on_none(self))

@@ -33,7 +33,11 @@ def as_floats(value: TensorLike, dtype: Any) -> Tensor:
 def as_predictions(value: TensorLike) -> Tensor:
     """Predictions as a Tensor of a float dtype: their own if it is one, else the default."""
     predictions = tensor(value)
-    return predictions if predictions.dtype.is_floating else as_floats(predictions, floatx())
+    return (
+        predictions
+        if predictions._array.dtype.kind == "f" or predictions.dtype.is_floating
+        else as_floats(predictions, floatx())
+    )
 
 
 def aligned(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
@@ -77,6 +81,8 @@ def same_rank(labels: Tensor, predictions: Tensor) -> Tensor:
 
 def classes_last(name: str, predictions: Tensor, axis: int) -> Tensor:
     """The predictions with the axis of the classes at the end."""
+    if axis == -1 and predictions._array.shape:
+        return predictions
     rank = len(predictions._array.shape)
     place = negative_axis(axis, rank, name)
     if place == -1:
@@ -112,7 +118,7 @@ def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:
 
 def as_integers(name: str, labels: Tensor, what: str = "y_true") -> Tensor:
     """Labels as integers; whole numbers may come as floats. InvalidArgumentError for others, which are probabilities."""
-    if labels.dtype.is_integer:
+    if labels._array.dtype.kind in "iu":
         return labels
     dtype = labels.dtype
 

@@ -75,17 +75,7 @@ class Loss:
         Raises:
             ShapeError: if shapes do not fit; nothing is broadcast.
         """
-        kind = as_dtype(self.dtype or floatx())
-        wide = kind if kind.size >= 4 else as_dtype("float32")
-        if type(y_pred) is Tensor:
-            predictions = y_pred
-        else:
-            predictions = convert_to_tensor(y_pred, dtype_hint=None if hasattr(y_pred, "dtype") else wide)
-        held = predictions._array.dtype
-        if self.dtype is not None or held.itemsize < 4 or held.kind != "f":
-            predictions = as_floats(predictions, wide)
-        else:
-            kind = predictions.dtype
+        predictions, narrow = (y_pred, None) if self._as_they_are(y_pred) else self._raised(y_pred)
         if self._float_labels:
             labels = same_rank(as_floats(y_true, predictions.dtype), predictions)
         else:
@@ -95,7 +85,25 @@ class Loss:
         if attached is not None or counting is not None:
             mask = combine_weights(combine_weights(mask, attached, values), counting, values)
         result = reduced(values, sample_weight, self.reduction, mask)
-        return cast(result, kind) if kind.size < 4 else result
+        return result if narrow is None else cast(result, narrow)
+
+    def _as_they_are(self, y_pred: Any) -> bool:
+        """Whether the loss is computed from these predictions, in their dtype."""
+        return (
+            type(y_pred) is Tensor
+            and self.dtype is None
+            and y_pred._array.dtype.kind == "f"
+            and y_pred._array.dtype.itemsize >= 4
+        )
+
+    def _raised(self, y_pred: Any) -> tuple[Tensor, Any]:
+        """Predictions in the dtype of the computation; the dtype of the result if that is a narrower one."""
+        kind = as_dtype(self.dtype or floatx())
+        wide = kind if kind.size >= 4 else as_dtype("float32")
+        predictions = convert_to_tensor(y_pred, dtype_hint=None if hasattr(y_pred, "dtype") else wide)
+        if self._as_they_are(predictions):
+            return predictions, None
+        return as_floats(predictions, wide), kind if kind.size < 4 else None
 
     def _rows_that_count(self, labels: Tensor, values: Tensor) -> Tensor | None:
         """A mask of the values, or None for all: what a loss leaves out of its mean."""

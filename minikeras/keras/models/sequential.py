@@ -181,6 +181,8 @@ class Sequential(Model):
         if self._trail and isinstance(outputs, Tensor):
             outputs = of_rank(outputs, self._trail[0].shape)
         for layer in self._chain:
+            if type(layer) is InputLayer and layer.passes(outputs):
+                continue
             outputs = layer(outputs)
             if outputs is None:
                 raise ValueError(returned_none(layer))
