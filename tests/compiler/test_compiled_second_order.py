@@ -32,6 +32,7 @@ RECORDED = {
     "gauss-newton": lambda: optimizers.GaussNewton(damping=0.1),
     "gauss-newton, by layer": lambda: optimizers.GaussNewton(damping=0.1, blocks="layer", globalization="trust_region"),
     "levenberg-marquardt": lambda: optimizers.LevenbergMarquardt(),
+    "levenberg-marquardt, accelerated": lambda: optimizers.LevenbergMarquardt(scaling=True, acceleration=0.75),
     "newton cg, gauss-newton": lambda: optimizers.NewtonCG(curvature="gauss_newton"),
     "kfac": lambda: optimizers.KFAC(),
     "per layer, gauss-newton": lambda: optimizers.PerLayer(

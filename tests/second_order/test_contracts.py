@@ -16,13 +16,17 @@ KINDS = [
     lambda **options: optimizers.Newton(damping=1e-2, globalization="damping", **options),
     optimizers.GaussNewton,
     optimizers.LevenbergMarquardt,
+    lambda **options: optimizers.LevenbergMarquardt(scaling=True, acceleration=0.75, **options),
     optimizers.NewtonCG,
     lambda **options: optimizers.NewtonCG(curvature="gauss_newton", **options),
     optimizers.LBFGS,
     optimizers.AdaHessian,
     optimizers.KFAC,
 ]
-NAMES = ["newton", "trust_region", "damping", "gauss_newton", "levenberg", "newton_cg", "ggn_cg", "lbfgs", "adahessian", "kfac"]
+NAMES = [
+    *("newton", "trust_region", "damping", "gauss_newton", "levenberg", "accelerated", "newton_cg", "ggn_cg", "lbfgs"),
+    *("adahessian", "kfac"),
+]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 
 
@@ -167,6 +171,9 @@ def test_bad_input_is_refused_with_what_was_found():
             optimizers.Newton(**options)
     with pytest.raises(ValueError, match="damping"):
         optimizers.Newton(globalization="damping")
+    for options in ({"scaling": True, "globalization": "line_search"}, {"acceleration": 0.0}):
+        with pytest.raises(ValueError, match=r"LevenbergMarquardt.*acceleration"):
+            optimizers.LevenbergMarquardt(**options)
     for options in ({"curvature": "none"}, {"preconditioner": "magic"}, {"radius": 0.0}):
         with pytest.raises(ValueError, match="NewtonCG"):
             optimizers.NewtonCG(**options)

@@ -83,6 +83,57 @@ def test_methods_that_use_the_structure_ask_for_an_objective(kind):
     np.testing.assert_array_equal(w.numpy(), [-1.2, 1.0])
 
 
+def decay(scale=(1.0, 1.0)):
+    """Two parameters in units of a choice, the residuals of a curve, and the objective."""
+    x = tf.linspace(tf.constant(0.0, tf.float64), 1.0, 9)
+    w = tf.Variable(np.array([1.0, 1.0]) / scale)
+    residuals = lambda: w[0] * scale[0] * tf.exp(w[1] * scale[1] * x) - 2.0 * tf.exp(-1.5 * x)
+    return w, residuals, optimizers.Objective(residuals, lambda r: tf.reduce_sum(r**2) / 2.0)
+
+
+def test_an_accelerated_step_is_its_formula():
+    w, residuals, fit = decay()
+    before, r = w.numpy(), residuals().numpy()
+    j = tf.autodiff.jacobian(residuals, [w]).numpy()
+    a, damping = j.T @ j, 0.5
+    system = a + damping * np.diag(np.diag(a))
+    s = np.linalg.solve(system, -j.T @ r)
+    x, h = w.numpy(), 1e-4
+    ahead, behind = (np.array(residuals()) for _ in map(w.assign, (x + h * s, x - h * s)))
+    bend = np.linalg.solve(system, -j.T @ ((ahead - 2.0 * r + behind) / h**2))
+    w.assign(before)
+    optimizer = optimizers.LevenbergMarquardt(damping=damping, scaling=True, acceleration=2.0)
+    optimizer.minimize(fit, [w])
+    np.testing.assert_allclose(w.numpy() - before, s + bend / 2.0, rtol=1e-6)
+    np.testing.assert_allclose(optimizer.slot(w, "scale").numpy(), np.diag(a), rtol=1e-12)
+    norm = lambda v: float(np.sqrt(v @ (np.diag(a) * v)))
+    w.assign(before)
+    short = optimizers.LevenbergMarquardt(damping=damping, scaling=True, acceleration=0.99 * norm(bend) / norm(s))
+    short.minimize(fit, [w])
+    assert norm(w.numpy() - before) < norm(s), "a step that bends too much is refused, and damped more"
+
+
+def test_with_scaling_the_units_of_parameters_do_not_matter():
+    paths = []
+    for scale in ((1.0, 1.0), (1e-6, 4096.0)):
+        w, _, fit = decay(scale)
+        optimizer = optimizers.LevenbergMarquardt(scaling=True, acceleration=0.75)
+        paths.append([float(optimizer.minimize(fit, [w])) for _ in range(12)])
+        np.testing.assert_allclose(w.numpy() * scale, [2.0, -1.5], rtol=1e-6)
+    np.testing.assert_allclose(*paths, rtol=1e-6, atol=1e-20)
+
+
+def test_where_the_outputs_have_no_second_derivative_a_step_is_not_accelerated():
+    ends = []
+    for acceleration in (None, 0.75):
+        w = tf.Variable([0.0, 3.0], dtype=tf.float64)
+        fit = optimizers.Objective(lambda w=w: w[0] ** 1.5 + w - 1.0, lambda r: tf.reduce_sum(r**2))
+        optimizers.LevenbergMarquardt(acceleration=acceleration).minimize(fit, [w])
+        ends.append(w.numpy())
+    np.testing.assert_array_equal(*ends)
+    assert (ends[0] != [0.0, 3.0]).all()
+
+
 def test_products_with_the_hessian_are_those_of_the_matrix():
     model = network()
     x, labels, _ = data()

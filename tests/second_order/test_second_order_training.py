@@ -17,6 +17,7 @@ KINDS = {
     "trust_region": lambda: optimizers.Newton(globalization="trust_region"),
     "gauss_newton": lambda: optimizers.GaussNewton(damping=0.1),
     "levenberg": lambda: optimizers.LevenbergMarquardt(damping=0.1),
+    "accelerated": lambda: optimizers.LevenbergMarquardt(damping=0.1, scaling=True, acceleration=0.75),
     "newton_cg": lambda: optimizers.NewtonCG(max_iterations=10),
     "ggn_cg": lambda: optimizers.NewtonCG(curvature="gauss_newton", damping=0.1, preconditioner="diagonal"),
     "lbfgs": lambda: optimizers.LBFGS(memory=3),

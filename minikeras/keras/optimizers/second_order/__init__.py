@@ -4,7 +4,8 @@ from .adahessian import AdaHessian
 from .base import SecondOrder
 from .kfac import KFAC
 from .lbfgs import LBFGS
-from .newton import GaussNewton, LevenbergMarquardt, Newton
+from .levenberg_marquardt import LevenbergMarquardt
+from .newton import GaussNewton, Newton
 from .newton_cg import NewtonCG
 from .objective import Objective
 

@@ -41,6 +41,14 @@ class BlockMatrix:
             result[place] = function(i, vector[place])
         return result
 
+    def diagonal(self) -> Array:
+        """That of the whole matrix."""
+        xp = namespace(self.blocks[0])
+        parts = [xp.einsum("ii->i", block) for block in self.blocks]
+        result = xp.concatenate(parts)
+        result[xp.concatenate(self.places)] = result.copy()
+        return result
+
     def eigen(self) -> list[tuple[Array, Array]]:
         """Eigenvalues, ascending, and eigenvectors of each block."""
         if self._eigen is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....types import Array
@@ -49,8 +49,8 @@ class Newton(SecondOrder):
     True
     """
 
-    settings = ("damping", "blocks", "globalization", "radius", "repair", "chunk_size", "max_parameters")
-    curvature_sweep = "hessian"
+    settings: tuple[str, ...] = ("damping", "blocks", "globalization", "radius", "repair", "chunk_size", "max_parameters")
+    curvature_sweeps: tuple[str, ...] = ("hessian",)
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Newton(SecondOrder):
     @property
     def sweeps(self) -> Sequence[str] | None:  # type: ignore[override]
         """Without globalization the loss is asked for at the present point only."""
-        return ("record", self.curvature_sweep, *(() if self.globalization is None else ("value",)))
+        return ("record", *self.curvature_sweeps, *(() if self.globalization is None else ("value",)))
 
     def curvature(self, problem: Problem) -> BlockMatrix:
         """The matrix of the quadratic model."""
@@ -103,8 +103,15 @@ class Newton(SecondOrder):
             size, _ = backtrack(lambda a: problem.value(step * a), loss, slope, rounding(loss, step.dtype))
         return step * size, self.change(step_size=size, indefinite=self.number("indefinite") + repaired)
 
-    def _damped(self, problem: Problem, matrix: BlockMatrix) -> tuple[Array, list[Change]]:
-        """More damping until the loss falls; less for the next step if the model was good."""
+    def _damped(
+        self, problem: Problem, matrix: Any, corrected: Callable[[Array, float], Array | None] | None = None
+    ) -> tuple[Array, list[Change]]:
+        """More damping until the loss falls; less for the next step if the model was good.
+
+        Args:
+            matrix: a `BlockMatrix`, or what multiplies and solves like one.
+            corrected: from the step of the quadratic model, and its damping, to what is tried in its place; None to refuse it.
+        """
         damping, growth, repaired = self.number("damping"), GROW, 0
         loss = number(problem.loss)
         noise = rounding(loss, problem.gradient.dtype)
@@ -112,7 +119,9 @@ class Newton(SecondOrder):
             step, found = matrix.solve(-problem.gradient, damping, self.repair)
             repaired = max(repaired, found)
             predicted = -number(problem.gradient @ step) - 0.5 * number(step @ (matrix @ step))
-            ratio = judged(predicted, loss - problem.value(step), noise)
+            if corrected is not None:
+                step = corrected(step, damping)
+            ratio = -1.0 if step is None else judged(predicted, loss - problem.value(step), noise)
             if ratio > 0:
                 if ratio > 0.75:
                     damping = max(damping * SHRINK, 1e-15)
@@ -155,36 +164,7 @@ class GaussNewton(Newton):
     """
 
     needs_curvature_record = False
-    curvature_sweep = "outputs"
+    curvature_sweeps: tuple[str, ...] = ("outputs",)
 
     def curvature(self, problem: Problem) -> BlockMatrix:
         return problem.gauss_newton(groups_of(problem.variables, self.blocks), self.chunk_size)
-
-
-class LevenbergMarquardt(GaussNewton):
-    """Gauss-Newton with adaptive damping: between its step and a short one along the gradient.
-
-        (J^T H J + damping I) s = -g
-
-    The damping shrinks by 3 after a step that the quadratic model foresaw well, and grows, by ever larger factors, until a step
-    lowers the loss.
-
-    Args: as `Newton`, with `damping` as the start value.
-
-    Source: Marquardt (1963); Madsen, Nielsen and Tingleff, Methods for non-linear least squares problems (2004), algorithm
-    3.16.
-
-    >>> x = tf.linspace(0.0, 1.0, 20)
-    >>> w = tf.Variable([1.0, 1.0])
-    >>> residuals = lambda: w[0] * tf.exp(w[1] * x) - 2.0 * tf.exp(-1.5 * x)
-    >>> fit = tf.keras.optimizers.Objective(residuals, lambda r: tf.reduce_sum(r**2) / 2.0)
-    >>> optimizer = tf.keras.optimizers.LevenbergMarquardt()
-    >>> for _ in range(15):
-    ...     loss = optimizer.minimize(fit, [w])
-    >>> print(w.numpy().round(3))
-    [ 2.  -1.5]
-    """
-
-    def __init__(self, learning_rate: Any = 1.0, damping: float = 1e-3, **options: Any) -> None:
-        options.setdefault("globalization", "damping")
-        super().__init__(learning_rate, damping, **options)

@@ -5,12 +5,14 @@ Source: Schraudolph, Fast curvature matrix-vector products (2002), section 3.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .... import nest
 from ....core import Tensor, Variable
+from ....core.forward import ForwardAccumulator
 from ....core.repeat import Repeatable
 from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
@@ -69,7 +71,7 @@ class ObjectiveCurvature:
     ) -> None:
         objective = objective_of(loss_fn)
         concatenated, extra = _ConcatenatedOutputs(objective, variables[0].dtype), list[Any]()
-        self.variables = list(variables)
+        self.variables, self._again = list(variables), functools.partial(runs.again, concatenated.outputs)
 
         def outputs() -> Tensor:
             z = concatenated.outputs()
@@ -101,6 +103,15 @@ class ObjectiveCurvature:
         if self._penalty is not None:
             result = result + flatten(self._penalty.product(parts))
         return result
+
+    def acceleration(self, vector: Tensor) -> Tensor:
+        """J^T H z'': the second derivative of the outputs along a flat vector, as a gradient. Runs the outputs once more."""
+        parts = unflatten(vector, self.variables)
+        with ForwardAccumulator(self.variables, parts) as outer:
+            with ForwardAccumulator(self.variables, parts) as inner:
+                z = self._again()
+            slope = inner.jvp(z, "zero")
+        return flatten(self.bare.back(self.bare.bent(outer.jvp(slope, "zero"))))
 
 
 class _ConcatenatedOutputs:

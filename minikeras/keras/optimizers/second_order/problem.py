@@ -167,6 +167,12 @@ class Problem:
         result: Array = found._array
         return result
 
+    def acceleration(self, vector: Array) -> Array:
+        """J^T H z'', with z'' the second derivative of the outputs along a flat vector."""
+        (found,) = self._sweep("acceleration", lambda given: [self.linearized.acceleration(given)], Tensor(vector))
+        result: Array = found._array
+        return result
+
     @property
     def linearized(self) -> ObjectiveCurvature:
         """The curvature of the outputs, for the functions of sweeps."""
