@@ -1,6 +1,6 @@
 """OutputCurvature: J^T H J, the curvature that a loss of a model's outputs has in the model's variables.
 
-In most losses the rows of z do not meet, and H is one small block for each row; a product with a random vector shows whether
+In most losses the rows of z do not meet, and H is one small block for each row; products with random vectors show whether
 that is so.
 Source: Schraudolph, Fast curvature matrix-vector products (2002), section 3; Townsend, A new trick for calculating Jacobian
 vector products (2017), for J v by two backward sweeps.
@@ -195,7 +195,24 @@ class OutputCurvature:
         bending = self.bending()
         blocks, probe = bending.blocks_of_rows(), self._random(self._shape)
         apart = operations.einsum(blocks, probe, terms=("nij", "nj"), result="ni")
-        return blocks if self._apart(apart, *bending.product([probe])) else None
+        return blocks if self._apart(apart, *bending.product([probe])) or self._rows_of_loss_apart(probe) else None
+
+    def _rows_of_loss_apart(self, probe: Tensor) -> bool:
+        """Whether H times some rows of a direction is exactly 0 in all others, for choices of rows that tell any two apart.
+
+        Where H is all but 0, as that of a saturated softmax, it is nothing but rounding, which no comparison tells from more.
+        """
+        rows, array = self._shape[0], probe._array
+        numbers, found = np.arange(rows)[:, None], [operations.zeros_like(probe)]
+        for bit in range((rows - 1).bit_length()):
+            chosen = to_device(((numbers >> bit) & 1).astype(array.dtype), namespace(array))
+            (bent,) = self.bending().product([probe * chosen])
+            found.append(bent * (1 - chosen))
+        stacked = operations.stack(found)
+        apart = self._apart(stacked, operations.zeros_like(stacked))
+        if apart and self._decisions is not None:
+            del self._decisions[-2]  # the comparison may come out either way
+        return apart
 
     def _may_decide(self) -> bool:
         return self._decisions is not None or current() is BOTTOM

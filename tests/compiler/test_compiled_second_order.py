@@ -232,6 +232,28 @@ def test_rows_that_meet_at_some_steps_only_are_noticed_and_the_step_is_recorded_
     assert (run.recordings, run.replays) == (recordings, len(gates) - recordings)
 
 
+def test_rows_that_begin_to_meet_amid_the_steps_of_fit_are_noticed():
+    class Meeting(L.Layer):
+        def build(self, shape):
+            self.steps = self.add_weight(shape=(), initializer="zeros", trainable=False, name="steps")
+
+        def call(self, x):
+            self.steps.assign_add(1.0)
+            return x + tf.cast(self.steps > 9.0, "float32") * tf.roll(x, 1, axis=0)
+
+    seen = []
+    for compiled in (False, "auto"):
+        tf.keras.utils.clear_session()
+        streams.set_global_seed(3)
+        model = tf.keras.Sequential([tf.keras.Input((5,)), L.Dense(4, "tanh"), Meeting(), L.Dense(3)])
+        model.compile(optimizers.GaussNewton(damping=0.1), CROSS_ENTROPY, jit_compile=compiled)
+        history = model.fit(X, Y, batch_size=4, epochs=5, verbose=0).history
+        seen.append([variable.numpy() for variable in (*model.variables, *model.optimizer.variables)] + [history["loss"]])
+    assert_same(*seen)
+    step = model._trainer.steps["train_step"]
+    assert step.recordings > 1 and step.replays > 20
+
+
 def test_two_methods_in_one_function_are_two_instructions():
     def make():
         w, v = tf.Variable([1.0, -2.0]), tf.Variable(3.0)

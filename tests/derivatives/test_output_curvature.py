@@ -121,6 +121,21 @@ def test_rows_that_meet_in_the_loss_are_noticed():
         np.testing.assert_allclose(flat, j.T @ (h @ (j @ v)), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 7, 64])
+def test_rows_are_apart_also_where_the_loss_is_saturated(rows):
+    """The Hessian of a softmax that is sure of the label is all rounding; taken whole it would be rows * 5 squared."""
+    labels = tf.constant(np.arange(rows) % 5)
+    z = tf.Variable(20.0 * tf.one_hot(labels, 5) + 0.1 * tf.cast(normal(rows, 5), "float32"))
+    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    curvature = OutputCurvature(lambda: z * 1.0, lambda logits: loss_of(labels, logits), [z])
+    blocks = curvature.row_hessians()
+    assert blocks is not None and blocks.shape == (rows, 5, 5)
+    whole = tf.autodiff.hessian(lambda: loss_of(labels, z), [z]).numpy().reshape(rows, 5, rows, 5)
+    np.testing.assert_allclose(blocks.numpy(), np.einsum("ninj->nij", whole), atol=1e-8)
+    meeting = OutputCurvature(lambda: z * 1.0, lambda a: loss_of(labels, a) + 1e-6 * a[0, 0] * a[rows - 1, 1], [z])
+    assert (meeting.row_hessians() is None) == (rows > 1)
+
+
 def test_a_block_is_a_part_of_the_matrix():
     model, outputs = parts("dense")
     variables = model.trainable_variables

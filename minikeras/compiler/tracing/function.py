@@ -139,7 +139,9 @@ class Function:
             return None
         _, tensors, key = self._signature(args, {})
         found = self._cache.get(key)
-        if found is None or found.facts is None or len(tensors) != len(batches.columns) or found.facts.changed() is not None:
+        if found is None or found.facts is None or found.state is not None or len(tensors) != len(batches.columns):
+            return None
+        if found.facts.changed() is not None:
             return None
         leaves = found.program.run_many(batches, keep_state, stacked)
         self.replays += len(batches)
