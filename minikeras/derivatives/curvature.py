@@ -46,7 +46,7 @@ def hessian(
         variables: list or nest of Variables, or a model or layer.
         flat: True for one symmetric matrix (P, P); False for a list of lists of blocks of shape v_i.shape + v_j.shape.
         chunk_size: rows carried at once; bounds memory to chunk_size times the intermediate results. None takes as many as a
-            processor's cache holds, and at least P / 16.
+            processor's cache holds, and at least P / 16; on a GPU all of a variable.
         strict: raise UnconnectedGradientError for a variable that the loss does not depend on, instead of giving zeros.
 
     Cost: one gradient, and backward sweeps over stacks of together P cotangents; P**2 numbers for the result. By symmetry the

@@ -67,7 +67,8 @@ class RecordedGradient:
         size = sum(size_of(self.leaves[place]) for place in chosen)
         if not size:
             return Tensor(namespace(self.flat._array).zeros((0, 0), dtype=self.flat._array.dtype))
-        most = chunk_size or (size if size <= LEAST else cached_rows(size, self._largest))
+        on_host = namespace(self.flat._array) is np
+        most = chunk_size or (cached_rows(size, self._largest) if on_host and size > LEAST else size)
         order = sorted(chosen, key=lambda place: self._read.get(self.leaves[place].key, math.inf))
         layout = Layout(tuple(self.leaves[place].shape) for place in order)
         bounds = strips(layout, most)
