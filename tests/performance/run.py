@@ -25,7 +25,7 @@ from .report import Row
 from .settings import OPTIONAL, PEERS, Settings, limit_threads, machine
 
 SECTIONS = (
-    *("steps", "training", "optimizers", "chain", "derivatives", "newton", "curve", "imports", "memory"),
+    *("steps", "training", "optimizers", "chain", "derivatives", "newton", "curve", "nist", "imports", "memory"),
     *("recording", "predict", "fit"),
 )
 

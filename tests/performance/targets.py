@@ -62,6 +62,8 @@ TARGETS = (
     Target("Levenberg-Marquardt, a step on a curve, `minimize`", "curve", "", OWN, None, 0.25),
     Target("the same by `tf.function`", "curve", "", NUMPY.title, None, 0.25),
     Target("the same, native", "curve", "", NATIVE.title, None, 0.25),
+    Target("NIST's regressions, wrong of 54 fits", "nist", "wrong of", NUMPY.title, None, 0.0),
+    Target("all of NIST's regressions", "nist", "54 fits", NUMPY.title, None, 5.0),
     Target("100 multiplications and sines with gradient, eager", "chain", "", OWN, "PyTorch eager", 0.7),
     Target("import beyond NumPy", "imports", "", OWN, None, 0.035),
     Target("the same with `keras`", "imports", "", f"{OWN}.keras", None, 0.1),

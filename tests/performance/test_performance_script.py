@@ -32,6 +32,7 @@ OWN = {
     "derivatives": {"minikeras", "minikeras, one gradient"},
     "newton": {"minikeras", "minikeras, one gradient", "minikeras Levenberg-Marquardt"},
     "curve": {"minikeras", "minikeras, tf.function"},
+    "nist": {"minikeras, tf.function"},
     "training": {"minikeras fit"},
     "imports": {"minikeras", "minikeras.keras"},
     "memory": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},

@@ -12,6 +12,8 @@ import minikeras as tf
 from minikeras import keras
 
 PROBLEMS = json.loads(Path(__file__).with_name("nist_strd.json").read_text())
+MOST = 1000
+"""Steps of a fit; the longest takes 762."""
 
 
 def rational(degree):
@@ -91,3 +93,19 @@ def digits(name, w):
     """The fewest right digits of a parameter."""
     pairs = zip(w.numpy().tolist(), PROBLEMS[name]["certified"], strict=True)
     return min(-math.log10(max(abs(found / right - 1.0), 1e-16)) if math.isfinite(found) else 0.0 for found, right in pairs)
+
+
+def fitted(name, start):
+    """The parameters where steps have come to rest."""
+    w, fit = regression(name, start)
+    optimizer = keras.optimizers.LevenbergMarquardt(scaling=True, acceleration=0.75)
+    optimizer.build([w])
+    step, rest = tf.function(lambda: optimizer.minimize(fit, [w])), 0
+    for _ in range(MOST):
+        before = w.numpy()
+        step()
+        rest = rest + 1 if (abs(w.numpy() - before) < 1e-9 * abs(before)).all() else 0
+        if rest == 3:
+            break
+    assert step.eager_calls == 0
+    return w

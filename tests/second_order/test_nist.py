@@ -1,29 +1,7 @@
 """Levenberg-Marquardt fits NIST's nonlinear regressions, each from both of its starts."""
 
 import pytest
-from second_order.nist import MODELS, digits, regression
-
-import minikeras as tf
-from minikeras import keras
-
-MOST = 1000
-"""Steps of a fit; the longest takes 762."""
-
-
-def fitted(name, start):
-    """The parameters where steps have come to rest."""
-    w, fit = regression(name, start)
-    optimizer = keras.optimizers.LevenbergMarquardt(scaling=True, acceleration=0.75)
-    optimizer.build([w])
-    step, rest = tf.function(lambda: optimizer.minimize(fit, [w])), 0
-    for _ in range(MOST):
-        before = w.numpy()
-        step()
-        rest = rest + 1 if (abs(w.numpy() - before) < 1e-9 * abs(before)).all() else 0
-        if rest == 3:
-            break
-    assert step.eager_calls == 0
-    return w
+from second_order.nist import MODELS, digits, fitted
 
 
 @pytest.mark.parametrize("name", ["Misra1a", "MGH09", "MGH10"])
