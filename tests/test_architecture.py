@@ -27,6 +27,7 @@ LAYERS = [
     ["derivatives", "diagnostics"],
     ["ops"],
     ["functions", "figures"],
+    ["data.table"],
     ["compiler"],
     ["autodiff", "bitwise", "config", "experimental", "image", "linalg", "math", "nn", "random"],
     ["object_graph", "data"],

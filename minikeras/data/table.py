@@ -17,16 +17,16 @@ from ..types import Array
 
 
 class Table:
-    """A nest of arrays with one number of rows; None in it stays None."""
+    """A nest of arrays with one number of rows; None in it stays None. Errors begin with the `name` of a function."""
 
-    def __init__(self, structure: Any) -> None:
+    def __init__(self, structure: Any, name: str = "from_tensor_slices") -> None:
         self.structure = structure
-        self.columns = [None if leaf is None else column(leaf) for leaf in nest.flatten(structure)]
+        self.columns = [None if leaf is None else column(leaf, name) for leaf in nest.flatten(structure)]
         present = [one for one in self.columns if one is not None]
         lengths = {len(one) for one in present}
         if len(lengths) != 1:
             shapes = [tuple(one.shape) for one in present]
-            raise ShapeError(f"from_tensor_slices: all arrays need the same number of rows, found shapes {shapes}.")
+            raise ShapeError(f"{name}: all arrays need the same number of rows, found shapes {shapes}.")
         self.length = lengths.pop()
         self._is_flat_tuple = type(structure) is tuple and not any(map(nest.is_nested, structure))
 
@@ -95,11 +95,11 @@ def with_lists_as_tensors(structure: Any, convert: Callable[[Any], Any]) -> Any:
     return convert(structure)
 
 
-def column(leaf: Any) -> Array:
+def column(leaf: Any, name: str = "from_tensor_slices") -> Array:
     """An array with a first axis; arrays of the caller are not copied, since batches are."""
     array = leaf if is_array(leaf) else convert_to_tensor(leaf)._array
     if not array.ndim:
-        raise ShapeError("from_tensor_slices: a scalar has no rows; give arrays with at least one axis.")
+        raise ShapeError(f"{name}: a scalar has no rows; give arrays with at least one axis.")
     return array
 
 

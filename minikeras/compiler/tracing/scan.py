@@ -1,0 +1,122 @@
+"""Calls of a compiled function in a row: for the elements of a Dataset, or for the rows of arrays."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ... import nest
+from ...arrays import is_array
+from ...core import Tensor, Variable, convert_to_tensor
+from ...core.operand import Operand
+from ...core.stack import BOTTOM, current
+from ...errors import ShapeError
+from ...functions.shaping import concat, stack, unstack
+from .pace import Pace
+
+if TYPE_CHECKING:
+    from ...data.table import Table
+    from .function import Function
+
+
+INFINITE = -1
+"""The cardinality of a Dataset without end."""
+
+
+def scan(function: Function, first: tuple[Any, ...], data: Sequence[Any]) -> Any:
+    """What `Function.scan` does; `first` are arguments before those from the data, the same in each call."""
+    from ...data.table import of_one_size
+
+    table, elements = _rows_of(data)
+    pace, results = Pace(), _Results(function.name)
+    while found := list(itertools.islice(elements, pace.steps)):
+        if table is None:  # what makes the elements may look at what the calls have done
+            results.add(function(*first, *_arguments(found[0])))
+            continue
+        began = time.perf_counter()
+        for rows in of_one_size(found):
+            if not _replay(function, first, table, rows, results):
+                for row in rows:
+                    results.add(function(*first, *_arguments(table.take(row))))
+        pace.took(len(found), time.perf_counter() - began)
+    return results.joined()
+
+
+def _rows_of(data: Sequence[Any]) -> tuple[Table | None, Iterator[Any]]:
+    """The arrays and row numbers that make the arguments of the calls, or None and an iterator of arguments."""
+    from ...data.table import Table, column, with_lists_as_tensors
+
+    given: Any = data[0] if len(data) == 1 else data
+    if hasattr(given, "__iter__") and not (nest.is_nested(given) or isinstance(given, Operand) or is_array(given)):
+        if hasattr(given, "cardinality") and given.cardinality() == INFINITE:
+            raise ValueError("scan: the dataset has no end; take(n) gives a part of it.")
+        table = getattr(given, "table", None)
+        return (None, iter(given)) if table is None else (table, given.rows_from(0))
+    table = Table(with_lists_as_tensors(tuple(data), lambda leaf: column(leaf, "scan")), "scan")
+    if current() is not BOTTOM:  # a tape, or another recording, is to see where the rows come from
+        given = with_lists_as_tensors(tuple(data), convert_to_tensor)
+        columns = [unstack(leaf) for leaf in nest.flatten(given)]
+        return None, (nest.pack(given, list(row)) for row in zip(*columns, strict=True))
+    return table, iter(range(table.length))
+
+
+def _arguments(element: Any) -> tuple[Any, ...]:
+    """An element as arguments: a tuple is several, as for `Dataset.map`."""
+    return element if isinstance(element, tuple) else (element,)
+
+
+def _replay(function: Function, first: tuple[Any, ...], table: Table, rows: Sequence[Any], results: _Results) -> bool:
+    """Have a program carry out the calls; False, and nothing was done, if there is none."""
+    from ...data.table import RowBatches
+
+    batches = RowBatches(table, rows)
+    found = function.replay_many(batches, (*first, *_arguments(batches.first)), lambda: None, stacked=True)
+    if found is not None:
+        results.extend(found[0])
+    return found is not None
+
+
+class _Results:
+    """Results of calls, of one or of several in a row."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._alone: list[Any] = []
+        self._parts: list[Any] = []
+
+    def add(self, result: Any) -> None:
+        """The result of one call."""
+        if any(isinstance(leaf, Variable) for leaf in nest.flatten(result)):
+            raise TypeError(f"{self._name}.scan: the function returns a Variable; have it return its value, tf.identity(v).")
+        self._alone.append(result)
+
+    def extend(self, results: Any) -> None:
+        """Results of several calls, stacked."""
+        self._stack()
+        self._parts.append(results)
+
+    def joined(self) -> Any:
+        """All of them."""
+        self._stack()
+        if not self._parts:
+            raise ValueError(f"{self._name}.scan: the data has no elements.")
+        return self._parts[0] if len(self._parts) == 1 else self._join(concat, self._parts)
+
+    def _stack(self) -> None:
+        if self._alone:
+            self._parts.append(self._join(stack, self._alone))
+            self._alone = []
+
+    def _join(self, join: Callable[[list[Any], int], Any], results: list[Any]) -> Any:
+        """Put results together, leaf by leaf; what is no Tensor is that of the last call."""
+        columns = zip(*map(nest.flatten, results), strict=True)
+        try:
+            leaves = [join(list(one), 0) if isinstance(one[0], Tensor) else one[-1] for one in columns]
+        except ShapeError as error:
+            raise ShapeError(
+                f"{self._name}.scan: the calls have results of different shapes. {error} If the last batch is smaller than the "
+                "others, leave it out: dataset.batch(n, drop_remainder=True)."
+            ) from error
+        return nest.pack(results[0], leaves)
