@@ -11,7 +11,6 @@ from ....arrays import namespace, to_device
 from ....core import Tensor, Variable
 from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, current
-from ....derivatives.flat import unflatten
 from ....functions.elementwise import cast
 from ....types import Array
 from ..clipping import all_finite
@@ -132,7 +131,7 @@ class SecondOrder(Optimizer):
         problem.record(twice=self.needs_curvature_record)
         with np.errstate(all="ignore"):
             step, others = self._finite_step(problem)
-            changes = self._offset_by(chosen, step) + others
+            changes = self._offset_by(problem, step) + others
             if self.use_ema:
                 changes += self._averages(changes, int(self.state.iterations._array))
         changes.append((self.state.iterations, self.state.iterations._array + 1))
@@ -160,11 +159,11 @@ class SecondOrder(Optimizer):
         """The slots of one name, in the order of the problem's variables."""
         return [self.slot(variable, name) for variable in problem.variables]
 
-    def _offset_by(self, variables: Sequence[Variable], step: Array) -> list[Change]:
-        flat = Tensor(to_device(step * self._rate(), namespace(variables[0]._array)))
+    def _offset_by(self, problem: Problem, step: Array) -> list[Change]:
+        flat = to_device(step * self._rate(), namespace(problem.variables[0]._array))
         return [
-            _constrained(variable, variable._array + part._array.astype(variable._array.dtype))
-            for variable, part in zip(variables, unflatten(flat, variables), strict=True)
+            _constrained(variable, variable._array + part.astype(variable._array.dtype, copy=False))
+            for variable, part in zip(problem.variables, problem.layout.pieces(flat), strict=True)
         ]
 
     def _check_size(self, variables: Sequence[Variable]) -> None:

@@ -22,7 +22,7 @@ from ....core.stack import current
 from ....core.state import restore, snapshot
 from ....derivatives.curvature import random_signs
 from ....derivatives.first_order import found_any, run_once
-from ....derivatives.flat import flatten, unflatten
+from ....derivatives.flat import flatten
 from ....derivatives.hessian import RecordedGradient
 from ....derivatives.output_curvature import Decision
 from ....types import Array
@@ -42,6 +42,7 @@ class Problem:
         sweep: carries out a sweep, given its name, the function and its Tensors.
 
     Attributes:
+        layout: of the variables in a flat vector.
         loss: at the present point, a Tensor.
         gradient: there, a flat array.
 
@@ -69,6 +70,7 @@ class Problem:
                 "With a mixed policy such as 'mixed_bfloat16' variables stay float32."
             )
         self.variables = list(variables)
+        self.layout = _layout(tuple([variable._array.shape for variable in self.variables]))
         self.loss_fn = loss_fn
         self.runs = runs or Repeatable(loss_fn)
         self._sweep = sweep
@@ -79,7 +81,7 @@ class Problem:
 
     @property
     def size(self) -> int:
-        return sum(int(variable._array.size) for variable in self.variables)
+        return self.layout.size
 
     def record(self, twice: bool = True) -> None:
         """Run the loss, and take its gradient; with `twice` keep the record from which curvature is taken."""
@@ -185,8 +187,8 @@ class Problem:
 
     def _index(self, groups: Sequence[Sequence[int]]) -> list[Array]:
         """For each group the places of its parameters in the flat vector."""
-        places, parts = np.arange(self.size), Layout(variable.shape for variable in self.variables).slices
-        return [np.concatenate([places[parts[i]] for i in group]) for group in groups]
+        places, parts = np.arange(self.size), self.layout.slices
+        return [np.concatenate([places[parts[i]] for i in group]) if len(group) < len(parts) else places for group in groups]
 
     # Elsewhere ---------------------------------------------------------------------------------------------------------
 
@@ -195,8 +197,8 @@ class Problem:
         """Within the block the variables hold their values plus a flat step."""
         before = snapshot(self.variables)
         try:
-            for variable, part in zip(self.variables, unflatten(Tensor(step), self.variables), strict=True):
-                variable._array = variable._array + part._array
+            for variable, part in zip(self.variables, self.layout.pieces(step), strict=True):
+                variable._array = variable._array + part
             yield
         finally:
             restore(before)
@@ -212,6 +214,11 @@ class Problem:
         with self.offset_by(step):
             loss, gradient = self._sweep("value_and_gradient", lambda: self._run(False)[:2])
         return _not_nan(number(loss)), gradient._array
+
+
+@functools.lru_cache(64)
+def _layout(shapes: tuple[tuple[int, ...], ...]) -> Layout:
+    return Layout(shapes)
 
 
 def number(value: Any) -> float:
