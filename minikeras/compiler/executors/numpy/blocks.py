@@ -16,7 +16,7 @@ import numpy as np
 from ....arrays.threads import CALL, WORTHWHILE, in_parallel
 from ....types import Array
 from ...loops import Body, Step
-from ...planning.arena import ALIGNMENT, Interval, allocate
+from ...planning.arena import ALIGNMENT, Interval, allocate, memory_of
 
 BLOCK = 1 << 15
 """Elements of a block in one thread."""
@@ -29,7 +29,11 @@ def _registers(count: int, size: int, dtype: Any) -> Array:
     known: dict[Any, Array] = _scratch.__dict__
     found = known.get(dtype.str)
     if found is None or found.shape[0] < count or found.shape[1] < size:
-        found = known[dtype.str] = np.empty((count, max(size, BLOCK)), dtype)
+        per_line = max(
+            ALIGNMENT // dtype.itemsize, 1
+        )  # each row begins with a line of the cache: 440 instead of 580 us for Adam
+        width = -(-max(size, BLOCK) // per_line) * per_line
+        found = known[dtype.str] = memory_of(count * width * dtype.itemsize).view(dtype).reshape(count, width)
     return found
 
 
@@ -68,6 +72,7 @@ class BlockLoop:
         rows = len(outputs[0])
         shape = outputs[0].shape[1:]
         width = max(math.prod(shape), 1)
+        align = max(ALIGNMENT // width, 1)
         known = self._numbers(operands)
         moving = [
             *((number, x) for number, x in enumerate(operands) if _is_cut(x, outputs[0])),
@@ -75,7 +80,8 @@ class BlockLoop:
         ]
 
         def work(start: int, stop: int) -> None:
-            block = max((BLOCK if stop - start == rows else LONG_BLOCK) // width, 1)
+            number = -(-(stop - start) * width // (BLOCK if stop - start == rows else LONG_BLOCK))
+            block = -(-(stop - start) // (number * align)) * align  # as long as one another, on lines of the cache
             values, last = known.copy(), 0
             for first in range(start, stop, block):
                 size = min(block, stop - first)
@@ -91,7 +97,7 @@ class BlockLoop:
                     else:
                         function(*[values[one] for one in read], values[register])
 
-        in_parallel(work, rows, max(LEAST // width, 1), align=max(LONG_BLOCK // width, 1))
+        in_parallel(work, rows, max(LEAST // width, 1), align)
         self._copy(operands, outputs)
 
     def _numbers(self, operands: Sequence[Any]) -> list[Any]:
