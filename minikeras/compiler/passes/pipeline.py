@@ -9,6 +9,7 @@ from .common_subexpressions import eliminate_common_subexpressions
 from .constant_folding import fold_constants
 from .dead_code import eliminate_dead_code
 from .expansion import expand
+from .forward_state import forward_state
 from .fusion import fuse
 from .remove_identities import remove_identities
 
@@ -18,6 +19,7 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
     eliminate_common_subexpressions,
     eliminate_dead_code,
     expand,
+    forward_state,
     fuse,
 )
 

@@ -149,6 +149,11 @@ _bodies: dict[Any, Body | None] = {}
 def _unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
     """Whether an optimizer's options are what they are now and no Variable has a constraint; the learning rate may change."""
     options = operator.attrgetter(*optimizer._plain_options())
-    now = options(optimizer)
+    now, own = options(optimizer), optimizer.rate_is_own
     free = [None] * len(variables)
-    return lambda: bool(options(optimizer) == now and [variable.constraint for variable in variables] == free)
+
+    def unchanged() -> bool:
+        same = options(optimizer) == now and optimizer.rate_is_own is own
+        return bool(same and [variable.constraint for variable in variables] == free)
+
+    return unchanged

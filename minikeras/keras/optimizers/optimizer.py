@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays import device, namespace
 from ...compiler.ir import PLAIN
 from ...core import Tensor, Variable
-from ...core.changes import live, watched
+from ...core.changes import clock, live, watched
 from ...core.effects import State, decide, effect
 from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
@@ -161,8 +161,16 @@ class Optimizer:
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
         self._learning_rate = options.changed_rate(self._learning_rate, value)
+        if not isinstance(self._learning_rate, Variable):
+            clock.tick()  # a program may depend on where the rate comes from
 
     lr = learning_rate
+
+    @property
+    def rate_is_own(self) -> bool:
+        """Whether the learning rate depends on nothing but Variables of this optimizer; a user's function may read others."""
+        rate = self._learning_rate
+        return isinstance(rate, Variable) or type(rate).__module__ == schedules.__name__
 
     def _rate(self) -> float:
         held = self._learning_rate

@@ -1,0 +1,120 @@
+"""A Variable that a step reads and assigns several times is read once and assigned once: what lies between are values.
+
+Only within an optimizer's step, which holds the locks of all that it assigns: elsewhere each change is atomic by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import Record, Variable
+from ...core.effects import State, Write
+from ...core.registry import operations
+from ...core.variable import assigned, read_variable
+from ..ir import Program, Slot
+
+_CHANGES = {Write.ADD: "add", Write.SUBTRACT: "subtract"}
+
+
+def forward_state(program: Program) -> Program:
+    """The program with reads and assignments of each Variable joined, between effects that may read or assign any.
+
+    >>> total, w, optimizer = tf.Variable(0.0), tf.Variable(1.0), tf.keras.optimizers.SGD(0.5)
+    >>> @tf.function
+    ... def step(x):
+    ...     optimizer.apply([x], [w])
+    ...     total.assign_add(x)
+    ...     total.assign_add(2.0 * x)
+    ...     return total + 1.0
+    >>> _ = step(tf.constant(2.0))
+    >>> step.program(tf.constant(2.0)).variables.count(total), float(step(tf.constant(2.0))), float(total)
+    (1, 13.0, 12.0)
+    """
+    if not any("optimizer" in record.params for record in program.records):
+        return program
+    forwarding = _Forwarding(program)
+    for record in program.records:
+        forwarding.take(record)
+    records = [record for record in forwarding.records if record is not None]
+    return program.with_records(records, forwarding.renamed)
+
+
+class _Forwarding:
+    """The instructions by now, and what Variables hold."""
+
+    def __init__(self, program: Program) -> None:
+        self.records: list[Record | None] = []
+        self.renamed: dict[int, Slot] = {}
+        self._keys = program.unused_keys()
+        self._values: dict[int, Slot] = {}
+        """What Variables hold, by their keys."""
+        self._assignments: dict[int, int] = {}
+        """The position of the last assignment of a Variable that nothing has read since."""
+
+    def take(self, record: Record) -> None:
+        """Write an instruction, or what takes its place."""
+        primitive = record.primitive
+        if primitive is read_variable and _is_plain(record.inputs[0]):
+            variable = record.inputs[0]
+            if variable.key in self._values:
+                self.renamed[record.outputs.key] = self._values[variable.key]
+                return
+            self._values[variable.key] = record.outputs
+        elif primitive is assigned and self._forward(record):
+            return
+        elif State.VARIABLES in (*primitive.reads, *primitive.writes):
+            self._forget(_variables_of(record))
+        elif State.OPERANDS in (*primitive.reads, *primitive.writes):
+            self._forget([x.key for x in record.inputs if isinstance(x, Variable)])
+        self.records.append(record)
+
+    def _forward(self, record: Record) -> bool:
+        """Write an assignment in place of those before it; False if it is not a plain one."""
+        variable, value = record.inputs
+        how = record.params["conversion"]
+        plain = _is_plain(variable) and isinstance(value, Slot) and (value.shape, value.dtype) == _kind(variable)
+        if not plain or not (how is Write.ASSIGN or how in _CHANGES):
+            return False
+        if how in _CHANGES:
+            change = Slot(next(self._keys), value.shape, value.dtype)
+            operation = getattr(operations, _CHANGES[how])
+            self.records.append(Record(operation, [self._value(variable, record), value], {}, change))
+            value = change
+        if variable.key in self._assignments:
+            self.records[self._assignments[variable.key]] = None
+        self._values[variable.key], self._assignments[variable.key] = value, len(self.records)
+        self.records.append(Record(assigned, [variable, value], record.params | {"conversion": Write.ASSIGN}, record.outputs))
+        return True
+
+    def _value(self, variable: Variable, record: Record) -> Slot:
+        """What a Variable holds; it is read if it was not yet."""
+        if variable.key not in self._values:
+            shape, dtype = _kind(variable)
+            slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype)
+            self.records.append(Record(read_variable, [variable], {}, slot))
+        return self._values[variable.key]
+
+    def _forget(self, keys: Any) -> None:
+        """An effect may read or assign these Variables, any if None."""
+        for known in (self._values, self._assignments):
+            for key in list(known) if keys is None else keys:
+                known.pop(key, None)
+
+
+def _is_plain(variable: Any) -> bool:
+    """Whether a Variable holds an array of NumPy."""
+    return isinstance(variable, Variable) and isinstance(variable._array, (np.ndarray, np.generic))
+
+
+def _kind(variable: Variable) -> tuple[tuple[int, ...], Any]:
+    return variable._array.shape, variable._array.dtype
+
+
+def _variables_of(record: Record) -> list[int] | None:
+    """The keys of the Variables that an effect may read and assign: those of its optimizer's step, or None for any."""
+    optimizer = record.params.get("optimizer")
+    if optimizer is None or not optimizer.rate_is_own:
+        return None
+    return [variable.key for variable in (*optimizer.variables, *record.params.get("variables", ()))]
