@@ -37,6 +37,10 @@ class Owned:
         """Whether anything else refers to one of them: a Variable, a Tensor, a view."""
         return sum(map(sys.getrefcount, self.arrays)) != self._own
 
+    def is_shared_by(self, count: int) -> bool:
+        """Whether there are so many other references, all together."""
+        return sum(map(sys.getrefcount, self.arrays)) == self._own + count
+
 
 def is_only_reference(owner: Any, attribute: str) -> bool:
     """Whether nothing but this attribute refers to its value.

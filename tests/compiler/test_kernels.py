@@ -363,3 +363,16 @@ def test_runs_of_several_threads_share_the_workers_one_at_a_time():
             np.testing.assert_array_equal(y, expected)
 
     in_threads(*[work] * 4)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "int32", "int64"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("special", [None, np.nan, np.inf, -np.inf])
+def test_the_place_of_the_largest_of_each_row_is_the_first(dtype, index, parts, special):
+    x = (normal(40, 9, dtype="float64") * 3).round().astype(dtype)  # many are equal
+    if special is not None and x.dtype.kind == "f":
+        x[::3, 4], x[::6, 7], x[5] = special, special, -np.inf
+    out = np.empty(40, index)
+    assert carry_out((m.ArgmaxKernel(x.dtype, out.dtype), [], [out, x], [40, 9]), parts=parts) == 0
+    np.testing.assert_array_equal(out, x.argmax(1))

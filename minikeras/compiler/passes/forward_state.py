@@ -64,10 +64,8 @@ class _Forwarding:
             self._values[variable.key] = record.outputs
         elif primitive is assigned and self._forward(record):
             return
-        elif State.VARIABLES in (*primitive.reads, *primitive.writes):
-            self._forget(_variables_of(record))
-        elif State.OPERANDS in (*primitive.reads, *primitive.writes):
-            self._forget([x.key for x in record.inputs if isinstance(x, Variable)])
+        elif {State.VARIABLES, State.OPERANDS} & {*primitive.reads, *primitive.writes}:
+            self._forget(touched(record))
         self.records.append(record)
 
     def _forward(self, record: Record) -> bool:
@@ -96,7 +94,7 @@ class _Forwarding:
             self.records.append(Record(read_variable, [variable], {}, slot))
         return self._values[variable.key]
 
-    def _forget(self, keys: Any) -> None:
+    def _forget(self, keys: set[int] | None) -> None:
         """An effect may read or assign these Variables, any if None."""
         for known in (self._values, self._assignments):
             for key in list(known) if keys is None else keys:
@@ -112,9 +110,13 @@ def _kind(variable: Variable) -> tuple[tuple[int, ...], Any]:
     return variable._array.shape, variable._array.dtype
 
 
-def _variables_of(record: Record) -> list[int] | None:
-    """The keys of the Variables that an effect may read and assign: those of its optimizer's step, or None for any."""
+def touched(record: Record) -> set[int] | None:
+    """The keys of the Variables that an instruction may read or assign; None for any."""
+    state = (*record.primitive.reads, *record.primitive.writes)
+    found = {x.key for x in record.inputs if isinstance(x, Variable)}
+    if State.VARIABLES not in state:
+        return found
     optimizer = record.params.get("optimizer")
     if optimizer is None or not optimizer.rate_is_own:
         return None
-    return [variable.key for variable in (*optimizer.variables, *record.params.get("variables", ()))]
+    return found | {variable.key for variable in (*optimizer.variables, *record.params.get("variables", ()))}

@@ -95,6 +95,11 @@ class FlatBuffer:
         self.bound: Any = None
 
     @property
+    def is_held_alone(self) -> bool:
+        """Whether each part is referred to once beside programs: by the Variable that holds it, if one does."""
+        return self._owned.is_shared_by(len(self.pieces))
+
+    @property
     def in_use(self) -> bool:
         """Whether anything beside programs refers to any of it: a Variable, a Tensor, a view."""
         return self._owned.is_shared
@@ -129,19 +134,23 @@ class FlatVariables:
     Args:
         variables: column by column.
         layout: of one column.
+        in_place: whether a buffer that nothing but the Variables refers to is written where it is read.
     """
 
-    __slots__ = ("_buffers", "_columns", "_current", "_layout", "_next", "_variables")
+    __slots__ = ("_buffers", "_columns", "_current", "_in_place", "_layout", "_next", "_variables")
 
-    def __init__(self, variables: Sequence[Variable], layout: Layout) -> None:
-        self._variables, self._layout = variables, layout
+    def __init__(self, variables: Sequence[Variable], layout: Layout, in_place: bool = False) -> None:
+        self._variables, self._layout, self._in_place = variables, layout, in_place
         self._columns = len(variables) // len(layout.shapes)
         self._buffers: list[FlatBuffer] = []
         self._current: FlatBuffer | None = None
         self._next: FlatBuffer | None = None
 
     def begin(self) -> FlatBuffer:
-        """The buffer for new values: one that only programs see."""
+        """The buffer for new values: one that only programs see, or in place the one that is read."""
+        if self._in_place and (held := self._current) is not None and held.is_held_alone and held.is_held_by(self._variables):
+            self._next = held
+            return held
         for buffer in self._buffers:
             if not buffer.in_use:
                 break
@@ -155,7 +164,7 @@ class FlatVariables:
     def read(self) -> FlatBuffer:
         """The buffer that the Variables hold, or one with copies of what they hold."""
         for buffer in reversed(self._buffers):
-            if buffer is not self._next and buffer.is_held_by(self._variables):
+            if buffer.is_held_by(self._variables):
                 break
         else:
             buffer = FlatBuffer(self._layout, self._columns)
@@ -166,6 +175,8 @@ class FlatVariables:
     def assign(self) -> None:
         """Let the Variables hold what was written."""
         assert self._next is not None
+        if self._next is self._current:
+            return
         self._next.assign(self._variables)
         if self._buffers[-1] is not self._next:
             self._buffers.reverse()  # the last is the one to be read next, the first most likely free

@@ -25,7 +25,8 @@ from ..numpy.calls import Bind, Call, Flatten, Lowered, ReadFlat, View
 from ..numpy.lowering import Lowering
 from . import blas
 from .functions import LIBRARY, is_known
-from .kernels import IndexKernel, Kind, LoopKernel, Output, ProductKernel, Result, supports_body
+from .kernels import ArgmaxKernel, IndexKernel, Kind, LoopKernel, Output, ProductKernel, Result, supports_body
+from .phases import in_phases
 
 Address = Callable[[Slot], int]
 """The place of a slot in the list of addresses."""
@@ -80,7 +81,7 @@ def encode(program: Program) -> list[Lowered]:
     encoder = Encoder(program, Lowering(program))
     for record in _checks_first(program):
         encoder.encode(record)
-    return list(encoder.calls())
+    return in_phases(list(encoder.calls()))
 
 
 def supports(record: Record) -> bool:
@@ -110,6 +111,8 @@ class Encoder:
         self._readers = collections.Counter(x.key for record in program.records for x in slots_in(record.inputs))
         self._readers.update(x.key for x in slots_in(program.results))
         self._wanted = {x.key for x in slots_in(program.results)}
+        self._is_step = any("optimizer" in record.params for record in program.records)
+        """Whether all is to be one segment, numbers included: what a training step changes is then written in one call."""
         self._staged: dict[int, list[Lowered]] = {}
         """What brings operands to a known address, by the key of what it brings."""
 
@@ -194,9 +197,7 @@ class Encoder:
         if body is None or not body.steps:
             return False
         slots = slots_in(record.inputs)
-        if shape == () and not (self._extends_segment() and all(x.key in self._addressed for x in slots)):
-            return False  # numbers are handled faster one by one, unless they are there already
-        if len(body.steps) == 1 and not any(x.key in self._addressed for x in slots):
+        if not any(x.key in self._addressed for x in slots) and (len(body.steps) == 1 or shape == ()) and not self._is_step:
             return False  # nothing would be saved
         if not can_loop(body, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
             return False
@@ -207,11 +208,6 @@ class Encoder:
         self.add(call)
         self._loops |= {y.key: call for y in call.results}
         return True
-
-    def _extends_segment(self) -> bool:
-        """Whether the last call is a kernel, which another one joins at no cost."""
-        last = next((call for call in reversed(self._found) if not isinstance(call, View)), None)
-        return isinstance(last, KernelCall)
 
     def reduce(self, record: Record, x: Slot, result: Slot, largest: bool = False) -> bool:
         """A sum or maximum along neighbouring axes, at the end of the loop that makes its operand, if there is one."""
@@ -315,6 +311,20 @@ def _at_columns(adds: bool) -> Callable[[Encoder, Record], bool]:
     return encode
 
 
+def _argmax(encoder: Encoder, record: Record) -> bool:
+    x, y = record.inputs[0], record.outputs
+    axis, dtype = record.params["axis"], np.dtype(record.params["dtype"])
+    last = isinstance(axis, int) and axis % max(len(x.shape), 1) == len(x.shape) - 1
+    if not last or 0 in x.shape or not is_known(x.dtype) or x.dtype.kind == "b" or dtype not in (np.int32, np.int64):
+        return False
+    if y.shape == () or y.order is not None:
+        return False
+    source, shape = encoder.operand(x, record), (math.prod(x.shape[:-1]), x.shape[-1])
+    kernel = ArgmaxKernel(x.dtype, dtype)
+    encoder.add(KernelCall(kernel, lambda address: [address(y), address(source), *shape], [source], [y], record))
+    return True
+
+
 @functools.cache
 def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     return {
@@ -322,6 +332,7 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.reduce_sum: _sum,
         operations.reduce_max: _max,
         operations.reduce_mean: _mean,
+        operations.argmax: _argmax,
         take_at: _at_columns(False),
         add_at: _at_columns(True),
     }

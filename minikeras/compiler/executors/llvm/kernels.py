@@ -480,3 +480,51 @@ class IndexKernel:
                 *("done:", "  ret i64 0", "outside:", "  ret i64 1", "}"),
             ]
         )
+
+
+class ArgmaxKernel:
+    """The place of the largest element of each row, of the first NaN if there is one, and of the first of equal ones.
+
+    Its operands are the places of out and x, then rows and columns, at least one.
+
+    Args:
+        dtype: of x.
+        indices: of out.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], indices: np.dtype[Any]) -> None:
+        self._dtype, self._indices = dtype, indices
+
+    def text(self, name: str) -> str:
+        """The function."""
+        to, kind, index = Instructions(), type_of(self._dtype), type_of(self._indices)
+        numbers = [to.add(f"load i64, ptr {to.add(f'getelementptr i64, ptr %o, i64 {place}')}") for place in range(4)]
+        out, x = [to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {place}')}") for place in numbers[:2]]
+        rows, columns = numbers[2:]
+        start, stop = part_of(to, rows, 1)
+        larger = "fcmp ogt" if self._dtype.kind == "f" else "icmp sgt"
+        strange, usual = "icmp ne i1 false, false", "icmp eq i1 false, false"
+        if self._dtype.kind == "f":
+            strange, usual = f"fcmp uno {kind} %value, %value", f"fcmp ord {kind} %top, %top"
+        narrowed = f"trunc i64 %best to {index}" if index != "i64" else "add i64 %best, 0"
+        return "\n".join(
+            [
+                f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{",
+                *("entry:", *to.lines, "  br label %row"),
+                f"row:\n  %r = phi i64 [ {start}, %entry ], [ %r1, %store ]",
+                f"  %more = icmp slt i64 %r, {stop}\n  br i1 %more, label %begin, label %done",
+                f"begin:\n  %offset = mul i64 %r, {columns}\n  %place = getelementptr {kind}, ptr {x}, i64 %offset",
+                f"  %first = load {kind}, ptr %place\n  br label %column",
+                "column:\n  %c = phi i64 [ 0, %begin ], [ %c1, %look ]\n  %best = phi i64 [ 0, %begin ], [ %better, %look ]",
+                f"  %top = phi {kind} [ %first, %begin ], [ %highest, %look ]",
+                f"  %left = icmp slt i64 %c, {columns}\n  br i1 %left, label %look, label %store",
+                f"look:\n  %at = getelementptr {kind}, ptr %place, i64 %c\n  %value = load {kind}, ptr %at",
+                f"  %larger = {larger} {kind} %value, %top\n  %strange = {strange}\n  %usual = {usual}",
+                "  %new = and i1 %strange, %usual\n  %takes = or i1 %larger, %new",
+                f"  %better = select i1 %takes, i64 %c, i64 %best\n  %highest = select i1 %takes, {kind} %value, {kind} %top",
+                "  %c1 = add i64 %c, 1\n  br label %column",
+                f"store:\n  %narrow = {narrowed}\n  %to = getelementptr {index}, ptr {out}, i64 %r",
+                f"  store {index} %narrow, ptr %to\n  %r1 = add i64 %r, 1\n  br label %row",
+                "done:\n  ret i64 0\n}",
+            ]
+        )

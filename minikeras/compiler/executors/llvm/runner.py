@@ -9,10 +9,11 @@ does it. Threads wait for the last part of an instruction before they begin the 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from ....arrays.threads import thread_count
 from ....types import Array
 from . import jit
 
-(COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS, MAILBOXES) = range(9)
+(COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS, MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES) = range(
+    14
+)
 """What a job is made of: integers of 64 bits."""
 _FUNCTION, _OPERANDS, _OWN_PARTS = range(3)
 """What an instruction is made of."""
@@ -90,15 +93,13 @@ failed:
   ret i64 %place
 }
 
-define internal void @share(ptr %job, i64 %thread) {
+define internal void @pass(ptr %job, i64 %thread, i64 %generation) {
 entry:
   %count = load i64, ptr %job
   %p1 = getelementptr i64, ptr %job, i64 INSTRUCTIONS
   %table = load ptr, ptr %p1
   %p2 = getelementptr i64, ptr %job, i64 ADDRESSES
   %addresses = load ptr, ptr %p2
-  %p3 = getelementptr i64, ptr %job, i64 GENERATION
-  %generation = load atomic i64, ptr %p3 acquire, align 8
   %p4 = getelementptr i64, ptr %job, i64 MARKS
   %marks = load ptr, ptr %p4
   %failed = getelementptr i64, ptr %job, i64 FAILED
@@ -174,29 +175,84 @@ done:
   ret void
 }
 
+define internal void @share(ptr %job, i64 %thread) {
+entry:
+  %cell = getelementptr i64, ptr %job, i64 GENERATION
+  %first = load atomic i64, ptr %cell acquire, align 8
+  %p1 = getelementptr i64, ptr %job, i64 LAST
+  %last = load i64, ptr %p1
+  %failed = getelementptr i64, ptr %job, i64 FAILED
+  br label %step
+step:
+  %generation = phi i64 [ %first, %entry ], [ %following, %on ]
+  call void @pass(ptr %job, i64 %thread, i64 %generation)
+  %stopped = load atomic i64, ptr %failed acquire, align 8
+  %fine = icmp eq i64 %stopped, 0
+  %more = icmp slt i64 %generation, %last
+  %goes = and i1 %fine, %more
+  br i1 %goes, label %on, label %out
+on:
+  %following = add i64 %generation, 1
+  call void @wait(ptr %cell, i64 %following)
+  br label %step
+out:
+  ret void
+}
+
+define internal void @advance(ptr %job) {
+entry:
+  %p1 = getelementptr i64, ptr %job, i64 ADDRESSES
+  %addresses = load ptr, ptr %p1
+  %p2 = getelementptr i64, ptr %job, i64 MOVED
+  %count = load i64, ptr %p2
+  %p3 = getelementptr i64, ptr %job, i64 MOVES
+  %moves = load ptr, ptr %p3
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %move ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %move, label %out
+move:
+  %row = mul i64 %i, 2
+  %at = getelementptr i64, ptr %moves, i64 %row
+  %place = load i64, ptr %at
+  %q = getelementptr i64, ptr %at, i64 1
+  %stride = load i64, ptr %q
+  %cell = getelementptr i64, ptr %addresses, i64 %place
+  %old = load i64, ptr %cell
+  %new = add i64 %old, %stride
+  store i64 %new, ptr %cell
+  %next = add i64 %i, 1
+  br label %look
+out:
+  ret void
+}
+
 define i64 @run(ptr %job) {
 entry:
-  %p7 = getelementptr i64, ptr %job, i64 WORKERS
-  %workers = load i64, ptr %p7
-  %shared = icmp sgt i64 %workers, 0
-  br i1 %shared, label %call, label %single
-single:
-  %status = call i64 @alone(ptr %job)
-  ret i64 %status
-call:
   %p3 = getelementptr i64, ptr %job, i64 GENERATION
-  %generation = load i64, ptr %p3
-  %now = add i64 %generation, 1
-  store atomic i64 %now, ptr %p3 release, align 8
+  %before = load i64, ptr %p3
+  %first = add i64 %before, 1
+  %ps = getelementptr i64, ptr %job, i64 STEPS
+  %steps = load i64, ptr %ps
+  %final = add i64 %before, %steps
+  %pl = getelementptr i64, ptr %job, i64 LAST
+  store i64 %final, ptr %pl
+  %pd = getelementptr i64, ptr %job, i64 DONE
+  store i64 0, ptr %pd
   %p5 = getelementptr i64, ptr %job, i64 FAILED
   store atomic i64 0, ptr %p5 release, align 8
+  %p7 = getelementptr i64, ptr %job, i64 WORKERS
+  %workers = load i64, ptr %p7
   %p8 = getelementptr i64, ptr %job, i64 MAILBOXES
   %mailboxes = load ptr, ptr %p8
+  %shared = icmp sgt i64 %workers, 0
+  store atomic i64 %first, ptr %p3 release, align 8
   br label %waking
 waking:
-  %w = phi i64 [ 0, %call ], [ %w1, %wake ]
+  %w = phi i64 [ 0, %entry ], [ %w1, %wake ]
   %more = icmp slt i64 %w, %workers
-  br i1 %more, label %wake, label %awake
+  br i1 %more, label %wake, label %step
 wake:
   %wo = mul i64 %w, MAILBOX_SIZE
   %box = getelementptr i64, ptr %mailboxes, i64 %wo
@@ -208,11 +264,33 @@ wake:
   call void %release(ptr %lock)
   %w1 = add i64 %w, 1
   br label %waking
-awake:
-  call void @share(ptr %job, i64 0)
-  br label %leaving
+step:
+  %generation = phi i64 [ %first, %waking ], [ %following, %advance ]
+  br i1 %shared, label %together, label %single
+single:
+  %status = call i64 @alone(ptr %job)
+  store atomic i64 %status, ptr %p5 monotonic, align 8
+  br label %carried
+together:
+  call void @pass(ptr %job, i64 0, i64 %generation)
+  br label %carried
+carried:
+  %stopped = load atomic i64, ptr %p5 acquire, align 8
+  %fine = icmp eq i64 %stopped, 0
+  br i1 %fine, label %done, label %leaving
+done:
+  %sofar = load i64, ptr %pd
+  %now = add i64 %sofar, 1
+  store i64 %now, ptr %pd
+  %goes = icmp slt i64 %generation, %final
+  br i1 %goes, label %advance, label %leaving
+advance:
+  call void @advance(ptr %job)
+  %following = add i64 %generation, 1
+  store atomic i64 %following, ptr %p3 release, align 8
+  br label %step
 leaving:
-  %v = phi i64 [ 0, %awake ], [ %v1, %left ]
+  %v = phi i64 [ 0, %carried ], [ 0, %done ], [ %v1, %left ]
   %others = icmp slt i64 %v, %workers
   br i1 %others, label %withdraw, label %out
 withdraw:
@@ -274,6 +352,7 @@ def _text() -> str:
     values |= {"MARK_SIZE": MARK, "MAILBOX_SIZE": MAILBOX, "HALF": MARK // 2}
     values |= {"INSTRUCTIONS": INSTRUCTIONS, "ADDRESSES": ADDRESSES, "GENERATION": GENERATION, "MARKS": MARKS}
     values |= {"FAILED": FAILED, "PARTS": PARTS, "WORKERS": WORKERS, "MAILBOXES": MAILBOXES}
+    values |= {"STEPS": STEPS, "LAST": LAST, "DONE": DONE, "MOVED": MOVED, "MOVES": MOVES}
     pause, declaration = jit.pause()
     text = declaration + _RUNNER.replace("PAUSE", pause)
     for name in sorted(values, key=len, reverse=True):
@@ -287,9 +366,10 @@ class Job:
     Args:
         instructions: for each the address of its kernel, its operands and the number of its parts.
         addresses: of arrays, as integers; what they are at a run counts.
+        holds: whether other threads of Python wait until a run has ended, as they do for 5 ms in any case.
     """
 
-    def __init__(self, instructions: Sequence[tuple[int, Sequence[int], int]], addresses: Array) -> None:
+    def __init__(self, instructions: Sequence[tuple[int, Sequence[int], int]], addresses: Array, holds: bool = False) -> None:
         self._operands = [np.array(operands, np.int64) for _, operands, _ in instructions]
         self.parts = max([parts for *_, parts in instructions], default=1)
         self._table = np.array(
@@ -299,13 +379,15 @@ class Job:
             ],
             np.int64,
         ).reshape(-1, 3)
-        self._addresses = addresses
+        self._addresses, self._moves = addresses, np.empty((0, 2), np.int64)
         self._marks = np.zeros(MARK * (self.parts * len(instructions) + 1), np.int64)
         self._head = np.zeros(16, np.int64)
         self._head[COUNT], self._head[INSTRUCTIONS] = len(instructions), self._table.ctypes.data
         self._head[ADDRESSES], self._head[PARTS] = addresses.ctypes.data, self.parts
         self._head[MARKS] = -(-self._marks.ctypes.data // 64) * 64
-        self._place, (self._run, _) = self._head.ctypes.data, _entries()
+        self._head[STEPS] = 1
+        self._place = self._head.ctypes.data
+        self._run = _entries().run_holding if holds else _entries().run
 
     def __call__(self) -> int:
         """Carry the instructions out; 0, or the number of that which found an index outside its row, counted from 1."""
@@ -319,6 +401,15 @@ class Job:
             self._head[WORKERS] = 0
             _taken.release()
 
+    @property
+    def done(self) -> int:
+        """How many steps the last run has carried out."""
+        return int(self._head[DONE])
+
+    def forget(self) -> None:
+        """Count the steps of the next run from nothing, should that not even begin."""
+        self._head[DONE] = 0
+
 
 class _Team:
     """Threads that wait for jobs, beside the one that has them.
@@ -328,7 +419,7 @@ class _Team:
     """
 
     def __init__(self, workers: int) -> None:
-        api, (_, work) = ctypes.pythonapi, _entries()
+        api, work = ctypes.pythonapi, _entries().work
         for function in (api.PyThread_allocate_lock, api.PyThread_acquire_lock, api.PyThread_release_lock):
             function.restype = ctypes.c_void_p
         api.PyThread_acquire_lock.argtypes = ctypes.c_void_p, ctypes.c_int
@@ -354,19 +445,24 @@ _taken = threading.Lock()
 """Held by the run that the workers help."""
 _current: _Team | None = None
 _stopped: list[_Team] = []
-_functions: Any = None
 
 
-def _entries() -> Any:
-    """`run(job)` and `work(mailbox)` as functions that do not hold Python's lock."""
-    global _functions
-    if _functions is None:
-        run, work = jit.functions(_text(), ["run", "work"])
-        _functions = (
-            ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(run),
-            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work),
-        )
-    return _functions
+class _Entries(NamedTuple):
+    """What is called from Python: `run(job)` without and with Python's lock, and `work(mailbox)` without."""
+
+    run: Any
+    run_holding: Any
+    work: Any
+
+
+@functools.cache
+def _entries() -> _Entries:
+    run, work = jit.functions(_text(), ["run", "work"])
+    return _Entries(
+        ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(run),
+        ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(run),
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work),
+    )
 
 
 def _team() -> _Team:

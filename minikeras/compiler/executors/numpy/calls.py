@@ -79,7 +79,14 @@ class ReadFlat(Kernel):
 
 
 class AssignFlat(Kernel):
-    """Flattened Variables are assigned: what is assigned lies in their next buffer already."""
+    """Flattened Variables are assigned: what is assigned lies in their next buffer already.
+
+    Attributes:
+        in_place: whether the next buffer may be the present one, if nothing but the Variables refers to it. The executor then
+            chooses it right before a call that cannot fail.
+    """
+
+    in_place = False
 
 
 class Flatten(Kernel):

@@ -39,7 +39,18 @@ class Turn:
 class FlatRegisters:
     """Binds flattened Variables, and the views of them that the program reads, to registers and addresses."""
 
-    __slots__ = ("_addressed", "_flats", "_number", "_numbers", "_reads", "_registers", "_variables", "_views", "_wanted")
+    __slots__ = (
+        "_addressed",
+        "_flats",
+        "_number",
+        "_numbers",
+        "_reads",
+        "_registers",
+        "_variables",
+        "_views",
+        "_wanted",
+        "in_place",
+    )
 
     def __init__(
         self,
@@ -53,7 +64,9 @@ class FlatRegisters:
         reading, writing = access
         record = next(call.record for call in access if call is not None)
         self._number = number
-        self._variables = FlatVariables(variables_of(record), record.params["layout"])
+        self.in_place = writing is not None and writing.in_place
+        """Whether the memory for new values is chosen by the executor, right before they are written."""
+        self._variables = FlatVariables(variables_of(record), record.params["layout"], self.in_place)
         self._reads = [slot.key for slot in reading.results] if reading else []
         self._views, self._wanted, self._registers, self._addressed = views, wanted, registers, addressed
         written = [slot.key for slot in flats_of(writing.record)] if writing else []
@@ -149,7 +162,8 @@ class RunMemory:
         turn, self._other = self._other, self.turn
         self.turn = turn
         for variables in self.flat:
-            variables.begin(turn)
+            if not variables.in_place:
+                variables.begin(turn)
         registers = turn.registers.copy()
         registers[0] = self
         return registers

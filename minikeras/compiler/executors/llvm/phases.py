@@ -1,0 +1,145 @@
+"""The calls of a step in the order in which it happens whole or not at all: what Python prepares, kernels, what Python assigns.
+
+Kernels that follow one another are one call from Python. Those that write weights and slots come last: by then nothing can
+refuse, so they may write in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from ....core.effects import State
+from ....core.variable import assigned
+from ...ir import slots_in
+from ...passes.forward_state import touched
+from ...planning.flat_variables import flats_of, variables_of
+from ..numpy.calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
+
+
+class Phase(IntEnum):
+    """When a call is carried out."""
+
+    EARLY = 0
+    """Needs nothing that a kernel computes, and changes nothing."""
+    COUNTED = 1
+    """Changes an optimizer's counters, which go back if the kernels fail."""
+    KERNELS = 2
+    WRITERS = 3
+    """Kernels that make nothing but new values of flattened Variables."""
+    LATE = 4
+
+
+def in_phases(calls: list[Lowered]) -> list[Lowered]:
+    """The calls in the order of their phases, their `in_place` set where that is safe; as they are if Python stands between."""
+    phases = _phases(calls)
+    if phases is None:
+        return calls
+    order = sorted(range(len(calls)), key=lambda number: phases[number])
+    late = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.LATE]
+    assignments = [call for call in calls if isinstance(call, AssignFlat)]
+    if _all_written_last(calls, phases) and all(_is_assignment(call) for call in late):
+        for call in assignments:
+            call.in_place = True
+    return [calls[number] for number in order]
+
+
+def _phases(calls: Sequence[Lowered]) -> list[Phase] | None:
+    """The phase of each call; None if a call of Python needs a kernel's result that another kernel needs from it."""
+    needed: set[int] = set()
+    for call in reversed(calls):
+        if _is_kernel(call) or any(y.key in needed for y in call.results):
+            needed.update(x.key for x in slots_in(call.operands))
+    flats = {x.key for call in calls if isinstance(call, AssignFlat) for x in flats_of(call.record)}
+    of: dict[int, Phase] = {}
+    found: list[Phase] = []
+    written = _Written()
+    for call in calls:
+        latest = max([of.get(x.key, Phase.EARLY) for x in slots_in(call.operands)], default=Phase.EARLY)
+        own = _phase(call, latest, written, flats)
+        if own is Phase.LATE and any(y.key in needed for y in call.results):
+            return None
+        if _is_kernel(call) and latest is Phase.LATE:
+            return None
+        if own in (Phase.COUNTED, Phase.LATE) and _writes(call):
+            written.add(touched(call.record))
+        of.update((y.key, own) for y in call.results)
+        found.append(own)
+    return found
+
+
+class _Written:
+    """The Variables that were assigned late by now."""
+
+    def __init__(self) -> None:
+        self._keys: set[int] | None = set()
+
+    def add(self, keys: set[int] | None) -> None:
+        """Further Variables; None for any."""
+        self._keys = None if keys is None or self._keys is None else self._keys | keys
+
+    def meets(self, keys: set[int] | None) -> bool:
+        """Whether any of these was assigned."""
+        if keys is None or self._keys is None:
+            return self._keys != set()
+        return bool(keys & self._keys)
+
+
+def _phase(call: Lowered, latest: Phase, written: _Written, flats: set[int]) -> Phase:
+    if _is_kernel(call):
+        return Phase.WRITERS if all(y.key in flats for y in call.results) else Phase.KERNELS
+    if isinstance(call, (View, Flatten)):
+        return latest if latest is not Phase.EARLY or isinstance(call, View) else Phase.KERNELS
+    effect = call.record.primitive
+    if is_counted(call) and latest < Phase.KERNELS:
+        return Phase.COUNTED
+    if latest >= Phase.KERNELS or (isinstance(call, Kernel) and effect.reads and written.meets(touched(call.record))):
+        return Phase.LATE
+    if not _writes(call):
+        return Phase.EARLY
+    return _first(call)
+
+
+def is_counted(call: Lowered) -> bool:
+    """Whether all that a call does is to change the counters of an optimizer."""
+    return _writes(call) and "optimizer" in call.record.params and not call.results and not call.record.params.get("variables")
+
+
+def _first(call: Lowered) -> Phase:
+    """What makes the numbers of a step, or draws, comes early; what assigns comes late."""
+    return Phase.EARLY if call.results and State.OPERANDS not in call.record.primitive.writes else Phase.LATE
+
+
+def _is_kernel(call: Lowered) -> bool:
+    return isinstance(call, Call) and call.addressed
+
+
+def _writes(call: Lowered) -> bool:
+    return isinstance(call, Kernel) and bool(call.record.primitive.writes)
+
+
+def _is_assignment(call: Lowered) -> bool:
+    """Whether all that a call does is to let Variables hold what is there."""
+    return isinstance(call, (AssignFlat, View)) or (isinstance(call, Kernel) and call.record.primitive is assigned)
+
+
+def _all_written_last(calls: Sequence[Lowered], phases: Sequence[Phase]) -> bool:
+    """Whether all that is assigned as a flat array is read as one before, and written by kernels that nothing follows."""
+    writers = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.WRITERS]
+    made = [y.key for call in writers for y in call.results]
+    assignments = [call for call in calls if isinstance(call, AssignFlat)]
+    flats = [x.key for call in assignments for x in flats_of(call.record)]
+    reads = [_group(call) for call in calls if isinstance(call, ReadFlat)]
+    groups = [_group(call) for call in assignments]
+    others = [x.key for call in calls if not isinstance(call, AssignFlat) for x in slots_in(call.operands)]
+    return (
+        bool(flats)
+        and sorted(made) == sorted(set(flats)) == sorted(flats)
+        and sorted(reads) == sorted(groups) == sorted(set(groups))
+        and not set(made) & set(others)
+    )
+
+
+def _group(call: Lowered) -> tuple[int, ...]:
+    """The Variables of a reading or an assignment, by their keys."""
+    return tuple([variable.key for variable in variables_of(call.record)])
