@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import minikeras as tf
 from minikeras.arrays import random as streams
+from minikeras.data.table import RowBatches
 from minikeras.errors import ShapeError
 
 slices = tf.data.Dataset.from_tensor_slices
@@ -463,3 +464,51 @@ def test_strings_are_elements_like_any_other(words):
     assert [(str(word.numpy()), int(number)) for word, number in pairs] == [("x", 2), ("yy", 3)]
     assert [batch.shape for batch in single.batch(2)] == [(2,)]
     assert sorted(str(word.numpy()) for word in single.shuffle(2)) == ["x", "yy"]
+
+
+# Rows by number --------------------------------------------------------------------------------------------------------
+
+
+def row_batches(dataset):
+    return RowBatches(dataset.table, list(dataset.rows_from(0)))
+
+
+@pytest.mark.parametrize("width", [1, 40_000])
+def test_row_batches_are_the_elements_whether_gathered_alone_or_together(width):
+    x, y = np.arange(24.0 * width).reshape(24, width), np.arange(24)
+    rows = slices({"x": x, "none": (), "y": y})
+    for dataset in (rows, rows.shuffle(24), rows.batch(4), rows.shuffle(24, seed=1, reshuffle_each_iteration=False).batch(4)):
+        fixed = list(dataset.rows_from(0))
+        expected = [dataset.table.take(one) for one in fixed]
+        found = list(RowBatches(dataset.table, fixed))
+        assert len(found) == len(expected)
+        for (left, right), element in zip(found, expected, strict=True):
+            assert left.shape == element["x"].shape and right.shape == element["y"].shape
+            assert np.array_equal(left, element["x"].numpy()) and np.array_equal(right, element["y"].numpy())
+            assert left.flags.c_contiguous and type(right) is np.ndarray
+
+
+def test_row_batches_tell_columns_and_row_numbers():
+    batches = row_batches(slices((np.arange(10.0), np.arange(10))).batch(5))
+    assert batches.rows.tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]] and batches.rows.dtype == np.int64
+    assert [column.dtype.name for column in batches.columns] == ["float64", "int64"]
+    alone = row_batches(slices(np.arange(3.0)))
+    assert alone.rows.tolist() == [0, 1, 2] and [one.shape for (one,) in alone] == [()] * 3
+
+
+def test_datasets_that_only_reorder_rows_have_their_table():
+    rows = slices(np.arange(10.0))
+    fixed = rows.shuffle(3, reshuffle_each_iteration=False).batch(4)
+    for dataset in (
+        rows,
+        fixed,
+        fixed.cache(),
+        rows.prefetch(2),
+        rows.repeat(2).take(5),
+        rows.shard(2, 1),
+        rows.take(3).concatenate(rows),
+    ):
+        assert dataset.table is rows.table
+        assert [dataset.table.take(one).numpy().tolist() for one in dataset.rows_from(1)] == numbers(dataset)[1:]
+    for dataset in (rows.map(lambda x: x), rows.concatenate(slices(np.arange(3.0))), rows.filter(lambda x: True)):
+        assert dataset.table is None

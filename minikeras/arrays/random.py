@@ -135,7 +135,8 @@ def set_global_seed(seed: int | None) -> None:
 
 def states() -> dict[str, tuple[int, int]]:
     """The state of the global stream, under '', and of each named one."""
-    return {"": _global.state} | {name: stream.state for name, stream in _named.items()}
+    named = {name: (stream.seed, stream.position) for name, stream in _named.items()}
+    return {"": (_global.seed, _global.position), **named}
 
 
 def set_states(states: Mapping[str, Sequence[int]]) -> None:

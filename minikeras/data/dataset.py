@@ -389,21 +389,23 @@ class Dataset:
                 yield from kept[0]
                 return
             seen = []
-            for element in self:
+            for element in self._rows():  # of rows of arrays their numbers
                 seen.append(element)
                 yield element
             kept[:] = [seen]
 
-        return Dataset(rows, self._cardinality, (self,))
+        return self._reordered(rows, self._cardinality)
 
     def prefetch(self, buffer_size: int | None = None) -> Dataset:
-        """The same elements, up to `buffer_size` (2 for None and AUTOTUNE) made ahead of their use in another thread.
+        """The same elements, up to `buffer_size` (2 for None and AUTOTUNE) made ahead of their use in another thread. Rows of
+        arrays in memory are not: they are taken when they are needed, or where they lie.
 
         Random draws of a `map` before it happen in that thread, at times that vary against those of the model; give such a
         function a generator of its own, for example `tf.random.Generator`.
         """
         ahead = 2 if buffer_size is None or buffer_size < 0 else int(buffer_size)
-        if not ahead:
+        in_memory = self.table is not None and all(one is None or type(one) is np.ndarray for one in self.table.columns)
+        if not ahead or in_memory:
             return self
         return Dataset(lambda: prefetched(iter(self), ahead), self._cardinality, (self,))
 

@@ -94,6 +94,8 @@ DATA = {
     "small buffer": lambda: {"x": batches(lambda data: data.shuffle(20, seed=3), batched)},
     "repeated": lambda: {"x": batches(shuffled, lambda data: data.repeat(3), batched)},
     "without end": lambda: {"x": batches(shuffled, batched, lambda data: data.repeat()), "steps_per_epoch": 20},
+    "prefetched": lambda: {"x": batches(shuffled, batched, lambda data: data.prefetch(2))},
+    "cached": lambda: {"x": batches(lambda data: data.cache(), shuffled, batched)},
     "part": lambda: {"x": batches(shuffled, batched, lambda data: data.skip(1).take(8))},
 }
 OTHER_DATA = {

@@ -20,6 +20,8 @@ from ..layers.weight_discovery import Contents
 from ..metrics import Metric
 from ..optimizers import Optimizer
 
+_array_of = operator.attrgetter("_array")
+
 
 class Snapshot:
     """What a step may change: values of all `variables`, `layers` that are not built yet, attributes of `holders` (metrics,
@@ -29,7 +31,7 @@ class Snapshot:
     __slots__ = ("_arrays", "_attributes", "_holders", "_layers", "_streams", "_variables")
 
     def __init__(self, variables: Sequence[Variable], layers: Iterable[Layer], holders: Sequence[Any]) -> None:
-        self._variables, self._arrays = variables, [variable._array for variable in variables]
+        self._variables, self._arrays = variables, list(map(_array_of, variables))
         self._layers = [(layer, layer.__dict__.copy()) for layer in layers]
         self._holders, self._attributes = holders, [holder.__dict__.copy() for holder in holders]
         self._streams: Any = streams.states()
