@@ -54,6 +54,8 @@ class RecordedGradient:
     def blocks_of_rows(self) -> Tensor:
         """For the only leaf, a stack of rows: the second derivatives of each row by itself, (n, c, c)."""
         (part,), (leaf,) = self.parts, self.leaves
+        if len(leaf.shape) == 1:
+            return operations.reshape(*self.product([operations.ones_like(leaf)]), shape=(*leaf.shape, 1, 1), rank=1)
         found: Tensor = self._tape.batch_jacobian(part, leaf)
         return found
 

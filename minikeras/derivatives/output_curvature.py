@@ -64,14 +64,36 @@ class OutputCurvature:
         strict: bool = False,
         decisions: list[Decision] | None = None,
     ) -> None:
-        self.variables, self._loss_of_output, self._fill = list(variables), loss_of_output, unconnected(strict)
-        self._decisions = decisions
-        self.tape = GradientTape(persistent=True, watch_accessed_variables=False, strict=strict)
-        with self.tape:
-            self.tape.watch(self.variables)
-            self.outputs = convert_to_tensor(output_fn())
+        tape = GradientTape(persistent=True, watch_accessed_variables=False, strict=strict)
+        with tape:
+            tape.watch(list(variables))
+            outputs = convert_to_tensor(output_fn())
+        self._begin(tape, outputs, variables, decisions)
+        self._loss_of_output = loss_of_output
+
+    @classmethod
+    def of_record(
+        cls, tape: GradientTape, count: int, outputs: Tensor, loss: Tensor, variables: Sequence[Any], decisions: Any = None
+    ) -> OutputCurvature:
+        """What follows from a run of both stages.
+
+        Args:
+            tape: what recorded it, persistent.
+            count: how many of its Records are those of the outputs.
+            outputs: z, with at least one axis.
+            loss: made of z.
+            variables, decisions: as above.
+        """
+        found = cls.__new__(cls)
+        found._begin(_part_of(tape, 0, count), outputs, variables, decisions)
+        found._loss_gradient = RecordedGradient(_part_of(tape, count, None), loss, [outputs])
+        return found
+
+    def _begin(self, tape: GradientTape, outputs: Tensor, variables: Sequence[Any], decisions: list[Decision] | None) -> None:
+        self.tape, self.outputs, self.variables, self._decisions = tape, outputs, list(variables), decisions
+        self._fill = unconnected(tape._strict)
         self._loss_gradient: RecordedGradient | None = None
-        """Of the loss in the rows of z."""
+        """Of the loss, in the rows of z or in z."""
         self._turned: tuple[GradientTape, Tensor, list[Tensor]] | None = None
 
     # Products ------------------------------------------------------------------------------------------------------------
@@ -97,9 +119,12 @@ class OutputCurvature:
 
     def bent(self, direction: Tensor) -> Tensor:
         """H times a direction among the outputs."""
-        rows = operations.reshape(direction, shape=self._shape, rank=len(direction.shape))
-        (found,) = self.bending().product([rows])
-        return operations.reshape(found, shape=tuple(self.outputs.shape), rank=2)
+        return _reshaped(self._bent_rows(_reshaped(direction, self._shape)), tuple(self.outputs.shape))
+
+    def _bent_rows(self, rows: Tensor) -> Tensor:
+        bending = self.bending()
+        (found,) = bending.product([_reshaped(rows, tuple(bending.leaves[0].shape))])
+        return _reshaped(found, self._shape)
 
     def back(self, cotangent: Tensor) -> list[Tensor]:
         """J^T times a tensor like the outputs, one part for each variable."""
@@ -113,7 +138,7 @@ class OutputCurvature:
         return rows, size_of(self.outputs) // max(rows, 1)
 
     def bending(self) -> RecordedGradient:
-        """The loss's gradient in the rows of z."""
+        """The loss's gradient in z, whose rows are flat if the loss is run here."""
         if self._loss_gradient is None:
             whole = tuple(self.outputs.shape)
             rows = operations.reshape(self.outputs, shape=self._shape, rank=len(whole))
@@ -192,10 +217,10 @@ class OutputCurvature:
         """
         if not self._may_decide() or not self.outputs.shape or not size_of(self.outputs):
             return None
-        bending = self.bending()
-        blocks, probe = bending.blocks_of_rows(), self._random(self._shape)
+        rows, columns = self._shape
+        blocks, probe = _reshaped(self.bending().blocks_of_rows(), (rows, columns, columns)), self._random(self._shape)
         apart = operations.einsum(blocks, probe, terms=("nij", "nj"), result="ni")
-        return blocks if self._apart(apart, *bending.product([probe])) or self._rows_of_loss_apart(probe) else None
+        return blocks if self._apart(apart, self._bent_rows(probe)) or self._rows_of_loss_apart(probe) else None
 
     def _rows_of_loss_apart(self, probe: Tensor) -> bool:
         """Whether H times some rows of a direction is exactly 0 in all others, for choices of rows that tell any two apart.
@@ -206,8 +231,7 @@ class OutputCurvature:
         numbers, found = np.arange(rows)[:, None], [operations.zeros_like(probe)]
         for bit in range((rows - 1).bit_length()):
             chosen = to_device(((numbers >> bit) & 1).astype(array.dtype), namespace(array))
-            (bent,) = self.bending().product([probe * chosen])
-            found.append(bent * (1 - chosen))
+            found.append(self._bent_rows(probe * chosen) * (1 - chosen))
         stacked = operations.stack(found)
         apart = self._apart(stacked, operations.zeros_like(stacked))
         if apart and self._decisions is not None:
@@ -226,6 +250,19 @@ class OutputCurvature:
         if self._decisions is not None:
             self._decisions.append(decision)
         return decision.apart
+
+
+def _part_of(tape: GradientTape, start: int, stop: int | None) -> GradientTape:
+    """A tape of some of the Records of another one."""
+    part = GradientTape(persistent=True, watch_accessed_variables=False, strict=tape._strict)
+    with part:
+        part._tape.records, part._tape.tracked = tape._tape.records[start:stop], set(tape._tape.tracked)
+    return part
+
+
+def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    found: Tensor = x if tuple(x.shape) == shape else operations.reshape(x, shape=shape, rank=len(x.shape))
+    return found
 
 
 def rows_apart(records: Sequence[Record], batch: Batch) -> list[Record]:

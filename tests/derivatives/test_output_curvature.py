@@ -136,6 +136,27 @@ def test_rows_are_apart_also_where_the_loss_is_saturated(rows):
     assert (meeting.row_hessians() is None) == (rows > 1)
 
 
+@pytest.mark.parametrize(
+    "loss", [lambda z: tf.reduce_sum(tf.exp(z)), lambda z: tf.reduce_sum(z) ** 2], ids=["apart", "meeting"]
+)
+@pytest.mark.parametrize("name", [*APART, "vector"])
+def test_curvature_of_a_run_that_was_recorded_has_the_same_bits(name, loss):
+    w = tf.Variable([1.0, 2.0], dtype="float64")
+    model, outputs = parts(name) if name != "vector" else (None, lambda: w[0] * tf.exp(w[1] * normal(6)))
+    variables = model.trainable_variables if model else [w]
+    with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch(variables)
+        z = outputs()
+        count = len(tape._tape.records)
+        total = loss(z)
+    recorded, own = OutputCurvature.of_record(tape, count, z, total, variables), OutputCurvature(outputs, loss, variables)
+    assert (recorded.row_hessians() is None) == (own.row_hessians() is None)
+    np.testing.assert_array_equal(recorded.matrix(variables).numpy(), own.matrix(variables).numpy())
+    vector = [tf.ones_like(variable) for variable in variables]
+    for one, other in zip(recorded.product(vector), own.product(vector), strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
 def test_a_block_is_a_part_of_the_matrix():
     model, outputs = parts("dense")
     variables = model.trainable_variables

@@ -128,7 +128,7 @@ class SecondOrder(Optimizer):
         self._check_size(chosen)
         self.build(chosen)
         problem = Problem(loss_fn, chosen, runs, sweep)
-        problem.record(twice=self.needs_curvature_record)
+        self.record(problem)
         with np.errstate(all="ignore"):
             step, others = self._finite_step(problem)
             changes = self._offset_by(problem, step) + others
@@ -136,6 +136,10 @@ class SecondOrder(Optimizer):
                 changes += self._averages(changes, int(self.state.iterations._array))
         changes.append((self.state.iterations, self.state.iterations._array + 1))
         return problem.loss, changes
+
+    def record(self, problem: Problem) -> None:
+        """Run the loss, and take its gradient."""
+        problem.record(twice=self.needs_curvature_record)
 
     def _finite_step(self, problem: Problem) -> tuple[Array, list[Change]]:
         """The step; none where loss, gradient or step are not finite."""

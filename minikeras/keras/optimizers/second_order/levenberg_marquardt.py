@@ -73,7 +73,7 @@ class LevenbergMarquardt(GaussNewton):
         self.scaling, self.acceleration = bool(scaling), acceleration
         self.slot_groups = (("scale",),) if scaling else ()
         if acceleration is not None:
-            self.curvature_sweeps = ("outputs", "acceleration")
+            self.curvature_sweeps = ("linearized", "acceleration")
 
     def _damped(
         self, problem: Problem, matrix: Any, corrected: Callable[[Array, float], Array | None] | None = None

@@ -50,7 +50,7 @@ class Newton(SecondOrder):
     """
 
     settings: tuple[str, ...] = ("damping", "blocks", "globalization", "radius", "repair", "chunk_size", "max_parameters")
-    curvature_sweeps: tuple[str, ...] = ("hessian",)
+    curvature_sweeps: tuple[str, ...] = ("record", "hessian")
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Newton(SecondOrder):
     @property
     def sweeps(self) -> Sequence[str] | None:  # type: ignore[override]
         """Without globalization the loss is asked for at the present point only."""
-        return ("record", *self.curvature_sweeps, *(() if self.globalization is None else ("value",)))
+        return (*self.curvature_sweeps, *(() if self.globalization is None else ("value",)))
 
     def curvature(self, problem: Problem) -> BlockMatrix:
         """The matrix of the quadratic model."""
@@ -164,7 +164,11 @@ class GaussNewton(Newton):
     """
 
     needs_curvature_record = False
-    curvature_sweeps: tuple[str, ...] = ("outputs",)
+    curvature_sweeps: tuple[str, ...] = ("linearized",)
+
+    def record(self, problem: Problem) -> None:
+        """Run the loss, and take gradient and curvature at once."""
+        problem.record_linearized(groups_of(problem.variables, self.blocks), self.chunk_size)
 
     def curvature(self, problem: Problem) -> BlockMatrix:
-        return problem.gauss_newton(groups_of(problem.variables, self.blocks), self.chunk_size)
+        return problem.gauss_newton()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .... import nest
-from ....core import Tensor, Variable
+from ....core import GradientTape, Tensor, Variable
 from ....core.forward import ForwardAccumulator
 from ....core.repeat import Repeatable
 from ....derivatives.flat import flatten, unflatten
@@ -70,8 +70,7 @@ class ObjectiveCurvature:
         self, loss_fn: Any, variables: Sequence[Variable], runs: Repeatable, decisions: list[Decision] | None = None
     ) -> None:
         objective = objective_of(loss_fn)
-        concatenated, extra = _ConcatenatedOutputs(objective, variables[0].dtype), list[Any]()
-        self.variables, self._again = list(variables), functools.partial(runs.again, concatenated.outputs)
+        concatenated, extra = self._begin(objective, variables, runs), list[Any]()
 
         def outputs() -> Tensor:
             z = concatenated.outputs()
@@ -84,9 +83,28 @@ class ObjectiveCurvature:
             return bare
 
         self.bare: OutputCurvature = runs.again(run)
-        self._penalty: RecordedGradient | None = None
-        if extra[0] is not None:
-            self._penalty = RecordedGradient(self.bare.tape, scalar(extra[0]), self.variables)
+        self._penalize(self.bare.tape, extra[0])
+
+    @classmethod
+    def of_run(
+        cls, run: ObjectiveRun, variables: Sequence[Variable], runs: Repeatable, decisions: Any = None
+    ) -> ObjectiveCurvature:
+        """From a run that was recorded, if it shows all; else from another one."""
+        if not run.shows_all(variables[0].dtype):
+            return cls(run.objective, variables, runs, decisions)
+        found = cls.__new__(cls)
+        found._begin(run.objective, variables, runs)
+        found.bare = OutputCurvature.of_record(run.tape, run.count, run.outputs, run.loss_of_outputs, variables, decisions)
+        found._penalize(run.tape, run.extra)
+        return found
+
+    def _begin(self, objective: Objective, variables: Sequence[Variable], runs: Repeatable) -> _ConcatenatedOutputs:
+        concatenated = _ConcatenatedOutputs(objective, variables[0].dtype)
+        self.variables, self._again = list(variables), functools.partial(runs.again, concatenated.outputs)
+        return concatenated
+
+    def _penalize(self, tape: GradientTape, extra: Any) -> None:
+        self._penalty = None if extra is None else RecordedGradient(tape, scalar(extra), self.variables)
 
     def matrix(self, places: Sequence[int] | None = None, chunk_size: int | None = None) -> Tensor:
         """The block of some of the variables, by their places; the whole matrix without."""
@@ -112,6 +130,33 @@ class ObjectiveCurvature:
                 z = self._again()
             slope = inner.jvp(z, "zero")
         return flatten(self.bare.back(self.bare.bent(outer.jvp(slope, "zero"))))
+
+
+class ObjectiveRun:
+    """One run of both stages and the penalty, on a persistent tape.
+
+    Attributes:
+        tape, count: what recorded it, and how many of its Records are those of the outputs.
+        outputs, loss_of_outputs, extra: what the stages and the penalty gave.
+        loss: all together.
+    """
+
+    def __init__(self, objective: Objective, variables: Sequence[Variable]) -> None:
+        self.objective = objective
+        self.tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        with self.tape:
+            self.tape.watch(list(variables))
+            self.outputs = objective.outputs()
+            self.count = len(self.tape._tape.records)
+            if type(self.outputs) is Tensor:
+                self.tape.watch(self.outputs)
+            self.loss_of_outputs = tensor(objective.loss_of_outputs(self.outputs))
+            self.extra = None if objective.penalty is None else objective.penalty()
+            self.loss = scalar(self.loss_of_outputs if self.extra is None else self.loss_of_outputs + self.extra)
+
+    def shows_all(self, dtype: Any) -> bool:
+        """Whether curvature follows from this very run: not for outputs that are several, cast, or Variables."""
+        return type(self.outputs) is Tensor and self.outputs.dtype == dtype and self.outputs.ndim > 0
 
 
 class _ConcatenatedOutputs:

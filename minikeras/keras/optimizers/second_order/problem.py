@@ -29,7 +29,7 @@ from ....types import Array
 from ..state import names_of
 from .blocks import BlockMatrix
 from .compiled import Sweep, SweepRecorder, run_directly
-from .objective import ObjectiveCurvature, scalar
+from .objective import ObjectiveCurvature, ObjectiveRun, objective_of, scalar
 
 
 class Problem:
@@ -76,6 +76,8 @@ class Problem:
         self._sweep = sweep
         self._recorded: RecordedGradient | None = None
         self._outputs: ObjectiveCurvature | None = None
+        self._matrix: Sequence[Any] = ()
+        self._groups: Sequence[Sequence[int]] = ()
         self.loss: Tensor
         self.gradient: Array
 
@@ -88,11 +90,29 @@ class Problem:
         self.loss, whole = self._sweep("record", functools.partial(self._first_run, twice))
         self.gradient = whole._array
 
+    def record_linearized(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> None:
+        """Run the loss, an `Objective`, and take its gradient and J^T H J at once; `gauss_newton` then gives the matrix."""
+
+        def run() -> list[Any]:
+            objective = objective_of(self.loss_fn)
+            found = self.runs.again(lambda: ObjectiveRun(objective, self.variables))
+            gradient = flatten(found.tape.gradient(found.loss, self.variables, unconnected_gradients="zero"))
+            self._check_depends(found_any(found.tape))
+            ask = functools.partial(self._blocks, groups, chunk_size)
+            return [found.loss, gradient, *self._curvature(functools.partial(ObjectiveCurvature.of_run, found), ask)]
+
+        self._groups = groups
+        self.loss, gradient, *self._matrix = self._sweep("linearized", run)
+        self.gradient = gradient._array
+
     def _first_run(self, twice: bool) -> tuple[Tensor, Tensor]:
         loss, gradient, depends = self._run(twice)
+        self._check_depends(depends)
+        return loss, gradient
+
+    def _check_depends(self, depends: bool) -> None:
         if not depends:
             raise ValueError(f"minimize: the loss does not depend on any of the variables {names_of(self.variables)}.")
-        return loss, gradient
 
     def _run(self, twice: bool) -> tuple[Tensor, Tensor, bool]:
         """The loss, its gradient, and whether it depends on any variable."""
@@ -134,10 +154,14 @@ class Problem:
         assert self._recorded is not None
         return (self._recorded.matrix(group, chunk_size),)
 
-    def gauss_newton(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
-        """Blocks of J^T H J, plus those of the penalty's Hessian."""
-        blocks = self._linearize(lambda curvature: [curvature.matrix(group, chunk_size) for group in groups])
-        return BlockMatrix([block._array for block in blocks], self._index(groups))
+    def gauss_newton(self) -> BlockMatrix:
+        """Blocks of J^T H J, plus those of the penalty's Hessian, after `record_linearized`."""
+        blocks = _decided(self._matrix)
+        return BlockMatrix([block._array for block in blocks], self._index(self._groups))
+
+    @staticmethod
+    def _blocks(groups: Sequence[Sequence[int]], chunk_size: int | None, curvature: ObjectiveCurvature) -> list[Tensor]:
+        return [curvature.matrix(group, chunk_size) for group in groups]
 
     def linearize(self) -> None:
         """Prepare products with J^T H J: needs an `Objective`."""
@@ -150,18 +174,15 @@ class Problem:
 
     def _linearize(self, ask: Callable[[ObjectiveCurvature], list[Any]]) -> Sequence[Any]:
         """Run the two stages of the loss, and ask for something."""
+        make = functools.partial(ObjectiveCurvature, self.loss_fn)
+        return _decided(self._sweep("outputs", lambda: self._curvature(make, ask)))
 
-        def run() -> list[Any]:
-            decisions: list[Decision] | None = [] if isinstance(current().interpreter, SweepRecorder) else None
-            self._outputs = ObjectiveCurvature(self.loss_fn, self.variables, self.runs, decisions)
-            found = ask(self._outputs)
-            return [len(found), *found, *[part for decision in decisions or () for part in decision]]
-
-        count, *results = self._sweep("outputs", run)
-        found, numbers = results[:count], results[count:]
-        if not all(Decision(*numbers[i : i + 3]).holds() for i in range(0, len(numbers), 3)):
-            raise Outdated("rows of a batch meet where they did not, or the other way round")
-        return found
+    def _curvature(self, make: Callable[..., ObjectiveCurvature], ask: Callable[[ObjectiveCurvature], list[Any]]) -> list[Any]:
+        """What is asked of a curvature, its number in front, and what was decided on the way."""
+        decisions: list[Decision] | None = [] if isinstance(current().interpreter, SweepRecorder) else None
+        self._outputs = make(self.variables, self.runs, decisions)
+        found = ask(self._outputs)
+        return [len(found), *found, *[part for decision in decisions or () for part in decision]]
 
     def output_product(self, vector: Array) -> Array:
         """J^T H J, and the penalty's Hessian, times a flat vector."""
@@ -214,6 +235,19 @@ class Problem:
         with self.offset_by(step):
             loss, gradient = self._sweep("value_and_gradient", lambda: self._run(False)[:2])
         return _not_nan(number(loss)), gradient._array
+
+
+def _decided(results: Sequence[Any]) -> Sequence[Any]:
+    """What was asked of a curvature.
+
+    Raises:
+        Outdated: in a replay, if its numbers decide otherwise than those of the recorded run.
+    """
+    count, *rest = results
+    found, numbers = rest[:count], rest[count:]
+    if not all(Decision(*numbers[i : i + 3]).holds() for i in range(0, len(numbers), 3)):
+        raise Outdated("rows of a batch meet where they did not, or the other way round")
+    return found
 
 
 @functools.lru_cache(64)
