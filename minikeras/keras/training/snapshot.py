@@ -5,7 +5,8 @@ written while they can be seen, so keeping the old state costs one reference for
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, ValuesView
+from itertools import chain
 from typing import Any
 
 from ...arrays import random as streams
@@ -25,15 +26,22 @@ _array_of = operator.attrgetter("_array")
 
 class Snapshot:
     """What a step may change: values of all `variables`, `layers` that are not built yet, attributes of `holders` (metrics,
-    optimizers and their states, which are re-bound and never changed in place), and random streams.
+    optimizers and their states, which are re-bound and never changed in place; copies of them may be there already), and
+    random streams.
     """
 
     __slots__ = ("_arrays", "_attributes", "_holders", "_layers", "_streams", "_variables")
 
-    def __init__(self, variables: Sequence[Variable], layers: Iterable[Layer], holders: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        variables: Sequence[Variable],
+        layers: Iterable[Layer],
+        holders: Sequence[Any],
+        attributes: Sequence[dict[str, Any]] | None = None,
+    ) -> None:
         self._variables, self._arrays = variables, list(map(_array_of, variables))
         self._layers = [(layer, layer.__dict__.copy()) for layer in layers]
-        self._holders, self._attributes = holders, [holder.__dict__.copy() for holder in holders]
+        self._holders, self._attributes = holders, attributes or [holder.__dict__.copy() for holder in holders]
         self._streams: Any = streams.states()
 
     def restore(self) -> None:
@@ -57,8 +65,11 @@ class Transaction:
         self._variables: list[Variable] = []
         self._unbuilt: list[Layer] = []
         self._holders: list[Any] = []
-        self._attributes: list[list[Any]] = []
+        self._attributes: list[dict[str, Any]] = []
         """The attributes of each holder when its Variables were looked up."""
+        self._now: list[ValuesView[Any]] = []
+        self._then: list[Any] = []
+        """The values of all these attributes as they are at each time, and as they were."""
 
     def __call__(self, step: Callable[[Any], Any], data: Any) -> Any:
         """Run a step; if it raises, all state is as it was before."""
@@ -93,9 +104,10 @@ class Transaction:
     def snapshot(self) -> Snapshot:
         """The state by now."""
         contents = self._model._collect()
-        if contents is not self._contents or not all(map(_has, self._holders, self._attributes)):
+        same = all(map(operator.is_, chain.from_iterable(self._now), self._then))
+        if contents is not self._contents or not same or sum(map(len, self._now)) != len(self._then):
             self._look_up(contents)
-        return Snapshot(self._variables, self._unbuilt, self._holders)
+        return Snapshot(self._variables, self._unbuilt, self._holders, self._attributes)
 
     def _look_up(self, contents: Contents) -> None:
         """What a step may change. What a holder keeps follows from attributes: its own, and those of holders within it."""
@@ -103,17 +115,13 @@ class Transaction:
         optimizers = _held_optimizers(model)
         holders: list[Any] = [*_with_inner(model.metrics), *optimizers]
         self._holders = [*holders, *(optimizer.state for optimizer in optimizers)]
-        self._attributes = [list(holder.__dict__.values()) for holder in self._holders]
+        self._attributes = [holder.__dict__.copy() for holder in self._holders]
+        self._now = [holder.__dict__.values() for holder in self._holders]
+        self._then = [value for attributes in self._attributes for value in attributes.values()]
         self._contents = contents
         found = [*contents.variables, *(variable for holder in holders for variable in holder.variables)]
         self._variables = list({id(variable): variable for variable in found}.values())
         self._unbuilt = [layer for layer in (model, *contents.sublayers) if not layer._built]
-
-
-def _has(holder: Any, attributes: list[Any]) -> bool:
-    """Whether these are the attributes of an object."""
-    now = holder.__dict__
-    return len(now) == len(attributes) and all(map(operator.is_, now.values(), attributes))
 
 
 def _with_inner(metrics: Iterable[Metric]) -> Iterator[Metric]:
