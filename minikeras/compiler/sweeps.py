@@ -2,39 +2,67 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 from ..core import Record, Tensor
 from ..core.backward import sweep
 from ..core.gradient_arguments import seeds_of
+from ..core.layout import Layout
 from ..core.operand import Operand
 from ..core.registry import operations
 from ..core.sweep_plans import Sweep
 from ..types import Array
-from .executors.base import NUMPY
+from .executors.numpy.builder import build
+from .executors.numpy.lowering import lowered
 from .ir import Program, slots_in, slots_of
 from .passes.pipeline import optimized
+from .planning.flat_variables import FlatBuffer
 from .recorder import Recorder
+
+FLAT = 1 << 15
+"""Elements of all results from which they lie in one flat array, which an optimizer's step then need not copy together."""
 
 
 class CompiledSweep:
     """A backward sweep as a program of the arrays that its rules read; its arguments are the arrays of a `Sweep`."""
 
     def __init__(self, program: Program) -> None:
-        read = {x.key for record in program.records for x in slots_of(record)} | {x.key for x in slots_in(program.results)}
+        results = slots_in(program.results)
+        read = {x.key for record in program.records for x in slots_of(record)} | {x.key for x in results}
         self._read = [number for number, slot in enumerate(program.arguments) if slot.key in read]
         arguments = [program.arguments[number] for number in self._read]
-        self._run = NUMPY.compile(Program(arguments, program.records, program.results, None))
+        program = Program(arguments, program.records, program.results, None)
+        self._run = build(program, lowered(program))
+        self._layout: Layout | None = None
+        self._buffers: list[FlatBuffer] = []
+        self._lock = threading.Lock()
+        if len(results) > 1 and len({x.dtype for x in results}) == 1 and self._run.fills_memory:
+            layout = Layout([x.shape for x in results], results[0].dtype)
+            self._layout = layout if layout.size >= FLAT else None
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """The cotangents of the sources, Tensors or None."""
-        return self._run([arrays[number] for number in self._read])
+        arguments = [arrays[number] for number in self._read]
+        return self._run(arguments) if self._layout is None else self._run(arguments, self._memory(self._layout))
+
+    def _memory(self, layout: Layout) -> list[Array]:
+        """Pieces of a flat array that nothing else refers to."""
+        with self._lock:
+            for buffer in self._buffers:
+                if not buffer.in_use:
+                    break
+            else:
+                buffer = FlatBuffer(layout, 1)
+                self._buffers = [*self._buffers[-1:], buffer]  # an older one belongs to what still refers to it
+            return list(buffer.pieces)
 
     @property
     def bytes(self) -> int:
         """The memory that it works in."""
-        return self._run.bytes
+        flat = 0 if self._layout is None else self._layout.size * self._layout.dtype.itemsize
+        return self._run.bytes + flat * len(self._buffers)
 
 
 def compiled_sweep(

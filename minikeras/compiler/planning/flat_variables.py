@@ -7,8 +7,10 @@ the other, so no reader sees a value change, and a step that fails leaves no tra
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -78,7 +80,7 @@ class FlatBuffer:
         bound: what an executor has made of it, for the next run.
     """
 
-    __slots__ = ("_base", "_owned", "addresses", "bound", "flats", "pieces")
+    __slots__ = ("__weakref__", "_base", "_owned", "addresses", "bound", "flats", "pieces")
 
     def __init__(self, layout: Layout, columns: int) -> None:
         per_line = ALIGNMENT // layout.dtype.itemsize
@@ -93,6 +95,7 @@ class FlatBuffer:
         self.pieces = [piece for start in starts for piece in layout.pieces(self._base[start : start + layout.size])]
         self._owned = Owned([*self.pieces, self._base])
         self.bound: Any = None
+        _by_base[id(self._base)] = self
 
     @property
     def is_held_alone(self) -> bool:
@@ -126,6 +129,23 @@ class FlatBuffer:
         except BaseException:
             restore(zip(variables, before, strict=True))
             raise
+
+
+_by_base: WeakValueDictionary[int, FlatBuffer] = WeakValueDictionary()
+"""The buffers, by the identity of the array that their pieces are views of."""
+
+
+def whole_of(arrays: Sequence[Array]) -> Array:
+    """The flat array of which these are all the pieces, in their order; None if there is none.
+
+    >>> buffer = FlatBuffer(Layout([(2,), (3, 1)], "float32"), 1)
+    >>> whole_of(buffer.pieces) is buffer.flats[0], whole_of(buffer.pieces[:1]), whole_of([np.ones(2)])
+    (True, None, None)
+    """
+    buffer = _by_base.get(id(arrays[0].base))
+    if buffer is None or len(arrays) != len(buffer.pieces) or not all(map(operator.is_, arrays, buffer.pieces)):
+        return None
+    return buffer.flats[0] if len(buffer.flats) == 1 else None
 
 
 class FlatVariables:

@@ -13,6 +13,7 @@ from ....core import Record, Variable
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot
+from ...planning.flat_variables import whole_of
 from ...planning.liveness import touched
 from .blocks import put
 from .calls import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View
@@ -21,6 +22,8 @@ from .lowering import kernel_of
 from .memory_plan import MemoryPlan
 from .replay import Replay
 
+WHOLE = 1 << 15
+"""Elements of a flat array from which its copy costs more than the question whether the arrays lie in one already."""
 Step = tuple[Any, Closure | None]
 """A call and its closure; None for an addressed call, which waits for a linker."""
 Linker = Callable[[Sequence[Step], "Builder"], Iterator[tuple[Lowered, Closure]]]
@@ -131,6 +134,11 @@ class Builder:
         moved = [(self.registers[x.key], number) for number, x in operands if not self.plan.lies_inside(x, whole)]
 
         def gather(registers: list[Any]) -> None:
+            if len(moved) > 1 and layout.size >= WHOLE:
+                whole = whole_of([registers[register] for register, _ in moved])
+                if whole is not None and whole.size == layout.size and whole.dtype == layout.dtype:
+                    registers[to] = whole
+                    return
             pieces = layout.pieces(registers[to])
             for register, number in moved:
                 pieces[number][...] = registers[register]

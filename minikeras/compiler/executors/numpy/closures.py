@@ -61,21 +61,23 @@ def writing_into(function: Callable[..., Any], numbers: list[int]) -> Closure:
 
 
 def with_memory(closure: Closure, made: list[tuple[int, Slot]]) -> Closure:
-    """A call that writes into new memory."""
+    """A call that writes into new memory, unless the run was given some."""
     empty = np.empty
     if len(made) == 1 and made[0][1].order is None:
         ((to, slot),) = made
         shape, dtype = slot.shape, slot.dtype
 
         def one(registers: list[Any]) -> None:
-            registers[to] = empty(shape, dtype)
+            if registers[to] is None:
+                registers[to] = empty(shape, dtype)
             closure(registers)
 
         return one
 
     def several(registers: list[Any]) -> None:
         for to, slot in made:
-            registers[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
+            if registers[to] is None:
+                registers[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
         closure(registers)
 
     return several

@@ -54,8 +54,19 @@ class Replay:
         self._locks = _locks_of(program)
         """A step reads weights, and assigns what follows from them, before another thread takes one."""
 
-    def __call__(self, arguments: Sequence[Array]) -> list[Any]:
+    @property
+    def fills_memory(self) -> bool:
+        """Whether each result is an array that a run can write into memory that it is given."""
+        plan, slots = self._memory[0], [x for x in self.program.results if isinstance(x, Slot)]
+        own = all(x.key in plan.fresh and x.order is None and x.shape for x in slots)
+        return own and len({x.key for x in slots}) == len(self._results)
+
+    def __call__(self, arguments: Sequence[Array], results: Sequence[Array] = ()) -> list[Any]:
         """The leaves of the result: Tensors of their own, and what is no Tensor as it is.
+
+        Args:
+            arguments: of the program.
+            results: memory to write the results into, if `fills_memory`; by default each run makes its own.
 
         Raises:
             MinikerasError: if a kernel or a check refuses values, as in an eager run.
@@ -63,7 +74,7 @@ class Replay:
         with Held(self._locks):
             memory = self._memory_of_a_run()
             try:
-                registers = self._run(memory, arguments)
+                registers = self._run(memory, arguments, results)
                 return [constant if number is None else Tensor(registers[number]) for number, constant in self._results]
             finally:
                 self._idle.append(memory)
@@ -94,10 +105,13 @@ class Replay:
         except IndexError:
             return RunMemory(*self._memory)
 
-    def _run(self, memory: RunMemory, arguments: Sequence[Array]) -> list[Any]:
+    def _run(self, memory: RunMemory, arguments: Sequence[Array], results: Sequence[Array] = ()) -> list[Any]:
         """The registers after a run."""
         registers = memory.begin()
         registers[1 : 1 + len(arguments)] = arguments
+        for (number, _), array in zip(self._results, results, strict=False):
+            if number is not None:
+                registers[number] = array
         for closures, quiet, first in self._parts:
             calls = iter(closures)
             try:
