@@ -101,6 +101,8 @@ def absent_jacobian(shape: tuple[int, ...], source: Any, fill: UnconnectedGradie
 
 
 def unconnected_choice(choice: UnconnectedGradients | str) -> UnconnectedGradients:
+    if type(choice) is UnconnectedGradients:
+        return choice
     try:
         return UnconnectedGradients(choice)
     except ValueError:
@@ -109,6 +111,8 @@ def unconnected_choice(choice: UnconnectedGradients | str) -> UnconnectedGradien
 
 def differentiable_leaves(role: str, structure: Any) -> list[Any]:
     """The leaves of a nest, each of them a Tensor or Variable."""
+    if type(structure) is Tensor:
+        return [structure]
     if role == "target" and structure is None:
         raise TypeError(
             "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "

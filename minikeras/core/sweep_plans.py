@@ -32,6 +32,7 @@ RECORDS = 4096
 """How long a tape may be that has a plan."""
 
 _PLAIN = (type(None), bool, int, str, bytes)
+_INT = frozenset([int])
 
 
 class Sweep(NamedTuple):
@@ -64,10 +65,8 @@ def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterabl
         if not primitive.registered or primitive.vjp is None:
             return None
         note(primitive)
-        if record.params:
-            for value in record.params.items():
-                if not _constant(value, note):
-                    return None
+        if record.params and not _constants(record.params, key):
+            return None
         for x in record.inputs:
             if isinstance(x, Operand):
                 number = known(x.key)
@@ -75,24 +74,23 @@ def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterabl
                     note(number)
                 elif not _add(x, key, arrays, numbers):
                     return None
-            elif not _constant(x, note):
+            elif not _constant(x, key):
                 return None
         for y in outputs if type(outputs) is tuple else (outputs,):
             numbers[y.key] = len(arrays)
             array = y._array
             note(array.shape)
             arrays.append(array)
-    note(None)
-    for x in targets:
-        if x.key not in numbers and not _add(x, key, arrays, numbers):
-            return None
-        note(numbers[x.key])
-    note(None)
-    for x in sources:
-        if x.key not in numbers and not _add(x, key, arrays, numbers):
-            return None
-        note(numbers[x.key])
-        note(x.key in tracked)
+    for asked in (targets, sources):
+        note(None)
+        for x in asked:
+            number = known(x.key)
+            if number is None:
+                if not _add(x, key, arrays, numbers):
+                    return None
+                number = numbers[x.key]
+            note(number)
+            note(x.key in tracked)
     return Sweep(tuple(key), arrays, numbers)
 
 
@@ -107,23 +105,38 @@ def _add(x: Operand, key: list[Any], arrays: list[Array], numbers: dict[int, int
     return True
 
 
-def _constant(value: Any, note: Callable[[Any], None]) -> bool:
-    """Note a parameter or number that is the same in each sweep with the plan; whether it can be."""
+def _constants(params: dict[str, Any], key: list[Any]) -> bool:
+    """Note the parameters of a Record; whether they are the same in each sweep with the plan."""
+    for name, value in params.items():
+        key.append(name)
+        if type(value) is tuple and _INT.issuperset(map(type, value)):  # axes, shapes: most of all
+            key.append(value)
+        elif not _constant(value, key):
+            return False
+    return True
+
+
+def _constant(value: Any, key: list[Any]) -> bool:
+    """Note a number, or a nest of them, if two that are equal are the same."""
     kind = type(value)
     if kind is float:
-        note(value.hex())  # tells -0.0 from 0.0, and a NaN is itself
+        key.append(value.hex())  # tells -0.0 from 0.0, and a NaN is itself
     elif kind in _PLAIN:
-        note((kind, value))
+        key += (kind, value)
     elif kind is tuple or kind is list:
-        note((kind, len(value)))
-        return all([_constant(one, note) for one in value])
+        key += (kind, len(value))
+        return all([_constant(one, key) for one in value])
     elif kind is slice:
-        return all([_constant(one, note) for one in (slice, value.start, value.stop, value.step)])
-    elif kind is type or isinstance(value, np.dtype):
-        note(value)
+        key.append(kind)
+        return all([_constant(one, key) for one in (value.start, value.stop, value.step)])
+    elif isinstance(value, np.dtype):
+        key.append(value)
     else:
         return False
     return True
+
+
+_MISSING = object()
 
 
 class SweepPlans:
@@ -144,6 +157,7 @@ class SweepPlans:
         """Forget all."""
         self._plans: OrderedDict[Hashable, Any] = OrderedDict()
         self._seen: OrderedDict[Hashable, int] = OrderedDict()
+        self._latest: Any = _MISSING
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -155,10 +169,14 @@ class SweepPlans:
             sweep: what is asked for.
             make: compiles a plan; None if there can be none.
         """
+        plans = self._plans
+        found = plans.get(sweep.key, _MISSING)
+        if found is not _MISSING and found is self._latest:  # the usual case, without the lock
+            return found
         with self._lock:
-            found = self._plans.get(sweep.key, _MISSING)
-            if found is not _MISSING:
-                self._plans.move_to_end(sweep.key)
+            if found is not _MISSING and sweep.key in plans:
+                plans.move_to_end(sweep.key)
+                self._latest = found
                 return found
             count = self._seen.pop(sweep.key, 0) + 1
             self._seen[sweep.key] = count
@@ -169,7 +187,7 @@ class SweepPlans:
         plan = make()  # not with the lock held: other threads sweep on
         with self._lock:
             self._seen.pop(sweep.key, None)
-            self._plans[sweep.key] = plan
+            self._plans[sweep.key] = self._latest = plan
             while len(self._plans) > PLANS or (self._bytes() > BYTES and len(self._plans) > 1):
                 self._plans.popitem(last=False)
         return plan
@@ -178,7 +196,6 @@ class SweepPlans:
         return sum(getattr(plan, "bytes", 0) for plan in self._plans.values())
 
 
-_MISSING = object()
 plans = SweepPlans()
 
 
