@@ -284,3 +284,52 @@ def test_threads_share_plans(plans):
 
     in_threads(*(lambda own=own: work(own) for own in found))
     assert found == [expected] * 4 and compiled(plans) == 1
+
+
+def wide(x):
+    """A loss of two weights large enough that their gradients lie in one flat array, and the gradients."""
+    a, b = tf.ones([300, 200]), tf.ones([200]) * 2.0
+    with tf.GradientTape() as tape:
+        tape.watch([a, b])
+        loss = tf.reduce_sum(tf.sin(x @ a + b))
+    return tape.gradient(loss, [a, b])
+
+
+def test_large_gradients_lie_in_one_array_until_something_else_refers_to_it(monkeypatch, plans):
+    inputs = [tf.random.stateless_normal([3, 300], [i, 0]) for i in range(6)]
+    monkeypatch.setattr(sweep_plans, "SIGHTINGS", NEVER)
+    expected = [bits(wide(x)) for x in inputs]
+    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
+    for x, gradients in zip(inputs, expected, strict=True):
+        assert bits(wide(x)) == gradients
+    (plan,) = plans._plans.values()
+    assert len(plan._buffers) == 1, "nothing kept a gradient, so there is memory for one"
+    held = [wide(x) for x in inputs]
+    parts = [wide(x)[0].numpy()[:1] for x in inputs]
+    views = [np.asarray(wide(x)[1])[5:] for x in inputs]
+    variables = [tf.Variable(wide(x)[1]) for x in inputs]
+    assert [bits(gradients) for gradients in held] == expected
+    for i, (part, view, variable) in enumerate(zip(parts, views, variables, strict=True)):
+        assert part.tobytes() == held[i][0].numpy()[:1].tobytes()
+        assert view.tobytes() == held[i][1].numpy()[5:].tobytes()
+        assert variable.numpy().tobytes() == held[i][1].numpy().tobytes()
+    assert len(plan._buffers) <= 2
+
+
+def test_an_optimizer_reads_the_flat_array_as_it_is_and_does_not_change_it(monkeypatch, plans):
+    def run():
+        a, b = tf.Variable(tf.ones([300, 200])), tf.Variable(tf.zeros([200]))
+        optimizer, kept = tf.keras.optimizers.Adam(0.1), []
+        for step in range(12):
+            x = tf.random.stateless_normal([3, 300], [step, 0])
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.sin(x @ a + b))
+            gradients = tape.gradient(loss, [a, b])
+            before = bits(gradients)
+            optimizer.apply_gradients(zip(gradients, [a, b], strict=True))
+            assert bits(gradients) == before
+            kept.append(before)
+        return kept, bits([a, b])
+
+    found, expected = with_and_without(monkeypatch, run)
+    assert found == expected
