@@ -80,6 +80,8 @@ class BlockLoop:
         ]
 
         def work(start: int, stop: int) -> None:
+            if start == stop:
+                return
             number = -(-(stop - start) * width // (BLOCK if stop - start == rows else LONG_BLOCK))
             block = -(-(stop - start) // (number * align)) * align  # as long as one another, on lines of the cache
             values, last = known.copy(), 0
