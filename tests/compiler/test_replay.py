@@ -206,6 +206,28 @@ def test_views_of_results_may_be_returned_and_used(fast):
 
 
 @needs_llvm
+@pytest.mark.parametrize("turned", [False, True])
+def test_memory_that_llvm_reads_where_it_lies_serves_no_one_else_before(turned):
+    """A transpose that only moves an axis of one element is the product's memory, while the next product is made."""
+    a, b = tf.ones([1, 64]), tf.reshape(tf.range(64.0 * 64.0 * 32.0), [64, 64, 32]) * 1e-5
+    c, d = tf.ones([64, 64]), tf.reshape(tf.range(64.0 * 64.0 * 1.0), [64, 64, 1]) * 1e-5
+
+    def function(a, b, c, d):
+        product = a @ b  # (64, 1, 32)
+        first = tf.transpose(product, [0, 2, 1]) if turned else tf.reshape(product, [64, 32, 1])
+        return first[:, :16] * 3.0 + tf.transpose(c[:, :16]) @ d
+
+    def function_of_sums(a, b, c, d):
+        first = tf.transpose(a @ b, [0, 2, 1]) if turned else tf.reshape(a @ b, [64, 32, 1])
+        return first + tf.transpose(c[:, :32]) @ d
+
+    for one in (function, function_of_sums):
+        run = tf.function(one, jit_compile=True)
+        for _ in range(2):
+            np.testing.assert_allclose(run(a, b, c, d).numpy(), one(a, b, c, d).numpy(), rtol=1e-5)
+
+
+@needs_llvm
 @pytest.mark.parametrize("name", ["cast", "sum"])
 def test_truth_by_llvm_is_zero_or_one(name):
     functions = {

@@ -72,9 +72,12 @@ class MemoryPlan:
         """Try each view on an array like its operand."""
         shapes: dict[int, Array] = {}
         for call in self._calls:
-            if not isinstance(call, View):
+            if not isinstance(call, (Bind, View)):
                 continue
             (x,), (y,) = call.operands, call.results
+            if isinstance(call, Bind):  # without gaps it is the operand's memory, which lives as long
+                self._roots[y.key] = self.root(x.key)
+                continue
             if x.key not in self._written and x.key not in self.reads and x.key not in self.views:
                 continue
             if y.shape == ():  # a number is handled faster than an array of one
