@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import Record, Tensor
@@ -23,6 +23,8 @@ from .recorder import Recorder
 
 FLAT = 1 << 15
 """Elements of all results from which they lie in one flat array, which an optimizer's step then need not copy together."""
+
+Computation = Callable[[list[Record], Callable[[Any], Any], set[int]], list[Any]]
 
 
 class CompiledSweep:
@@ -68,9 +70,28 @@ class CompiledSweep:
 def compiled_sweep(
     records: Sequence[Record], asked: Sweep, targets: Sequence[Any], sources: Sequence[Any], tracked: set[int]
 ) -> CompiledSweep | None:
-    """The plan of a sweep, found by recording it once; None if it cannot be repeated.
+    """The plan of a sweep; None if it cannot be repeated.
 
     Rows of a gradient that are looked up stay in pieces on the way back only where nothing records, so they have no plan.
+    """
+
+    def swept(records: Sequence[Record], stand_in: Callable[[Any], Any], watched: set[int]) -> list[Any]:
+        ends, keys = [stand_in(x) for x in targets], [stand_in(x).key for x in sources]
+        seeds = seeds_of(None, ends, None, keys, False, watched)
+        known = [key for key in keys if key in watched or key in seeds]
+        found = sweep(records, seeds, known, False)
+        return [found.get(key) for key in keys]
+
+    return compiled_plan(records, asked, tracked, swept)
+
+
+def compiled_plan(records: Sequence[Record], asked: Sweep, tracked: set[int], compute: Computation) -> CompiledSweep | None:
+    """What follows from Records alone as a program, found by recording it once; None if it cannot be repeated.
+
+    Args:
+        records, asked, tracked: of a tape, and what `describe` says of them.
+        compute: from Records over stand-ins, what gives the stand-in of a Tensor or Variable, and the keys of those that are
+            tracked, to the results.
     """
     tensors = [Tensor(array) for array in asked.arrays]
 
@@ -86,14 +107,9 @@ def compiled_sweep(
         )
         for record in records
     ]
-    ends, starts = [stand_in(x) for x in targets], [stand_in(x) for x in sources]
     watched = {tensors[number].key for key, number in asked.numbers.items() if key in tracked}
     with Recorder(tensors, strict=False) as recorder:
-        keys = [x.key for x in starts]
-        seeds = seeds_of(None, ends, None, keys, False, watched)
-        known = [key for key in keys if key in watched or key in seeds]
-        found = sweep(copies, seeds, known, False)
-        results = [recorder.result(found.get(key)) for key in keys]
+        results = [recorder.result(x) for x in compute(copies, stand_in, watched)]
     if recorder.refusal is not None or any(record.primitive is operations.add_rows for record in recorder.records):
         return None
     return CompiledSweep(optimized(Program(recorder.arguments, recorder.records, results, None)))

@@ -31,7 +31,7 @@ BYTES = 1 << 28
 RECORDS = 4096
 """How long a tape may be that has a plan."""
 
-_PLAIN = (type(None), bool, int, str, bytes)
+_PLAIN = (type(None), type(...), bool, int, str, bytes)
 _INT = frozenset([int])
 
 

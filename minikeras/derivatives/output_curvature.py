@@ -85,8 +85,9 @@ class OutputCurvature:
             variables, decisions: as above.
         """
         found = cls.__new__(cls)
-        found._begin(_part_of(tape, 0, count), outputs, variables, decisions)
-        found._loss_gradient = RecordedGradient(_part_of(tape, count, None), loss, [outputs])
+        records, tracked = tape._tape.records, tape._tape.tracked
+        found._begin(tape_of(records[:count], tracked), outputs, variables, decisions)
+        found._loss_gradient = RecordedGradient(tape_of(records[count:], tracked), loss, [outputs])
         return found
 
     def _begin(self, tape: GradientTape, outputs: Tensor, variables: Sequence[Any], decisions: list[Decision] | None) -> None:
@@ -252,12 +253,12 @@ class OutputCurvature:
         return decision.apart
 
 
-def _part_of(tape: GradientTape, start: int, stop: int | None) -> GradientTape:
-    """A tape of some of the Records of another one."""
-    part = GradientTape(persistent=True, watch_accessed_variables=False, strict=tape._strict)
-    with part:
-        part._tape.records, part._tape.tracked = tape._tape.records[start:stop], set(tape._tape.tracked)
-    return part
+def tape_of(records: Sequence[Record], tracked: set[int]) -> GradientTape:
+    """A persistent tape that has recorded this."""
+    tape = GradientTape(persistent=True, watch_accessed_variables=False)
+    with tape:
+        tape._tape.records, tape._tape.tracked = list(records), set(tracked)
+    return tape
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -270,7 +271,8 @@ def rows_apart(records: Sequence[Record], batch: Batch) -> list[Record]:
 
     What is read from a Variable stays whole.
     """
-    whole = {record.outputs.key for record in records if State.OPERANDS in record.primitive.reads}
+    reads = [record for record in records if State.OPERANDS in record.primitive.reads]
+    whole = {x.key for record in reads for x in (*record.inputs, record.outputs)}
 
     def apart(value: Any) -> Any:
         if type(value) is tuple:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .... import nest
 from ....core import GradientTape, Tensor, Variable
@@ -94,7 +94,7 @@ class ObjectiveCurvature:
             return cls(run.objective, variables, runs, decisions)
         found = cls.__new__(cls)
         found._begin(run.objective, variables, runs)
-        found.bare = OutputCurvature.of_record(run.tape, run.count, run.outputs, run.loss_of_outputs, variables, decisions)
+        found.bare = OutputCurvature.of_record(run.tape, run.stage, run.outputs, run.loss_of_outputs, variables, decisions)
         found._penalize(run.tape, run.extra)
         return found
 
@@ -132,31 +132,47 @@ class ObjectiveCurvature:
         return flatten(self.bare.back(self.bare.bent(outer.jvp(slope, "zero"))))
 
 
-class ObjectiveRun:
+class ObjectiveRun(NamedTuple):
     """One run of both stages and the penalty, on a persistent tape.
 
     Attributes:
-        tape, count: what recorded it, and how many of its Records are those of the outputs.
+        tape, stage: what recorded it, and how many of its Records are those of the outputs.
         outputs, loss_of_outputs, extra: what the stages and the penalty gave.
         loss: all together.
     """
 
-    def __init__(self, objective: Objective, variables: Sequence[Variable]) -> None:
-        self.objective = objective
-        self.tape = GradientTape(persistent=True, watch_accessed_variables=False)
-        with self.tape:
-            self.tape.watch(list(variables))
-            self.outputs = objective.outputs()
-            self.count = len(self.tape._tape.records)
-            if type(self.outputs) is Tensor:
-                self.tape.watch(self.outputs)
-            self.loss_of_outputs = tensor(objective.loss_of_outputs(self.outputs))
-            self.extra = None if objective.penalty is None else objective.penalty()
-            self.loss = scalar(self.loss_of_outputs if self.extra is None else self.loss_of_outputs + self.extra)
+    objective: Objective
+    tape: GradientTape
+    stage: int
+    outputs: Any
+    loss_of_outputs: Tensor
+    extra: Tensor | None
+    loss: Tensor
+
+    @classmethod
+    def of(cls, objective: Objective, variables: Sequence[Variable]) -> ObjectiveRun:
+        """Run an objective."""
+        tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        with tape:
+            tape.watch(list(variables))
+            outputs = objective.outputs()
+            stage = len(tape._tape.records)
+            if type(outputs) is Tensor:
+                tape.watch(outputs)
+            bare = loss = tensor(objective.loss_of_outputs(outputs))
+            extra = None if objective.penalty is None else objective.penalty()
+            if extra is not None:
+                extra = tensor(extra)
+                loss = bare + extra
+        return cls(objective, tape, stage, outputs, bare, extra, scalar(loss))
 
     def shows_all(self, dtype: Any) -> bool:
         """Whether curvature follows from this very run: not for outputs that are several, cast, or Variables."""
         return type(self.outputs) is Tensor and self.outputs.dtype == dtype and self.outputs.ndim > 0
+
+    def gradient(self, variables: Sequence[Any]) -> Tensor:
+        """Of the loss, flat."""
+        return flatten(self.tape.gradient(self.loss, list(variables), unconnected_gradients="zero"))
 
 
 class _ConcatenatedOutputs:

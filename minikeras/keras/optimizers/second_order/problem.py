@@ -14,7 +14,6 @@ import numpy as np
 
 from ....arrays import random as streams
 from ....arrays import to_numpy
-from ....compiler.tracing.facts import Outdated
 from ....core import Tensor, Variable
 from ....core.layout import Layout
 from ....core.repeat import Repeatable
@@ -30,6 +29,7 @@ from ..state import names_of
 from .blocks import BlockMatrix
 from .compiled import Sweep, SweepRecorder, run_directly
 from .objective import ObjectiveCurvature, ObjectiveRun, objective_of, scalar
+from .plans import decided, planned_curvature
 
 
 class Problem:
@@ -76,6 +76,7 @@ class Problem:
         self._sweep = sweep
         self._recorded: RecordedGradient | None = None
         self._outputs: ObjectiveCurvature | None = None
+        self._run_of_both: ObjectiveRun | None = None
         self._matrix: Sequence[Any] = ()
         self._groups: Sequence[Sequence[int]] = ()
         self.loss: Tensor
@@ -95,10 +96,13 @@ class Problem:
 
         def run() -> list[Any]:
             objective = objective_of(self.loss_fn)
-            found = self.runs.again(lambda: ObjectiveRun(objective, self.variables))
-            gradient = flatten(found.tape.gradient(found.loss, self.variables, unconnected_gradients="zero"))
-            self._check_depends(found_any(found.tape))
+            found = self._run_of_both = self.runs.again(lambda: ObjectiveRun.of(objective, self.variables))
             ask = functools.partial(self._blocks, groups, chunk_size)
+            planned = planned_curvature(found, self.variables, self.runs, (tuple(map(tuple, groups)), chunk_size), ask)
+            if planned is not None:
+                return [found.loss, *planned]
+            gradient = found.gradient(self.variables)
+            self._check_depends(found_any(found.tape))
             return [found.loss, gradient, *self._curvature(functools.partial(ObjectiveCurvature.of_run, found), ask)]
 
         self._groups = groups
@@ -156,7 +160,7 @@ class Problem:
 
     def gauss_newton(self) -> BlockMatrix:
         """Blocks of J^T H J, plus those of the penalty's Hessian, after `record_linearized`."""
-        blocks = _decided(self._matrix)
+        blocks = decided(self._matrix)
         return BlockMatrix([block._array for block in blocks], self._index(self._groups))
 
     @staticmethod
@@ -175,7 +179,7 @@ class Problem:
     def _linearize(self, ask: Callable[[ObjectiveCurvature], list[Any]]) -> Sequence[Any]:
         """Run the two stages of the loss, and ask for something."""
         make = functools.partial(ObjectiveCurvature, self.loss_fn)
-        return _decided(self._sweep("outputs", lambda: self._curvature(make, ask)))
+        return decided(self._sweep("outputs", lambda: self._curvature(make, ask)))
 
     def _curvature(self, make: Callable[..., ObjectiveCurvature], ask: Callable[[ObjectiveCurvature], list[Any]]) -> list[Any]:
         """What is asked of a curvature, its number in front, and what was decided on the way."""
@@ -199,7 +203,9 @@ class Problem:
     @property
     def linearized(self) -> ObjectiveCurvature:
         """The curvature of the outputs, for the functions of sweeps."""
-        assert self._outputs is not None
+        if self._outputs is None:
+            assert self._run_of_both is not None
+            self._outputs = ObjectiveCurvature.of_run(self._run_of_both, self.variables, self.runs)
         return self._outputs
 
     def sweep(self, name: str, function: Sweep, *given: Array) -> Sequence[Any]:
@@ -235,19 +241,6 @@ class Problem:
         with self.offset_by(step):
             loss, gradient = self._sweep("value_and_gradient", lambda: self._run(False)[:2])
         return _not_nan(number(loss)), gradient._array
-
-
-def _decided(results: Sequence[Any]) -> Sequence[Any]:
-    """What was asked of a curvature.
-
-    Raises:
-        Outdated: in a replay, if its numbers decide otherwise than those of the recorded run.
-    """
-    count, *rest = results
-    found, numbers = rest[:count], rest[count:]
-    if not all(Decision(*numbers[i : i + 3]).holds() for i in range(0, len(numbers), 3)):
-        raise Outdated("rows of a batch meet where they did not, or the other way round")
-    return found
 
 
 @functools.lru_cache(64)

@@ -1,0 +1,117 @@
+"""Steps outside of compiled functions by plans: the same bits as without, and nothing is kept alive."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras import keras
+from minikeras.arrays import random as streams
+from minikeras.core import sweep_plans
+
+optimizers, layers = keras.optimizers, keras.layers
+GENERATOR = np.random.default_rng(0)
+X, Y = GENERATOR.normal(size=(12, 5)).astype("f"), GENERATOR.integers(0, 3, 12)
+CROSS_ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+KINDS = {
+    "gauss_newton": lambda: optimizers.GaussNewton(damping=0.1),
+    "by_layer": lambda: optimizers.GaussNewton(damping=0.1, blocks="layer", chunk_size=5, globalization="trust_region"),
+    "levenberg": optimizers.LevenbergMarquardt,
+    "accelerated": lambda: optimizers.LevenbergMarquardt(scaling=True, acceleration=0.75),
+}
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """No plans but those of this test."""
+    found = sweep_plans.SweepPlans()
+    monkeypatch.setattr(sweep_plans, "plans", found)
+    return found
+
+
+def curve():
+    w, x = tf.Variable([1.0, -2.0]), tf.linspace(0.0, 1.0, 6)
+    fit = optimizers.Objective(lambda: w[0] * tf.exp(w[1] * x) - 1.0, lambda r: tf.reduce_mean(r**2))
+    return fit, [w], [w]
+
+
+def network(*between):
+    layers_ = [layers.Dense(4, "tanh", kernel_regularizer="l2"), *between, layers.Dense(3, activity_regularizer="l2")]
+    model = keras.Sequential([keras.Input((5,)), *layers_])
+    penalty = lambda: tf.add_n(model.losses)
+    fit = optimizers.Objective(lambda: model(X, training=True), lambda z: CROSS_ENTROPY(Y, z), penalty)
+    return fit, model.trainable_variables, model.variables
+
+
+def several_outputs():
+    w, x = tf.Variable([1.0, -2.0]), tf.linspace(0.0, 1.0, 6)
+    fit = optimizers.Objective(lambda: [w[0] * x, tf.exp(w[1] * x)], lambda z: tf.reduce_sum((z[0] - z[1]) ** 2))
+    return fit, [w], [w]
+
+
+PROBLEMS = {
+    "curve": (curve, True),
+    "network": (network, True),
+    "dropout": (lambda: network(layers.Dropout(0.3, seed=1)), True),
+    "rows_meet": (lambda: network(layers.BatchNormalization()), True),
+    "several_outputs": (several_outputs, False),
+}
+
+
+def steps(monkeypatch, problem, kind, sightings):
+    monkeypatch.setattr(sweep_plans, "SIGHTINGS", sightings)
+    keras.utils.clear_session()
+    streams.set_global_seed(3)
+    (fit, variables, state), optimizer = problem(), kind()
+    losses = [optimizer.minimize(fit, variables).numpy() for _ in range(6)]
+    return [*losses, *[variable.numpy() for variable in (*state, *optimizer.variables)]]
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_steps_by_plans_have_the_same_bits(name, kind, monkeypatch, plans):
+    problem, planned = PROBLEMS[name]
+    without = steps(monkeypatch, problem, kind, 10**9)
+    assert len(plans) == 0
+    found = steps(monkeypatch, problem, kind, 0)
+    for one, other in zip(found, without, strict=True):
+        np.testing.assert_array_equal(one, other)
+    own = [plan for key, plan in plans._plans.items() if key[0] == "curvature of outputs"]
+    assert any(plan is not None for plan in own) == planned
+
+
+def test_rows_that_meet_at_some_steps_only_are_noticed(monkeypatch, plans):
+    ends = []
+    for sightings in (10**9, 0):
+        monkeypatch.setattr(sweep_plans, "SIGHTINGS", sightings)
+        w, gate, x = tf.Variable([1.0, -2.0]), tf.Variable(0.0), tf.linspace(0.0, 1.0, 6)
+        outputs = lambda w=w, gate=gate, x=x: w[0] * tf.exp(w[1] * x) + gate * tf.roll(w[0] * x, 1, axis=0)
+        fit, optimizer = optimizers.Objective(outputs, lambda r: tf.reduce_mean(r**2)), optimizers.GaussNewton(damping=0.1)
+        for value in (0.0, 0.0, 0.5, 0.0, 0.5):
+            gate.assign(value)
+            optimizer.minimize(fit, [w])
+        ends.append(w.numpy())
+    np.testing.assert_array_equal(*ends)
+    assert len(plans) > 0
+
+
+def test_a_loss_that_no_variable_reaches_is_refused_at_every_step(monkeypatch, plans):
+    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
+    w = tf.Variable([1.0, -2.0])
+    fit = optimizers.Objective(lambda: tf.stop_gradient(w) * 2.0, lambda r: tf.reduce_mean(r**2))
+    for _ in range(3):
+        with pytest.raises(ValueError, match="does not depend on any"):
+            optimizers.GaussNewton().minimize(fit, [w])
+
+
+def test_a_plan_keeps_no_model_alive(monkeypatch, plans):
+    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
+    fit, variables, _ = network()
+    optimizers.GaussNewton(damping=0.1).minimize(fit, variables)
+    kept = [weakref.ref(variable) for variable in variables]
+    assert len(plans) > 0
+    del fit, variables, _
+    gc.collect()
+    assert not any(ref() is not None for ref in kept)
