@@ -82,7 +82,9 @@ class GradientTape:
                 "Use a second tape, or leave the block first."
             )
         self._entered = True
-        _alive.add(self)
+        _alive[id(self)] = weakref.ref(self)
+        if len(_alive) > 256:
+            _forget_the_dead()
         if self._persistent:
             tell_of_tapes_that_outlive(self)
         if self._trace is not None:
@@ -399,10 +401,18 @@ class GradientTape:
         return "\n".join([f"GradientTape: {self.summary()}", *(f"  {record}" for record in self._tape.records)])
 
 
-_alive: weakref.WeakSet[GradientTape] = weakref.WeakSet()
-"""The tapes that are alive, so that an explanation can name another one that watches a source."""
+_alive: dict[int, weakref.ref[GradientTape]] = {}
+"""The tapes that were entered, so that an explanation can name another one that watches a source. A loop's tapes have few
+identities, one after another, so those that are gone need not be removed at once, which takes a microsecond a tape."""
+
+
+def _forget_the_dead() -> None:
+    for identity, reference in list(_alive.items()):
+        if reference() is None:
+            _alive.pop(identity, None)
 
 
 def tapes_that_track(key: int) -> list[GradientTape]:
     """The tapes, whatever thread they belong to, that track a Tensor or Variable."""
-    return [tape for tape in _alive if key in tape._tape.tracked]
+    tapes = [reference() for reference in list(_alive.values())]
+    return [tape for tape in tapes if tape is not None and key in tape._tape.tracked]

@@ -13,6 +13,7 @@ import numpy as np
 from .registry import operations
 
 FLOAT32 = np.dtype("float32")
+_NUMPY = np.ndarray
 
 
 def is_short(dtype: np.dtype[Any]) -> bool:
@@ -25,7 +26,7 @@ def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def accurate(*arrays: Any, **params: Any) -> Any:
         for x in arrays:
-            dtype = x.dtype if type(x) is np.ndarray else getattr(x, "dtype", None)
+            dtype = x.dtype if type(x) is _NUMPY else getattr(x, "dtype", None)
             if dtype is not None and dtype.itemsize == 2 and is_short(dtype):
                 return _rounded(function(*map(_widened, arrays), **params), dtype)
         return function(*arrays, **params)

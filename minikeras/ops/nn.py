@@ -10,7 +10,7 @@ import numpy as np
 from ..core.families import elementwise, linear, primitive
 from ..types import Array
 from .arithmetic import add, greater, indicator, less, logical_and, multiply, negative, select, subtract, zeros_like
-from .reductions import reduce_sum
+from .reductions import reduce_sum, sum_along
 from .shaping import reshape
 from .transcendental import exp, sigmoid
 
@@ -40,7 +40,7 @@ leaky_relu = elementwise(
 def _peak(xp: Any, x: Array, axis: int) -> Array:
     """The largest element along an axis, kept with size 1; 0 for an empty axis."""
     if x.shape[axis]:
-        return x.max(axis=axis, keepdims=True)
+        return np.maximum.reduce(x, axis, keepdims=True) if type(x) is np.ndarray else x.max(axis=axis, keepdims=True)
     return xp.zeros((*x.shape[:axis], 1, *x.shape[x.ndim + axis + 1 :]), dtype=x.dtype)
 
 
@@ -48,7 +48,7 @@ def _exponentials(xp: Any, x: Array, axis: int) -> tuple[Array, Array, Array]:
     """x less its largest, so that no exponential overflows; the exponentials; their sum."""
     shifted = x - _peak(xp, x, axis)
     weights = xp.exp(shifted)
-    return shifted, weights, weights.sum(axis=axis, keepdims=True)
+    return shifted, weights, sum_along(weights, axis, True)
 
 
 def _softmax(xp: Any, x: Array, axis: int) -> Array:

@@ -65,8 +65,19 @@ def spread(value: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
     return broadcast_to(kept, shape=tuple(x.shape), rank=len(x.shape))
 
 
+def sum_along(x: Array, axes: Any, keepdims: bool = False) -> Array:
+    """The sum of floats; of NumPy's arrays without the method's way through Python, which takes 0.4 us."""
+    return np.add.reduce(x, axes, keepdims=keepdims) if type(x) is np.ndarray else x.sum(axis=axes, keepdims=keepdims)
+
+
+def _sum(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+    if x.dtype.kind in "fc":
+        return sum_along(x, axes, keepdims)
+    return x.sum(axis=axes, keepdims=keepdims, dtype=x.dtype if x.dtype.kind in "iu" else None)
+
+
 def _mean(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
-    total, n = x.sum(axis=axes, keepdims=keepdims), count(x.shape, axes)
+    total, n = sum_along(x, axes, keepdims), count(x.shape, axes)
     if x.dtype.kind in "iu":  # truncated toward zero, as in TensorFlow
         return (xp.sign(total) * (abs(total) // max(n, 1))).astype(x.dtype)
     return total / n if n else total * float("nan")
@@ -82,7 +93,7 @@ def _sum_of_stacks(batch: Any, operation: Any, inputs: Any, params: Any) -> Any:
 
 reduce_sum = linear(
     "reduce_sum",
-    lambda xp, x, axes, keepdims: x.sum(axis=axes, keepdims=keepdims, dtype=x.dtype if x.dtype.kind in "iu" else None),
+    _sum,
     lambda g, x, axes, keepdims: spread(g, x, axes, keepdims),
     batching=_sum_of_stacks,
     accumulates=True,
