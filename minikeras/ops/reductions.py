@@ -65,9 +65,12 @@ def spread(value: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
     return broadcast_to(kept, shape=tuple(x.shape), rank=len(x.shape))
 
 
+_add_up: Any = np.add.reduce
+
+
 def sum_along(x: Array, axes: Any, keepdims: bool = False) -> Array:
     """The sum of floats; of NumPy's arrays without the method's way through Python, which takes 0.4 us."""
-    return np.add.reduce(x, axes, keepdims=keepdims) if type(x) is np.ndarray else x.sum(axis=axes, keepdims=keepdims)
+    return _add_up(x, axes, keepdims=keepdims) if type(x) is np.ndarray else x.sum(axis=axes, keepdims=keepdims)
 
 
 def _sum(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
