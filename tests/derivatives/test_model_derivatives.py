@@ -5,6 +5,7 @@ import pytest
 from derivatives.problems import Network, looped_hessian, looped_jacobian, raveled
 
 import minikeras as tf
+from minikeras.compiler.executors import llvm
 from minikeras.core.layout import Layout
 from minikeras.derivatives.strips import cached_rows, strips
 
@@ -584,3 +585,24 @@ def test_a_loss_that_is_no_scalar_is_refused():
         ad.hessian(lambda: w * w, [w])
     with pytest.raises(ValueError, match="2 elements"):
         ad.hvp(lambda: tf.reduce_sum(w * w), [w], tf.ones(3))
+
+
+@pytest.mark.parametrize("fast", [None, pytest.param(True, marks=pytest.mark.skipif(not llvm.installed(), reason="no LLVM"))])
+def test_a_compiled_hessian_of_several_strips_is_the_eager_one(fast):
+    random = np.random.default_rng(0)
+    pairs = [(8, 16), (16, 16), (16, 1)]
+    kernels = [tf.Variable(random.normal(size=pair) / pair[0] ** 0.5) for pair in pairs]
+    biases = [tf.Variable(np.zeros(width)) for _, width in pairs]
+    x = tf.constant(random.normal(size=(64, 8)))
+
+    def loss():
+        y = x
+        for kernel, bias in zip(kernels, biases, strict=True):
+            y = tf.tanh(y @ kernel + bias)
+        return tf.reduce_mean((y - 0.5) ** 2)
+
+    variables = [variable for pair in zip(kernels, biases, strict=True) for variable in pair]
+    expected = ad.hessian(loss, variables).numpy()
+    compiled = tf.function(lambda: ad.hessian(loss, variables), jit_compile=fast)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled().numpy(), expected, rtol=0, atol=1e-12 if fast else 0)
