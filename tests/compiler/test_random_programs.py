@@ -59,7 +59,13 @@ def test_a_program_as_it_was_recorded_is_the_function_too(case):
 def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes, monkeypatch):
     block, least = sizes
     for module, name, value in (
-        *((lowering, "LARGE_LOOP", 1), (blocks, "BLOCK", block), (blocks, "LONG_BLOCK", block), (blocks, "LEAST", least)),
+        *(
+            (lowering, "LARGE_LOOP", 1),
+            (lowering, "FEW_STEPS", 0),
+            (blocks, "BLOCK", block),
+            (blocks, "LONG_BLOCK", block),
+            (blocks, "LEAST", least),
+        ),
     ):
         monkeypatch.setattr(module, name, value)
     assert_is_the_function(case)

@@ -18,8 +18,8 @@ from ....types import Array
 from ...loops import Body, Step
 from ...planning.arena import ALIGNMENT, Interval, allocate, memory_of
 
-BLOCK = 1 << 15
-"""Elements of a block in one thread."""
+BLOCK = 1 << 16
+"""Elements of a block in one thread: Adam over 235,146 takes 490 us, 520 in blocks of 2^15, 570 of 2^14, 610 as one."""
 
 _scratch = threading.local()
 
@@ -79,18 +79,21 @@ class BlockLoop:
             *((register, y) for register, y in zip(body.outputs, outputs, strict=True) if register >= count),
         ]
 
+        at_work: list[int] = []
+
         def work(start: int, stop: int) -> None:
-            if start == stop:
-                return
-            number = -(-(stop - start) * width // (BLOCK if stop - start == rows else LONG_BLOCK))
-            block = -(-(stop - start) // (number * align)) * align  # as long as one another, on lines of the cache
+            at_work.append(start)
             values, last = known.copy(), 0
-            for first in range(start, stop, block):
-                size = min(block, stop - first)
+            while start < stop:
+                # Another thread may begin its part late, or never, where a BLAS library keeps the processors busy.
+                most = BLOCK if len(at_work) == 1 else LONG_BLOCK
+                number = -(-(stop - start) * width // most)
+                size = min(-(-(stop - start) // (number * align)) * align, stop - start)
                 if size != last:
                     self._lay_out(values, size, shape)
                     last = size
-                part = slice(first, first + size)
+                part = slice(start, start + size)
+                start += size
                 for register, x in moving:
                     values[register] = x[part]
                 for function, read, register in self._plan:
@@ -98,6 +101,7 @@ class BlockLoop:
                         function(values[read[0]], values[read[1]], values[register])
                     else:
                         function(*[values[one] for one in read], values[register])
+            at_work.pop()
 
         in_parallel(work, rows, max(LEAST // width, 1), align)
         self._copy(operands, outputs)
