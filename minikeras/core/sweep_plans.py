@@ -24,8 +24,12 @@ Plan = Callable[[Sequence[Array]], list[Any]]
 
 SIGHTINGS = 6
 """How often a sweep is carried out before it is compiled, which takes as long as some fifty of it."""
-PLANS = 16
+PLANS = 32
 """How many are kept: those that were used last."""
+PAYS = 50
+"""How often a plan must be used to have been worth compiling; if one goes before, others wait for twice as many sightings."""
+WAIT = 10 * PAYS
+"""The most sightings that a sweep waits for: then compiling takes a tenth of the time at most, whatever comes in turns."""
 BYTES = 1 << 28
 """How much memory the kept plans may work in, together."""
 RECORDS = 4096
@@ -136,9 +140,6 @@ def _constant(value: Any, key: list[Any]) -> bool:
     return True
 
 
-_MISSING = object()
-
-
 class SweepPlans:
     """The plans of this process, and how often sweeps were seen that have none yet.
 
@@ -155,9 +156,10 @@ class SweepPlans:
 
     def clear(self) -> None:
         """Forget all."""
-        self._plans: OrderedDict[Hashable, Any] = OrderedDict()
+        self._plans: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._seen: OrderedDict[Hashable, int] = OrderedDict()
-        self._latest: Any = _MISSING
+        self._latest: _Entry | None = None
+        self._wanted = SIGHTINGS
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -169,31 +171,48 @@ class SweepPlans:
             sweep: what is asked for.
             make: compiles a plan; None if there can be none.
         """
-        plans = self._plans
-        found = plans.get(sweep.key, _MISSING)
-        if found is not _MISSING and found is self._latest:  # the usual case, without the lock
-            return found
+        entry = self._plans.get(sweep.key)
+        if entry is None:
+            return self._made(sweep, make) if self._is_due(sweep) else None
+        entry.uses += 1
+        if entry is not self._latest:  # mostly it is, and needs no lock
+            with self._lock:
+                if sweep.key in self._plans:
+                    self._plans.move_to_end(sweep.key)
+                self._latest = entry
+        return entry.plan
+
+    def _is_due(self, sweep: Sweep) -> bool:
+        """Count a sighting of a sweep without a plan; whether there were enough."""
         with self._lock:
-            if found is not _MISSING and sweep.key in plans:
-                plans.move_to_end(sweep.key)
-                self._latest = found
-                return found
             count = self._seen.pop(sweep.key, 0) + 1
             self._seen[sweep.key] = count
             while len(self._seen) > 4 * PLANS:
                 self._seen.popitem(last=False)
-            if count <= SIGHTINGS:
-                return None
+        return count > self._wanted
+
+    def _made(self, sweep: Sweep, make: Callable[[], Any]) -> Plan | None:
         plan = make()  # not with the lock held: other threads sweep on
         with self._lock:
             self._seen.pop(sweep.key, None)
-            self._plans[sweep.key] = self._latest = plan
+            self._plans[sweep.key] = self._latest = _Entry(plan)
             while len(self._plans) > PLANS or (self._bytes() > BYTES and len(self._plans) > 1):
-                self._plans.popitem(last=False)
+                _, gone = self._plans.popitem(last=False)
+                # Shapes that come in turns, more of them than there are plans, would be compiled again and again.
+                self._wanted = max(SIGHTINGS, self._wanted // 2) if gone.uses > PAYS else min(2 * self._wanted + 1, WAIT)
         return plan
 
     def _bytes(self) -> int:
-        return sum(getattr(plan, "bytes", 0) for plan in self._plans.values())
+        return sum(getattr(entry.plan, "bytes", 0) for entry in self._plans.values())
+
+
+class _Entry:
+    """A plan, or None where there can be none, and how often it was asked for."""
+
+    __slots__ = ("plan", "uses")
+
+    def __init__(self, plan: Plan | None) -> None:
+        self.plan, self.uses = plan, 0
 
 
 plans = SweepPlans()

@@ -12,23 +12,22 @@ from specimens import SMOOTH
 
 import minikeras as tf
 from minikeras.core import sweep_plans
+from minikeras.core import tape as core_tape
 from minikeras.core.tensor import Tensor
-
-NEVER = 10**9
 
 
 @pytest.fixture
 def plans(monkeypatch):
     """No plans but those of this test, each made at the first sight."""
+    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
     found = sweep_plans.SweepPlans()
     monkeypatch.setattr(sweep_plans, "plans", found)
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
     return found
 
 
 def compiled(plans):
     """How many sweeps have a plan, rather than the note that there can be none."""
-    return sum(plan is not None for plan in plans._plans.values())
+    return sum(entry.plan is not None for entry in plans._plans.values())
 
 
 def bits(gradients):
@@ -45,9 +44,9 @@ def gradients_of(specimen, arrays):
 
 
 def with_and_without(monkeypatch, gradients):
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", NEVER)
-    expected = gradients()
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(core_tape, "planned", lambda *_: None)
+        expected = gradients()
     return gradients(), expected
 
 
@@ -211,14 +210,25 @@ def test_a_persistent_tape_and_a_nested_one(plans):
         assert float(outer.gradient(slope, x)) == 18.0
 
 
-def test_plans_are_few(plans, monkeypatch):
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 1)
-    for size in range(1, 6 * sweep_plans.PLANS):
-        for _ in range(2):
+def test_plans_are_few_and_wait_longer_if_they_do_not_pay(plans):
+    sizes = range(1, 3 * sweep_plans.PLANS)
+    for _ in range(10):
+        for size in sizes:
             squares(tf.ones([size]))
-        squares(tf.ones([size, 2]))
     assert len(plans) == sweep_plans.PLANS
     assert len(plans._seen) <= 4 * sweep_plans.PLANS
+    assert plans._wanted > 5, "shapes in turns are not compiled again and again"
+    for _ in range(plans._wanted + 1):
+        assert squares(tf.ones([1, 2])).tolist() == [[4.0, 4.0]]
+    assert plans._latest.plan is not None and plans._latest.uses == 0, "what keeps coming is"
+
+
+def test_what_comes_six_times_has_a_plan(plans, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(sweep_plans, "plans", sweep_plans.SweepPlans())
+    for count in range(sweep_plans.SIGHTINGS + 3):
+        squares(tf.ones([3]))
+        assert len(sweep_plans.plans) == (count >= sweep_plans.SIGHTINGS)
 
 
 def test_plans_that_work_in_much_memory_are_fewer(plans, monkeypatch):
@@ -297,12 +307,9 @@ def wide(x):
 
 def test_large_gradients_lie_in_one_array_until_something_else_refers_to_it(monkeypatch, plans):
     inputs = [tf.random.stateless_normal([3, 300], [i, 0]) for i in range(6)]
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", NEVER)
-    expected = [bits(wide(x)) for x in inputs]
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
-    for x, gradients in zip(inputs, expected, strict=True):
-        assert bits(wide(x)) == gradients
-    (plan,) = plans._plans.values()
+    found, expected = with_and_without(monkeypatch, lambda: [bits(wide(x)) for x in inputs])
+    assert found == expected
+    ((plan, _),) = ((entry.plan, entry.uses) for entry in plans._plans.values())
     assert len(plan._buffers) == 1, "nothing kept a gradient, so there is memory for one"
     held = [wide(x) for x in inputs]
     parts = [wide(x)[0].numpy()[:1] for x in inputs]
