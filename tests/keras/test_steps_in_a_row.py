@@ -113,12 +113,13 @@ def trained(data, listeners=(), **options):
 # The law -------------------------------------------------------------------------------------------------------------
 
 
-def test_many_steps_in_a_row_give_what_one_at_a_time_gives(rows_taken):
+@pytest.mark.parametrize("jit_compile", ["auto", True])
+def test_many_steps_in_a_row_give_what_one_at_a_time_gives(jit_compile, rows_taken):
     for name, data in (DATA | OTHER_DATA).items():
         rows_taken.clear()
-        one = trained(data, [EachBatch()])
+        one = trained(data, [EachBatch()], jit_compile=jit_compile)
         assert set(rows_taken) <= {1}, name
-        many = trained(data)
+        many = trained(data, jit_compile=jit_compile)
         assert (max(rows_taken, default=1) > 1) is (name in DATA), name
         assert many == one, name
 
@@ -224,15 +225,15 @@ def test_a_source_that_reads_the_model_sees_it_after_each_step():
 # Failures ------------------------------------------------------------------------------------------------------------
 
 
-@in_one_test(bad=(0, 1, 5, 30, 88), count=("auto", 1, 4))
-def test_a_step_that_fails_leaves_those_before_it(bad, count):
+@in_one_test(bad=(0, 1, 5, 30, 88), count=("auto", 1, 4), jit_compile=("auto", True))
+def test_a_step_that_fails_leaves_those_before_it(bad, count, jit_compile):
     labels = Y.copy()
     labels[bad] = 7
-    failing = made(steps_per_execution=count)
+    failing = made(steps_per_execution=count, jit_compile=jit_compile)
     failing.fit(X[:16], Y[:16], batch_size=8, verbose=0)
     with pytest.raises(tf.errors.InvalidArgumentError, match="label"):
         failing.fit(X, labels, batch_size=8, shuffle=False, verbose=0)
-    good = made()
+    good = made(jit_compile=jit_compile)
     good.fit(X[:16], Y[:16], batch_size=8, verbose=0)
     good.reset_metrics()
     if bad >= 8:
@@ -240,17 +241,42 @@ def test_a_step_that_fails_leaves_those_before_it(bad, count):
     assert everything(failing) == everything(good)
 
 
-def test_an_interrupt_leaves_whole_steps():
+@in_one_test(after=(0, 2, 9, 20), jit_compile=("auto", True))
+def test_what_a_failed_step_drew_is_drawn_again(after, jit_compile):
+    begin_step, failing_at = tf.keras.optimizers.Adam.begin_step, [0]
+
+    def failing(self, t, learning_rate):
+        if t == failing_at[0]:
+            raise ZeroDivisionError("no learning rate")
+        return begin_step(self, t, learning_rate)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tf.keras.optimizers.Adam, "begin_step", failing)
+        broken, good = made(jit_compile=jit_compile), made(jit_compile=jit_compile)
+        for model in (broken, good):
+            model.fit(X[:32], Y[:32], batch_size=4, shuffle=False, verbose=0)
+            model.reset_metrics()
+        failing_at[0] = 8 + after + 1
+        with pytest.raises(ZeroDivisionError, match="no learning rate"):
+            broken.fit(X, Y, batch_size=4, shuffle=False, verbose=0)
+        failing_at[0] = 0
+        if after:
+            good.fit(X, Y, batch_size=4, shuffle=False, steps_per_epoch=after, verbose=0)
+        assert everything(broken)[0] == everything(good)[0]
+
+
+@pytest.mark.parametrize("jit_compile", ["auto", True])
+def test_an_interrupt_leaves_whole_steps(jit_compile):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a test run in the background ignores it
     try:
-        interrupted()
+        interrupted(jit_compile)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def interrupted():
+def interrupted(jit_compile):
     x, y = np.concatenate([X] * 400), np.concatenate([Y] * 400)
-    model = made()
+    model = made(jit_compile=jit_compile)
     model.fit(x[:80], y[:80], batch_size=8, verbose=0)
     before = int(model.optimizer.iterations)
     timer = threading.Timer(0.15, signal.raise_signal, [signal.SIGINT])
@@ -260,7 +286,7 @@ def interrupted():
     timer.join()
     steps = int(model.optimizer.iterations) - before
     assert steps > 0
-    again = made()
+    again = made(jit_compile=jit_compile)
     again.fit(x[:80], y[:80], batch_size=8, verbose=0)
     again.fit(x, y, batch_size=8, epochs=1, steps_per_epoch=steps, shuffle=False, verbose=0)
     names = [name for name in everything(model)[0] if not name.startswith("metrics")]

@@ -174,4 +174,5 @@ class Commit:
             copies[register] = copy_of(copies[register])
         for assign in self._assigning:
             assign(copies)
+        registers[0].committed = True
         registers[:] = copies

@@ -19,6 +19,7 @@ from .calls import Lowered
 from .closures import Closure
 from .lowering import multiplications
 from .memory_plan import MemoryPlan
+from .rollback import Rollback, rollback_of
 from .run_memory import RunMemory
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ class Replay:
         self._parts = _parts_of(steps)
         self._results = [(registers[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._idle: list[RunMemory] = []
+        commits = any(access.writing is not None and access.writing.in_place for access in plan.flat)
+        self._rollback = rollback_of(program) if commits else None
+        """If a run ends with a commit of all that it assigns, what puts back what it has changed before."""
         self._locks = _locks_of(program)
         """A step reads weights, and assigns what follows from them, before another thread takes one."""
 
@@ -88,8 +92,11 @@ class Replay:
             memory = self._memory_of_a_run()
             try:
                 for position, arguments in enumerate(batches):
-                    keep_state()
-                    registers = self._run(memory, arguments)
+                    if self._rollback is None:
+                        keep_state()
+                        registers = self._run(memory, arguments)
+                    else:
+                        registers = self._run_whole(memory, arguments, self._rollback)
                     if stacked or position == last:
                         for arrays, number in zip(found, numbers, strict=True):
                             arrays.append(registers[number])
@@ -98,6 +105,17 @@ class Replay:
                 self._idle.append(memory)
         leaves = iter([_stacked(arrays) if stacked else arrays[0] for arrays in found])
         return [constant if number is None else Tensor(next(leaves)) for number, constant in self._results]
+
+    def _run_whole(self, memory: RunMemory, arguments: Sequence[Array], rollback: Rollback) -> list[Any]:
+        """A run that ends with a commit, or leaves everything as it was."""
+        put_back = rollback.begin()
+        memory.committed = False
+        try:
+            return self._run(memory, arguments)
+        except BaseException:
+            if not memory.committed:
+                put_back()
+            raise
 
     def _memory_of_a_run(self) -> RunMemory:
         try:

@@ -149,6 +149,8 @@ class RunMemory:
         for number, access in enumerate(plan.flat):
             views = [view for y in (access.reading.results if access.reading else ()) for view in of_variables[y.key]]
             self.flat.append(FlatRegisters(number, access, views, wanted, registers, addressed))
+        self.committed = False
+        """Whether the run has made its commit."""
         self.turn = Turn(first, addresses, len(self.flat))
         self._other = Turn(first.copy(), addresses.copy(), len(self.flat))
 
