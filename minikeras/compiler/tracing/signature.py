@@ -35,7 +35,15 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
     Raises:
         Unrecordable: for tensors that stand for more than their values.
     """
-    return creation_namespace() is np, tuple([_described(value, tensors) for value in values])
+    found: list[Hashable] = []
+    for value in values:
+        # The usual argument without a call: 0.3 us of a step of 40.
+        if type(value) is Tensor and type(array := value._array) is np.ndarray and value._keras_mask is None:
+            tensors.append(value)
+            found.append((array.shape, array.dtype, array.flags.c_contiguous or _order(array)))
+        else:
+            found.append(_described(value, tensors))
+    return creation_namespace() is np, tuple(found)
 
 
 def _described(value: Any, tensors: list[Tensor]) -> Hashable:
@@ -45,8 +53,6 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
             raise Unrecordable("a tensor with a mask")
         tensors.append(value)
         array = value._array
-        if type(array) is np.ndarray:
-            return array.shape, array.dtype, array.flags.c_contiguous or _order(array)
         host = namespace(array) is np
         return array.shape, array.dtype, host and (array.flags.c_contiguous or _order(array))
     if kind is dict and not value:  # the keywords of most calls
