@@ -2,8 +2,8 @@
 
     python -m tests.performance.document FILE ... [--before FILE ...]
 
-Of several files each section is taken from the last that has it. What is written is kept in docs/performance.json, so that
-tables, picture and numbers cannot differ. Needs matplotlib.
+Several files may hold different sections, or be several runs: of what was measured more than once the least counts. What is
+written is kept in docs/performance.json, so that tables, picture and numbers cannot differ. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .training import FIT, KERAS, NATIVE_FIT
 
 DOCUMENT = ROOT / "docs" / "performance.md"
 KEPT = ROOT / "docs" / "performance.json"
-PICTURE = ROOT / "docs" / "figures" / "performance.svg"
-BLOCK = re.compile(r"(<!-- table: (\w+) -->\n\n).*?(\n\n<!-- end of table -->)", re.S)
+PICTURE = ROOT / "docs" / "performance.svg"
+BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.S)
 KEYS = ("section", "problem", "candidate", "unit", "median", "minimum")
 
 PEERS = ("PyTorch eager", "PyTorch eager, fused Adam", "JAX jit")
@@ -38,15 +38,19 @@ GREY = "#94a3b8"
 
 
 def merged(files: Sequence[Path]) -> dict[str, Any]:
-    """Machine and rows of several runs; of a section that was measured twice the later rows."""
-    sections: dict[str, list[Row]] = {}
+    """Machine and rows of several runs; of a row that was measured more than once the least minimum and median.
+
+    A candidate that computed something else than the others has no time.
+    """
+    found: dict[tuple[str, ...], Row] = {}
     machine: dict[str, Any] = {}
     for file in files:
         result = json.loads(file.read_text())
         machine = result["machine"]
-        for name in {row["section"] for row in result["rows"]}:
-            sections[name] = [{key: row[key] for key in KEYS} for row in result["rows"] if row["section"] == name]
-    return {"machine": machine, "rows": [row for rows in sections.values() for row in rows]}
+        for row in (row for row in result["rows"] if row.get("agrees", True)):
+            known = found.setdefault((row["section"], row["problem"], row["candidate"]), {key: row[key] for key in KEYS})
+            known |= {key: min(known[key], row[key]) for key in ("median", "minimum")}
+    return {"machine": machine, "rows": list(found.values())}
 
 
 def matrix(rows: list[Row], section: str, candidates: Sequence[str] = ()) -> str:
@@ -77,7 +81,7 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
 def written(text: str, result: dict[str, Any]) -> str:
     """The document with the tables of these results."""
     found = tables(result)
-    return BLOCK.sub(lambda block: block[1] + found[block[2]] + block[3], text)
+    return BLOCK.sub(lambda block: f"{block[1]}\n{found[block[2]]}\n\n{block[3]}", text)
 
 
 def draw(rows: list[Row], path: Path) -> None:

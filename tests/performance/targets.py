@@ -100,7 +100,7 @@ def _row(rows: list[Row], target: Target, candidate: str | None) -> Row | None:
     return None
 
 
-HEADINGS = ("figure", "", "target", "before", "measured", "by medians", "")
+HEADINGS = ("figure", "unit", "target", "before", "measured", "by medians", "")
 
 
 def cells(found: list[Row]) -> list[tuple[str, ...]]:

@@ -172,10 +172,23 @@ def test_a_compiled_optimizer_is_replayed_and_not_run_by_python(executor: Execut
     assert (step.recordings, step.replays) == (1, 2)
 
 
-def test_of_a_section_measured_twice_the_document_takes_the_later_rows(tmp_path: Path) -> None:
+def test_the_tables_of_the_document_are_those_of_the_results_beside_it() -> None:
+    text = document.DOCUMENT.read_text()
+    result = json.loads(document.KEPT.read_text())
+    assert set(document.BLOCK.findall(text)) and document.written(text, result) == text
+    assert {name for _, name, _ in document.BLOCK.findall(text)} == document.tables(result).keys()
+    before = [{"figure": found["figure"], "minimum": found["before"]} for found in result["targets"]]
+    assert result["targets"] == targets.results(result["rows"], before)
+
+
+def test_of_a_row_measured_twice_the_document_takes_the_least_and_of_one_that_differs_nothing(tmp_path: Path) -> None:
     files = [tmp_path / "a.json", tmp_path / "b.json"]
-    for file, minimum in zip(files, (0.5, 0.25), strict=True):
-        other = [_row("minikeras", 0.1) | {"section": "imports"}] if minimum == 0.5 else []
+    for file, minimum in zip(files, (0.25, 0.5), strict=True):
+        other = (
+            [_row("minikeras", 0.1) | {"section": "imports"}, _row("MyGrad", 0.1) | {"agrees": False}]
+            if minimum == 0.25
+            else []
+        )
         file.write_text(json.dumps({"machine": {"threads": 2}, "rows": [_row("JAX jit", minimum), *other]}))
     merged = document.merged(files)["rows"]
     assert [(row["section"], row["minimum"]) for row in merged] == [("steps", 0.25), ("imports", 0.1)]

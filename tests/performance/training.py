@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -56,7 +57,12 @@ def installed_keras(settings: Settings) -> list[str]:
 
 
 def prepare(name: str, label: str) -> Prepared:
-    """Epochs of a fresh model; the answer is the loss of a short first one, by another model."""
+    """Epochs of a fresh model; the answer is the loss of a short first one, by another model.
+
+    `fit` by default has NumPy alone, as where llvmlite is not installed; otherwise a long run would be native by itself.
+    """
+    if name == FIT:
+        sys.modules["llvmlite"] = None  # type: ignore[assignment]  # to importers: not installed
     keras, options = keras_of(name), fit_options(NATIVE) if name == NATIVE_FIT else {}
     first = fit_trainer(keras, label, FIRST, **options)()
     epoch = fit_trainer(keras, label, **options)
