@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 
 import numpy as np
@@ -360,3 +361,63 @@ def test_a_formula_may_give_back_an_operand_and_one_result_twice(size, fast):
         compiled(own[0], variables[0]), step(own[1], variables[1])
         same([variables[0], *own[0].variables], [variables[1], *own[1].variables], fast)
     assert compiled.replays >= 3
+
+
+@both
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_holds_a_value_between_steps_the_next_step_is_right(seed, fast):
+    (step, weights), (eager, others) = trained(optimizers.Adam(0.1), fast), trained(optimizers.Adam(0.1), compiled=False)
+    generator, held = np.random.default_rng(seed), []
+    for _ in range(60):
+        number, index = int(generator.integers(6)), int(generator.integers(2))
+        if number == 0:
+            value = weights[index].value()
+            held.append((value, value.numpy().copy()))
+        elif number == 1:
+            view = np.asarray(weights[index].value())[:2]
+            held.append((view, view.copy()))
+        elif number == 2 and held:
+            del held[int(generator.integers(len(held)))]
+        elif number == 3:
+            for one in (weights, others):
+                one[index].assign(one[index] * 0.5)
+        rows = tf.constant(generator.normal(size=(int(generator.integers(2, 4)), 4)), "float32")
+        labels = tf.constant(generator.integers(0, 3, len(rows)), "int32")
+        same(step(rows, labels), eager(rows, labels), fast)
+        same(list(weights), list(others), fast)
+        for value, then in held:
+            np.testing.assert_array_equal(np.asarray(value), then)
+    assert step.replays > 50
+
+
+# Contexts ------------------------------------------------------------------------------------------------------------------
+
+
+RATE = contextvars.ContextVar("rate", default=0.5)
+
+
+class RateOfContext(optimizers.schedules.LearningRateSchedule):
+    """A learning rate that the caller's context holds."""
+
+    def __call__(self, step):
+        return RATE.get()
+
+
+@both
+def test_a_schedule_finds_the_context_of_the_caller(fast):
+    (step, weights), (eager, others) = (trained(optimizers.SGD(RateOfContext()), *how) for how in ((fast,), (None, False)))
+    for function in (step, eager):
+        for rate in (1.0, 0.25, 2.0, 0.125):
+            RATE.set(rate)
+            function(X, LABELS)
+    assert step.replays == 3
+    same(list(weights), list(others), fast)
+
+
+def test_a_replay_warns_of_nothing_and_raises_nothing_that_numpy_would():
+    f = tf.function(lambda x: [tf.math.log(x), 1.0 / x, tf.reduce_sum(tf.exp(x * 1e30)), x @ tf.transpose(x * 1e30)])
+    x = tf.constant([[0.0, -1.0], [1e30, 3.0]])
+    with np.errstate(all="raise"):
+        for _ in range(3):
+            f(x)
+    assert f.replays == 2
