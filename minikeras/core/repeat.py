@@ -9,7 +9,7 @@ from typing import Any
 from ..arrays import random as streams
 from . import effects
 from .primitive import Primitive
-from .stack import Frame, Interpreter
+from .stack import BOTTOM, Frame, Interpreter, evaluate
 from .state import Snapshot, restore, snapshot
 from .variable import Variable
 
@@ -76,6 +76,12 @@ class _Assignments(Interpreter):
     def __init__(self, assigned: Sequence[Variable]) -> None:
         self.before = snapshot(assigned)
         self._known: set[int] = set()
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below: an assignment is no operation, the stack is only notified of it."""
+        if below is BOTTOM and not primitive.effect:
+            return evaluate(primitive, inputs, params)
+        return below.interpreter.process(primitive, inputs, params, below.below)
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Note an assignment that is about to happen, or the first value of a Variable made within the run."""

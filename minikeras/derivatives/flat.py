@@ -71,9 +71,8 @@ def directions(vector: Any, chosen: Sequence[Any], variables: Any) -> tuple[list
 
 def matrix_of(rows: Sequence[Any], count: int) -> Tensor:
     """Jacobian blocks (count, *shape) side by side as a matrix (count, P)."""
-    return operations.concat(
-        *[operations.reshape(row, shape=(count, -1 if size_of(row) else 0), rank=len(row.shape)) for row in rows], axis=-1
-    )
+    flat = [operations.reshape(row, shape=(count, -1 if size_of(row) else 0), rank=len(row.shape)) for row in rows]
+    return operations.concat(*flat, axis=-1) if len(flat) > 1 else flat[0]
 
 
 def symmetric(matrix: Tensor) -> Tensor:

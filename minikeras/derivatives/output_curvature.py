@@ -22,6 +22,7 @@ from ..core.gradient_tape import GradientTape
 from ..core.primitive import Record
 from ..core.registry import operations
 from ..core.stack import BOTTOM, current
+from ..core.tape import Tape
 from ..core.tensor import Tensor
 from .first_order import run_loss, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric
@@ -73,21 +74,20 @@ class OutputCurvature:
 
     @classmethod
     def of_record(
-        cls, tape: GradientTape, count: int, outputs: Tensor, loss: Tensor, variables: Sequence[Any], decisions: Any = None
+        cls, tape: Tape, count: int, outputs: Tensor, loss: Tensor, variables: Sequence[Any], decisions: Any = None
     ) -> OutputCurvature:
         """What follows from a run of both stages.
 
         Args:
-            tape: what recorded it, persistent.
+            tape: what recorded it.
             count: how many of its Records are those of the outputs.
             outputs: z, with at least one axis.
             loss: made of z.
             variables, decisions: as above.
         """
         found = cls.__new__(cls)
-        records, tracked = tape._tape.records, tape._tape.tracked
-        found._begin(tape_of(records[:count], tracked), outputs, variables, decisions)
-        found._loss_gradient = RecordedGradient(tape_of(records[count:], tracked), loss, [outputs])
+        found._begin(tape_of(tape.records[:count], tape.tracked), outputs, variables, decisions)
+        found._loss_gradient = RecordedGradient(tape_of(tape.records[count:], tape.tracked), loss, [outputs])
         return found
 
     def _begin(self, tape: GradientTape, outputs: Tensor, variables: Sequence[Any], decisions: list[Decision] | None) -> None:
@@ -199,7 +199,8 @@ class OutputCurvature:
             zeros = Tensor(xp.zeros((rows, size_of(variable)), dtype=array.dtype))
             flat = [zeros if variable.key not in one else matrix_of([one[variable.key]], rows) for one in found]
             whole.append(operations.stack(flat, axis=-2) if columns > 1 else flat[0])
-        result = operations.reshape(operations.concat(*whole, axis=-1), shape=(rows * columns, -1), rank=2 + (columns > 1))
+        side_by_side = operations.concat(*whole, axis=-1) if len(whole) > 1 else whole[0]
+        result = _reshaped(side_by_side, (rows * columns, sum(map(size_of, chosen))))
         probe = self._random(array.shape)
         expected = flatten(self.tape.gradient(z, list(chosen), probe, "zero"))
         guess = operations.reshape(probe, shape=(1, rows * columns), rank=len(array.shape)) @ result

@@ -149,7 +149,7 @@ def test_curvature_of_a_run_that_was_recorded_has_the_same_bits(name, loss):
         z = outputs()
         count = len(tape._tape.records)
         total = loss(z)
-    recorded, own = OutputCurvature.of_record(tape, count, z, total, variables), OutputCurvature(outputs, loss, variables)
+    recorded, own = OutputCurvature.of_record(tape._tape, count, z, total, variables), OutputCurvature(outputs, loss, variables)
     assert (recorded.row_hessians() is None) == (own.row_hessians() is None)
     np.testing.assert_array_equal(recorded.matrix(variables).numpy(), own.matrix(variables).numpy())
     vector = [tf.ones_like(variable) for variable in variables]

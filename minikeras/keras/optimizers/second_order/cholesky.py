@@ -67,6 +67,8 @@ def inverse(lower: Array) -> Array:
 
 def substituted(factor: Array, inverses: Sequence[Array], vector: Array) -> Array:
     """x with L L^T x = b: forward, then back."""
+    if len(inverses) == 1:
+        return inverses[0].swapaxes(0, 1) @ (inverses[0] @ vector)
     x = vector.copy()
     corners = [(i * WIDTH, i * WIDTH + len(corner), corner) for i, corner in enumerate(inverses)]
     for start, stop, corner in corners:

@@ -14,9 +14,11 @@ from .... import nest
 from ....core import GradientTape, Tensor, Variable
 from ....core.forward import ForwardAccumulator
 from ....core.repeat import Repeatable
+from ....core.tape import Tape
+from ....derivatives.first_order import found_any
 from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
-from ....derivatives.output_curvature import Decision, OutputCurvature
+from ....derivatives.output_curvature import Decision, OutputCurvature, tape_of
 from ....errors import ShapeError
 from ....functions.elementwise import cast
 from ....functions.publish import tensor
@@ -95,7 +97,7 @@ class ObjectiveCurvature:
         found = cls.__new__(cls)
         found._begin(run.objective, variables, runs)
         found.bare = OutputCurvature.of_record(run.tape, run.stage, run.outputs, run.loss_of_outputs, variables, decisions)
-        found._penalize(run.tape, run.extra)
+        found._penalize(run.gradient_tape(), run.extra)
         return found
 
     def _begin(self, objective: Objective, variables: Sequence[Variable], runs: Repeatable) -> _ConcatenatedOutputs:
@@ -133,7 +135,7 @@ class ObjectiveCurvature:
 
 
 class ObjectiveRun(NamedTuple):
-    """One run of both stages and the penalty, on a persistent tape.
+    """One run of both stages and the penalty.
 
     Attributes:
         tape, stage: what recorded it, and how many of its Records are those of the outputs.
@@ -142,7 +144,7 @@ class ObjectiveRun(NamedTuple):
     """
 
     objective: Objective
-    tape: GradientTape
+    tape: Tape
     stage: int
     outputs: Any
     loss_of_outputs: Tensor
@@ -152,13 +154,13 @@ class ObjectiveRun(NamedTuple):
     @classmethod
     def of(cls, objective: Objective, variables: Sequence[Variable]) -> ObjectiveRun:
         """Run an objective."""
-        tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        tape = Tape(watch_accessed=False)
+        tape.tracked.update([variable.key for variable in variables])
         with tape:
-            tape.watch(list(variables))
             outputs = objective.outputs()
-            stage = len(tape._tape.records)
-            if type(outputs) is Tensor:
-                tape.watch(outputs)
+            stage = len(tape.records)
+            if type(outputs) is Tensor and outputs.dtype.is_differentiable:
+                tape.tracked.add(outputs.key)
             bare = loss = tensor(objective.loss_of_outputs(outputs))
             extra = None if objective.penalty is None else objective.penalty()
             if extra is not None:
@@ -170,9 +172,14 @@ class ObjectiveRun(NamedTuple):
         """Whether curvature follows from this very run: not for outputs that are several, cast, or Variables."""
         return type(self.outputs) is Tensor and self.outputs.dtype == dtype and self.outputs.ndim > 0
 
-    def gradient(self, variables: Sequence[Any]) -> Tensor:
-        """Of the loss, flat."""
-        return flatten(self.tape.gradient(self.loss, list(variables), unconnected_gradients="zero"))
+    def gradient_tape(self) -> GradientTape:
+        """A tape of the run."""
+        return tape_of(self.tape.records, self.tape.tracked)
+
+    def gradient(self, variables: Sequence[Any]) -> tuple[Tensor, bool]:
+        """Of the loss, flat, and whether it depends on any of the variables."""
+        tape = self.gradient_tape()
+        return flatten(tape.gradient(self.loss, list(variables), unconnected_gradients="zero")), found_any(tape)
 
 
 class _ConcatenatedOutputs:

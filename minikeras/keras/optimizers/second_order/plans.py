@@ -12,8 +12,8 @@ from ....compiler.tracing.facts import Outdated
 from ....core import Record, Tensor, Variable, sweep_plans
 from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, current
-from ....derivatives.first_order import found_any
-from ....derivatives.output_curvature import Decision, tape_of
+from ....core.tape import Tape
+from ....derivatives.output_curvature import Decision
 from ....errors import MinikerasError
 from .objective import ObjectiveCurvature, ObjectiveRun
 
@@ -49,7 +49,7 @@ def planned_curvature(
     """
     if current() is not BOTTOM or not run.shows_all(variables[0].dtype):
         return None
-    tape = run.tape._tape
+    tape = run.tape
     targets = [run.outputs, run.loss_of_outputs, run.loss, *([] if run.extra is None else [run.extra])]
     asked = sweep_plans.describe(tape.records, targets, variables, tape.tracked)
     if asked is None:
@@ -58,11 +58,12 @@ def planned_curvature(
 
     def compute(records: list[Record], stand_in: Callable[[Any], Any], tracked: set[int]) -> list[Any]:
         outputs, bare, loss, *extra = map(stand_in, targets)
-        copied = tape_of(records, tracked)
+        copied = Tape(watch_accessed=False)
+        copied.records, copied.tracked = records, tracked
         copy = ObjectiveRun(run.objective, copied, run.stage, outputs, bare, extra[0] if extra else None, loss)
         chosen, decisions = [stand_in(variable) for variable in variables], list[Decision]()
-        gradient = copy.gradient(chosen)
-        if not found_any(copy.tape):
+        gradient, depends = copy.gradient(chosen)
+        if not depends:
             raise ValueError("no variable is reached, which is said without a plan")
         found = ask(ObjectiveCurvature.of_run(copy, chosen, runs, decisions))
         return [gradient, len(found), *found, *[part for decision in decisions for part in decision]]

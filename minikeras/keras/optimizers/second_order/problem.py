@@ -101,8 +101,8 @@ class Problem:
             planned = planned_curvature(found, self.variables, self.runs, (tuple(map(tuple, groups)), chunk_size), ask)
             if planned is not None:
                 return [found.loss, *planned]
-            gradient = found.gradient(self.variables)
-            self._check_depends(found_any(found.tape))
+            gradient, depends = found.gradient(self.variables)
+            self._check_depends(depends)
             return [found.loss, gradient, *self._curvature(functools.partial(ObjectiveCurvature.of_run, found), ask)]
 
         self._groups = groups
