@@ -201,3 +201,12 @@ def test_several_threads_scan_at_once():
         assert add.scan(data).numpy().tolist() == (2.0 * data).tolist()
 
     in_threads(*[partial(work, number) for number in range(4)])
+
+
+def test_arrays_on_a_device_are_gathered_and_stacked_there():
+    with tf.device("STRICT:0"):
+        double = tf.function(lambda x: 2.0 * x)
+        data = slices(np.arange(12.0).reshape(6, 2)).shuffle(6, seed=1, reshuffle_each_iteration=False).batch(2)
+        found = double.scan(data)
+        assert double.replays and type(found._array).__name__ == "StrictArray"
+        assert found.numpy().tolist() == [double(batch).numpy().tolist() for batch in data]

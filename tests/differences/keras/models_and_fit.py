@@ -166,6 +166,15 @@ K.Model({"a": a, "b": b}, L.Subtract()([a, b]))([ones(1, 2), ones(1, 2)]).shape"
         why="a training of hours should not hang on a guess at what was meant",
     ),
     Row(
+        what="`steps_per_execution` if `compile` is given none",
+        code="""m = K.Sequential([K.Input((3,)), L.Dense(1)])
+m.compile("sgd", "mse")
+m.steps_per_execution""",
+        ours="auto",
+        theirs="1",
+        why="steps are taken in a row where no callback listens to batches, results are the same; files for Keras leave it out",
+    ),
+    Row(
         what="hooks of the last batches, fewer than `steps_per_execution`",
         code="""m = K.Sequential([K.Input((3,)), L.Dense(1)])
 m.compile("sgd", "mse", steps_per_execution=3)
