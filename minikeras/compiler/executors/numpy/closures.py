@@ -107,7 +107,20 @@ def giving_one(function: Callable[..., Any], inputs: list[int], to: int) -> Clos
 
 
 def giving_several(function: Callable[..., Any], inputs: list[int], outputs: list[int]) -> Closure:
-    """A call with several results, which it makes."""
+    """A call with several results in a tuple, which it makes, with one in it, or with none."""
+    if not outputs:
+
+        def none(registers: list[Any]) -> None:
+            function(*[registers[i] for i in inputs])
+
+        return none
+    if len(outputs) == 1:
+        (to,) = outputs
+
+        def one(registers: list[Any]) -> None:
+            (registers[to],) = function(*[registers[i] for i in inputs])
+
+        return one
 
     def call(registers: list[Any]) -> None:
         for register, result in zip(outputs, function(*[registers[i] for i in inputs]), strict=True):
