@@ -182,8 +182,12 @@ class Outdated(Exception):
 
 
 def _parts_of(container: Any) -> list[Any]:
-    """What gives the elements of a list, a tuple or a dict as they are at each time."""
-    return [container, container.values()] if type(container) is dict else [container]
+    """What gives the elements of a list, a tuple or a dict as they are at each time, and its end."""
+    return [container, container.values(), _END] if type(container) is dict else [container, _END]
+
+
+_END = (object(),)
+"""Stands behind the elements of a container, so that one of another length is another one."""
 
 
 class NoProgram(NamedTuple):
@@ -220,7 +224,7 @@ class Facts:
     """
 
     __slots__ = (
-        *("guards", "_ask", "_contents", "_details", "_elements", "_lengths", "_now", "_others", "_owned", "_setting"),
+        *("guards", "_ask", "_contents", "_details", "_elements", "_now", "_others", "_owned", "_setting"),
         *("_parts", "_subjects", "_trained", "_values", "_variables", "_where"),
     )
 
@@ -256,9 +260,9 @@ class Facts:
                 return found
         except ValueError:  # of a cell
             return "a variable around a function, which was deleted,"
-        # So are the elements of containers; one of another length holds something else.
+        # So are the elements of containers, each with its end.
         alike = all(map(operator.is_, chain.from_iterable(self._parts), self._elements))
-        if (not alike or [*map(len, self._parts)] != self._lengths) and (found := self._changed_elements()) is not None:
+        if not alike and (found := self._changed_elements()) is not None:
             return found
         for content in self._others:
             if (found := content.changed()) is not None:
@@ -266,8 +270,7 @@ class Facts:
         return None
 
     def _note_elements(self) -> None:
-        self._lengths = [*map(len, self._parts)]
-        self._elements = [one for content in self._contents for one in content.content]
+        self._elements = [one for content in self._contents for one in (*content.content, *_END)]
 
     def _changed_elements(self) -> str | None:
         for content in self._contents:
