@@ -31,6 +31,12 @@ def plans(monkeypatch):
     return found
 
 
+def wait_for(sightings, monkeypatch, plans):
+    """Forget all plans; the next are made after so many sightings."""
+    monkeypatch.setattr(sweep_plans, "SIGHTINGS", sightings)
+    plans.clear()
+
+
 def curve():
     w, x = tf.Variable([1.0, -2.0]), tf.linspace(0.0, 1.0, 6)
     fit = optimizers.Objective(lambda: w[0] * tf.exp(w[1] * x) - 1.0, lambda r: tf.reduce_mean(r**2))
@@ -60,8 +66,7 @@ PROBLEMS = {
 }
 
 
-def steps(monkeypatch, problem, kind, sightings):
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", sightings)
+def steps(problem, kind):
     keras.utils.clear_session()
     streams.set_global_seed(3)
     (fit, variables, state), optimizer = problem(), kind()
@@ -73,19 +78,21 @@ def steps(monkeypatch, problem, kind, sightings):
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_steps_by_plans_have_the_same_bits(name, kind, monkeypatch, plans):
     problem, planned = PROBLEMS[name]
-    without = steps(monkeypatch, problem, kind, 10**9)
+    wait_for(10**9, monkeypatch, plans)
+    without = steps(problem, kind)
     assert len(plans) == 0
-    found = steps(monkeypatch, problem, kind, 0)
+    wait_for(0, monkeypatch, plans)
+    found = steps(problem, kind)
     for one, other in zip(found, without, strict=True):
         np.testing.assert_array_equal(one, other)
-    own = [plan for key, plan in plans._plans.items() if key[0] == "curvature of outputs"]
-    assert any(plan is not None for plan in own) == planned
+    own = [entry for key, entry in plans._plans.items() if key[0] == "curvature of outputs"]
+    assert any(entry.plan is not None for entry in own) == planned
 
 
 def test_rows_that_meet_at_some_steps_only_are_noticed(monkeypatch, plans):
     ends = []
     for sightings in (10**9, 0):
-        monkeypatch.setattr(sweep_plans, "SIGHTINGS", sightings)
+        wait_for(sightings, monkeypatch, plans)
         w, gate, x = tf.Variable([1.0, -2.0]), tf.Variable(0.0), tf.linspace(0.0, 1.0, 6)
         outputs = lambda w=w, gate=gate, x=x: w[0] * tf.exp(w[1] * x) + gate * tf.roll(w[0] * x, 1, axis=0)
         fit, optimizer = optimizers.Objective(outputs, lambda r: tf.reduce_mean(r**2)), optimizers.GaussNewton(damping=0.1)
@@ -98,7 +105,7 @@ def test_rows_that_meet_at_some_steps_only_are_noticed(monkeypatch, plans):
 
 
 def test_a_loss_that_no_variable_reaches_is_refused_at_every_step(monkeypatch, plans):
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
+    wait_for(0, monkeypatch, plans)
     w = tf.Variable([1.0, -2.0])
     fit = optimizers.Objective(lambda: tf.stop_gradient(w) * 2.0, lambda r: tf.reduce_mean(r**2))
     for _ in range(3):
@@ -107,7 +114,7 @@ def test_a_loss_that_no_variable_reaches_is_refused_at_every_step(monkeypatch, p
 
 
 def test_a_plan_keeps_no_model_alive(monkeypatch, plans):
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
+    wait_for(0, monkeypatch, plans)
     fit, variables, _ = network()
     optimizers.GaussNewton(damping=0.1).minimize(fit, variables)
     kept = [weakref.ref(variable) for variable in variables]
