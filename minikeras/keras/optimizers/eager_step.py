@@ -11,7 +11,7 @@ from ...compiler.ir import Program, Slot
 from ...compiler.passes.pipeline import optimized
 from ...core import Record, Variable
 from ...core.changes import clock
-from ...core.state import restore, snapshot
+from ...core.state import drop_spares, restore, snapshot
 from ...types import Array
 from .state import SlotState
 
@@ -26,7 +26,7 @@ class EagerStep:
     """The program of one optimizer's steps over the Variables that it was given last. It is called with the locks held.
 
     >>> w, optimizer = tf.Variable([1.0, 2.0]), tf.keras.optimizers.SGD(0.5)
-    >>> for _ in range(STEPS + 1):
+    >>> for _ in range(STEPS):
     ...     _ = optimizer.apply([tf.ones([2])], [w])
     >>> [record.primitive.name for record in optimizer._eager_step.program.records]
     ['step_numbers', 'reshape', 'read_flat', 'loop', 'assign_flat', 'step_counted']
@@ -58,22 +58,23 @@ class EagerStep:
             states: of those Variables.
             step: the primitive that stands for it.
         """
-        if self._run is not None and states == self._states and self._holds(self._run):
-            before = snapshot(self._targets)
-            try:
-                self._run(gradients)
-            except BaseException:
-                restore(before)
-                raise
-            return True
-        if self._run is not None or states != self._states:
+        if states != self._states or (self._run is not None and not self._holds(self._run)):
             self._states, self._steps, self._run = states, 0, None
         self._steps += 1
         if self._steps == STEPS:
             self._run = _compiled(optimizer, gradients, states, step)
-            self._looked = -1
             self._targets = [*optimizer.variables, *(state.variable for state in states)]
-        return False
+            self._looked = clock.now
+            drop_spares(self._targets)  # now, so that their memory can become the program's
+        if self._run is None:
+            return False
+        before = snapshot(self._targets)
+        try:
+            self._run(gradients)
+        except BaseException:
+            restore(before)
+            raise
+        return True
 
     def _holds(self, run: Executable) -> bool:
         """Whether the optimizer's options are those of the program: looked at again if anything was set since (2 us)."""
