@@ -26,7 +26,7 @@ class EagerStep:
     """The program of one optimizer's steps over the Variables that it was given last. It is called with the locks held.
 
     >>> w, optimizer = tf.Variable([1.0, 2.0]), tf.keras.optimizers.SGD(0.5)
-    >>> for _ in range(STEPS):
+    >>> for _ in range(STEPS + 1):
     ...     _ = optimizer.apply([tf.ones([2])], [w])
     >>> [record.primitive.name for record in optimizer._eager_step.program.records]
     ['step_numbers', 'reshape', 'read_flat', 'loop', 'assign_flat', 'step_counted']
@@ -61,7 +61,7 @@ class EagerStep:
         if states != self._states or (self._run is not None and not self._holds(self._run)):
             self._states, self._steps, self._run = states, 0, None
         self._steps += 1
-        if self._steps == STEPS:
+        if self._steps == STEPS + 1:
             self._run = _compiled(optimizer, gradients, states, step)
             self._targets = [*optimizer.variables, *(state.variable for state in states)]
             self._looked = clock.now
