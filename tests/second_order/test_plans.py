@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import minikeras as tf
 from minikeras import keras
@@ -111,6 +112,24 @@ def test_a_loss_that_no_variable_reaches_is_refused_at_every_step(monkeypatch, p
     for _ in range(3):
         with pytest.raises(ValueError, match="does not depend on any"):
             optimizers.GaussNewton().minimize(fit, [w])
+
+
+def test_steps_in_several_threads_share_a_plan(monkeypatch, plans):
+    wait_for(0, monkeypatch, plans)
+    ends = []
+
+    def train():
+        fit, variables, _ = curve()
+        optimizer = optimizers.LevenbergMarquardt()
+        for _ in range(20):
+            optimizer.minimize(fit, variables)
+        ends.append(variables[0].numpy())
+
+    train()
+    in_threads(*[train] * 4)
+    assert len(ends) == 5
+    for end in ends:
+        np.testing.assert_array_equal(end, ends[0])
 
 
 def test_a_plan_keeps_no_model_alive(monkeypatch, plans):
