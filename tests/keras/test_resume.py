@@ -109,6 +109,11 @@ def test_at_every_batch(tmp_path, built):
     assert_resumed_equals_whole(tmp_path, range(0, EPOCHS * STEPS, 1 if built else 6), make=lambda: model_of(built=built))
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_between_executions_of_several_steps(tmp_path, count):
+    assert_resumed_equals_whole(tmp_path, (0, 1, 2, 4, 7), make=lambda: model_of(steps_per_execution=count))
+
+
 @pytest.mark.parametrize("save_freq", mostly_slow(["epoch", 3], 3))
 def test_when_it_was_saved_some_batches_before(tmp_path, save_freq):
     whole = run(tmp_path / "whole")
