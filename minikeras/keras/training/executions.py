@@ -28,14 +28,17 @@ class Executions:
         feed: the batches.
         done: how many of the epoch were taken before.
         group: callbacks have a say after each multiple of this number of batches; None for never.
+        pace: how many steps take about 20 ms, as far as it is known.
     """
 
-    def __init__(self, name: str, attempt: Transaction, step: StepFunction, feed: Feed, done: int, group: int | None) -> None:
+    def __init__(
+        self, name: str, attempt: Transaction, step: StepFunction, feed: Feed, done: int, group: int | None, pace: Pace
+    ) -> None:
         self._name, self._attempt, self._step, self._feed = name, attempt, step, feed
         self._source, self._group, self.done = feed.source, group, done
         self._elements = feed.epoch(done)
         self._next: list[Any] = []
-        self._pace = Pace()
+        self._pace = pace
 
     def prepare(self) -> bool:
         """Look up the batches of the next steps; whether there are any."""
@@ -61,7 +64,7 @@ class Executions:
         if replayed:
             self._pace.took(len(self._next), time.perf_counter() - began)
         else:  # Python carries out the step, and may decide in it that there is no next one
-            self._pace = Pace()
+            self._pace.steps = 1
         return logs
 
     def _replay(self, elements: list[Any]) -> Logs | None:

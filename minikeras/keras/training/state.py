@@ -13,6 +13,7 @@ import numpy as np
 from ...arrays import random as streams
 from ...arrays import to_numpy
 from ...checkpoint.plain import join, split
+from ...compiler.tracing.pace import Pace
 from ...core import Variable
 from ...core.state import restore
 from ...errors import LoadError
@@ -29,13 +30,14 @@ State = dict[str, Any]
 
 class Run:
     """Where a call of `fit` stands: the epoch under way or next, how many of its batches are done, the logs of the last one,
-    and whether a validation is under way, in which metrics hold other numbers.
+    whether a validation is under way, in which metrics hold other numbers, and how many steps are taken in a row.
     """
 
     def __init__(self, epoch: int, feed: Feed, hooks: CallbackList) -> None:
         self.epoch, self.batch, self.feed, self.hooks = epoch, 0, feed, hooks
         self.logs: Mapping[str, Any] = {}
         self.testing = False
+        self.pace = Pace()
         self._first = epoch
 
     @property

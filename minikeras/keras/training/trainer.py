@@ -206,7 +206,7 @@ class Trainer:
         """The batches of one epoch; the logs after the last one as numbers."""
         name, heard = "fit" if phase == "train" else "evaluate", hooks.listens(phase)
         step = self.steps.of(model, f"{phase}_step")
-        executions = Executions(name, Transaction(model), step, feed, run.batch, hooks.group(phase))
+        executions = Executions(name, Transaction(model), step, feed, run.batch, hooks.group(phase), run.pace)
         with np.errstate(all="ignore"):
             while executions.prepare():
                 if heard:
