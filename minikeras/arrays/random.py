@@ -71,8 +71,9 @@ class Stream:
 
 def generator_at(seed: int, position: int) -> np.random.Generator:
     """The generator for draw number `position` of the stream with this seed."""
-    key = np.array([seed & (2**64 - 1), position], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key))
+    from .philox import generator
+
+    return generator(seed & (2**64 - 1), position)
 
 
 def normal(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
