@@ -80,8 +80,14 @@ class RowBatches:
         """The first batch, as the nest of Tensors that a call is given."""
         return self._table.take(self._numbers[0])
 
+    def arguments(self, number: int) -> list[Array]:
+        """The arrays of one batch."""
+        if not number:
+            return [leaf._array for leaf in nest.flatten(self.first) if leaf is not None]
+        return [to_device(_gathered(one, self._numbers[number])) for one in self.columns]
+
     def __iter__(self) -> Iterator[list[Array]]:
-        first = [leaf._array for leaf in nest.flatten(self.first) if leaf is not None]
+        first = self.arguments(0)
         yield first
         columns, count = self.columns, BLOCK // (1 + sum(one.nbytes for one in first))
         if count < 2 or any(type(one) is not np.ndarray for one in (*first, *columns)):

@@ -134,7 +134,10 @@ def expand(program: Program) -> Program:
     """The program with such instructions replaced, where they are on NumPy's arrays."""
     writer = Writer(program)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
-    for made_of_others in (operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad):
+    for made_of_others in (
+        *(operations.softmax, operations.log_softmax, operations.softmax_cross_entropy),
+        *(operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad),
+    ):
         EXPANSIONS.setdefault(made_of_others, inline)
     for record in program.records:
         rule = EXPANSIONS.get(record.primitive)

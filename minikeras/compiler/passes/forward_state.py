@@ -13,7 +13,7 @@ from ...core import Record, Variable
 from ...core.effects import State, Write
 from ...core.registry import operations
 from ...core.variable import assigned, read_variable
-from ..ir import Program, Slot
+from ..ir import Program, Slot, outputs_of
 
 _CHANGES = {Write.ADD: "add", Write.SUBTRACT: "subtract"}
 
@@ -117,6 +117,12 @@ def touched(record: Record) -> set[int] | None:
     if State.VARIABLES not in state:
         return found
     optimizer = record.params.get("optimizer")
-    if optimizer is None or not optimizer.rate_is_own:
+    if optimizer is None or not (optimizer.rate_is_own or only_counts(record)):
         return None
     return found | {variable.key for variable in (*optimizer.variables, *record.params.get("variables", ()))}
+
+
+def only_counts(record: Record) -> bool:
+    """Whether all that an instruction does is to change the counters of an optimizer."""
+    counts = "optimizer" in record.params and "variables" not in record.params
+    return counts and bool(record.primitive.writes) and not outputs_of(record)

@@ -192,10 +192,15 @@ class FlatVariables:
         self._current = buffer  # its memory must stay while it is read by its address
         return buffer
 
+    @property
+    def writes_in_place(self) -> bool:
+        """Whether the buffer for new values is that of the present ones."""
+        return self._next is self._current
+
     def assign(self) -> None:
         """Let the Variables hold what was written."""
         assert self._next is not None
-        if self._next is self._current:
+        if self.writes_in_place:
             return
         self._next.assign(self._variables)
         if self._buffers[-1] is not self._next:

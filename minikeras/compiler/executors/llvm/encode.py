@@ -16,8 +16,9 @@ import numpy as np
 from ....core import Record
 from ....core.effects import only_checks
 from ....core.registry import operations
+from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
-from ...loops import Body, body_of, elementwise_body
+from ...loops import Body, Step, body_of, elementwise_body
 from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import part
 from ..numpy.blocks import copied, put
@@ -163,6 +164,13 @@ class Encoder:
                 self._staged.setdefault(x.key, []).append(_brought(x, found, record))
         return found
 
+    def constant(self, array: Array) -> Slot:
+        """A slot with the same values in each run."""
+        slot = self.temporary(array.shape, array.dtype)
+        slot.array = array
+        self._addressed.add(slot.key)
+        return slot
+
     def matrix(self, x: Slot, record: Record, dtype: Any) -> tuple[Slot, int]:
         """A matrix as a product takes it: a slot, and 1 if that holds it transposed."""
         base = self._transposed.get(x.key)
@@ -204,10 +212,13 @@ class Encoder:
         split = split_of(shape, [x.shape or () for x in slots])
         if split is None:
             return False
-        call = LoopCall(body, split, [self.operand(x, record) for x in slots], record)
+        self.add_loop(LoopCall(body, split, [self.operand(x, record) for x in slots], record))
+        return True
+
+    def add_loop(self, call: LoopCall) -> None:
+        """Write a loop, which may then also add up what it makes."""
         self.add(call)
         self._loops |= {y.key: call for y in call.results}
-        return True
 
     def reduce(self, record: Record, x: Slot, result: Slot, largest: bool = False) -> bool:
         """A sum or maximum along neighbouring axes, at the end of the loop that makes its operand, if there is one."""
@@ -325,6 +336,22 @@ def _argmax(encoder: Encoder, record: Record) -> bool:
     return True
 
 
+def _one_hot(encoder: Encoder, record: Record) -> bool:
+    """Each index compared with 0, 1, 2 and so on."""
+    (indices,), y = record.inputs, record.outputs
+    depth, on, off = [record.params[name] for name in ("depth", "on", "off")]
+    if not is_known(indices.dtype) or indices.dtype.kind != "i" or not is_known(y.dtype) or y.order is not None or 0 in y.shape:
+        return False
+    places = encoder.constant(np.arange(depth, dtype=indices.dtype))
+    steps = Step(4, "equal", (0, 1), np.dtype(bool)), Step(5, "where", (4, 2, 3), y.dtype)
+    body = Body((indices.dtype, indices.dtype), ((2, on), (3, off)), (), steps, (5,))
+    if not _known(body):
+        return False
+    split = math.prod(y.shape[:-1]), depth, [Kind.COLUMN, Kind.ROW]
+    encoder.add_loop(LoopCall(body, split, [encoder.operand(indices, record), places], record))
+    return True
+
+
 @functools.cache
 def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     return {
@@ -333,6 +360,7 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.reduce_max: _max,
         operations.reduce_mean: _mean,
         operations.argmax: _argmax,
+        operations.one_hot: _one_hot,
         take_at: _at_columns(False),
         add_at: _at_columns(True),
     }

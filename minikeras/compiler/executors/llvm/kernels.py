@@ -60,7 +60,8 @@ def supports_body(body: Body) -> bool:
     """Whether there is a kernel for a body."""
     try:
         outputs = [Output(register, Result.STORE) for register in body.outputs]
-        LoopKernel(body, [Kind.FULL] * len(body.inputs), outputs, True).text("k")
+        kinds = [Kind.SCALAR if dtype is float else Kind.FULL for dtype in body.inputs]
+        LoopKernel(body, kinds, outputs, True).text("k")
     except (KeyError, ValueError):
         return False
     return True

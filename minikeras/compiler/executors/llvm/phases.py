@@ -12,7 +12,7 @@ from enum import IntEnum
 from ....core.effects import State
 from ....core.variable import assigned
 from ...ir import slots_in
-from ...passes.forward_state import touched
+from ...passes.forward_state import only_counts, touched
 from ...planning.flat_variables import flats_of, variables_of
 from ..numpy.calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
 
@@ -38,7 +38,8 @@ def in_phases(calls: list[Lowered]) -> list[Lowered]:
     order = sorted(range(len(calls)), key=lambda number: phases[number])
     late = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.LATE]
     assignments = [call for call in calls if isinstance(call, AssignFlat)]
-    if _all_written_last(calls, phases) and all(_is_assignment(call) for call in late):
+    early = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.EARLY]
+    if _all_written_last(calls, phases) and all(map(_is_assignment, late)) and all(map(_leaves_no_trace, early)):
         for call in assignments:
             call.in_place = True
     return [calls[number] for number in order]
@@ -102,7 +103,7 @@ def _phase(call: Lowered, latest: Phase, written: _Written, flats: set[int]) -> 
 
 def is_counted(call: Lowered) -> bool:
     """Whether all that a call does is to change the counters of an optimizer."""
-    return _writes(call) and "optimizer" in call.record.params and not call.results and not call.record.params.get("variables")
+    return isinstance(call, Kernel) and only_counts(call.record)
 
 
 def _first(call: Lowered) -> Phase:
@@ -121,6 +122,11 @@ def _writes(call: Lowered) -> bool:
 def _is_assignment(call: Lowered) -> bool:
     """Whether all that a call does is to let Variables hold what is there."""
     return isinstance(call, (AssignFlat, View)) or (isinstance(call, Kernel) and call.record.primitive is assigned)
+
+
+def _leaves_no_trace(call: Lowered) -> bool:
+    """Whether a call changes nothing that counts if a later one fails, random streams left aside."""
+    return not _writes(call) or "optimizer" in call.record.params or set(call.record.primitive.writes) == {State.STREAM}
 
 
 def _all_written_last(calls: Sequence[Lowered], phases: Sequence[Phase]) -> bool:

@@ -360,16 +360,27 @@ def _text() -> str:
     return text
 
 
+Instruction = tuple[int, Sequence[int], int]
+"""The address of a kernel, its operands and the number of its parts."""
+
+
 class Job:
     """Instructions over one list of addresses, ready to be carried out any number of times, by one call at a time.
 
     Args:
-        instructions: for each the address of its kernel, its operands and the number of its parts.
+        instructions: what is carried out.
         addresses: of arrays, as integers; what they are at a run counts.
         holds: whether other threads of Python wait until a run has ended, as they do for 5 ms in any case.
+        moves: places among the addresses, and how many bytes each moves on from step to step.
     """
 
-    def __init__(self, instructions: Sequence[tuple[int, Sequence[int], int]], addresses: Array, holds: bool = False) -> None:
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        addresses: Array,
+        holds: bool = False,
+        moves: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self._operands = [np.array(operands, np.int64) for _, operands, _ in instructions]
         self.parts = max([parts for *_, parts in instructions], default=1)
         self._table = np.array(
@@ -379,13 +390,13 @@ class Job:
             ],
             np.int64,
         ).reshape(-1, 3)
-        self._addresses, self._moves = addresses, np.empty((0, 2), np.int64)
+        self.addresses, self._moves = addresses, np.array(moves, np.int64).reshape(-1, 2)
         self._marks = np.zeros(MARK * (self.parts * len(instructions) + 1), np.int64)
         self._head = np.zeros(16, np.int64)
         self._head[COUNT], self._head[INSTRUCTIONS] = len(instructions), self._table.ctypes.data
         self._head[ADDRESSES], self._head[PARTS] = addresses.ctypes.data, self.parts
         self._head[MARKS] = -(-self._marks.ctypes.data // 64) * 64
-        self._head[STEPS] = 1
+        self._head[STEPS], self._head[MOVED], self._head[MOVES] = 1, len(moves), self._moves.ctypes.data
         self._place = self._head.ctypes.data
         self._run = _entries().run_holding if holds else _entries().run
 
@@ -400,6 +411,15 @@ class Job:
         finally:
             self._head[WORKERS] = 0
             _taken.release()
+
+    @property
+    def steps(self) -> int:
+        """How many times a run carries the instructions out."""
+        return int(self._head[STEPS])
+
+    @steps.setter
+    def steps(self, count: int) -> None:
+        self._head[STEPS] = count
 
     @property
     def done(self) -> int:

@@ -6,22 +6,27 @@ What they are never changes; what differs from run to run are addresses, which a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from ....arrays.threads import thread_count
 from ....core import Variable
 from ....core.state import restore, snapshot
 from ....errors import InvalidArgumentError
+from ...ir import Program
 from ...planning.flat_variables import flats_of, variables_of
-from ..numpy.builder import Builder, Step
-from ..numpy.calls import AssignFlat, Lowered
+from ..numpy.builder import Builder, Linked, Step, is_quiet
+from ..numpy.calls import AssignFlat
 from ..numpy.closures import Closure, copy_of, exporting
+from ..numpy.run_memory import Turn
 from . import blas, jit
 from .encode import SHARED, KernelCall
+from .in_a_row import InARow, layout_of
 from .kernels import ProductKernel
 from .phases import is_counted
-from .runner import Job
+from .runner import Instruction, Job
 
 WAKING = 100e-6
 """Seconds that the shared instructions of a segment take at least for other threads to be woken, which takes 20 to 50 us."""
@@ -32,27 +37,30 @@ What writes in place has to be waited for, so that no thread sees a value change
 """
 
 
-def link(steps: Sequence[Step], builder: Builder) -> Iterator[tuple[Lowered, Closure]]:
+def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     """The steps of a program, kernels that follow one another as one segment, and what writes in place as a commit."""
     joined = list(_in_segments(steps, builder))
     if not any(isinstance(call, AssignFlat) and call.in_place for call, _ in steps):
-        yield from ((calls[0], closure) for calls, closure in joined)
-        return
+        return Linked([(calls[0], closure) for calls, closure in joined])
     at = next(number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall))
     first = next(number for number in range(at + 1) if all(is_counted(calls[0]) for calls, _ in joined[number:at]))
-    yield from ((calls[0], closure) for calls, closure in joined[:first])
+    before = [(calls[0], closure) for calls, closure in joined[:first]]
     (calls, _), flats = joined[at], _written(steps)
     long = sum(call.seconds for call in calls) > HOLDING
     computing = [call for call in calls if long and not {y.key for y in call.results} <= flats]
-    if computing:
-        yield computing[0], _closure(computing, builder)
     writing = Segment([call for call in calls if call not in computing], builder, holds=True)
     exported = [register for call in calls if call not in computing for register in builder.exported(call)]
     counting, assigning = [closure for _, closure in joined[first:at]], [closure for _, closure in joined[at + 1 :]]
-    optimizers = [calls[0].record.params["optimizer"] for calls, _ in joined[first:at]]
+    optimizers = [one[0].record.params["optimizer"] for one, _ in joined[first:at]]
     held = {variable.key for call, _ in steps if isinstance(call, AssignFlat) for variable in variables_of(call.record)}
     counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]
-    yield calls[0], Commit(counting, writing, exported, assigning, counters)
+    commit = Commit(counting, writing, exported, assigning, counters)
+    if computing:
+        return Linked([*before, (computing[0], _closure(computing, builder)), (calls[0], commit)], whole=True)
+    late = [one[0] for one, _ in joined[at + 1 :]]
+    layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
+    in_a_row = None if layout is None else InARow(program, layout, commit)
+    return Linked([*before, (calls[0], commit)], True, in_a_row)
 
 
 def _written(steps: Sequence[Step]) -> set[int]:
@@ -103,13 +111,36 @@ class Segment:
         threads = thread_count()
         job: Job | None = turn.jobs.get((self, threads))
         if job is None:
-            pays = [seconds >= SHARED for seconds in self._seconds]
-            if sum(seconds for seconds, one in zip(self._seconds, pays, strict=True) if one) < WAKING:
-                pays = [False] * len(pays)
-            parts = [threads if one else 1 for one in pays]
-            instructions = [(*one, count) for one, count in zip(self._instructions, parts, strict=True)]
-            job = turn.jobs[self, threads] = Job(instructions, turn.addresses, self._holds)
+            job = turn.jobs[self, threads] = Job(self._in_parts(threads), turn.addresses, self._holds)
         return job
+
+    def _in_parts(self, threads: int) -> list[Instruction]:
+        pays = [seconds >= SHARED for seconds in self._seconds]
+        if sum(seconds for seconds, one in zip(self._seconds, pays, strict=True) if one) < WAKING:
+            pays = [False] * len(pays)
+        return [(*one, threads if pay else 1) for one, pay in zip(self._instructions, pays, strict=True)]
+
+    def job_of(self, turn: Turn, key: Any, further: Callable[[], tuple[list[Instruction], list[tuple[int, int]]]]) -> Job:
+        """For many steps in a row, a job over a list of addresses of its own, made once for each key.
+
+        Args:
+            turn: what a run begins with.
+            key: tells jobs apart.
+            further: gives the instructions at the end of each step, each for a further address, and what moves on in each step.
+        """
+        threads = thread_count()
+        job: Job | None = turn.jobs.get((self, threads, key))
+        if job is None:
+            instructions, moves = further()
+            addresses = np.zeros(len(turn.addresses) + len(instructions), np.int64)
+            job = Job([*self._in_parts(threads), *instructions], addresses, self._holds, moves)
+            turn.jobs[self, threads, key] = job
+        return job
+
+    @property
+    def seconds(self) -> float:
+        """What a run takes one thread, roughly."""
+        return sum(self._seconds)
 
     def __call__(self, registers: list[Any]) -> None:
         """Carry the kernels out."""
@@ -136,7 +167,7 @@ class Commit:
         counters: the Variables that `counting` changes.
     """
 
-    __slots__ = ("_assigning", "_counters", "_counting", "_exported", "_writing")
+    __slots__ = ("_assigning", "_exported", "counters", "counting", "writing")
 
     def __init__(
         self,
@@ -146,20 +177,20 @@ class Commit:
         assigning: Sequence[Closure],
         counters: Sequence[Variable],
     ) -> None:
-        self._counting, self._writing, self._exported = counting, writing, exported
-        self._assigning, self._counters = assigning, counters
+        self.counting, self.writing, self._exported = counting, writing, exported
+        self._assigning, self.counters = assigning, counters
 
     def __call__(self, registers: list[Any]) -> None:
         """Take the step. An interrupt before the kernels have written changes nothing; after it, all is assigned."""
         memory = registers[0]
-        job, before = self._writing.job(memory.turn), snapshot(self._counters)
+        job, before = self.writing.job(memory.turn), snapshot(self.counters)
         job.forget()
         try:
-            for count in self._counting:
+            for count in self.counting:
                 count(registers)
             for flat in memory.flat:
                 flat.begin(memory.turn)
-            self._writing.carry_out(job)
+            self.writing.carry_out(job)
             self._assign(registers)
         except BaseException:
             if job.done:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,17 @@ WHOLE = 1 << 15
 """Elements of a flat array from which its copy costs more than the question whether the arrays lie in one already."""
 Step = tuple[Any, Closure | None]
 """A call and its closure; None for an addressed call, which waits for a linker."""
-Linker = Callable[[Sequence[Step], "Builder"], Iterator[tuple[Lowered, Closure]]]
+
+
+class Linked(NamedTuple):
+    """A program's calls with their closures; the others as for `Replay`."""
+
+    steps: Sequence[tuple[Any, Closure]]
+    whole: bool = False
+    in_a_row: Any = None
+
+
+Linker = Callable[[Program, Sequence[Step], "Builder"], Linked]
 """Makes closures of addressed calls."""
 
 
@@ -34,11 +44,14 @@ def build(program: Program, calls: Sequence[Lowered], link: Linker | None = None
     """A program and its lowered instructions, ready to run."""
     builder = Builder(program, calls)
     steps: Any = list(builder.steps())
+    linked = Linked(steps) if link is None else link(program, steps, builder)
     return Replay(
         program,
-        [(call, closure, _is_quiet(call)) for call, closure in (steps if link is None else link(steps, builder))],
+        [(call, closure, is_quiet(call)) for call, closure in linked.steps],
         (builder.plan, builder.registers, builder.first, builder.addressed),
         exact=link is None,
+        whole=linked.whole,
+        in_a_row=linked.in_a_row,
     )
 
 
@@ -207,7 +220,7 @@ _VARIABLES = {read_variable: Builder._reading, assigned: Builder._assignment}
 """What is done to Variables, without the primitives' kernels."""
 
 
-def _is_quiet(call: Lowered) -> bool | None:
+def is_quiet(call: Lowered) -> bool | None:
     """Whether a call runs without NumPy's warnings, as kernels do and effects do not; None if NumPy cannot warn."""
     if isinstance(call, Call):
         return None if call.addressed or call.function is put else True

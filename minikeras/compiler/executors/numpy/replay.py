@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Replay:
             warnings; None where that is all one.
         memory: the arguments of `RunMemory`.
         exact: whether it gives the bits of an eager run.
+        in_a_row: `in_a_row(memory, batches, start, count, stacked, rollback)` carries out several runs as one call, if it can.
     """
 
     def __init__(
@@ -43,8 +45,9 @@ class Replay:
         steps: Sequence[tuple[Lowered, Closure, bool | None]],
         memory: tuple[MemoryPlan, Mapping[int, int], Sequence[Any], Mapping[int, int]],
         exact: bool,
+        in_a_row: Any = None,
     ) -> None:
-        self.program, self.exact, self._memory = program, exact, memory
+        self.program, self.exact, self._memory, self._in_a_row = program, exact, memory, in_a_row
         plan, registers, *_ = memory
         self.buffers, self.bytes = plan.arena.buffers, plan.arena.size
         """Pieces of memory that are kept from run to run, Variables not counted, and the memory that they take together."""
@@ -84,27 +87,45 @@ class Replay:
                 self._idle.append(memory)
 
     def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
-        """One run after another; locks and memory are taken once for all."""
-        numbers = [number for number, _ in self._results if number is not None]
-        found: list[list[Any]] = [[] for _ in numbers]
-        last = len(batches) - 1
+        """One run after another, several as one call where that can be; locks and memory are taken once for all."""
+        parts: list[list[Array]] = []
+        """Results of each call: stacks, or arrays of the last run."""
         with Held(self._locks):
             memory = self._memory_of_a_run()
             try:
-                for position, arguments in enumerate(batches):
-                    if self._rollback is None:
-                        keep_state()
-                        registers = self._run(memory, arguments)
-                    else:
-                        registers = self._run_whole(memory, arguments, self._rollback)
-                    if stacked or position == last:
-                        for arrays, number in zip(found, numbers, strict=True):
-                            arrays.append(registers[number])
-                    del registers  # the next run asks who else refers to the arrays
+                for found in self._calls(memory, batches, keep_state, stacked):
+                    if not stacked:
+                        parts.clear()
+                    parts.append(found)
             finally:
                 self._idle.append(memory)
-        leaves = iter([_stacked(arrays) if stacked else arrays[0] for arrays in found])
+        leaves = iter([_joined(arrays) if stacked else arrays[0] for arrays in zip(*parts, strict=True)])
         return [constant if number is None else Tensor(next(leaves)) for number, constant in self._results]
+
+    def _calls(
+        self, memory: RunMemory, batches: RowBatches, keep_state: Callable[[], None], stacked: bool
+    ) -> Iterator[list[Array]]:
+        """The results of one call after another."""
+        position, each = 0, iter(batches)
+        while position < len(batches):
+            found = None
+            if self._in_a_row is not None and self._rollback is not None:
+                count = min(len(batches) - position, self._in_a_row.most(batches))
+                found = self._in_a_row(memory, batches, position, count, stacked, self._rollback)
+            if found is not None:
+                position += count
+                each = map(batches.arguments, itertools.count(position))
+                yield found
+                continue
+            if self._rollback is None:
+                keep_state()
+                registers = self._run(memory, next(each))
+            else:
+                registers = self._run_whole(memory, next(each), self._rollback)
+            arrays = [registers[number] for number, _ in self._results if number is not None]
+            del registers  # the next run asks who else refers to the arrays
+            position += 1
+            yield [namespace(array).stack([array]) for array in arrays] if stacked else arrays
 
     def _run_whole(self, memory: RunMemory, arguments: Sequence[Array], rollback: Rollback) -> list[Any]:
         """A run that ends with a commit, or leaves everything as it was."""
@@ -186,9 +207,9 @@ def _parts_of(steps: Sequence[tuple[Lowered, Closure, bool | None]]) -> list[tup
     return parts
 
 
-def _stacked(arrays: list[Array]) -> Array:
-    """Arrays of one shape along a new first axis."""
-    return namespace(arrays[0]).stack(arrays)
+def _joined(stacks: Sequence[Array]) -> Array:
+    """Stacks as one."""
+    return stacks[0] if len(stacks) == 1 else namespace(stacks[0]).concatenate(stacks)
 
 
 def _locks_of(program: Program) -> tuple[UpdateLock, ...]:

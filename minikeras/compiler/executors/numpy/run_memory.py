@@ -112,6 +112,11 @@ class FlatRegisters:
         addresses = np.array([array.ctypes.data for array in wanted.values()], np.int64)
         return [(self._registers[key], array) for key, array in arrays.items() if key in self._wanted], numbers, addresses
 
+    @property
+    def writes_in_place(self) -> bool:
+        """Whether the memory for new values is that of the present ones."""
+        return self._variables.writes_in_place
+
     def assign(self) -> None:
         """Let the Variables hold what was written."""
         self._variables.assign()

@@ -1,0 +1,354 @@
+"""Many steps of training as one call: arguments are gathered, numbers and draws prepared for all, kernels do the rest.
+
+Each step has memory of its own for what it is given; what Variables hold lies where the kernels find it at the next step.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ....arrays import quiet_context
+from ....arrays import random as streams
+from ....core import Variable
+from ....core.effects import State, only_checks
+from ....core.state import Snapshot, restore, snapshot
+from ....core.variable import assigned, read_variable
+from ....types import Array
+from ...ir import Program, Slot
+from ...loops import Body
+from ...planning.flat_variables import part
+from ..numpy.calls import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
+from ..numpy.closures import Closure, copy_of
+from . import jit
+from .kernels import Kind, LoopKernel, Output, Result
+from .runner import Instruction, Job
+
+if TYPE_CHECKING:
+    from ....data.table import RowBatches
+    from ..numpy.builder import Builder
+    from ..numpy.run_memory import RunMemory
+    from .segment import Commit, Segment
+
+SECONDS = 4e-3
+"""What a call takes about: Python's other threads wait for it, and they wait 5 ms for their turn in any case."""
+BYTES = 1 << 23
+"""Of the arguments of the steps of one call."""
+
+
+class Given(NamedTuple):
+    """A value that each step is given anew.
+
+    Attributes:
+        source: the register where Python has it, or the number of an argument.
+        place: among the addresses.
+        slot: shape and dtype.
+    """
+
+    source: int
+    place: int
+    slot: Slot
+
+
+class Value(NamedTuple):
+    """A value that kernels make.
+
+    Attributes:
+        place: among the addresses.
+        slot: shape and dtype.
+    """
+
+    place: int
+    slot: Slot
+
+
+class Assigned(NamedTuple):
+    """A Variable, and what it is assigned."""
+
+    variable: Variable
+    value: Value
+
+
+class Read(NamedTuple):
+    """A Variable whose value is brought to a place among the addresses."""
+
+    variable: Variable
+    place: int
+
+
+class Layout(NamedTuple):
+    """What has to be brought and taken away in each step.
+
+    Attributes:
+        arguments, made: what is given: rows of columns, and what Python's closures make.
+        closures: these, each with whether it runs without NumPy's warnings.
+        tests: numbers of arguments, and what may refuse them.
+        reads: the Variables that are read.
+        assigned: what they are assigned.
+        results: what a call returns, in order; others are the same in each run.
+        draws: whether closures draw random numbers.
+    """
+
+    arguments: list[Given]
+    made: list[Given]
+    closures: list[tuple[Closure, bool]]
+    tests: list[tuple[int, Any]]
+    reads: list[Read]
+    assigned: list[Assigned]
+    results: list[Value]
+    draws: bool
+
+
+def layout_of(
+    program: Program, early: Sequence[tuple[Lowered, Closure, bool]], late: Sequence[Lowered], builder: Builder
+) -> Layout | None:
+    """How a program's steps are given their values; None if Python has more to do between two of them."""
+    numbers = {slot.key: number for number, slot in enumerate(program.arguments)}
+    native = {key for key in builder.plan.exported if key in builder.addressed}
+    values = {call.operands[1].key: call for call in late if _assigns(call) and isinstance(call.operands[1], Slot)}
+    results = [x for x in program.results if isinstance(x, Slot)]
+    plain = all(isinstance(call, AssignFlat) or (_assigns(call) and call.operands[1].key in native) for call in late)
+    if not plain or len(values) < sum(map(_assigns, late)) or any(x.key not in native for x in results):
+        return None
+    found = Layout([], [], [], [], [], [], [], any(State.STREAM in call.record.primitive.reads for call, *_ in early))
+    held: dict[int, Variable] = {}
+    for call, closure, quiet in early:
+        operands = [x for x in call.operands if isinstance(x, Slot)]
+        if isinstance(call, ReadFlat) or (isinstance(call, View) and call.record.primitive is part):
+            continue
+        if isinstance(call, Kernel) and call.record.primitive is read_variable:
+            held[call.results[0].key] = call.operands[0]
+        elif isinstance(call, Kernel) and only_checks(call.record.primitive) and operands[0].key in numbers:
+            found.tests.append((numbers[operands[0].key], call.record.params["test"]))
+        elif isinstance(call, (Call, Bind)) and call.results[0].key in builder.addressed:
+            if not _bring(found, operands[0], call.results[0], numbers, held, builder):
+                return None
+        elif any(x.key in numbers or x.key in held for x in operands):
+            return None
+        else:
+            found.closures.append((closure, quiet))
+    found.assigned.extend(Assigned(call.operands[0], _value(call.operands[1], builder)) for call in values.values())
+    found.results.extend(_value(slot, builder) for slot in results)
+    return found
+
+
+def _assigns(call: Lowered) -> bool:
+    return isinstance(call, Kernel) and call.record.primitive is assigned
+
+
+def _value(slot: Slot, builder: Builder) -> Value:
+    return Value(builder.addressed[slot.key], slot)
+
+
+def _bring(found: Layout, x: Slot, to: Slot, numbers: Any, held: Any, builder: Builder) -> bool:
+    """Note how a value gets to a known address; False for a Variable in another dtype."""
+    place = builder.addressed[to.key]
+    if x.key in held:
+        found.reads.append(Read(held[x.key], place))
+        return x.dtype == to.dtype
+    elif x.key in numbers:
+        found.arguments.append(Given(numbers[x.key], place, to))
+    else:
+        found.made.append(Given(builder.registers[x.key], place, to))
+    return True
+
+
+class InARow:
+    """Carries out steps in a row, by one memory of a run at a time.
+
+    Args:
+        program: what is carried out.
+        layout: what each step is given.
+        commit: the end of a single step.
+    """
+
+    def __init__(self, program: Program, layout: Layout, commit: Commit) -> None:
+        self._layout, self._commit = layout, commit
+        self._constants = program.results
+        self._seconds = commit.writing.seconds
+        """Of a step, as the last call took."""
+
+    def most(self, batches: RowBatches) -> int:
+        """How many steps one call should carry out."""
+        columns = batches.columns
+        row = sum(one.dtype.itemsize * math.prod(one.shape[1:]) for one in columns) * max(1, batches.rows[:1].size)
+        return max(1, min(int(SECONDS / max(self._seconds, 1e-7)), BYTES // max(row, 1)))
+
+    def __call__(self, memory: RunMemory, batches: RowBatches, start: int, stop: int, stacked: bool) -> list[Array] | None:
+        """Carry out the steps of some batches; the arrays of the result, stacked or the last.
+
+        Returns:
+            None, and nothing was done, if Variables are not to be written in place, or if a test refuses an argument.
+
+        Raises:
+            MinikerasError: of the step that failed; those before it are done.
+        """
+        count = stop - start
+        run = _Run(self._layout, memory, count)
+        if not run.give_arguments(batches, start, stop):
+            return None
+        commit = self._commit
+        kept, drawn = [snapshot(commit.counters)], [streams.states()] if self._layout.draws else []
+        try:
+            for step in range(count):
+                run.make(step)
+                for closure in commit.counting:
+                    closure(run.registers)
+                kept.append(snapshot(commit.counters))
+                drawn.extend([streams.states()] if self._layout.draws else [])
+            if not run.bind():
+                restore(kept[0])
+                _set_streams(drawn, 0)
+                return None
+            job = run.job(commit.writing, stacked)
+            began = time.perf_counter()
+            commit.writing.carry_out(job)
+            self._seconds = (time.perf_counter() - began) / count
+        except BaseException:
+            _settle(run, kept, drawn, run.done)
+            raise
+        run.assign()
+        return run.results(stacked)
+
+
+def _settle(run: _Run, kept: list[Snapshot], drawn: list[Any], done: int) -> None:
+    """Have everything as it was after the steps that were done."""
+    restore(kept[done])
+    _set_streams(drawn, done)
+    if done:
+        run.assign()
+
+
+def _set_streams(drawn: list[Any], done: int) -> None:
+    if drawn:
+        streams.set_states(drawn[done])
+
+
+class _Run:
+    """The memory of some steps in a row.
+
+    Args:
+        layout: what they are given.
+        memory: of a run.
+        count: their number.
+    """
+
+    def __init__(self, layout: Layout, memory: RunMemory, count: int) -> None:
+        self._layout, self._memory, self._count = layout, memory, count
+        self.registers = memory.begin()
+        self._turn = memory.turn
+        self._arguments: list[Array] = []
+        """Values for all steps, as those that Python makes."""
+        self._made = [np.empty((count, *(one.slot.shape or ())), one.slot.dtype) for one in layout.made]
+        self._homes: dict[int, Array] = {}
+        """Where the values of Variables lie between two steps, by their keys."""
+        self._outputs: list[Array] = []
+        self._job: Job | None = None
+
+    def give_arguments(self, batches: RowBatches, start: int, stop: int) -> bool:
+        """Gather the rows of all steps; False if a test refuses any."""
+        columns, rows = batches.columns, batches.rows[start:stop]
+        gathered = {number: _rows_of(columns[number], rows) for number in {one.source for one in self._layout.arguments}}
+        for number, test in self._layout.tests:
+            values = gathered.get(number)
+            try:
+                test(_rows_of(columns[number], rows) if values is None else values)
+            except Exception:
+                return False  # one step after the other tells which
+        self._arguments = [np.ascontiguousarray(gathered[one.source], one.slot.dtype) for one in self._layout.arguments]
+        return True
+
+    def make(self, step: int) -> None:
+        """Let Python make what it makes for each step."""
+        for closure, quiet in self._layout.closures:
+            if quiet:
+                quiet_context().run(closure, self.registers)
+            else:
+                closure(self.registers)
+        for given, stack in zip(self._layout.made, self._made, strict=True):
+            stack[step] = self.registers[given.source]
+
+    def bind(self) -> bool:
+        """Look up where Variables lie; False if they are not to be written there."""
+        for flat in self._memory.flat:
+            flat.read(self.registers, self._turn)
+            flat.begin(self._turn)
+        return all(flat.writes_in_place for flat in self._memory.flat)
+
+    def job(self, writing: Segment, stacked: bool) -> Job:
+        """The kernels of all steps, over addresses that move on with them."""
+        layout, turn = self._layout, self._turn
+        given = [*self._arguments, *self._made]
+        variables = [*(one.variable for one in layout.assigned), *(one.variable for one in layout.reads)]
+        homes = self._homes = {variable.key: np.array(variable._array) for variable in variables}
+        shape = (self._count if stacked else 1,)
+        self._outputs = [np.empty((*shape, *(one.slot.shape or ())), one.slot.dtype) for one in layout.results]
+        job = writing.job_of(turn, stacked, lambda: self._further(stacked))
+        addresses, known = job.addresses, len(turn.addresses)
+        addresses[:known] = turn.addresses
+        addresses[[one.place for one in (*layout.arguments, *layout.made)]] = list(map(_address, given))
+        addresses[[one.place for one in layout.reads]] = [_address(homes[one.variable.key]) for one in layout.reads]
+        kept = [homes[variable.key] for variable, _ in layout.assigned]
+        addresses[known:] = list(map(_address, (*kept, *self._outputs)))
+        job.steps = self._count
+        job.forget()
+        self._job = job
+        return job
+
+    def _further(self, stacked: bool) -> tuple[list[Instruction], list[tuple[int, int]]]:
+        """What is done at the end of each step, so that the next one, or Python, finds the values; places that move on."""
+        layout, known = self._layout, len(self._turn.addresses)
+        stored = [*(one.value for one in layout.assigned), *layout.results]
+        moves = [(one.place, _bytes(one.slot)) for one in (*layout.arguments, *layout.made)]
+        if stacked:
+            first = known + len(layout.assigned)
+            moves += [(first + number, _bytes(one.slot)) for number, one in enumerate(layout.results)]
+        return [_copy(one, known + number) for number, one in enumerate(stored)], moves
+
+    @property
+    def done(self) -> int:
+        """How many steps the kernels have carried out."""
+        return 0 if self._job is None else self._job.done
+
+    def assign(self) -> None:
+        """Let Variables hold what they are assigned."""
+        for flat in self._memory.flat:
+            flat.assign()
+        for variable, _ in self._layout.assigned:
+            variable._array = copy_of(self._homes[variable.key])
+
+    def results(self, stacked: bool) -> list[Array]:
+        """The arrays of the result."""
+        return [output if stacked else copy_of(output[0]) for output in self._outputs]
+
+
+def _rows_of(column: Array, rows: Array) -> Array:
+    """The rows of all steps, one after the other; neighbours are not copied."""
+    numbers = rows.reshape(-1)
+    if numbers.size and numbers[-1] - numbers[0] == numbers.size - 1 and (np.diff(numbers) == 1).all():
+        return column[numbers[0] : numbers[-1] + 1]
+    return column.take(numbers, axis=0)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _bytes(slot: Slot) -> int:
+    return math.prod(slot.shape or ()) * int(slot.dtype.itemsize)
+
+
+def _copy(value: Value, to: int) -> Instruction:
+    """Copies a value to a place."""
+    return _copying(value.slot.dtype), [1, math.prod(value.slot.shape or ()), value.place, to], 1
+
+
+@functools.cache
+def _copying(dtype: np.dtype[Any]) -> int:
+    kernel = LoopKernel(Body((dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, Result.STORE)], False)
+    return jit.addresses([kernel])[0]

@@ -1,0 +1,212 @@
+"""Many steps as one call of kernels: the bits of one step after the other, and the same when one of them fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_training import needs_llvm
+
+import minikeras as tf
+from minikeras.arrays import random as streams
+
+pytestmark = needs_llvm
+
+K = tf.keras
+L = K.layers
+ROWS, CLASSES = 210, 3  # a last batch of 2 rows
+X = np.random.default_rng(1).standard_normal((ROWS, 5)).astype("float32")
+LABELS = np.random.default_rng(2).integers(0, CLASSES, ROWS)
+WEIGHTS = np.random.default_rng(3).random(ROWS).astype("float32")
+LOSS = "sparse_categorical_crossentropy"
+
+
+def dense(*between, dtype="float32"):
+    return K.Sequential([K.Input((5,)), L.Dense(7, activation="tanh"), *between, L.Dense(CLASSES, activation="softmax")])
+
+
+CASES = {
+    "plain": (lambda: dense(), {}, {}),
+    "metrics": (lambda: dense(), {"metrics": ["accuracy", "sparse_categorical_crossentropy"]}, {}),
+    "sgd": (lambda: dense(), {"optimizer": lambda: K.optimizers.SGD(0.1, momentum=0.9)}, {}),
+    "nadam": (lambda: dense(), {"optimizer": lambda: K.optimizers.Nadam(0.01)}, {}),
+    "schedule": (
+        lambda: dense(),
+        {"optimizer": lambda: K.optimizers.Adam(K.optimizers.schedules.ExponentialDecay(0.1, 3, 0.5, staircase=True))},
+        {},
+    ),
+    "rate of a user": (lambda: dense(), {"optimizer": lambda: K.optimizers.SGD(lambda step: 0.1 / (1.0 + float(step)))}, {}),
+    "decay": (lambda: dense(), {"optimizer": lambda: K.optimizers.AdamW(0.01, weight_decay=0.1)}, {}),
+    "clipped": (lambda: dense(), {"optimizer": lambda: K.optimizers.Adam(0.01, clipnorm=0.1)}, {}),
+    "dropout": (lambda: dense(L.Dropout(0.3)), {"metrics": ["accuracy"]}, {}),
+    "batch normalization": (lambda: dense(L.BatchNormalization()), {}, {}),
+    "regularized": (lambda: dense(L.Dense(4, kernel_regularizer="l2", activity_regularizer="l1")), {}, {}),
+    "per layer": (lambda: dense(), {"optimizer": lambda: {"dense*": K.optimizers.Adam(0.01), "*": "sgd"}}, {}),
+    "sample weights": (lambda: dense(), {"weighted_metrics": ["accuracy"]}, {"sample_weight": WEIGHTS}),
+    "class weights": (lambda: dense(), {}, {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}}),
+    "validation": (lambda: dense(), {"metrics": ["accuracy"]}, {"validation_split": 0.2}),
+    "in order": (lambda: dense(), {}, {"shuffle": False}),
+}
+IN_ONE_CALL = sorted(set(CASES) - {"clipped", "per layer"})  # these steps are more than a formula of each element
+
+
+def trained(case, steps, **changes):
+    """A fitted model, its history and state after it."""
+    make, compiled, fitted = CASES[case]
+    tf.random.set_seed(7)
+    model = make()
+    options = {"loss": LOSS, **compiled, "optimizer": compiled.get("optimizer", lambda: K.optimizers.Adam(0.01))()}
+    if isinstance(options["optimizer"], dict):
+        options["optimizer"] = {model.layers[0]: K.optimizers.Adam(0.01), model.layers[-1]: K.optimizers.SGD(0.1)}
+    model.compile(jit_compile=True, steps_per_execution=steps, **options)
+    history = model.fit(X, LABELS, batch_size=16, epochs=4, verbose=0, **fitted, **changes)
+    return model, history.history
+
+
+def state_of(model):
+    arrays = [variable.numpy() for variable in (*model.weights, *model.optimizer.variables)]
+    arrays += [variable.numpy() for metric in model.metrics for variable in metric.variables]
+    return arrays, streams.states()
+
+
+def assert_equal(one, other):
+    for a, b in zip(one[0], other[0], strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert one[1] == other[1]
+
+
+def replays_of(model):
+    return [replay for replay in model._trainer.steps["train_step"]._replays]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_in_a_row_have_the_bits_of_one_after_the_other(case):
+    (alone, expected), (together, history) = trained(case, 1), trained(case, "auto")
+    assert history == expected
+    assert_equal(state_of(together), state_of(alone))
+    in_one_call = any(replay._in_a_row is not None for replay in replays_of(together))
+    assert in_one_call or case not in IN_ONE_CALL
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_fixed_number_of_threads_has_the_same_bits_on_every_run(threads, monkeypatch):
+    from minikeras.compiler.executors.llvm import segment
+
+    monkeypatch.setattr(segment, "SHARED", 1e-9)
+    monkeypatch.setattr(segment, "WAKING", 0.0)
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    try:
+        first, history = trained("metrics", "auto")
+        for _ in range(3):
+            again, others = trained("metrics", "auto")
+            assert others == history
+            assert_equal(state_of(again), state_of(first))
+    finally:
+        tf.config.threading.set_intra_op_parallelism_threads(0)
+
+
+@pytest.mark.parametrize("case", ["plain", "metrics", "nadam", "dropout"])
+@pytest.mark.parametrize("bad", [17, 100, 209])
+def test_a_step_that_fails_leaves_exactly_the_steps_before_it(case, bad):
+    """A label outside its range is found in one of many steps."""
+    labels = LABELS.copy()
+    labels[bad] = CASES_OUTSIDE = CLASSES + 4
+    assert CASES_OUTSIDE == 7
+
+    def failed(steps):
+        model, _ = trained(case, steps, **({"shuffle": False} if "shuffle" not in CASES[case][2] else {}))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="label value of 7"):
+            model.fit(X, labels, batch_size=16, epochs=1, verbose=0, shuffle=False)
+        return model
+
+    alone, together = failed(1), failed("auto")
+    assert_equal(state_of(together), state_of(alone))
+    assert int(together.optimizer.iterations) == 4 * 14 + bad // 16
+
+
+def steps_of_a_user():
+    tf.random.set_seed(7)
+    model, optimizer = dense(), K.optimizers.Adam(0.01)
+    loss_fn, accuracy = K.losses.SparseCategoricalCrossentropy(), K.metrics.SparseCategoricalAccuracy()
+
+    @tf.function(jit_compile=True)
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            predicted = model(x, training=True)
+            loss = loss_fn(y, predicted)
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True))
+        accuracy.update_state(y, predicted)
+        return loss, accuracy.result()
+
+    return train_step, lambda: [v.numpy() for v in (*model.weights, *optimizer.variables, *accuracy.variables)]
+
+
+def test_scan_stacks_what_each_step_returns():
+    data = tf.data.Dataset.from_tensor_slices((X, LABELS)).batch(15)
+    one, state = steps_of_a_user()
+    expected = [one(x, y) for x, y in data] + [one(x, y) for x, y in data]
+    other, found_state = steps_of_a_user()
+    found = [other.scan(data), other.scan(data)]
+    for leaf in range(2):
+        stacked = np.concatenate([part[leaf].numpy() for part in found])
+        np.testing.assert_array_equal(stacked, [values[leaf].numpy() for values in expected])
+    for a, b in zip(found_state(), state(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_was_read_before_steps_in_a_row_never_changes():
+    model, _ = trained("plain", "auto")
+    tensors = [w.value() for w in model.weights]
+    views = [w.numpy() for w in model.weights]
+    before = [view.copy() for view in views]
+    model.fit(X, LABELS, batch_size=16, epochs=3, verbose=0)
+    for tensor, view, old in zip(tensors, views, before, strict=True):
+        np.testing.assert_array_equal(tensor.numpy(), old)
+        np.testing.assert_array_equal(view, old)
+    assert any((w.numpy() != old).any() for w, old in zip(model.weights, before, strict=True))
+
+
+def test_weights_are_written_where_they_lie_if_nothing_else_refers_to_them():
+    model, _ = trained("plain", "auto", shuffle=False)
+    model.fit(X[:192], LABELS[:192], batch_size=16, epochs=1, verbose=0)
+    places = [w._array.ctypes.data for w in model.weights]
+    model.fit(X[:192], LABELS[:192], batch_size=16, epochs=2, verbose=0)
+    assert [w._array.ctypes.data for w in model.weights] == places
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_finds_whole_steps_only(when, monkeypatch):
+    """It comes right before the kernels of some steps, or right after them, before anything is assigned."""
+    from minikeras.compiler.executors.llvm.runner import Job
+
+    model, _ = trained("metrics", "auto")
+    call, count = Job.__call__, [0]
+
+    def interrupted(job):
+        count[0] += 1
+        if count[0] == 3 and when == "before":
+            raise KeyboardInterrupt
+        stopped = call(job)
+        if count[0] == 3:
+            raise KeyboardInterrupt
+        return stopped
+
+    begun = int(model.optimizer.iterations)
+    monkeypatch.setattr(Job, "__call__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, LABELS, batch_size=16, epochs=3, verbose=0, shuffle=False)
+    monkeypatch.undo()
+    done = int(model.optimizer.iterations) - begun
+    assert done > 0
+    expected, _ = trained("metrics", 1)
+    expected._trainer.loss_tracker.reset_state()
+    taken = 0
+    while taken < done:  # the same steps one by one
+        rows = slice(taken % 14 * 16, taken % 14 * 16 + 16)
+        if taken % 14 == 0:
+            expected.reset_metrics()
+        expected.train_on_batch(X[rows], LABELS[rows])
+        taken += 1
+    for one, other in zip(model.weights, expected.weights, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    for one, other in zip(model.optimizer.variables, expected.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
