@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ....arrays import quiet_context
-from ....arrays import random as streams
 from ....core import Variable
-from ....core.effects import State, only_checks
-from ....core.state import Snapshot, restore, snapshot
+from ....core.effects import only_checks
 from ....core.variable import assigned, read_variable
 from ....types import Array
 from ...ir import Program, Slot
 from ...loops import Body
 from ...planning.flat_variables import part
+from ..numpy.blocks import copied, put
 from ..numpy.calls import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
 from ..numpy.closures import Closure, copy_of
+from ..numpy.rollback import Rollback
 from . import jit
 from .kernels import Kind, LoopKernel, Output, Result
 from .runner import Instruction, Job
@@ -91,7 +91,6 @@ class Layout(NamedTuple):
         reads: the Variables that are read.
         assigned: what they are assigned.
         results: what a call returns, in order; others are the same in each run.
-        draws: whether closures draw random numbers.
     """
 
     arguments: list[Given]
@@ -101,7 +100,6 @@ class Layout(NamedTuple):
     reads: list[Read]
     assigned: list[Assigned]
     results: list[Value]
-    draws: bool
 
 
 def layout_of(
@@ -115,7 +113,7 @@ def layout_of(
     plain = all(isinstance(call, AssignFlat) or (_assigns(call) and call.operands[1].key in native) for call in late)
     if not plain or len(values) < sum(map(_assigns, late)) or any(x.key not in native for x in results):
         return None
-    found = Layout([], [], [], [], [], [], [], any(State.STREAM in call.record.primitive.reads for call, *_ in early))
+    found = Layout([], [], [], [], [], [], [])
     held: dict[int, Variable] = {}
     for call, closure, quiet in early:
         operands = [x for x in call.operands if isinstance(x, Slot)]
@@ -125,13 +123,15 @@ def layout_of(
             held[call.results[0].key] = call.operands[0]
         elif isinstance(call, Kernel) and only_checks(call.record.primitive) and operands[0].key in numbers:
             found.tests.append((numbers[operands[0].key], call.record.params["test"]))
-        elif isinstance(call, (Call, Bind)) and call.results[0].key in builder.addressed:
+        elif isinstance(call, Bind) or (isinstance(call, Call) and call.function in (copied, put)):
             if not _bring(found, operands[0], call.results[0], numbers, held, builder):
                 return None
         elif any(x.key in numbers or x.key in held for x in operands):
             return None
         else:
             found.closures.append((closure, quiet))
+            seen = [y for y in call.results if y.key in builder.addressed]
+            found.made.extend(Given(builder.registers[y.key], builder.addressed[y.key], y) for y in seen)
     found.assigned.extend(Assigned(call.operands[0], _value(call.operands[1], builder)) for call in values.values())
     found.results.extend(_value(slot, builder) for slot in results)
     return found
@@ -169,7 +169,6 @@ class InARow:
 
     def __init__(self, program: Program, layout: Layout, commit: Commit) -> None:
         self._layout, self._commit = layout, commit
-        self._constants = program.results
         self._seconds = commit.writing.seconds
         """Of a step, as the last call took."""
 
@@ -179,7 +178,9 @@ class InARow:
         row = sum(one.dtype.itemsize * math.prod(one.shape[1:]) for one in columns) * max(1, batches.rows[:1].size)
         return max(1, min(int(SECONDS / max(self._seconds, 1e-7)), BYTES // max(row, 1)))
 
-    def __call__(self, memory: RunMemory, batches: RowBatches, start: int, stop: int, stacked: bool) -> list[Array] | None:
+    def __call__(
+        self, memory: RunMemory, batches: RowBatches, start: int, count: int, stacked: bool, rollback: Rollback
+    ) -> list[Array] | None:
         """Carry out the steps of some batches; the arrays of the result, stacked or the last.
 
         Returns:
@@ -188,45 +189,35 @@ class InARow:
         Raises:
             MinikerasError: of the step that failed; those before it are done.
         """
-        count = stop - start
         run = _Run(self._layout, memory, count)
-        if not run.give_arguments(batches, start, stop):
+        if not run.give_arguments(batches, start, start + count):
             return None
-        commit = self._commit
-        kept, drawn = [snapshot(commit.counters)], [streams.states()] if self._layout.draws else []
+        put_back = rollback.begin()
         try:
             for step in range(count):
-                run.make(step)
-                for closure in commit.counting:
-                    closure(run.registers)
-                kept.append(snapshot(commit.counters))
-                drawn.extend([streams.states()] if self._layout.draws else [])
+                self._prepare(run, step)
             if not run.bind():
-                restore(kept[0])
-                _set_streams(drawn, 0)
+                put_back()
                 return None
-            job = run.job(commit.writing, stacked)
+            job = run.job(self._commit.writing, stacked)
             began = time.perf_counter()
-            commit.writing.carry_out(job)
+            self._commit.writing.carry_out(job)
             self._seconds = (time.perf_counter() - began) / count
         except BaseException:
-            _settle(run, kept, drawn, run.done)
+            put_back()
+            for step in range(run.done):  # these are done: what Python prepared for them stays
+                self._prepare(run, step)
+            if run.done:
+                run.assign()
             raise
         run.assign()
         return run.results(stacked)
 
-
-def _settle(run: _Run, kept: list[Snapshot], drawn: list[Any], done: int) -> None:
-    """Have everything as it was after the steps that were done."""
-    restore(kept[done])
-    _set_streams(drawn, done)
-    if done:
-        run.assign()
-
-
-def _set_streams(drawn: list[Any], done: int) -> None:
-    if drawn:
-        streams.set_states(drawn[done])
+    def _prepare(self, run: _Run, step: int) -> None:
+        """Let Python make what a step is given, and count it."""
+        run.make(step)
+        for closure in self._commit.counting:
+            closure(run.registers)
 
 
 class _Run:
@@ -328,7 +319,7 @@ class _Run:
 
 
 def _rows_of(column: Array, rows: Array) -> Array:
-    """The rows of all steps, one after the other; neighbours are not copied."""
+    """The rows of all steps, one by one; neighbours are not copied."""
     numbers = rows.reshape(-1)
     if numbers.size and numbers[-1] - numbers[0] == numbers.size - 1 and (np.diff(numbers) == 1).all():
         return column[numbers[0] : numbers[-1] + 1]

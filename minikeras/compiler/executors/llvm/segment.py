@@ -56,11 +56,11 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]
     commit = Commit(counting, writing, exported, assigning, counters)
     if computing:
-        return Linked([*before, (computing[0], _closure(computing, builder)), (calls[0], commit)], whole=True)
+        return Linked([*before, (computing[0], _closure(computing, builder)), (calls[0], commit)])
     late = [one[0] for one, _ in joined[at + 1 :]]
     layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
     in_a_row = None if layout is None else InARow(program, layout, commit)
-    return Linked([*before, (calls[0], commit)], True, in_a_row)
+    return Linked([*before, (calls[0], commit)], in_a_row)
 
 
 def _written(steps: Sequence[Step]) -> set[int]:

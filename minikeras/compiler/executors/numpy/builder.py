@@ -32,7 +32,6 @@ class Linked(NamedTuple):
     """A program's calls with their closures; the others as for `Replay`."""
 
     steps: Sequence[tuple[Any, Closure]]
-    whole: bool = False
     in_a_row: Any = None
 
 
@@ -50,7 +49,6 @@ def build(program: Program, calls: Sequence[Lowered], link: Linker | None = None
         [(call, closure, is_quiet(call)) for call, closure in linked.steps],
         (builder.plan, builder.registers, builder.first, builder.addressed),
         exact=link is None,
-        whole=linked.whole,
         in_a_row=linked.in_a_row,
     )
 
