@@ -16,6 +16,7 @@ import numpy as np
 from ....arrays import quiet_context
 from ....core import Variable
 from ....core.effects import only_checks
+from ....core.state import restore, snapshot
 from ....core.variable import assigned, read_variable
 from ....types import Array
 from ...ir import Program, Slot
@@ -192,12 +193,13 @@ class InARow:
         run = _Run(self._layout, memory, count)
         if not run.give_arguments(batches, start, start + count):
             return None
-        put_back = rollback.begin()
+        put_back, counters = rollback.begin(), snapshot(self._commit.counters)
         try:
             for step in range(count):
                 self._prepare(run, step)
             if not run.bind():
                 put_back()
+                restore(counters)
                 return None
             job = run.job(self._commit.writing, stacked)
             began = time.perf_counter()
@@ -205,6 +207,7 @@ class InARow:
             self._seconds = (time.perf_counter() - began) / count
         except BaseException:
             put_back()
+            restore(counters)
             for step in range(run.done):  # these are done: what Python prepared for them stays
                 self._prepare(run, step)
             if run.done:
