@@ -46,9 +46,8 @@ CASES = {
     "validation": (lambda: dense(), {"metrics": ["accuracy"]}, {"validation_split": 0.2}),
     "in order": (lambda: dense(), {}, {"shuffle": False}),
 }
-IN_ONE_CALL = sorted(
-    set(CASES) - {"clipped", "per layer", "rate of a user"}
-)  # these steps are more than a formula of each element
+MORE = {"clipped", "per layer", "rate of a user"}
+"""Steps with more than a formula of each element, or with code of a user."""
 
 
 def trained(case, steps, jit_compile=True, **changes):

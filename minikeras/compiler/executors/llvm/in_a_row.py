@@ -185,19 +185,18 @@ class InARow:
         """Carry out the steps of some batches; the arrays of the result, stacked or the last.
 
         Returns:
-            None, and nothing was done, if Variables are not to be written in place, or if a test refuses an argument.
+            None, and nothing was done, if Variables are not to be written in place, or if a step is going to fail before its
+            kernels begin: one by one they tell which.
 
         Raises:
             MinikerasError: of the step that failed; those before it are done.
         """
         run = _Run(self._layout, memory, count)
-        if not run.give_arguments(batches, start, start + count):
+        if not (run.bind() and run.give_arguments(batches, start, start + count)):
             return None
         put_back, counters = rollback.begin(), snapshot(self._commit.counters)
         try:
-            for step in range(count):
-                self._prepare(run, step)
-            if not run.bind():
+            if not (self._prepare(run, range(count)) and run.bind()):  # by now something else may refer to an array
                 put_back()
                 restore(counters)
                 return None
@@ -208,19 +207,23 @@ class InARow:
         except BaseException:
             put_back()
             restore(counters)
-            for step in range(run.done):  # these are done: what Python prepared for them stays
-                self._prepare(run, step)
+            self._prepare(run, range(run.done))  # these are done: what Python prepared for them stays
             if run.done:
                 run.assign()
             raise
         run.assign()
         return run.results(stacked)
 
-    def _prepare(self, run: _Run, step: int) -> None:
-        """Let Python make what a step is given, and count it."""
-        run.make(step)
-        for closure in self._commit.counting:
-            closure(run.registers)
+    def _prepare(self, run: _Run, steps: range) -> bool:
+        """Let Python make what steps are given, and count them; False if it fails: one by one they tell which does."""
+        try:
+            for step in steps:
+                run.make(step)
+                for closure in self._commit.counting:
+                    closure(run.registers)
+        except Exception:
+            return False
+        return True
 
 
 class _Run:
