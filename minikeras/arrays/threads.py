@@ -6,6 +6,7 @@ The calling thread takes a part, and takes back what no other thread has begun: 
 from __future__ import annotations
 
 import contextvars
+import functools
 import itertools
 import logging
 import operator
@@ -112,8 +113,12 @@ def thread_count() -> int:
     >>> thread_count() >= 1
     True
     """
-    if _intra_op:
-        return _intra_op
+    return _intra_op or _processors()
+
+
+@functools.cache
+def _processors() -> int:
+    """Those that this process may run on, when it is asked first."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

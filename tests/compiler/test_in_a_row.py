@@ -220,3 +220,32 @@ def test_an_interrupt_finds_whole_steps_only(when, monkeypatch):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
     for one, other in zip(model.optimizer.variables, expected.optimizer.variables, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+@pytest.mark.parametrize("holding", [4e-3, 0.0])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_large_batches_are_read_where_they_lie(shuffle, threads, holding, monkeypatch):
+    """Batches of 77 kB; with a limit of 0 what writes weights is a call of its own, as in long steps."""
+    from minikeras.compiler.executors.llvm import segment
+
+    monkeypatch.setattr(segment, "HOLDING", holding)
+    rows = np.random.default_rng(1).standard_normal((330, 300)).astype("float32")
+    labels = np.random.default_rng(2).integers(0, CLASSES, 330)
+
+    def fitted(jit_compile, steps):
+        tf.random.set_seed(7)
+        model = K.Sequential([K.Input((300,)), L.Dense(40, "relu"), L.Dense(CLASSES)])
+        loss = K.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(K.optimizers.Adam(0.01), loss, metrics=["accuracy"], jit_compile=jit_compile, steps_per_execution=steps)
+        return model.fit(rows, labels, batch_size=64, epochs=4, verbose=0, shuffle=shuffle).history, model
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    try:
+        (eager, _), (alone, _), (together, model) = fitted(False, 1), fitted(True, 1), fitted(True, "auto")
+    finally:
+        tf.config.threading.set_intra_op_parallelism_threads(0)
+    assert alone == together
+    for name, values in eager.items():
+        np.testing.assert_allclose(together[name], values, rtol=1e-4)
+    assert all((replay._in_a_row is None) == (holding == 0.0) for replay in replays_of(model))

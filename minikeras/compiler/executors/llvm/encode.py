@@ -274,7 +274,7 @@ def _product(encoder: Encoder, record: Record) -> bool:
     def places(address: Address) -> list[int]:
         return [address(y), address(one), address(other), *numbers]
 
-    seconds = 2.0 * m * n * k / (5e10 if y.dtype == np.float32 else 2.5e10) if blas.on_one_thread() is not None else 0.0
+    seconds = 2.0 * m * n * k / (1e11 if y.dtype == np.float32 else 5e10) if blas.on_one_thread() is not None else 0.0
     encoder.add(KernelCall(ProductKernel(y.dtype), places, [one, other], [y], record, seconds=seconds))
     return True
 
@@ -436,7 +436,7 @@ class LoopCall(KernelCall):
         size = math.prod(self._shape)
         traffic = size * sum(x.dtype.itemsize for x in (*self.operands, *self.results))
         whole = (along_rows and across) or Result.OVER_ALL in self._hows
-        self.seconds = 0.0 if whole else traffic / 1e10 + size * len(self._body.steps) / 8e9
+        self.seconds = 0.0 if whole else traffic / 4e10 + size * len(self._body.steps) / 4e10
 
     def _places(self, address: Address) -> list[int]:
         shape = (1, math.prod(self._shape)) if self._is_flat else self._shape
@@ -448,7 +448,7 @@ def _reduction(split: tuple[int, int, Result], x: Slot, result: Slot, record: Re
     """A sum or maximum along neighbouring axes: a loop without steps."""
     rows, columns, how = split
     kernel = LoopKernel(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, how)], how is not Result.OVER_ROWS)
-    seconds = 0.0 if how is Result.OVER_ALL else x.bytes / 1e10
+    seconds = 0.0 if how is Result.OVER_ALL else x.bytes / 4e10
     return KernelCall(kernel, lambda address: [rows, columns, address(x), address(result)], [x], [result], record, (), seconds)
 
 

@@ -23,6 +23,7 @@ from ...ir import Program, Slot
 from ...loops import Body
 from ...planning.flat_variables import part
 from ..numpy.blocks import copied, put
+from ..numpy.builder import Drop
 from ..numpy.calls import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
 from ..numpy.closures import Closure, copy_of
 from ..numpy.rollback import Rollback
@@ -118,7 +119,11 @@ def layout_of(
     held: dict[int, Variable] = {}
     for call, closure, quiet in early:
         operands = [x for x in call.operands if isinstance(x, Slot)]
-        if isinstance(call, ReadFlat) or (isinstance(call, View) and call.record.primitive is part):
+        if (
+            isinstance(call, ReadFlat)
+            or (isinstance(call, View) and call.record.primitive is part)
+            or isinstance(closure, Drop)
+        ):
             continue
         if isinstance(call, Kernel) and call.record.primitive is read_variable:
             held[call.results[0].key] = call.operands[0]
@@ -136,6 +141,11 @@ def layout_of(
     found.assigned.extend(Assigned(call.operands[0], _value(call.operands[1], builder)) for call in values.values())
     found.results.extend(_value(slot, builder) for slot in results)
     return found
+
+
+def _is_bound(call: Lowered) -> bool:
+    """Whether a call gives what lies in flattened Variables."""
+    return isinstance(call, ReadFlat) or (isinstance(call, View) and call.record.primitive is part)
 
 
 def _assigns(call: Lowered) -> bool:

@@ -30,7 +30,7 @@ from .runner import Instruction, Job
 
 WAKING = 100e-6
 """Seconds that the shared instructions of a segment take at least for other threads to be woken, which takes 20 to 50 us."""
-HOLDING = 2e-3
+HOLDING = 4e-3
 """Seconds that kernels take at most for Python's other threads to wait until all have ended: they wait 5 ms for their turn.
 
 What writes in place has to be waited for, so that no thread sees a value change; in longer steps it is a call of its own.
@@ -42,7 +42,7 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     joined = list(_in_segments(steps, builder))
     if not any(isinstance(call, AssignFlat) and call.in_place for call, _ in steps):
         return Linked([(calls[0], closure) for calls, closure in joined])
-    at = next(number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall))
+    (at,) = [number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall)]
     first = next(number for number in range(at + 1) if all(is_counted(calls[0]) for calls, _ in joined[number:at]))
     before = [(calls[0], closure) for calls, closure in joined[:first]]
     (calls, _), flats = joined[at], _written(steps)

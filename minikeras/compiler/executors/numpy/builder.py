@@ -85,7 +85,7 @@ class Builder:
                 if closure is not None:
                     yield call, closure
             if position in dropped:
-                yield call, _dropping([self.registers[key] for key in dropped[position]])
+                yield call, Drop([self.registers[key] for key in dropped[position]])
 
     def address(self, slot: Slot) -> int:
         """The position of a slot among the addresses."""
@@ -194,14 +194,18 @@ class Builder:
         return assign
 
 
-def _dropping(dead: Sequence[int]) -> Closure:
-    """Drop references to arrays that no later call reads."""
+class Drop:
+    """Drops references to arrays that no later call reads."""
 
-    def drop(registers: list[Any]) -> None:
-        for register in dead:
+    __slots__ = ("_dead",)
+
+    def __init__(self, dead: Sequence[int]) -> None:
+        self._dead = dead
+
+    def __call__(self, registers: list[Any]) -> None:
+        """Drop them."""
+        for register in self._dead:
             registers[register] = None
-
-    return drop
 
 
 _COMBINATIONS = {Write.ASSIGN: None, Write.ADD: operator.add, Write.SUBTRACT: operator.sub}

@@ -179,8 +179,11 @@ class MemoryPlan:
         return found
 
     def dropped(self) -> dict[int, list[int]]:
-        """By the position of a call, the keys of large arrays that have their last use there."""
-        kept = self._results | self.views.keys() | self.writes | self.reads | self.placed.keys()
+        """By the position of a call, the keys of large arrays that have their last use there.
+
+        What kernels read is left: it ends with the run, and no call may stand between kernels that are to be one.
+        """
+        kept = self._results | self.views.keys() | self.writes | self.reads | self.placed.keys() | self.bound
         slots = {x.key: x for call in self._calls for x in touched(call)}
         found: dict[int, list[int]] = {}
         for key, (_, dies) in lifetimes(self._calls).items():
