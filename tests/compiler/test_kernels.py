@@ -376,3 +376,14 @@ def test_the_place_of_the_largest_of_each_row_is_the_first(dtype, index, parts, 
     out = np.empty(40, index)
     assert carry_out((m.ArgmaxKernel(x.dtype, out.dtype), [], [out, x], [40, 9]), parts=parts) == 0
     np.testing.assert_array_equal(out, x.argmax(1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("rows", [0, 1, 7, 100])
+def test_rows_are_gathered_by_their_numbers(rows, parts, dtype):
+    x = (normal(50, 13, dtype="float64") * 3).astype(dtype)
+    numbers = np.random.default_rng(4).integers(0, 50, rows)
+    out = np.zeros((rows, 13), dtype)
+    assert carry_out((m.GatherKernel(), [], [out, x, numbers], [rows, 13 * x.itemsize]), parts=parts) == 0
+    np.testing.assert_array_equal(out, x[numbers])

@@ -6,6 +6,7 @@ Each step has memory of its own for what it is given; what Variables hold lies w
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import time
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ from ..numpy.calls import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, Vie
 from ..numpy.closures import Closure, copy_of
 from ..numpy.rollback import Rollback
 from . import jit
-from .kernels import Kind, LoopKernel, Output, Result
+from .encode import BOUND
+from .kernels import GatherKernel, Kind, LoopKernel, Output, Result
 from .runner import Instruction, Job
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ SECONDS = 4e-3
 """What a call takes about: Python's other threads wait for it, and they wait 5 ms for their turn in any case."""
 BYTES = 1 << 23
 """Of the arguments of the steps of one call."""
+SHARED_BYTES = 1 << 17
+"""Of a batch from which threads share the gathering of its rows, which takes one 20 us."""
 
 
 class Given(NamedTuple):
@@ -81,6 +85,21 @@ class Read(NamedTuple):
 
     variable: Variable
     place: int
+
+
+class Around(NamedTuple):
+    """What each of several steps begins and ends with.
+
+    Attributes:
+        first, last: instructions.
+        moves: places among the addresses, and by how many bytes each moves on with a step.
+        places: how many addresses there are beside those of a single step.
+    """
+
+    first: list[Instruction]
+    last: list[Instruction]
+    moves: list[tuple[int, int]]
+    places: int
 
 
 class Layout(NamedTuple):
@@ -250,7 +269,9 @@ class _Run:
         self.registers = memory.begin()
         self._turn = memory.turn
         self._arguments: list[Array] = []
-        """Values for all steps, as those that Python makes."""
+        """Values for all steps, as those that Python makes; or memory for one step, if kernels gather its rows."""
+        self._gathers: dict[int, tuple[Array, Array]] = {}
+        """By the position of an argument, the column and the row numbers of all steps."""
         self._made = [np.empty((count, *(one.slot.shape or ())), one.slot.dtype) for one in layout.made]
         self._homes: dict[int, Array] = {}
         """Where the values of Variables lie between two steps, by their keys."""
@@ -260,14 +281,21 @@ class _Run:
     def give_arguments(self, batches: RowBatches, start: int, stop: int) -> bool:
         """Gather the rows of all steps; False if a test refuses any."""
         columns, rows = batches.columns, batches.rows[start:stop]
-        gathered = {number: _rows_of(columns[number], rows) for number in {one.source for one in self._layout.arguments}}
-        for number, test in self._layout.tests:
-            values = gathered.get(number)
-            try:
-                test(_rows_of(columns[number], rows) if values is None else values)
-            except Exception:
-                return False  # one step after the other tells which
-        self._arguments = [np.ascontiguousarray(gathered[one.source], one.slot.dtype) for one in self._layout.arguments]
+        found = {number: _rows_of(columns[number], rows) for number, _ in self._layout.tests}
+        try:
+            for number, test in self._layout.tests:
+                test(found[number])
+        except Exception:
+            return False  # one by one they tell which
+        for position, given in enumerate(self._layout.arguments):
+            column = columns[given.source]
+            if given.source not in found and _can_gather(column, rows, given.slot):
+                self._gathers[position] = column, np.ascontiguousarray(rows)
+                self._arguments.append(np.empty(given.slot.shape, given.slot.dtype))
+                continue
+            if given.source not in found:
+                found[given.source] = _rows_of(column, rows)
+            self._arguments.append(np.ascontiguousarray(found[given.source], given.slot.dtype))
         return True
 
     def make(self, step: int) -> None:
@@ -295,27 +323,37 @@ class _Run:
         homes = self._homes = {variable.key: np.array(variable._array) for variable in variables}
         shape = (self._count if stacked else 1,)
         self._outputs = [np.empty((*shape, *(one.slot.shape or ())), one.slot.dtype) for one in layout.results]
-        job = writing.job_of(turn, stacked, lambda: self._further(stacked))
+        job = writing.job_of(turn, (stacked, *self._gathers), lambda threads: self._around(stacked, threads))
         addresses, known = job.addresses, len(turn.addresses)
         addresses[:known] = turn.addresses
         addresses[[one.place for one in (*layout.arguments, *layout.made)]] = list(map(_address, given))
         addresses[[one.place for one in layout.reads]] = [_address(homes[one.variable.key]) for one in layout.reads]
         kept = [homes[variable.key] for variable, _ in layout.assigned]
-        addresses[known:] = list(map(_address, (*kept, *self._outputs)))
+        gathered = [array for pair in self._gathers.values() for array in pair]
+        addresses[known:] = list(map(_address, (*kept, *self._outputs, *gathered)))
         job.steps = self._count
         job.forget()
         self._job = job
         return job
 
-    def _further(self, stacked: bool) -> tuple[list[Instruction], list[tuple[int, int]]]:
-        """What is done at the end of each step, so that the next one, or Python, finds the values; places that move on."""
+    def _around(self, stacked: bool, threads: int) -> Around:
+        """Rows are gathered before each step; after it, values go where the next one, or Python, finds them."""
         layout, known = self._layout, len(self._turn.addresses)
         stored = [*(one.value for one in layout.assigned), *layout.results]
-        moves = [(one.place, _bytes(one.slot)) for one in (*layout.arguments, *layout.made)]
+        given = [*layout.arguments, *layout.made]
+        moves = [(one.place, _bytes(one.slot)) for position, one in enumerate(given) if position not in self._gathers]
         if stacked:
             first = known + len(layout.assigned)
             moves += [(first + number, _bytes(one.slot)) for number, one in enumerate(layout.results)]
-        return [_copy(one, known + number) for number, one in enumerate(stored)], moves
+        gathers: list[Instruction] = []
+        for place, position in zip(itertools.count(known + len(stored), 2), self._gathers, strict=False):
+            one = layout.arguments[position]
+            rows = one.slot.shape[0]
+            moves.append((place + 1, 8 * rows))
+            parts = threads if _bytes(one.slot) >= SHARED_BYTES else 1
+            gathers.append((_gathering(), [one.place, place, place + 1, rows, _bytes(one.slot) // rows], parts))
+        last = [_copy(one, known + number) for number, one in enumerate(stored)]
+        return Around(gathers, last, moves, len(stored) + 2 * len(gathers))
 
     @property
     def done(self) -> int:
@@ -337,9 +375,24 @@ class _Run:
 def _rows_of(column: Array, rows: Array) -> Array:
     """The rows of all steps, one by one; neighbours are not copied."""
     numbers = rows.reshape(-1)
-    if numbers.size and numbers[-1] - numbers[0] == numbers.size - 1 and (np.diff(numbers) == 1).all():
+    if numbers.size and _are_neighbours(numbers):
         return column[numbers[0] : numbers[-1] + 1]
     return column.take(numbers, axis=0)
+
+
+def _can_gather(column: Array, rows: Array, slot: Slot) -> bool:
+    """Whether kernels can take rows of a column as they are, and there is so much of it that it pays."""
+    plain = isinstance(column, np.ndarray) and column.flags.c_contiguous and column.dtype == slot.dtype
+    return plain and rows.ndim == 2 and _bytes(slot) >= BOUND and rows.size > 0 and not _are_neighbours(rows.reshape(-1))
+
+
+def _are_neighbours(numbers: Array) -> bool:
+    return bool(numbers[-1] - numbers[0] == numbers.size - 1 and (np.diff(numbers) == 1).all())
+
+
+@functools.cache
+def _gathering() -> int:
+    return jit.addresses([GatherKernel()])[0]
 
 
 def _address(array: Array) -> int:

@@ -529,3 +529,31 @@ class ArgmaxKernel:
                 "done:\n  ret i64 0\n}",
             ]
         )
+
+
+class GatherKernel:
+    """Rows of a matrix by their numbers, int64, each at least 0 and less than the number of rows; parts are rows.
+
+    Its operands are the places of out, the matrix and the numbers, then how many rows are gathered and the bytes of each.
+    """
+
+    def text(self, name: str) -> str:
+        """The function."""
+        to = Instructions()
+        values = [to.add(f"load i64, ptr {to.add(f'getelementptr i64, ptr %o, i64 {place}')}") for place in range(5)]
+        out, x, numbers = [to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {place}')}") for place in values[:3]]
+        start, stop = part_of(to, values[3], 1)
+        return "\n".join(
+            [
+                "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+                f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{",
+                *("entry:", *to.lines, "  br label %row"),
+                f"row:\n  %r = phi i64 [ {start}, %entry ], [ %r1, %take ]\n  %more = icmp slt i64 %r, {stop}",
+                "  br i1 %more, label %take, label %done",
+                f"take:\n  %at = getelementptr i64, ptr {numbers}, i64 %r\n  %number = load i64, ptr %at",
+                f"  %from = mul i64 %number, {values[4]}\n  %source = getelementptr i8, ptr {x}, i64 %from",
+                f"  %to = mul i64 %r, {values[4]}\n  %target = getelementptr i8, ptr {out}, i64 %to",
+                f"  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 {values[4]}, i1 0)",
+                "  %r1 = add i64 %r, 1\n  br label %row\ndone:\n  ret i64 0\n}",
+            ]
+        )

@@ -23,7 +23,7 @@ from ..numpy.closures import Closure, copy_of, exporting
 from ..numpy.run_memory import Turn
 from . import blas, jit
 from .encode import SHARED, KernelCall
-from .in_a_row import InARow, layout_of
+from .in_a_row import Around, InARow, layout_of
 from .kernels import ProductKernel
 from .phases import is_counted
 from .runner import Instruction, Job
@@ -120,21 +120,21 @@ class Segment:
             pays = [False] * len(pays)
         return [(*one, threads if pay else 1) for one, pay in zip(self._instructions, pays, strict=True)]
 
-    def job_of(self, turn: Turn, key: Any, further: Callable[[], tuple[list[Instruction], list[tuple[int, int]]]]) -> Job:
+    def job_of(self, turn: Turn, key: Any, around: Callable[[int], Around]) -> Job:
         """For many steps in a row, a job over a list of addresses of its own, made once for each key.
 
         Args:
             turn: what a run begins with.
             key: tells jobs apart.
-            further: gives the instructions at the end of each step, each for a further address, and what moves on in each step.
+            around: gives, for a number of threads, what each step begins and ends with.
         """
         threads = thread_count()
         job: Job | None = turn.jobs.get((self, threads, key))
         if job is None:
-            instructions, moves = further()
-            addresses = np.zeros(len(turn.addresses) + len(instructions), np.int64)
-            job = Job([*self._in_parts(threads), *instructions], addresses, self._holds, moves)
-            turn.jobs[self, threads, key] = job
+            given = around(threads)
+            addresses = np.zeros(len(turn.addresses) + given.places, np.int64)
+            instructions = [*given.first, *self._in_parts(threads), *given.last]
+            job = turn.jobs[self, threads, key] = Job(instructions, addresses, self._holds, given.moves)
         return job
 
     @property
