@@ -512,3 +512,15 @@ def test_datasets_that_only_reorder_rows_have_their_table():
         assert [dataset.table.take(one).numpy().tolist() for one in dataset.rows_from(1)] == numbers(dataset)[1:]
     for dataset in (rows.map(lambda x: x), rows.concatenate(slices(np.arange(3.0))), rows.filter(lambda x: True)):
         assert dataset.table is None
+
+
+def test_elements_of_other_ranks_are_not_gathered_together():
+    rows = tf.data.Dataset.from_tensor_slices(np.arange(24.0))
+    batches, pairs = rows.batch(4), rows.batch(2).batch(2)
+    parts = [batches, rows, pairs, rows.batch(3).batch(2), batches]
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = joined.concatenate(part)
+    assert joined.table is not None
+    add = tf.function(lambda x: tf.reduce_sum(x))
+    assert add.scan(joined).numpy().tolist() == [float(element.numpy().sum()) for element in joined]

@@ -103,8 +103,13 @@ class RowBatches:
 
 def of_one_size(numbers: Sequence[Any]) -> Iterator[list[Any]]:
     """Row numbers of batches in their order, in lists of neighbours with as many rows."""
-    for _, alike in itertools.groupby(numbers, len if isinstance(numbers[0], (range, np.ndarray)) else type):
+    for _, alike in itertools.groupby(numbers, _size_of):
         yield list(alike)
+
+
+def _size_of(numbers: Any) -> Any:
+    """The kind of an element and its number of rows: batches, batches of batches and single rows may come in turns."""
+    return type(numbers), len(numbers) if type(numbers) is range else getattr(numbers, "shape", ())
 
 
 def with_lists_as_tensors(structure: Any, convert: Callable[[Any], Any]) -> Any:

@@ -164,3 +164,24 @@ def test_an_optimizer_with_a_program_is_freed_with_its_last_reference():
     del optimizer, weights
     assert [one() for one in gone] == [None, None] or gc.collect()
     assert [one() for one in gone] == [None, None]
+
+
+class Scaled(optimizers.Optimizer):
+    """What its formula multiplies by is read in each step."""
+
+    elementwise = True
+    factor = (1.0,)
+
+    def formula(self, step, gradient, value, *slots):
+        return (value - gradient * self.factor[0],)
+
+
+def test_a_formula_of_the_users_reads_what_is_set_at_any_time():
+    variable, optimizer = tf.Variable([0.0, 0.0]), Scaled(1.0)
+    for factor in (None, [2.0], [3.0], (4.0,)):
+        if factor is not None:
+            optimizer.factor = factor
+        for _ in range(STEPS):
+            before = variable.numpy()
+            optimizer.apply([tf.constant([1.0, 1.0])], [variable])
+            assert (before - variable.numpy() == (factor or [1.0])[0]).all()

@@ -314,3 +314,17 @@ def test_auto_is_the_default_and_keras_is_not_told_of_it():
     for wrong in ("many", 0, 1.5):
         with pytest.raises((TypeError, ValueError), match="steps_per_execution"):
             made(steps_per_execution=wrong)
+
+
+def test_a_progress_bar_with_hooks_of_the_users_hears_of_each_step():
+    class Bar(callbacks.ProgbarLogger):
+        heard: list[int] = []
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.heard.append(batch)
+            super().on_train_batch_end(batch, logs)
+
+    model = tf.keras.Sequential([tf.keras.Input((3,)), Dense(3, "softmax")])
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    model.fit(X, Y, batch_size=9, epochs=3, verbose=0, callbacks=[Bar()])
+    assert Bar.heard == [*range(10)] * 3

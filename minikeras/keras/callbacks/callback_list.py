@@ -142,7 +142,7 @@ class CallbackList:
         """These hooks are called once for this number of batches; None if there are none but those of a progress bar, which
         can be told of any number at a time.
         """
-        return None if all(isinstance(one, ProgressBar) for one, _ in self._listeners(phase)) else self._group
+        return None if all(_is_bars_own(method) for _, method in self._listeners(phase)) else self._group
 
     def _listeners(self, phase: str) -> list[tuple[Callback, Callable[..., Any]]]:
         return [*self._those(f"on_{phase}_batch_begin"), *self._those(f"on_{phase}_batch_end")]
@@ -214,6 +214,12 @@ def _flat(callbacks: Any) -> list[Callback]:
         else:
             raise TypeError(f"callbacks: expected objects of keras.callbacks.Callback, found {one!r}.")
     return found
+
+
+def _is_bars_own(method: Any) -> bool:
+    """Whether a hook is one of the progress bar, not one of a user's that inherits from it."""
+    function = getattr(method, "__func__", None)
+    return function is not None and function in vars(ProgressBar).values()
 
 
 def _does_something(callback: Callback, hook: str, method: Any) -> bool:
