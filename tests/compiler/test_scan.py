@@ -210,3 +210,9 @@ def test_arrays_on_a_device_are_gathered_and_stacked_there():
         found = double.scan(data)
         assert double.replays and type(found._array).__name__ == "StrictArray"
         assert found.numpy().tolist() == [double(batch).numpy().tolist() for batch in data]
+
+
+@pytest.mark.parametrize("data", [(), ("abc",), (b"abc",)])
+def test_scan_says_what_it_needs(data):
+    with pytest.raises(TypeError, match="scan needs a dataset, or an array for each argument"):
+        tf.function(lambda x: x).scan(*data)

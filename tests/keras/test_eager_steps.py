@@ -185,3 +185,20 @@ def test_a_formula_of_the_users_reads_what_is_set_at_any_time():
             before = variable.numpy()
             optimizer.apply([tf.constant([1.0, 1.0])], [variable])
             assert (before - variable.numpy() == (factor or [1.0])[0]).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, float])
+def test_options_that_are_numbers_of_numpy_are_read_in_each_step(kind, monkeypatch):
+    def values(steps_before):
+        monkeypatch.setattr(eager_step, "STEPS", steps_before)
+        variable, optimizer = tf.Variable([1.0, 2.0]), optimizers.SGD(0.1, momentum=0.3, weight_decay=0.05)
+        found = []
+        for name, value in (("momentum", 0.3), ("weight_decay", 0.05), ("weight_decay", 0.2), ("momentum", 0.7)):
+            for _ in range(STEPS):
+                optimizer.apply([tf.constant([0.5, 0.6])], [variable])
+            setattr(optimizer, name, kind(value))
+            optimizer.apply([tf.constant([0.5, 0.6])], [variable])
+            found.append(variable.numpy())
+        return np.array(found)
+
+    assert (values(eager_step.STEPS) == values(NEVER)).all()

@@ -171,9 +171,11 @@ def test_bad_input_is_refused_with_what_was_found():
             optimizers.Newton(**options)
     with pytest.raises(ValueError, match="damping"):
         optimizers.Newton(globalization="damping")
-    for options in ({"scaling": True, "globalization": "line_search"}, {"acceleration": 0.0}):
+    for options in ({"scaling": True, "globalization": "line_search"}, {"acceleration": 0.0}, {"acceleration": float("nan")}):
         with pytest.raises(ValueError, match=r"LevenbergMarquardt.*acceleration"):
             optimizers.LevenbergMarquardt(**options)
+    with pytest.raises(ValueError, match="scaling must be True or False, found 'curvature'"):
+        optimizers.LevenbergMarquardt(scaling="curvature")
     for options in ({"curvature": "none"}, {"preconditioner": "magic"}, {"radius": 0.0}):
         with pytest.raises(ValueError, match="NewtonCG"):
             optimizers.NewtonCG(**options)

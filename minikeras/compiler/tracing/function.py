@@ -321,7 +321,7 @@ class Function:
 
         Raises:
             ShapeError: if arrays have no rows or different numbers of them, or the results of calls different shapes.
-            TypeError: if the function returns a Variable.
+            TypeError: if there is no data, or text; if the function returns a Variable.
             ValueError: if the data has no elements, or no end.
 
         A call that raises leaves what the calls before it did.

@@ -48,6 +48,8 @@ def _rows_of(data: Sequence[Any]) -> tuple[Table | None, Iterator[Any]]:
     """The arrays and row numbers that make the arguments of the calls, or None and an iterator of arguments."""
     from ...data.table import Table, column, with_lists_as_tensors
 
+    if not data or any(isinstance(one, (str, bytes)) for one in data):
+        raise TypeError(f"scan needs a dataset, or an array for each argument with a row for each call, found {data!r}.")
     given: Any = data[0] if len(data) == 1 else data
     if hasattr(given, "__iter__") and not (nest.is_nested(given) or isinstance(given, Operand) or is_array(given)):
         if hasattr(given, "cardinality") and given.cardinality() == INFINITE:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.ir import PLAIN
 from ...compiler.loops import Body, traced
 from ...compiler.passes.expansion import Writer
 from ...core import Record, Variable
@@ -19,6 +20,7 @@ from ...core.effects import State, effect
 from ...core.layout import Layout
 from ...core.precision import is_short
 from .optimizer import Optimizer
+from .options import COMMON
 from .state import SlotState
 
 
@@ -97,6 +99,7 @@ def _is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     return (
         usual
         and optimizer.elementwise
+        and all([type(getattr(optimizer, name)) in PLAIN for name in (*COMMON, *optimizer.settings)])  # others go unguarded
         and not optimizer.use_ema
         and all(option is None for option in further)
         and all(state.variable.constraint is None for state in states)
@@ -150,10 +153,12 @@ def _unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[
     """Whether an optimizer's options are what they are now and no Variable has a constraint; the learning rate may change."""
     options = operator.attrgetter(*optimizer._plain_options())
     now, own = options(optimizer), optimizer.rate_is_own
+    kinds = list(map(type, now))  # 0.3 and NumPy's 0.3 are equal, and round differently
     free = [None] * len(variables)
 
     def unchanged() -> bool:
-        same = options(optimizer) == now and optimizer.rate_is_own is own
+        found = options(optimizer)
+        same = found == now and list(map(type, found)) == kinds and optimizer.rate_is_own is own
         return bool(same and [variable.constraint for variable in variables] == free)
 
     return unchanged

@@ -68,7 +68,9 @@ class LevenbergMarquardt(GaussNewton):
         super().__init__(learning_rate, damping, **options)
         if (scaling or acceleration is not None) and self.globalization != "damping":
             raise ValueError("LevenbergMarquardt: scaling and acceleration go with globalization='damping'.")
-        if acceleration is not None and acceleration <= 0:
+        if scaling not in (True, False):
+            raise ValueError(f"LevenbergMarquardt: scaling must be True or False, found {scaling!r}.")
+        if acceleration is not None and not acceleration > 0:
             raise ValueError(f"LevenbergMarquardt: acceleration must be above 0, or None, found {acceleration}.")
         self.scaling, self.acceleration = bool(scaling), acceleration
         self.slot_groups = (("scale",),) if scaling else ()
