@@ -183,6 +183,32 @@ def test_weights_are_written_where_they_lie_if_nothing_else_refers_to_them():
     assert [w._array.ctypes.data for w in model.weights] == places
 
 
+@pytest.mark.parametrize("steps", [1, "auto"])
+def test_what_another_thread_reads_right_before_the_kernels_begin_never_changes(steps, monkeypatch):
+    """No kernel writes what was read between the choice of memory and the kernels themselves."""
+    from minikeras.compiler.executors.llvm.segment import Segment
+
+    alone = trained("sgd", steps)[0]
+    kept = []
+    carry_out = Segment.carry_out
+    make, compiled, _ = CASES["sgd"]
+    tf.random.set_seed(7)
+    model = make()
+    model.compile(jit_compile=True, steps_per_execution=steps, loss=LOSS, optimizer=compiled["optimizer"]())
+
+    def with_a_reader(writing, job):
+        tensor = model.weights[0].read_value()
+        kept.append((tensor, np.array(tensor.numpy())))
+        return carry_out(writing, job)
+
+    monkeypatch.setattr(Segment, "carry_out", with_a_reader)
+    model.fit(X, LABELS, batch_size=16, epochs=4, verbose=0)
+    assert kept
+    for tensor, value in kept:
+        np.testing.assert_array_equal(tensor.numpy(), value)
+    assert_equal(state_of(alone), state_of(model))
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_an_interrupt_finds_whole_steps_only(when, monkeypatch):
     """It comes right before the kernels of some steps, or right after them, before anything is assigned."""

@@ -103,6 +103,11 @@ class FlatBuffer:
         return self._owned.is_shared_by(len(self.pieces))
 
     @property
+    def held(self) -> tuple[Owned, int]:
+        """Its parts, and how many references beside those of programs there are if each is held by its Variable alone."""
+        return self._owned, len(self.pieces)
+
+    @property
     def in_use(self) -> bool:
         """Whether anything beside programs refers to any of it: a Variable, a Tensor, a view."""
         return self._owned.is_shared
@@ -196,6 +201,12 @@ class FlatVariables:
     def writes_in_place(self) -> bool:
         """Whether the buffer for new values is that of the present ones."""
         return self._next is self._current
+
+    @property
+    def held(self) -> tuple[Owned, int]:
+        """What the buffer for new values is made of, and the references to it."""
+        assert self._next is not None
+        return self._next.held
 
     def assign(self) -> None:
         """Let the Variables hold what was written."""

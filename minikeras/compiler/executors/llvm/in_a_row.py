@@ -231,7 +231,10 @@ class InARow:
                 return None
             job = run.job(self._commit.writing, stacked)
             began = time.perf_counter()
-            self._commit.writing.carry_out(job)
+            if not self._commit.writing.carry_out(job):
+                put_back()
+                restore(counters)
+                return None
             self._seconds = (time.perf_counter() - began) / count
         except BaseException:
             put_back()
@@ -331,7 +334,7 @@ class _Run:
         kept = [homes[variable.key] for variable, _ in layout.assigned]
         gathered = [array for pair in self._gathers.values() for array in pair]
         addresses[known:] = list(map(_address, (*kept, *self._outputs, *gathered)))
-        job.steps = self._count
+        job.steps, job.alone = self._count, [flat.held for flat in self._memory.flat]
         job.forget()
         self._job = job
         return job

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....arrays.threads import thread_count
+from ....core.ownership import Owned, called_with_others
 from ....types import Array
 from . import jit
 
@@ -228,8 +229,13 @@ out:
   ret void
 }
 
-define i64 @run(ptr %job) {
+define i64 @run(ptr %job, i64 %references) {
 entry:
+  %seen = icmp ne i64 %references, 0
+  br i1 %seen, label %refused, label %begin
+refused:
+  ret i64 -1
+begin:
   %p3 = getelementptr i64, ptr %job, i64 GENERATION
   %before = load i64, ptr %p3
   %first = add i64 %before, 1
@@ -250,7 +256,7 @@ entry:
   store atomic i64 %first, ptr %p3 release, align 8
   br label %waking
 waking:
-  %w = phi i64 [ 0, %entry ], [ %w1, %wake ]
+  %w = phi i64 [ 0, %begin ], [ %w1, %wake ]
   %more = icmp slt i64 %w, %workers
   br i1 %more, label %wake, label %step
 wake:
@@ -372,6 +378,9 @@ class Job:
         addresses: of arrays, as integers; what they are at a run counts.
         holds: whether other threads of Python wait until a run has ended, as they do for 5 ms in any case.
         moves: places among the addresses, and how many bytes each moves on from step to step.
+
+    Attributes:
+        alone: arrays that are written only if nothing else refers to them at the moment when the run begins.
     """
 
     def __init__(
@@ -398,19 +407,27 @@ class Job:
         self._head[MARKS] = -(-self._marks.ctypes.data // 64) * 64
         self._head[STEPS], self._head[MOVED], self._head[MOVES] = 1, len(moves), self._moves.ctypes.data
         self._place = self._head.ctypes.data
+        self.alone: Sequence[tuple[Owned, int]] = ()
         self._run = _entries().run_holding if holds else _entries().run
 
     def __call__(self) -> int:
-        """Carry the instructions out; 0, or the number of that which found an index outside its row, counted from 1."""
+        """Carry the instructions out; 0, or the number of that which found an index outside its row, counted from 1.
+
+        Returns:
+            -1, and nothing was done, if something refers to what is to be written alone.
+        """
         if self.parts == 1 or not _taken.acquire(blocking=False):
-            return int(self._run(self._place))
+            return self._begin()
         try:
             team = _team()
             self._head[WORKERS], self._head[MAILBOXES] = team.workers, team.mailboxes.ctypes.data
-            return int(self._run(self._place))
+            return self._begin()
         finally:
             self._head[WORKERS] = 0
             _taken.release()
+
+    def _begin(self) -> int:
+        return int(called_with_others(self._run, self._place, self.alone) if self.alone else self._run(self._place, 0))
 
     @property
     def steps(self) -> int:
@@ -468,7 +485,7 @@ _stopped: list[_Team] = []
 
 
 class _Entries(NamedTuple):
-    """What is called from Python: `run(job)` without and with Python's lock, and `work(mailbox)` without."""
+    """What is called from Python: `run(job, others)` without and with Python's lock, and `work(mailbox)` without."""
 
     run: Any
     run_holding: Any
@@ -479,8 +496,8 @@ class _Entries(NamedTuple):
 def _entries() -> _Entries:
     run, work = jit.functions(_text(), ["run", "work"])
     return _Entries(
-        ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(run),
-        ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(run),
+        ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(run),
+        ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(run),
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work),
     )
 

@@ -20,7 +20,7 @@ from ...planning.flat_variables import flats_of, variables_of
 from ..numpy.builder import Builder, Linked, Step, is_quiet
 from ..numpy.calls import AssignFlat
 from ..numpy.closures import Closure, copy_of, exporting
-from ..numpy.run_memory import Turn
+from ..numpy.run_memory import RunMemory, Turn
 from . import blas, jit
 from .encode import SHARED, KernelCall
 from .in_a_row import Around, InARow, layout_of
@@ -146,14 +146,15 @@ class Segment:
         """Carry the kernels out."""
         self.carry_out(self.job(registers[0].turn))
 
-    def carry_out(self, job: Job) -> None:
-        """Carry a job out."""
+    def carry_out(self, job: Job) -> bool:
+        """Carry a job out; False, and nothing was done, if something refers to what it is to write alone."""
         with self._one_thread:
             stopped = job()
-        if stopped:
+        if stopped > 0:
             raise InvalidArgumentError(
                 "a label or an index is outside its row: labels are in [0, classes), indices in [0, size)."
             )
+        return stopped == 0
 
 
 class Commit:
@@ -188,9 +189,7 @@ class Commit:
         try:
             for count in self.counting:
                 count(registers)
-            for flat in memory.flat:
-                flat.begin(memory.turn)
-            self.writing.carry_out(job)
+            self._write(job, memory)
             self._assign(registers)
         except BaseException:
             if job.done:
@@ -198,6 +197,15 @@ class Commit:
             else:
                 restore(before)
             raise
+
+    def _write(self, job: Job, memory: RunMemory) -> None:
+        """Carry the kernels out, in other memory if another thread looks at the weights until they begin."""
+        done = False
+        while not done:
+            for flat in memory.flat:
+                flat.begin(memory.turn)
+            job.alone = [flat.held for flat in memory.flat if flat.writes_in_place]
+            done = self.writing.carry_out(job)
 
     def _assign(self, registers: list[Any]) -> None:
         copies = registers.copy()

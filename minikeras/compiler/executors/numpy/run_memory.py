@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.ownership import Owned
 from ....types import Array
 from ...planning.arena import memory_of
 from ...planning.flat_variables import FlatBuffer, FlatVariables, flats_of, variables_of
@@ -116,6 +117,11 @@ class FlatRegisters:
     def writes_in_place(self) -> bool:
         """Whether the memory for new values is that of the present ones."""
         return self._variables.writes_in_place
+
+    @property
+    def held(self) -> tuple[Owned, int]:
+        """What the memory for new values is made of, and the references to it."""
+        return self._variables.held
 
     def assign(self) -> None:
         """Let the Variables hold what was written."""
