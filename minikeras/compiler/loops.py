@@ -269,7 +269,21 @@ def traced(function: Callable[..., Any], inputs: Sequence[Any]) -> Body | None:
 
 
 _bodies: dict[Any, Body | None] = {}
-"""The bodies of the package's primitives: what is traced once is known."""
+"""The bodies of the package's primitives and optimizers: what is traced once is known."""
+KEPT = 1024
+"""How many, before all are forgotten: literal numbers and options that change from program to program make new ones."""
+
+
+def kept(key: Any, trace: Callable[[], Body | None]) -> Body | None:
+    """The body by a key that says all that it depends on, traced if it is not known."""
+    try:
+        return _bodies[key]
+    except KeyError:
+        body = trace()
+    if len(_bodies) >= KEPT:
+        _bodies.clear()
+    _bodies[key] = body
+    return body
 
 
 def body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Body | None:
@@ -283,9 +297,7 @@ def body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any])
     if getattr(operations, primitive.name, None) is not primitive:  # another one's kernel may read what has changed since
         return _body_of(primitive, inputs, params)
     key = primitive, tuple([x if isinstance(x, np.dtype) else (type(x), repr(x)) for x in inputs]), repr(params)
-    if key not in _bodies:
-        _bodies[key] = _body_of(primitive, inputs, params)
-    return _bodies[key]
+    return kept(key, lambda: _body_of(primitive, inputs, params))
 
 
 def _body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Body | None:

@@ -11,6 +11,7 @@ from in_one_test import in_one_test
 from optimizer_cases import FORMULAS, OPTIONS
 
 import minikeras as tf
+from minikeras.compiler import loops
 from minikeras.keras import optimizers
 from minikeras.keras.optimizers import eager_step
 
@@ -202,3 +203,13 @@ def test_options_that_are_numbers_of_numpy_are_read_in_each_step(kind, monkeypat
         return np.array(found)
 
     assert (values(eager_step.STEPS) == values(NEVER)).all()
+
+
+def test_traced_formulas_are_bounded(monkeypatch):
+    monkeypatch.setattr(loops, "KEPT", 5)
+    for momentum in range(9):
+        variable, optimizer = tf.Variable([1.0, 2.0]), optimizers.SGD(0.1, momentum=momentum / 10)
+        for _ in range(eager_step.STEPS + 2):
+            optimizer.apply([tf.constant([0.5, 0.6])], [variable])
+        assert optimizer._eager_step.program is not None
+    assert len(loops._bodies) <= 5

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.ir import PLAIN
-from ...compiler.loops import Body, traced
+from ...compiler.loops import Body, kept, traced
 from ...compiler.passes.expansion import Writer
 from ...core import Record, Variable
 from ...core.effects import State, effect
@@ -140,13 +140,7 @@ def _body(optimizer: Optimizer, state: SlotState, step: Any, decay: float) -> Bo
     if not optimizer.__class__.__module__.startswith("minikeras."):
         return traced(formula, inputs)  # what a custom formula reads may have changed since it was traced
     key = optimizer.__class__, tuple(optimizer._plain_options().items()), tuple(inputs), type(step), bool(decay)
-    if key not in _bodies:
-        _bodies[key] = traced(formula, inputs)
-    return _bodies[key]
-
-
-_bodies: dict[Any, Body | None] = {}
-"""Of the package's own formulas, by all that they depend on."""
+    return kept(key, lambda: traced(formula, inputs))
 
 
 def _unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
