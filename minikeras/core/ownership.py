@@ -5,7 +5,6 @@ Memory is written again only if no other reference could show the change. A Tens
 
 from __future__ import annotations
 
-import functools
 import itertools
 import sys
 from collections.abc import Callable, Sequence
@@ -56,10 +55,12 @@ def called_with_others(function: Callable[[Any, int], Any], argument: Any, owned
     >>> called_with_others(max, 0, [(owned, 0)]), called_with_others(max, 0, [(owned, 1)])
     (1, 0)
     """
+    if len(owned) == 1:  # as usual: 1.5 us of a step less than below
+        ((one, count),) = owned
+        return next(map(function, (argument,), map(sum, (map(sys.getrefcount, one.arrays),), (-one._own - count,))))
     arrays = itertools.chain.from_iterable([one.arrays for one, _ in owned])
     known = sum([one._own + count for one, count in owned])
-    others = map(functools.partial(sum, start=-known), (map(sys.getrefcount, arrays),))
-    return next(map(function, (argument,), others))
+    return next(map(function, (argument,), map(sum, (map(sys.getrefcount, arrays),), (-known,))))
 
 
 def is_only_reference(owner: Any, attribute: str) -> bool:

@@ -77,10 +77,11 @@ class FlatBuffer:
         flats: the flat arrays, as programs see them.
         addresses: of the flat arrays.
         pieces: what the Variables hold, column by column.
+        held: its parts, and how many references there are beside those of programs if each is held by its Variable alone.
         bound: what an executor has made of it, for the next run.
     """
 
-    __slots__ = ("__weakref__", "_base", "_owned", "addresses", "bound", "flats", "pieces")
+    __slots__ = ("__weakref__", "_base", "_owned", "addresses", "bound", "flats", "held", "pieces")
 
     def __init__(self, layout: Layout, columns: int) -> None:
         per_line = ALIGNMENT // layout.dtype.itemsize
@@ -94,6 +95,7 @@ class FlatBuffer:
         self.addresses = np.array([flat.ctypes.data for flat in self.flats], np.int64)
         self.pieces = [piece for start in starts for piece in layout.pieces(self._base[start : start + layout.size])]
         self._owned = Owned([*self.pieces, self._base])
+        self.held = self._owned, len(self.pieces)
         self.bound: Any = None
         _by_base[id(self._base)] = self
 
@@ -101,11 +103,6 @@ class FlatBuffer:
     def is_held_alone(self) -> bool:
         """Whether each part is referred to once beside programs: by the Variable that holds it, if one does."""
         return self._owned.is_shared_by(len(self.pieces))
-
-    @property
-    def held(self) -> tuple[Owned, int]:
-        """Its parts, and how many references beside those of programs there are if each is held by its Variable alone."""
-        return self._owned, len(self.pieces)
 
     @property
     def in_use(self) -> bool:
