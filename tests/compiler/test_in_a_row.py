@@ -275,3 +275,32 @@ def test_large_batches_are_read_where_they_lie(shuffle, threads, holding, monkey
     for name, values in eager.items():
         np.testing.assert_allclose(together[name], values, rtol=1e-4)
     assert all((replay._in_a_row is None) == (holding == 0.0) for replay in replays_of(model))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_subnormal_numbers_are_zero_in_steps_of_training_and_nowhere_else(threads, monkeypatch):
+    """What is left of a mean that decays: in each step it would cost as much as a hundred other elements."""
+    from minikeras.compiler.executors.llvm import segment
+
+    monkeypatch.setattr(segment, "SHARED", 1e-9)
+    monkeypatch.setattr(segment, "WAKING", 0.0)
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    try:
+        w, optimizer = tf.Variable(np.ones(4096, "float32")), K.optimizers.SGD(1.0, momentum=0.5)
+        optimizer.build([w])
+        optimizer.variables[-1].assign(np.full(4096, 1e-39, "float32"))
+
+        @tf.function(jit_compile=True)
+        def step(g):
+            optimizer.apply([g], [w])
+            return tf.reduce_sum(g)
+
+        for _ in range(4):
+            step(tf.zeros([4096]))
+        assert not optimizer.variables[-1].numpy().any()
+        halved = tf.function(lambda x: x * 0.5 + 0.0, jit_compile=True)
+        tiny = np.full(4096, 1e-39, "float32")
+        np.testing.assert_array_equal(halved(tf.constant(tiny)).numpy(), tiny * np.float32(0.5))
+        np.testing.assert_array_equal(tiny * np.float32(0.5) > 0, True)  # NumPy's numbers are as before in this thread
+    finally:
+        tf.config.threading.set_intra_op_parallelism_threads(0)

@@ -85,6 +85,55 @@ def pause() -> tuple[str, str]:
     return "fence seq_cst", ""
 
 
+_FLUSHING = """
+define internal void @flush(ptr %job, ptr %saved) {
+entry:
+  %place = getelementptr i64, ptr %job, i64 FLUSHES
+  %wanted = load i64, ptr %place
+  SAVE
+  ret void
+}
+define internal void @restore(ptr %saved) {
+entry:
+  RESTORE
+  ret void
+}
+"""
+_X86 = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+"""
+_SAVE_X86 = """call void @llvm.x86.sse.stmxcsr(ptr %saved)
+  %old = load i32, ptr %saved
+  %flag = trunc i64 %wanted to i32
+  %bits = mul i32 %flag, 32832
+  %new = or i32 %old, %bits
+  %cell = alloca i32
+  store i32 %new, ptr %cell
+  call void @llvm.x86.sse.ldmxcsr(ptr %cell)"""
+_ARM = """
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+"""
+_SAVE_ARM = """%old = call i64 @llvm.aarch64.get.fpcr()
+  store i64 %old, ptr %saved
+  %bits = shl i64 %wanted, 24
+  %new = or i64 %old, %bits
+  call void @llvm.aarch64.set.fpcr(i64 %new)"""
+_RESTORE_ARM = """%old = load i64, ptr %saved
+  call void @llvm.aarch64.set.fpcr(i64 %old)"""
+
+
+def flushing() -> str:
+    """`flush(job, saved)` lets this thread take subnormal numbers for 0, if the job wants it; `restore(saved)` ends that."""
+    architecture = llvm.get_default_triple().split("-")[0]
+    if architecture == "x86_64":
+        return _X86 + _FLUSHING.replace("SAVE", _SAVE_X86).replace("RESTORE", "call void @llvm.x86.sse.ldmxcsr(ptr %saved)")
+    if architecture in ("aarch64", "arm64"):
+        return _ARM + _FLUSHING.replace("SAVE", _SAVE_ARM).replace("RESTORE", _RESTORE_ARM)
+    return _FLUSHING.replace("SAVE", "").replace("RESTORE", "")
+
+
 def _name(kernel: Any) -> str:
     return "k" + hashlib.sha256(kernel.text("k").encode()).hexdigest()[:24]
 

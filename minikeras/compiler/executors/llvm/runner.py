@@ -22,9 +22,8 @@ from ....core.ownership import Owned, called_with_others
 from ....types import Array
 from . import jit
 
-(COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS, MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES) = range(
-    14
-)
+COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS = range(8)
+MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES, FLUSHES = range(8, 15)
 """What a job is made of: integers of 64 bits."""
 _FUNCTION, _OPERANDS, _OWN_PARTS = range(3)
 """What an instruction is made of."""
@@ -253,6 +252,8 @@ begin:
   %p8 = getelementptr i64, ptr %job, i64 MAILBOXES
   %mailboxes = load ptr, ptr %p8
   %shared = icmp sgt i64 %workers, 0
+  %control = alloca i64
+  call void @flush(ptr %job, ptr %control)
   store atomic i64 %first, ptr %p3 release, align 8
   br label %waking
 waking:
@@ -317,6 +318,7 @@ left:
   %v1 = add i64 %v, 1
   br label %leaving
 out:
+  call void @restore(ptr %control)
   %result = load atomic i64, ptr %p5 acquire, align 8
   ret i64 %result
 }
@@ -329,6 +331,7 @@ entry:
   %thread = load i64, ptr %tp
   %busy = getelementptr i64, ptr %box, i64 BUSY
   %stop = getelementptr i64, ptr %box, i64 STOP
+  %control = alloca i64
   %ap = getelementptr i64, ptr %box, i64 ACQUIRE
   %acquire = load ptr, ptr %ap
   br label %sleep
@@ -339,7 +342,9 @@ sleep:
   %withdrawn = icmp eq ptr %job, null
   br i1 %withdrawn, label %rest, label %begin
 begin:
+  call void @flush(ptr %job, ptr %control)
   call void @share(ptr %job, i64 %thread)
+  call void @restore(ptr %control)
   br label %rest
 rest:
   store atomic i64 0, ptr %busy seq_cst, align 8
@@ -358,9 +363,9 @@ def _text() -> str:
     values |= {"MARK_SIZE": MARK, "MAILBOX_SIZE": MAILBOX, "HALF": MARK // 2}
     values |= {"INSTRUCTIONS": INSTRUCTIONS, "ADDRESSES": ADDRESSES, "GENERATION": GENERATION, "MARKS": MARKS}
     values |= {"FAILED": FAILED, "PARTS": PARTS, "WORKERS": WORKERS, "MAILBOXES": MAILBOXES}
-    values |= {"STEPS": STEPS, "LAST": LAST, "DONE": DONE, "MOVED": MOVED, "MOVES": MOVES}
+    values |= {"STEPS": STEPS, "LAST": LAST, "DONE": DONE, "MOVED": MOVED, "MOVES": MOVES, "FLUSHES": FLUSHES}
     pause, declaration = jit.pause()
-    text = declaration + _RUNNER.replace("PAUSE", pause)
+    text = declaration + jit.flushing() + _RUNNER.replace("PAUSE", pause)
     for name in sorted(values, key=len, reverse=True):
         text = text.replace(f" {name}\n", f" {values[name]}\n")
     return text
@@ -378,6 +383,7 @@ class Job:
         addresses: of arrays, as integers; what they are at a run counts.
         holds: whether other threads of Python wait until a run has ended, as they do for 5 ms in any case.
         moves: places among the addresses, and how many bytes each moves on from step to step.
+        flushes: whether subnormal numbers count as 0.
 
     Attributes:
         alone: arrays that are written only if nothing else refers to them at the moment when the run begins.
@@ -389,6 +395,7 @@ class Job:
         addresses: Array,
         holds: bool = False,
         moves: Sequence[tuple[int, int]] = (),
+        flushes: bool = False,
     ) -> None:
         self._operands = [np.array(operands, np.int64) for _, operands, _ in instructions]
         self.parts = max([parts for *_, parts in instructions], default=1)
@@ -405,6 +412,7 @@ class Job:
         self._head[COUNT], self._head[INSTRUCTIONS] = len(instructions), self._table.ctypes.data
         self._head[ADDRESSES], self._head[PARTS] = addresses.ctypes.data, self.parts
         self._head[MARKS] = -(-self._marks.ctypes.data // 64) * 64
+        self._head[FLUSHES] = flushes
         self._head[STEPS], self._head[MOVED], self._head[MOVES] = 1, len(moves), self._moves.ctypes.data
         self._place = self._head.ctypes.data
         self.alone: Sequence[tuple[Owned, int]] = ()

@@ -39,7 +39,8 @@ What writes in place has to be waited for, so that no thread sees a value change
 
 def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     """The steps of a program, kernels that follow one another as one segment, and what writes in place as a commit."""
-    joined = list(_in_segments(steps, builder))
+    trains = any("optimizer" in record.params for record in program.records)
+    joined = list(_in_segments(steps, builder, trains))
     if not any(isinstance(call, AssignFlat) and call.in_place for call, _ in steps):
         return Linked([(calls[0], closure) for calls, closure in joined])
     (at,) = [number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall)]
@@ -48,7 +49,7 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     (calls, _), flats = joined[at], _written(steps)
     long = sum(call.seconds for call in calls) > HOLDING
     computing = [call for call in calls if long and not {y.key for y in call.results} <= flats]
-    writing = Segment([call for call in calls if call not in computing], builder, holds=True)
+    writing = Segment([call for call in calls if call not in computing], builder, holds=True, flushes=True)
     exported = [register for call in calls if call not in computing for register in builder.exported(call)]
     counting, assigning = [closure for _, closure in joined[first:at]], [closure for _, closure in joined[at + 1 :]]
     optimizers = [one[0].record.params["optimizer"] for one, _ in joined[first:at]]
@@ -56,7 +57,7 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]
     commit = Commit(counting, writing, exported, assigning, counters)
     if computing:
-        return Linked([*before, (computing[0], _closure(computing, builder)), (calls[0], commit)])
+        return Linked([*before, (computing[0], _closure(computing, builder, trains)), (calls[0], commit)])
     late = [one[0] for one, _ in joined[at + 1 :]]
     layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
     in_a_row = None if layout is None else InARow(program, layout, commit)
@@ -67,7 +68,7 @@ def _written(steps: Sequence[Step]) -> set[int]:
     return {x.key for call, _ in steps if isinstance(call, AssignFlat) for x in flats_of(call.record)}
 
 
-def _in_segments(steps: Sequence[Step], builder: Builder) -> Iterator[tuple[Sequence[Any], Closure]]:
+def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Iterator[tuple[Sequence[Any], Closure]]:
     """Closures with the calls that they carry out."""
     waiting: list[KernelCall] = []
     for call, closure in steps:
@@ -75,16 +76,16 @@ def _in_segments(steps: Sequence[Step], builder: Builder) -> Iterator[tuple[Sequ
             waiting.append(call)
             continue
         if waiting:
-            yield waiting, _closure(waiting, builder)
+            yield waiting, _closure(waiting, builder, trains)
             waiting = []
         yield [call], closure
     if waiting:
-        yield waiting, _closure(waiting, builder)
+        yield waiting, _closure(waiting, builder, trains)
 
 
-def _closure(calls: Sequence[KernelCall], builder: Builder) -> Closure:
+def _closure(calls: Sequence[KernelCall], builder: Builder, trains: bool) -> Closure:
     exported = [register for call in calls for register in builder.exported(call)]
-    return exporting(Segment(calls, builder), exported)
+    return exporting(Segment(calls, builder, flushes=trains), exported)
 
 
 class Segment:
@@ -94,14 +95,16 @@ class Segment:
         calls: the kernels.
         builder: knows the places of slots.
         holds: whether Python's other threads wait.
+        flushes: whether subnormal numbers count as 0, as for a step of training: what is left of a mean that decays would cost
+            0.1 us for each element in every step.
     """
 
-    __slots__ = ("_holds", "_instructions", "_one_thread", "_seconds")
+    __slots__ = ("_flushes", "_holds", "_instructions", "_one_thread", "_seconds")
 
-    def __init__(self, calls: Sequence[KernelCall], builder: Builder, holds: bool = False) -> None:
+    def __init__(self, calls: Sequence[KernelCall], builder: Builder, holds: bool = False, flushes: bool = False) -> None:
         functions = jit.addresses([call.kernel for call in calls])
         operands = [call.places(builder.address) for call in calls]
-        self._seconds, self._holds = [call.seconds for call in calls], holds
+        self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
         products = any(isinstance(call.kernel, ProductKernel) and call.seconds >= SHARED for call in calls)
         self._one_thread = (blas.on_one_thread() if products else None) or contextlib.nullcontext()
@@ -111,7 +114,7 @@ class Segment:
         threads = thread_count()
         job: Job | None = turn.jobs.get((self, threads))
         if job is None:
-            job = turn.jobs[self, threads] = Job(self._in_parts(threads), turn.addresses, self._holds)
+            job = turn.jobs[self, threads] = Job(self._in_parts(threads), turn.addresses, self._holds, flushes=self._flushes)
         return job
 
     def _in_parts(self, threads: int) -> list[Instruction]:
@@ -134,7 +137,7 @@ class Segment:
             given = around(threads)
             addresses = np.zeros(len(turn.addresses) + given.places, np.int64)
             instructions = [*given.first, *self._in_parts(threads), *given.last]
-            job = turn.jobs[self, threads, key] = Job(instructions, addresses, self._holds, given.moves)
+            job = turn.jobs[self, threads, key] = Job(instructions, addresses, self._holds, given.moves, self._flushes)
         return job
 
     @property
