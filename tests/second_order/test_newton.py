@@ -217,6 +217,22 @@ def test_systems_of_all_sizes_are_solved_by_cholesky_and_negative_ones_are_notic
         assert positive_solve(a, b) is None
 
 
+@pytest.mark.parametrize("size", [20, 100, 337, 600])
+def test_systems_in_float32_are_solved_as_exactly_as_by_elimination(size):
+    """Near a minimum of a network the matrix is nearly singular, and a method in float32 stops where its solutions do."""
+    generator = np.random.default_rng(size)
+    turn = np.linalg.qr(generator.standard_normal((size, size)))[0]
+    rows = (generator.standard_normal((2 * size, size)) * 10.0 ** (-4 * generator.random(size)) @ turn.T).astype("float32")
+    a = rows.T @ rows / np.float32(len(rows))
+    b = rows.T @ generator.standard_normal(2 * size).astype("float32") / np.float32(len(rows))
+    shift = float(a.diagonal().max()) * 1e-5
+    exact = np.linalg.solve(a.astype("float64") + shift * np.eye(size), b.astype("float64"))
+    factor = np.linalg.cholesky(a + np.float32(shift) * np.eye(size, dtype="float32"))
+    usual = np.linalg.solve(factor.T, np.linalg.solve(factor, b))
+    errors = [np.linalg.norm(x - exact) for x in (positive_solve(a, b, shift), usual)]
+    assert errors[0] <= (4 if size <= 512 else 40) * errors[1], errors
+
+
 def test_a_loss_without_curvature_is_followed_downhill():
     w = tf.Variable([1.0, 2.0], dtype=tf.float64)
     Newton().minimize(lambda: w[0] - w[1], [w])

@@ -6,15 +6,18 @@ Source: Golub and Van Loan, Matrix Computations (2013), sections 4.2.7 (blocks) 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ....arrays import namespace, to_numpy
 from ....types import Array
 
+WHOLE = 512
+"""Rows up to which LAPACK factors the matrix as a whole."""
 WIDTH = 96
 """Columns of a block: one product for all that lies left of them, so that each number is written once, not once a block."""
+SUBSTITUTED = 64
+"""Rows that are substituted together, by elimination: inverses of corners lose ten times as much to rounding, and methods that
+approach a minimum in float32 stop earlier for it."""
 
 
 def positive_solve(matrix: Array, vector: Array, shift: float = 0.0) -> Array | None:
@@ -25,7 +28,8 @@ def positive_solve(matrix: Array, vector: Array, shift: float = 0.0) -> Array | 
     shifted[places, places] += shift
     largest = abs(shifted[places, places]).max()
     try:
-        x = substituted(shifted, factored(shifted), vector)
+        factored(shifted)
+        x = substituted(shifted, vector)
     except np.linalg.LinAlgError:
         return None
     # A GPU's library does not say that it failed; then the equations do not hold.
@@ -35,22 +39,22 @@ def positive_solve(matrix: Array, vector: Array, shift: float = 0.0) -> Array | 
     return x if bool(to_numpy(abs(rest).max() <= small * size)) else None
 
 
-def factored(a: Array) -> list[Array]:
-    """Writes L over the lower triangle; what stands above the diagonal then means nothing. The inverses of L's corners.
+def factored(a: Array) -> None:
+    """Writes L over the lower triangle; what stands above the diagonal then means nothing.
 
     Raises:
         numpy.linalg.LinAlgError: if the matrix is not positive definite.
     """
-    xp, count, inverses = namespace(a), len(a), []
-    for start in range(0, count, WIDTH):
-        stop = min(start + WIDTH, count)
+    xp, count = namespace(a), len(a)
+    width = WIDTH if count > WHOLE else max(count, 1)
+    for start in range(0, count, width):
+        stop = min(start + width, count)
         if start:
             a[start:, start:stop] -= a[start:, :start] @ a[start:stop, :start].swapaxes(0, 1)
         a[start:stop, start:stop] = corner = xp.linalg.cholesky(a[start:stop, start:stop])
-        inverses.append(inverse(corner))
-        # The corner's inverse makes one fast product of what would be one substitution for each row below.
-        a[stop:, start:stop] = a[stop:, start:stop] @ inverses[-1].swapaxes(0, 1)
-    return inverses
+        if stop < count:
+            # The corner's inverse makes one fast product of what would be one substitution for each row below.
+            a[stop:, start:stop] = a[stop:, start:stop] @ inverse(corner).swapaxes(0, 1)
 
 
 def inverse(lower: Array) -> Array:
@@ -65,14 +69,16 @@ def inverse(lower: Array) -> Array:
     return found
 
 
-def substituted(factor: Array, inverses: Sequence[Array], vector: Array) -> Array:
+def substituted(factor: Array, vector: Array) -> Array:
     """x with L L^T x = b: forward, then back."""
-    if len(inverses) == 1:
-        return inverses[0].swapaxes(0, 1) @ (inverses[0] @ vector)
+    xp, count = namespace(factor), len(factor)
     x = vector.copy()
-    corners = [(i * WIDTH, i * WIDTH + len(corner), corner) for i, corner in enumerate(inverses)]
-    for start, stop, corner in corners:
-        x[start:stop] = corner @ (x[start:stop] - factor[start:stop, :start] @ x[:start])
-    for start, stop, corner in reversed(corners):
-        x[start:stop] = corner.swapaxes(0, 1) @ (x[start:stop] - factor[stop:, start:stop].swapaxes(0, 1) @ x[stop:])
+    for start in range(0, count, SUBSTITUTED):
+        stop = min(start + SUBSTITUTED, count)
+        corner = xp.tril(factor[start:stop, start:stop])
+        x[start:stop] = xp.linalg.solve(corner, x[start:stop] - factor[start:stop, :start] @ x[:start])
+    for start in reversed(range(0, count, SUBSTITUTED)):
+        stop = min(start + SUBSTITUTED, count)
+        corner = xp.tril(factor[start:stop, start:stop]).swapaxes(0, 1)
+        x[start:stop] = xp.linalg.solve(corner, x[start:stop] - factor[stop:, start:stop].swapaxes(0, 1) @ x[stop:])
     return x
