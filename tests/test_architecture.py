@@ -54,6 +54,8 @@ LAYERS = [
         "keras.metrics",
         "keras.regularizers",
     ],
+    ["keras.symbolic"],
+    ["keras.ops"],
     ["keras.layers", "keras.optimizers"],
     ["keras.batches", "keras.callbacks"],
     ["keras.training"],

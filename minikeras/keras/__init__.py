@@ -21,11 +21,11 @@ from . import (
     saving,
 )
 from .layers import Input, InputLayer, Layer
-from .layers.operations import CLASSES as _OPERATIONS
 from .losses import Loss
 from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer
+from .symbolic.operation import CLASSES as _OPERATIONS
 
 if _TYPE_CHECKING:
     from . import datasets, export, utils, wrappers

@@ -27,7 +27,7 @@ from ...diagnostics.trace import variable_name
 from ...errors import ExportError
 from ...types import Array
 from ..calls import context
-from ..layers.symbolic import Trial
+from ..symbolic.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from .. import constraints, initializers, regularizers
 from ..calls import context
 from ..names import auto_name
 from ..seeds import SeedGenerator, derived_seed, outermost_seed
+from ..symbolic.shapes import map_shapes, shapes_of, shapes_of_first
 from ..weight import CastWeight, Weight
 from . import inputs
 from .weight_discovery import held_by, locked
@@ -129,7 +130,7 @@ def build_on_call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     build = type(layer).build
     names = [one.name for one in _shapes_of(build)]
     if len(names) < 2:
-        told = inputs.shapes(args, kwargs)
+        told = shapes_of_first(args, kwargs)
         if told is None and args:
             raise ValueError(inputs.called_on_none(layer))
         layer.build(told)
@@ -143,7 +144,7 @@ def build_on_call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             )
         given = dict(zip(layer._call_names, args, strict=False)) | kwargs
         told = {name: given.get(name.removesuffix("_shape")) for name in names}
-        layer.build(**{name: inputs.shapes_of(value) for name, value in told.items() if value is not None})
+        layer.build(**{name: shapes_of(value) for name, value in told.items() if value is not None})
 
 
 def build_config(layer: Layer) -> dict[str, Any] | None:
@@ -157,7 +158,7 @@ def build_config(layer: Layer) -> dict[str, Any] | None:
 
 def _any_batch(shapes: Any) -> Any:
     """A shape, or a nest of them, with None for the batch axis."""
-    return inputs.map_shapes(lambda shape: (None, *shape[1:]) if shape else (), shapes)
+    return map_shapes(lambda shape: (None, *shape[1:]) if shape else (), shapes)
 
 
 def zero_inputs(shapes: Any, dtype: str) -> Any:
@@ -168,4 +169,4 @@ def zero_inputs(shapes: Any, dtype: str) -> Any:
         limits.check_temporary(8 * math.prod(sizes), "an input to build a layer on")
         return zeros(sizes, dtype)
 
-    return inputs.map_shapes(made, shapes)
+    return map_shapes(made, shapes)

@@ -8,8 +8,8 @@ from ...core import Tensor
 from ...functions.elementwise import cast
 from ...types import as_dtype
 from ..config import floatx
+from ..symbolic.keras_tensor import KerasTensor, Node, Spec, nodes_of
 from .inputs import called_on_none
-from .keras_tensor import KerasTensor, Node, Spec, nodes_of
 from .layer import Layer
 
 

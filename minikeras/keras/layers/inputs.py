@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from ... import nest
 from ...core import Tensor
-from ...core.operand import Operand
 from ...errors import DTypeError, ShapeError, kind_of
 from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
@@ -154,11 +151,6 @@ def _hint(spec: InputSpec, shape: tuple[Any, ...]) -> str:
     return ""
 
 
-def returned_none(layer: Any) -> str:
-    """What to say where a layer or model should have given a tensor."""
-    return f"'{layer.name}' ({type(layer).__name__}) returned None, a tensor is needed. Does its `call` end without `return`?"
-
-
 def called_on_none(layer: Any) -> str:
     """What to say where a layer that needs a tensor is called without one."""
     return (
@@ -177,40 +169,6 @@ def only_tensor(taker: str, given: Any) -> Any:
         f"{taker} takes one tensor, and was given {kind_of(given)} of {len(leaves)} with the shapes {shapes}. Join them first, "
         "for example with keras.layers.Concatenate or keras.layers.Add, or call it on each."
     )
-
-
-def is_data(value: Any) -> bool:
-    """True for Tensors, Variables and arrays."""
-    return isinstance(value, Operand) or (hasattr(value, "shape") and hasattr(value, "dtype"))
-
-
-def is_numbers(argument: Any) -> bool:
-    """True for a number or nested lists of numbers: one tensor rather than a nest of them."""
-    if isinstance(argument, (int, float, complex, np.generic)):
-        return True
-    if not isinstance(argument, (list, tuple)) or not argument:
-        return False
-    return all(is_numbers(element) for element in argument)
-
-
-def shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The shapes of the first argument: what `build` is told."""
-    inputs = args[0] if args else next((value for value in kwargs.values() if is_data(value)), None)
-    return shapes_of(inputs)
-
-
-def shapes_of(inputs: Any) -> Any:
-    """The shape of each tensor in a nest."""
-    return nest.map_structure(lambda leaf: None if leaf is None else tuple(leaf.shape), inputs)
-
-
-def map_shapes(function: Callable[[Any], Any], nested: Any) -> Any:
-    """`function(shape)` for each shape in a nest of lists and dicts; a shape is a list or tuple of sizes and None."""
-    if isinstance(nested, Mapping):
-        return {key: map_shapes(function, one) for key, one in nested.items()}
-    if all(size is None or isinstance(size, int) for size in nested):
-        return function(nested)
-    return [map_shapes(function, one) for one in nested]
 
 
 def of_rank(x: Tensor, wanted: tuple[int | None, ...]) -> Tensor:

@@ -19,14 +19,15 @@ from .. import mixed_precision, regularizers
 from ..calls import context as _context
 from ..names import auto_name
 from ..seeds import SeedState
+from ..symbolic import shapes
+from ..symbolic.keras_tensor import LayerIO, holds_symbol
+from ..symbolic.trial import call_symbolically, output_shapes
 from ..weight import Weight
 from . import building, description, inputs, weight_discovery
 from .description import described
-from .inputs import shapes
-from .keras_tensor import LayerIO, holds_symbol
 from .weight_discovery import Contents, Structure
 
-__all__ = ["Layer", "SameShape", "described", "shapes"]
+__all__ = ["Layer", "SameShape", "described"]
 
 
 class Layer(Module):
@@ -367,7 +368,7 @@ class Layer(Module):
     def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Build for the inputs of the first call."""
         if type(self).build is Layer.build:
-            self._become_built(inputs.shapes(args, kwargs))
+            self._become_built(shapes.shapes_of_first(args, kwargs))
         else:
             building.build_on_call(self, args, kwargs)
 
@@ -408,8 +409,6 @@ class Layer(Module):
         >>> tf.keras.Sequential([tf.keras.layers.Dense(4), tf.keras.layers.Dense(8)]).compute_output_shape((None, 2))
         (None, 8)
         """
-        from .symbolic import output_shapes
-
         return output_shapes(self, input_shape)
 
     # Calling -------------------------------------------------------------------------------------------------------------
@@ -448,8 +447,6 @@ class Layer(Module):
             if x._array.shape != self._accepted:
                 self._accept(args[0])
         elif holds_symbol((args, kwargs)):
-            from .symbolic import call_symbolically
-
             args = self._single(args) if self._takes_one_tensor else args
             return call_symbolically(self, args, kwargs if training is None else {**kwargs, "training": training})
         else:
@@ -522,7 +519,7 @@ class Layer(Module):
         masks = inputs.masks_of(args[0] if args else kwargs.get(first))
         args = self._converted(self._single(args) if self._takes_one_tensor else args)
         for name, value in kwargs.items():
-            if inputs.is_data(value) or (name == "mask" and inputs.is_numbers(value)):
+            if shapes.is_data(value) or (name == "mask" and shapes.is_numbers(value)):
                 kwargs[name] = self._tensor(value)
         told = kwargs.get("mask")
         self._accept(args[0] if args else kwargs.get(first))
@@ -530,13 +527,13 @@ class Layer(Module):
 
     def _single(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Positional arguments of a layer of one tensor, taken out of a list or dict of one."""
-        if not args or not isinstance(args[0], (list, tuple, dict)) or inputs.is_numbers(args[0]):
+        if not args or not isinstance(args[0], (list, tuple, dict)) or shapes.is_numbers(args[0]):
             return args
         return inputs.only_tensor(f"Layer '{self.name}' ({type(self).__name__})", args[0]), *args[1:]
 
     def _tensors(self, argument: Any) -> Any:
         """One argument, or nest of them, as Tensors."""
-        if not hasattr(argument, "shape") and inputs.is_numbers(argument):
+        if not hasattr(argument, "shape") and shapes.is_numbers(argument):
             return self._tensor(argument)
         return nest.map_structure(self._tensor, argument)
 

@@ -17,7 +17,8 @@ from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
 from ...ops.transcendental import rsqrt
 from ...types import as_dtype
-from .inputs import InputSpec, is_data
+from ..symbolic.shapes import is_data
+from .inputs import InputSpec
 from .layer import SameShape
 from .scaling import ScalingLayer, checked_axes, known_axes, listed, positions, shaped, wide
 

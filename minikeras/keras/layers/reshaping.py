@@ -9,8 +9,8 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...functions.shaping import transpose
 from ...ops.shaping import broadcast_to, reshape
+from ..symbolic.keras_tensor import KerasTensor, Spec
 from .inputs import InputSpec
-from .keras_tensor import KerasTensor, Spec
 from .layer import Layer
 
 

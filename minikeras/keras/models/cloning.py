@@ -10,8 +10,8 @@ from ... import nest
 from ...boundary import explaining
 from ...errors import LoadError
 from ..layers.input_layer import InputLayer, entrance
-from ..layers.keras_tensor import KerasTensor
 from ..saving.objects import deserialize_keras_object
+from ..symbolic.keras_tensor import KerasTensor
 from .model import Model
 from .sequential import Sequential
 

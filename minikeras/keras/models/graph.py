@@ -18,7 +18,7 @@ from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ..layers.input_layer import InputLayer, entrance
 from ..layers.inputs import of_rank, only_tensor
-from ..layers.keras_tensor import KerasTensor, Node, nodes_of
+from ..symbolic.keras_tensor import KerasTensor, Node, nodes_of
 
 
 class Register(int):

@@ -13,11 +13,13 @@ from ... import nest
 from ...boundary import explaining
 from ...core import Tensor
 from ..layers.input_layer import InputLayer, entrance
-from ..layers.inputs import marked, of_rank, returned_none, shapes
-from ..layers.keras_tensor import KerasTensor, holds_symbol
+from ..layers.inputs import marked, of_rank
 from ..layers.layer import Layer
 from ..layers.weight_discovery import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..symbolic.keras_tensor import KerasTensor, holds_symbol
+from ..symbolic.shapes import shapes_of_first
+from ..symbolic.trial import returned_none
 from .graph import LayerGraph
 from .model import Model
 
@@ -144,7 +146,7 @@ class Sequential(Model):
         if not self._chain:
             raise ValueError(f"Sequential model '{self.name}' cannot be called: it has no layers yet. Use model.add(layer).")
         if not holds_symbol(args):
-            self._become_built(shapes(args, kwargs))
+            self._become_built(shapes_of_first(args, kwargs))
             return
         if not self._trail:
             self._trail = (entrance(InputLayer(batch_shape=args[0].shape, dtype=args[0].dtype)),)

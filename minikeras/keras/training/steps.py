@@ -14,7 +14,7 @@ from ...core import GradientTape, Tensor, Variable
 from ...errors import ShapeError
 from ...functions.publish import tensor
 from .. import batches, optimizers
-from ..layers.inputs import returned_none
+from ..symbolic.trial import returned_none
 from .targets import track
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from .. import batches, metrics, optimizers
 from ..arguments import whole
 from ..batches import Feed
 from ..callbacks import CallbackList, History
-from ..layers.inputs import returned_none
 from ..logs import numbers
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..symbolic.trial import returned_none
 from . import state as states
 from .compiled import CompiledSteps
 from .executions import Executions

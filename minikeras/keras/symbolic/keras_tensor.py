@@ -13,7 +13,7 @@ from ... import nest
 from ...core.registry import operations
 from ...types import DType
 from ..names import auto_name
-from .inputs import is_data, is_numbers
+from .shapes import is_data, is_numbers
 
 _next_number = itertools.count().__next__
 

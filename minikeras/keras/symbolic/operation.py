@@ -12,7 +12,7 @@ from ...core.registry import register
 from ...module import snake_case
 from ..names import auto_name
 from .keras_tensor import holds_symbol
-from .symbolic import call_symbolically
+from .trial import call_symbolically
 
 
 class Operation:

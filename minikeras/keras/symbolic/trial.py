@@ -21,9 +21,9 @@ from ...files import limits
 from ...functions.creation import zeros
 from ...types import DType, as_dtype
 from ..calls import context
-from .inputs import map_shapes, returned_none
 from .keras_tensor import KerasTensor, Node, Spec
 from .rules import by_rule, check_trial
+from .shapes import map_shapes
 
 _SIZES = ((2, 64), (4, 128))
 """For the batch axis and for other axes of unknown size: what a trial uses, twice."""
@@ -218,3 +218,8 @@ def _variables(operation: Any) -> list[Any]:
         return []
     contents = operation._collect()
     return [*contents.variables, *(variable for metric in contents.metrics for variable in metric.variables)]
+
+
+def returned_none(layer: Any) -> str:
+    """What to say where a layer or model should have given a tensor."""
+    return f"'{layer.name}' ({type(layer).__name__}) returned None, a tensor is needed. Does its `call` end without `return`?"

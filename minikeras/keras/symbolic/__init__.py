@@ -1,0 +1,1 @@
+"""KerasTensors: tensors without values, calls of layers and functions on them, and how shapes of results are found."""
