@@ -83,7 +83,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("*Pool*", f"Use tf.nn.max_pool or tf.nn.avg_pool, which take any number of axes, {_OWN_LAYER}."),
         ("Cropping* UpSampling* ZeroPadding*", f"Use a slice, tf.repeat or tf.pad {_OWN_LAYER}."),
         (
-            "Random* *Lookup TextVectorization CategoryEncoding Discretization Hash* Resizing CenterCrop Aug* Auto* CutMix "
+            "Random* *Lookup TextVectorization Discretization Hash* Resizing CenterCrop Aug* Auto* CutMix "
             "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes Pipeline MelSpectrogram STFTSpectrogram",
             "Prepare data before it is batched, with NumPy, pandas, pillow or scikit-learn, or in tf.data.Dataset.map; "
             "Normalization and Rescaling are layers here.",

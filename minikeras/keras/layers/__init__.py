@@ -1,8 +1,8 @@
 """Layers. May import the rest of the package below `keras` and keras's tables of activations, initializers and the like."""
 
-from typing import NoReturn as _NoReturn
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import error as _error
+from ...absent import late as _late
 from ..arguments import made_with_numpy as _made_with_numpy
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
@@ -44,6 +44,11 @@ for _kind in (
 ):
     _kind._makes_nothing = True
 
+if _TYPE_CHECKING:
+    from .preprocessing.encoding import CategoryEncoding
+
+_LATE = {"CategoryEncoding": "preprocessing.encoding"}
+
 __all__ = [
     "ELU",
     "Activation",
@@ -55,6 +60,7 @@ __all__ = [
     "AvgPool1D",
     "AvgPool2D",
     "BatchNormalization",
+    "CategoryEncoding",
     "Concatenate",
     "Conv1D",
     "Conv2D",
@@ -114,7 +120,4 @@ __all__ = [
     "subtract",
 ]
 
-
-def __getattr__(name: str) -> _NoReturn:
-    """What Keras has and this package has not is explained."""
-    raise _error(__name__, name)
+__getattr__, __dir__ = _late(__name__, _LATE)

@@ -172,7 +172,7 @@ class Layer(Module):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._makes_nothing = False
+        cls._makes_nothing = "_makes_nothing" in cls.__dict__
         if "build" in cls.__dict__:
             cls.build = building.within_scope(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:

@@ -138,9 +138,10 @@ def _table() -> dict[tuple[str, str], Any]:
 
 def _members(source: Any, names: tuple[str, ...] | None) -> Iterator[tuple[str, Any]]:
     own = __name__.partition(".")[0]
-    for name, thing in (source if isinstance(source, Mapping) else vars(source)).items():
+    for name in source if isinstance(source, Mapping) else dir(source):  # with what is loaded at its first use
         if name.startswith("_") or name in _NO_ENTRIES or (names is not None and name not in names):
             continue
+        thing = source[name] if isinstance(source, Mapping) else getattr(source, name)
         entry = hasattr(thing, "from_config") if isinstance(thing, type) else isinstance(thing, types.FunctionType)
         if entry and thing.__module__.partition(".")[0] == own:
             yield name, thing

@@ -1,0 +1,155 @@
+"""Integers as rows: the output modes that the layers of this folder share, and CategoryEncoding, which is nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....core import Tensor
+from ....core.batch import check_values
+from ....errors import InvalidArgumentError
+from ....functions.creation import one_hot, ones_like, zeros_like
+from ....functions.elementwise import cast, where
+from ....functions.publish import tensor
+from ....functions.shaping import expand_dims, squeeze, transpose
+from ....ops.indexing import add_along
+from ....types import as_dtype
+from ...arguments import made_with_numpy
+from ..keras_tensor import KerasTensor, Spec
+from ..layer import Layer
+
+Shape = tuple[int | None, ...]
+
+
+def check_mode(layer: Layer, mode: Any, modes: tuple[str, ...], sparse: bool) -> str:
+    """An output mode, which must be one of these; sparse results are refused."""
+    mode = {"binary": "multi_hot", "tf-idf": "tf_idf"}.get(mode, mode)
+    kind = type(layer).__name__
+    if mode not in modes:
+        raise ValueError(f"{kind}: Invalid value for argument `output_mode`. Expected one of {modes}, received: {mode!r}.")
+    if sparse and mode == "int":
+        encoded = ", ".join(repr(one) for one in modes[1:])
+        raise ValueError(f"{kind}: `sparse` may only be true if `output_mode` is one of {encoded}; integers are never sparse.")
+    if sparse:
+        raise ValueError(
+            f"{kind}: sparse=True is not available: all tensors are dense here, as on Keras's backends other than TensorFlow. "
+            "Leave it out; for many columns use output_mode='int' and an Embedding."
+        )
+    return str(mode)
+
+
+def encode(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor | None = None) -> Tensor:
+    """Integers in one of Keras's output modes.
+
+    Args:
+        indices: integers in [0, depth); negative ones stand for no entry.
+        mode: 'int' as they are; 'one_hot' a row for each; 'multi_hot' and 'count' one row for the integers along the axis after
+            the batch, or of all if there is no other axis.
+        depth: the length of a row.
+        dtype: of the result.
+        weights: what each integer counts, in mode 'count'; 1 by default.
+    """
+    if mode == "int":
+        return cast(indices, dtype)
+    if not indices.ndim:
+        indices = expand_dims(indices, -1)
+    if mode == "one_hot":
+        single = indices.ndim > 1 and indices.shape[-1] == 1
+        return one_hot(squeeze(indices, -1) if single else indices, depth, dtype=dtype)
+    amounts = ones_like(indices, dtype) if weights is None else weights
+    if indices.ndim > 2:
+        order = [0, *range(2, indices.ndim), 1]
+        indices, amounts = transpose(indices, order), transpose(amounts, order)
+    known = indices >= 0
+    counts: Tensor = add_along(
+        where(known, amounts, zeros_like(amounts)), where(known, indices, zeros_like(indices)), axis=-1, size=depth
+    )
+    return counts if mode == "count" else cast(counts > 0, dtype)
+
+
+def encoded_shape(shape: Any, mode: str, depth: int | None) -> Shape:
+    """The shape that `encode` gives for indices of a shape."""
+    if mode == "int":
+        return tuple(shape)
+    shape = tuple(shape) or (1,)
+    if mode == "one_hot":
+        return (*(shape[:-1] if len(shape) > 1 and shape[-1] == 1 else shape), depth)
+    return (*shape[:1], *shape[2:], depth) if len(shape) > 1 else (depth,)
+
+
+def encoded_spec(layer: Any, x: KerasTensor) -> Spec:
+    """Shape and dtype of what a layer gives for a KerasTensor, by its rule: nothing is tried, whatever sizes a file has."""
+    return Spec(layer.compute_output_shape(x.shape), as_dtype(layer.output_dtype))
+
+
+@made_with_numpy
+class CategoryEncoding(Layer):
+    """Integers as one-hot rows, as multi-hot rows, or as counts.
+
+    Args:
+        num_tokens: how many integers there are, and so the length of a row.
+        output_mode: 'one_hot', 'multi_hot' or 'count'.
+        sparse: not available; False.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Shapes: 'one_hot' (..., n) to (..., n, num_tokens), or (..., 1) to (..., num_tokens); the others (batch, n) to
+    (batch, num_tokens), (n,) to (num_tokens,), and of more axes the one after the batch is summed up.
+
+    Raises:
+        InvalidArgumentError: for integers that are not in [0, num_tokens).
+
+    >>> print(tf.keras.layers.CategoryEncoding(4, "one_hot")([3, 0]).numpy())
+    [[0. 0. 0. 1.]
+     [1. 0. 0. 0.]]
+    >>> print(tf.keras.layers.CategoryEncoding(4, "count")([[0, 1], [2, 2]], count_weights=[[0.1, 0.2], [1.0, 2.0]]).numpy())
+    [[0.1 0.2 0.  0. ]
+     [0.  0.  3.  0. ]]
+    """
+
+    _makes_nothing = True
+
+    def __init__(
+        self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False, **options: Any
+    ) -> None:
+        super().__init__(**{"autocast": False, **options})
+        self.output_mode = check_mode(self, output_mode, ("one_hot", "multi_hot", "count"), sparse)
+        self.sparse = False
+        if num_tokens is None:
+            raise ValueError(
+                "CategoryEncoding: num_tokens must be set to use this layer. If the number of tokens is not known beforehand, "
+                "use the IntegerLookup layer instead."
+            )
+        if num_tokens < 1:
+            raise ValueError(f"CategoryEncoding: `num_tokens` must be >= 1. Received: num_tokens={num_tokens}.")
+        self.num_tokens = num_tokens
+
+    @property
+    def output_dtype(self) -> str:
+        """The dtype of the rows."""
+        return self.compute_dtype
+
+    def call(self, inputs: Tensor, count_weights: Any = None) -> Tensor:
+        if count_weights is not None:
+            if self.output_mode != "count":
+                raise ValueError(
+                    "CategoryEncoding: `count_weights` is not used when `output_mode` is not 'count'. Received: "
+                    f"output_mode={self.output_mode!r}. Leave the weights out, or count."
+                )
+            count_weights = cast(tensor(count_weights), self.compute_dtype)
+        indices = inputs if inputs.dtype.is_integer else cast(inputs, "int64")
+        check_values(indices, self._within)
+        return encode(indices, self.output_mode, self.num_tokens, self.compute_dtype, count_weights)
+
+    def _within(self, values: np.ndarray[Any, Any]) -> None:
+        if values.size and (values.min() < 0 or values.max() >= self.num_tokens):
+            raise InvalidArgumentError(
+                f"Layer '{self.name}' (CategoryEncoding): Input values must be in the range 0 <= values < num_tokens with "
+                f"num_tokens={self.num_tokens}, found {values.min()} to {values.max()}. Use IntegerLookup for other integers."
+            )
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """By `output_mode`, as above."""
+        return encoded_shape(input_shape, self.output_mode, self.num_tokens)
+
+    output_spec = encoded_spec
