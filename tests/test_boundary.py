@@ -24,6 +24,8 @@ NEEDED = {
     **{"filepath": "m.keras", "backup_dir": "b", "schedule": abs, "log_dir": "l"},
 }
 """Arguments without defaults, by their names."""
+ALSO_NEEDED = {"CategoryEncoding": {"num_tokens": 4}, "InputLayer": {"shape": (3,)}}
+"""By the name of a class, arguments of which it needs one of several."""
 
 
 def classes():
@@ -58,7 +60,7 @@ def test_a_constructor_explains_whatever_it_cannot_use(kind, tmp_path, monkeypat
     parameters = inspect.signature(kind).parameters.values()
     plain = [one for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
     needed = {one.name: NEEDED[one.name] for one in plain if one.default is one.empty}
-    needed |= {"shape": (3,)} if kind is L.InputLayer else {}
+    needed |= ALSO_NEEDED.get(kind.__name__, {})
     kind(**needed)
     for one in plain:
         for junk in JUNK:

@@ -67,7 +67,7 @@ MERGING = {
     "Subtract": {},
 }
 LAYERS = mostly_slow([*CASES, *MERGING], "BatchNormalization", "Conv2D", "Dense", "Concatenate")
-NOT_LAYERS = {"InputLayer", "InputSpec", "Layer", "Lambda", "Embedding"}
+NOT_LAYERS = {"InputLayer", "InputSpec", "Layer", "Lambda", "CategoryEncoding", "Embedding"}
 """No layers of their own, or with a test of their own below."""
 
 OPTIMIZERS = {
@@ -135,9 +135,13 @@ def test_every_layer_that_both_have_is_tried(real_keras):
     assert both - set(CASES) - set(MERGING) - NOT_LAYERS == set()
 
 
-def test_embeddings_go_both_ways(real_keras, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "options"), [("Embedding", {"input_dim": 5, "output_dim": 2}), ("CategoryEncoding", {"num_tokens": 5})]
+)
+def test_layers_of_integers_go_both_ways(real_keras, tmp_path, name, options):
     def made(library):
-        return perturbed(library.Sequential([library.Input((4,), dtype="int32"), library.layers.Embedding(5, 2)]))
+        layer = getattr(library.layers, name)(**options)
+        return perturbed(library.Sequential([library.Input((4,), dtype="int32"), layer]))
 
     for source, target in ((tf.keras, real_keras), (real_keras, tf.keras)):
         model = made(source)

@@ -16,7 +16,7 @@ from ....functions.shaping import expand_dims, squeeze, transpose
 from ....ops.indexing import add_along
 from ....types import as_dtype
 from ...arguments import made_with_numpy
-from ..keras_tensor import KerasTensor, Spec
+from ...symbolic.keras_tensor import KerasTensor, Spec
 from ..layer import Layer
 
 Shape = tuple[int | None, ...]
