@@ -1,5 +1,6 @@
-"""`tf.image`: the one image operation that TensorFlow's autodiff guide uses."""
+"""`tf.image`: what TensorFlow's autodiff guide uses, and other sizes."""
 
 from .functions.elementwise import adjust_contrast
+from .functions.resizing import resize
 
-__all__ = ["adjust_contrast"]
+__all__ = ["adjust_contrast", "resize"]

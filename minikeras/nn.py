@@ -1,18 +1,16 @@
 """`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
 
 from .functions.convolution import (
-    avg_pool,
-    avg_pool1d,
-    avg_pool2d,
     conv1d,
     conv1d_transpose,
     conv2d,
     conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    conv_transpose,
     convolution,
     depthwise_conv2d,
-    max_pool,
-    max_pool1d,
-    max_pool2d,
+    separable_conv2d,
 )
 from .functions.elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .functions.nn import (
@@ -38,6 +36,7 @@ from .functions.nn import (
     swish,
 )
 from .functions.ordering import top_k
+from .functions.pooling import avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool, max_pool1d, max_pool2d, max_pool3d
 from .functions.reductions import l2_normalize
 
 __all__ = [name for name in dir() if not name.startswith("_")]

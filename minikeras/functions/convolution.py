@@ -1,4 +1,4 @@
-"""Convolutions and pools over one or more axes. Padding becomes numbers here, and channels go last."""
+"""Convolutions over one or more axes. Padding becomes numbers here, and channels go last."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from ..core import Tensor
 from ..errors import ShapeError
 from ..ops import convolution as ops
 from ..types import TensorLike
-from .creation import ones_like
-from .publish import inexact, rounded_once, static_shape, tensor, tensors
+from .publish import inexact, named, static_shape, tensors
 from .shaping import reshape, transpose
 
 Sizes = tuple[int, ...]
@@ -91,45 +90,48 @@ def conv1d(
     return convolution(input, filters, stride, padding, data_format, dilations)
 
 
-def conv2d(
-    input: TensorLike,
-    filters: TensorLike,
-    strides: Any,
-    padding: Any,
-    data_format: str | None = "NHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """`convolution` over (batch, height, width, channels); strides may hold the four numbers [1, h, w, 1].
-
-    >>> tf.nn.conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 4]), strides=1, padding="VALID").shape
-    TensorShape([2, 3, 3, 4])
-    """
-    return convolution(input, filters, strides, padding, data_format, dilations)
-
-
-def depthwise_conv2d(
+def depthwise_conv(
     input: TensorLike,
     filter: TensorLike,
-    strides: Any,
-    padding: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`conv2d` with kernels of its own for each channel: filter (height, width, channels, multiplier).
+    """`convolution` with kernels of its own for each channel: filter (*window, channels, multiplier).
 
-    >>> tf.nn.depthwise_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), [1, 1, 1, 1], "SAME").shape
-    TensorShape([2, 5, 5, 6])
+    Returns:
+        (batch, *places, channels * multiplier), the results of each channel side by side.
     """
-    kernel = tensor(filter)
-    height, width, channels, multiplier = kernel.shape
-    return convolution(
-        input, reshape(kernel, (height, width, 1, channels * multiplier)), strides, padding, data_format, dilations
-    )
+    x, kernel = tensors(input, filter)
+    axis = 1 - kernel.ndim if channels_first(data_format) else -1
+    if kernel.ndim < 3 or x.ndim < kernel.ndim or x.shape[axis] != kernel.shape[-2]:
+        raise ShapeError(
+            f"depthwise_conv: input {x.shape} and filter {kernel.shape} do not fit: the filter must be (*window, channels, "
+            "multiplier) for the channels of the input."
+        )
+    *window, channels, multiplier = kernel.shape
+    single = reshape(kernel, (*window, 1, channels * multiplier))
+    return convolution(x, single, strides, padding, data_format, dilations)
 
 
-def convolution_transpose(
+def separable_conv(
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`depthwise_conv`, then a mix of its channels at each place: pointwise_filter (*ones, channels * multiplier, outputs)."""
+    y = depthwise_conv(input, depthwise_filter, strides, padding, data_format, dilations)
+    return convolution(y, pointwise_filter, data_format=data_format)
+
+
+def conv_transpose(
     input: TensorLike,
     filters: TensorLike,
     output_shape: Any,
@@ -137,6 +139,7 @@ def convolution_transpose(
     padding: Any = "SAME",
     data_format: str | None = None,
     dilations: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """The transpose of `convolution` in its input: each element adds its window, times the kernel, to the result.
 
@@ -148,24 +151,25 @@ def convolution_transpose(
 
     Raises:
         ShapeError: if that convolution does not give the shape of `input`.
+
+    >>> print(tf.nn.conv_transpose([[[1.0], [2.0]]], [[[1.0]], [[3.0]]], [1, 4, 1], strides=2).numpy().ravel())
+    [1. 3. 2. 6.]
     """
     g, kernel = tensors(input, filters)
-    inexact("convolution_transpose", g, "f")
+    inexact("conv_transpose", g, "f")
     first, wanted = channels_first(data_format), static_shape(output_shape)
     if first:
         g, wanted = channels_last(g), (wanted[0], *wanted[2:], wanted[1])
     rank = g.ndim - 2
     if rank < 1 or kernel.ndim != g.ndim or len(wanted) != g.ndim:
-        raise ShapeError(
-            f"convolution_transpose: input {g.shape}, filters {kernel.shape} and output_shape {wanted} need equal ranks."
-        )
+        raise ShapeError(f"conv_transpose: input {g.shape}, filters {kernel.shape} and output_shape {wanted} need equal ranks.")
     window = tuple(kernel.shape[:rank])
-    options = geometry("convolution_transpose", wanted[1:-1], window, strides, padding, dilations, first)
+    options = geometry("conv_transpose", wanted[1:-1], window, strides, padding, dilations, first)
     groups = wanted[-1] // max(kernel.shape[-2], 1)
     fitting = (wanted[0], *ops.places(wanted[1:-1], **options), kernel.shape[-1])
     if tuple(g.shape) != fitting or groups * kernel.shape[-2] != wanted[-1] or kernel.shape[-1] % max(groups, 1):
         raise ShapeError(
-            f"convolution_transpose: for output_shape {wanted} and filters {kernel.shape} the input must have shape {fitting}, "
+            f"conv_transpose: for output_shape {wanted} and filters {kernel.shape} the input must have shape {fitting}, "
             f"found {tuple(g.shape)}."
         )
     del options["window"]
@@ -173,134 +177,93 @@ def convolution_transpose(
     return channels_moved_first(y) if first else y
 
 
-def conv1d_transpose(
+def conv_transpose_to_fit(
     input: TensorLike,
     filters: TensorLike,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str | None = "NWC",
-    dilations: Any = None,
-    name: str | None = None,
+    strides: Sizes,
+    padding: str,
+    output_padding: Sizes | None = None,
+    data_format: str | None = None,
+    dilations: Any = 1,
 ) -> Tensor:
-    """The transpose of `conv1d` in its input.
+    """`conv_transpose` to the sizes that follow from those of the input, as Keras has it; see `transposed_axis`."""
+    g, kernel = tensors(input, filters)
+    rank, first = kernel.ndim - 2, channels_first(data_format)
+    more = (None,) * rank if output_padding is None else output_padding
+    spread = one_for_each("conv_transpose", "dilations", dilations, rank, first)
+    axes = zip(g.shape[2:] if first else g.shape[1:-1], kernel.shape[:rank], strides, more, spread, strict=True)
+    sizes, pairs = zip(*(transposed_axis(n, k, step, padding, extra, d) for n, k, step, extra, d in axes), strict=True)
+    outputs = kernel.shape[-2]
+    wanted = (g.shape[0], outputs, *sizes) if first else (g.shape[0], *sizes, outputs)
+    outside = ((0, 0), (0, 0))
+    padded = (*outside, *pairs) if first else (outside[0], *pairs, outside[1])
+    return conv_transpose(g, kernel, wanted, strides, padded, data_format, spread)
 
-    >>> tf.nn.conv1d_transpose(tf.ones([1, 2, 4]), tf.ones([2, 3, 4]), [1, 4, 3], strides=2).shape
-    TensorShape([1, 4, 3])
+
+def transposed_axis(
+    places: int, window: int, stride: int, padding: str, output_padding: int | None, dilation: int
+) -> tuple[int, Sizes]:
+    """Size and padding, along one axis, of the convolution whose transpose Keras's `conv_transpose` is.
+
+    By default the size is stride * places with padding 'same', and what all windows reach with 'valid', at least that.
     """
-    return convolution_transpose(input, filters, output_shape, strides, padding, data_format, dilations)
-
-
-def conv2d_transpose(
-    input: TensorLike,
-    filters: TensorLike,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str | None = "NHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """The transpose of `conv2d` in its input.
-
-    >>> tf.nn.conv2d_transpose(tf.ones([1, 2, 2, 4]), tf.ones([3, 3, 1, 4]), [1, 4, 4, 1], strides=2).shape
-    TensorShape([1, 4, 4, 1])
-    """
-    return convolution_transpose(input, filters, output_shape, strides, padding, data_format, dilations)
-
-
-# Pools ---------------------------------------------------------------------------------------------------------------------
-
-
-def max_pool(
-    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
-) -> Tensor:
-    """The largest element under a sliding window, for each channel; of several the first has the gradient.
-
-    Args:
-        input: tensor (batch, *sizes, channels), or with the channels first.
-        ksize, strides: an int, or one for each axis.
-        padding, data_format: as in `convolution`; what is padded is never the largest.
-
-    >>> print(tf.nn.max_pool([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel())
-    [3. 3.]
-    """
-    return _pooled("max_pool", input, ksize, strides, padding, data_format)
-
-
-@rounded_once
-def avg_pool(
-    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
-) -> Tensor:
-    """The mean of what lies under a sliding window, for each channel; padding does not count. Arguments as in `max_pool`.
-
-    >>> print(tf.nn.avg_pool([[[1.0], [3.0], [2.0]]], 2, 2, "SAME").numpy().ravel())
-    [2. 2.]
-    """
-    return _pooled("avg_pool", input, ksize, strides, padding, data_format)
-
-
-def _pooled(name: str, input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None) -> Tensor:
-    x = tensor(input)
-    inexact(name, x, "f" if name == "avg_pool" else "iuf")
-    if x.ndim < 3:
-        raise ShapeError(f"{name}: needs a tensor (batch, *sizes, channels), found shape {x.shape}.")
-    first = channels_first(data_format)
-    x = channels_last(x) if first else x
-    sizes = tuple(x.shape[1:-1])
-    window = _one_for_each(name, "ksize", ksize, len(sizes), first)
-    options = geometry(name, sizes, window, strides, padding, None, first)
-    if name == "max_pool":
-        y = ops.max_pool(x, **options)
-    elif any(map(any, options["padding"])):
-        y = ops.window_sum(x, **options) / ops.window_sum(ones_like(x[:1, ..., :1]), **options)
+    reach = (window - 1) * dilation + 1
+    whole = (places - 1) * stride + reach
+    if padding.lower() == "valid":
+        before, size = 0, whole + (max(stride - reach, 0) if output_padding is None else output_padding)
     else:
-        y = ops.window_sum(x, **options) * (1.0 / math.prod(window))
-    return channels_moved_first(y) if first else y
+        total = reach - 2 + (stride if output_padding is None else reach % 2 + output_padding)
+        before, size = max(0, reach - 1 - -(-total // 2)), whole - 2 * (reach - 1) + total
+    return size, (before, max(0, whole - before - size))
 
 
-def max_pool1d(
-    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NWC", name: str | None = None
-) -> Tensor:
-    """`max_pool` over (batch, width, channels).
-
-    >>> tf.nn.max_pool1d(tf.ones([2, 5, 3]), 2, 2, "VALID").shape
-    TensorShape([2, 2, 3])
-    """
-    return max_pool(input, ksize, strides, padding, data_format)
-
-
-def max_pool2d(
-    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", name: str | None = None
-) -> Tensor:
-    """`max_pool` over (batch, height, width, channels).
-
-    >>> tf.nn.max_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, "SAME").shape
-    TensorShape([2, 3, 3, 3])
-    """
-    return max_pool(input, ksize, strides, padding, data_format)
-
-
-def avg_pool1d(
-    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NWC", name: str | None = None
-) -> Tensor:
-    """`avg_pool` over (batch, width, channels).
-
-    >>> tf.nn.avg_pool1d(tf.ones([2, 5, 3]), 2, 2, "VALID").shape
-    TensorShape([2, 2, 3])
-    """
-    return avg_pool(input, ksize, strides, padding, data_format)
-
-
-def avg_pool2d(
-    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", name: str | None = None
-) -> Tensor:
-    """`avg_pool` over (batch, height, width, channels).
-
-    >>> tf.nn.avg_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, "SAME").shape
-    TensorShape([2, 3, 3, 3])
-    """
-    return avg_pool(input, ksize, strides, padding, data_format)
+conv2d = named(
+    convolution,
+    "conv2d",
+    "`convolution` over (batch, height, width, channels); strides may hold the four numbers [1, h, w, 1].",
+    "tf.nn.conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 4]), strides=1, padding='VALID').shape -> TensorShape([2, 3, 3, 4])",
+)
+conv3d = named(
+    convolution,
+    "conv3d",
+    "`convolution` over (batch, depth, height, width, channels).",
+    "tf.nn.conv3d(tf.ones([2, 5, 5, 5, 3]), tf.ones([3, 3, 3, 3, 4]), strides=1, padding='SAME').shape "
+    "-> TensorShape([2, 5, 5, 5, 4])",
+)
+depthwise_conv2d = named(
+    depthwise_conv,
+    "depthwise_conv2d",
+    "`conv2d` with kernels of its own for each channel: filter (height, width, channels, multiplier).",
+    "tf.nn.depthwise_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), [1, 1, 1, 1], 'SAME').shape "
+    "-> TensorShape([2, 5, 5, 6])",
+)
+separable_conv2d = named(
+    separable_conv,
+    "separable_conv2d",
+    "`depthwise_conv2d`, then a mix of its channels at each place: pointwise_filter (1, 1, channels * multiplier, outputs).",
+    "tf.nn.separable_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), tf.ones([1, 1, 6, 4]), 1, 'SAME').shape "
+    "-> TensorShape([2, 5, 5, 4])",
+)
+conv1d_transpose = named(
+    conv_transpose,
+    "conv1d_transpose",
+    "The transpose of `conv1d` in its input.",
+    "tf.nn.conv1d_transpose(tf.ones([1, 2, 4]), tf.ones([2, 3, 4]), [1, 4, 3], strides=2).shape -> TensorShape([1, 4, 3])",
+)
+conv2d_transpose = named(
+    conv_transpose,
+    "conv2d_transpose",
+    "The transpose of `conv2d` in its input.",
+    "tf.nn.conv2d_transpose(tf.ones([1, 2, 2, 4]), tf.ones([3, 3, 1, 4]), [1, 4, 4, 1], strides=2).shape "
+    "-> TensorShape([1, 4, 4, 1])",
+)
+conv3d_transpose = named(
+    conv_transpose,
+    "conv3d_transpose",
+    "The transpose of `conv3d` in its input.",
+    "tf.nn.conv3d_transpose(tf.ones([1, 2, 2, 2, 4]), tf.ones([3, 3, 3, 1, 4]), [1, 4, 4, 4, 1], strides=2).shape "
+    "-> TensorShape([1, 4, 4, 4, 1])",
+)
 
 
 # Geometry ------------------------------------------------------------------------------------------------------------------
@@ -309,8 +272,8 @@ def avg_pool2d(
 def geometry(name: str, sizes: Sizes, window: Sizes, strides: Any, padding: Any, dilations: Any, first: bool) -> dict[str, Any]:
     """Window, strides, padding and dilation with a number for each sliding axis, checked; `first` if channels come first."""
     rank = len(sizes)
-    steps = _one_for_each(name, "strides", 1 if strides is None else strides, rank, first)
-    spread = _one_for_each(name, "dilations", 1 if dilations is None else dilations, rank, first)
+    steps = one_for_each(name, "strides", 1 if strides is None else strides, rank, first)
+    spread = one_for_each(name, "dilations", 1 if dilations is None else dilations, rank, first)
     for what, numbers in (("window", window), ("strides", steps), ("dilations", spread)):
         if any(number < 1 for number in numbers):
             raise ShapeError(f"{name}: {what} must be positive, found {numbers}.")
@@ -346,7 +309,7 @@ def _pairs(
     )
 
 
-def _one_for_each(name: str, what: str, numbers: Any, rank: int, first: bool) -> Sizes:
+def one_for_each(name: str, what: str, numbers: Any, rank: int, first: bool) -> Sizes:
     """A number for each sliding axis, from one for all, or with those of batch and channels, which must be 1."""
     found = static_shape(numbers)
     if len(found) == 1:

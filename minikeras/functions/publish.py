@@ -119,6 +119,19 @@ def binary(
     return function
 
 
+def named(function: Callable[..., Tensor], name: str, summary: str, example: str) -> Callable[..., Tensor]:
+    """The same function under another name; `example` is an expression and its printed value, separated by ' -> '."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **options: Any) -> Tensor:
+        return function(*args, **options)
+
+    name_like_definition(called, name, function.__module__)
+    expression, _, expected = example.partition(" -> ")
+    called.__doc__ = f"{summary}\n\n>>> {expression}\n{expected}\n"
+    return called
+
+
 def name_like_definition(function: Any, name: str, module: str) -> None:
     """Let a function that another one has made be found by its name in a module, as pickle needs it."""
     function.__name__ = function.__qualname__ = name

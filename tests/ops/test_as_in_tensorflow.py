@@ -146,7 +146,12 @@ def test_a_diagonal_of_another_length_is_refused():
 
 @pytest.mark.parametrize(
     ("function", "sizes", "window"),
-    [(tf.nn.conv1d, (8,), (2,)), (tf.nn.conv2d, (8, 6), (2, 3)), (tf.nn.convolution, (8,), (3,))],
+    [
+        (tf.nn.conv1d, (8,), (2,)),
+        (tf.nn.conv2d, (8, 6), (2, 3)),
+        (tf.nn.convolution, (8,), (3,)),
+        (tf.nn.depthwise_conv2d, (8, 6), (2, 3)),
+    ],
 )
 def test_a_convolution_takes_several_batch_axes(function, sizes, window):
     rng = np.random.default_rng(0)
@@ -154,6 +159,21 @@ def test_a_convolution_takes_several_batch_axes(function, sizes, window):
     together = function(x, kernel, 1, "VALID")
     each = np.stack([function(part, kernel, 1, "VALID").numpy() for part in x])
     np.testing.assert_allclose(together.numpy(), each, rtol=1e-5, atol=1e-5)
+
+
+def test_a_depthwise_filter_is_for_the_channels_of_the_input():
+    with pytest.raises(ShapeError, match="the filter must be .* for the channels of the input"):
+        tf.nn.depthwise_conv2d(tf.ones([1, 4, 4, 6]), tf.ones([2, 2, 3, 2]), 1, "SAME")
+
+
+def test_images_are_resized_only_in_ways_that_are_known():
+    for method in ("area", "gaussian", "mitchellcubic"):
+        with pytest.raises(ValueError, match=f"method must be one of .*'lanczos5'.*found '{method}'"):
+            tf.image.resize(tf.ones([4, 4, 1]), [2, 2], method)
+    with pytest.raises(ShapeError, match="two positive sizes"):
+        tf.image.resize(tf.ones([4, 4]), [2, 2])
+    assert tf.image.resize(tf.ones([4, 4, 1], "uint8"), [2, 3]).dtype == tf.float32
+    assert tf.image.resize(tf.ones([4, 4, 1], "uint8"), [2, 3], "nearest").dtype == tf.uint8
 
 
 def test_four_numbers_of_a_window_are_read_as_the_data_format_says():

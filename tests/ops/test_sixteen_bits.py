@@ -11,6 +11,7 @@ from minikeras.compiler.recorder import Recorder
 from minikeras.core.primitive import Primitive
 from minikeras.core.registry import operations
 from minikeras.core.tensor import Tensor
+from minikeras.functions.pooling import adaptive_avg_pool
 
 N = 10_000
 DTYPES = ["float16", "bfloat16"]
@@ -77,6 +78,12 @@ CASES = {
     "broadcast_to": (lambda x: tf.broadcast_to(x, (N, 2)), small(2)),
     "tile": (lambda x: tf.tile(x, [N, 1]), small(1, 2)),
     "conv2d": (lambda x, k: tf.nn.conv2d(x, k, 1, "VALID"), near_one(1, 40, 40, 5), near_one(36, 36, 5, 1)),
+    "depthwise_conv2d": (
+        lambda x, k: tf.nn.depthwise_conv2d(x, k, 1, "VALID"),
+        *(near_one(1, 40, 40, 2), near_one(30, 30, 2, 2)),
+    ),
+    "adaptive_avg_pool": (lambda x: adaptive_avg_pool(x, 3), near_one(1, 1000, 1)),
+    "resize": (lambda x: tf.image.resize(x, [2, 2], antialias=True), near_one(60, 60, 1)),
     "conv2d_transpose": (
         lambda x, k: tf.nn.conv2d_transpose(x, k, [1, 20, 20, 1], 1, padding="SAME"),
         near_one(1, 20, 20, 40),

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 import minikeras as tf
+from minikeras.functions import pooling
 from minikeras.ops import convolution as ops
 from specimens.table import distinct, fixed, normal, row
 
@@ -61,6 +62,11 @@ def correlated_by_matrix(x, g, window, groups, **geometry):
     return np.array([np.sum(convolved(x, unit, groups=groups, **geometry) * g) for unit in units]).reshape(shape)
 
 
+def separated(x, depthwise, pointwise):
+    kernel = depthwise.reshape(*depthwise.shape[:-2], 1, -1)
+    return convolved(x, kernel, (1, 1), ((0, 0), (0, 0)), (1, 1), x.shape[-1]) @ pointwise[0, 0]
+
+
 def transposed(g, kernel, shape, strides, padding):
     window = kernel.shape[: len(strides)]
     dilation = (1,) * len(strides)
@@ -88,6 +94,27 @@ def put_by_loops(g, chosen, sizes, window, strides, padding, dilation):
 def picked_by_loops(x, chosen, window, **geometry):
     under = windows(x, window, **geometry).reshape(*chosen.shape[:-1], -1, x.shape[-1])
     return np.take_along_axis(under, chosen[..., None, :], -2)[..., 0, :]
+
+
+def adapted(x, counts, reduce):
+    """Windows from floor(i n / m) to ceil((i + 1) n / m)."""
+    bounds = [[(i * n // m, -(-(i + 1) * n // m)) for i in range(m)] for n, m in zip(x.shape[1:], counts, strict=False)]
+    return np.stack([np.stack([reduce(x[:, a:b, c:d], axis=(1, 2)) for c, d in bounds[1]], 1) for a, b in bounds[0]], 1)
+
+
+def cubic(d):
+    """Keys (1981), with a = -1/2."""
+    near, far = 1.5 * d**3 - 2.5 * d**2 + 1, -0.5 * d**3 + 2.5 * d**2 - 4 * d + 2
+    return np.where(d < 1, near, np.where(d < 2, far, 0))
+
+
+def resized(x, sizes, kernel):
+    """One new element at a time."""
+    for axis, m in enumerate(sizes, 1):
+        n = x.shape[axis]
+        rows = [kernel(np.abs((j + 0.5) * n / m - 0.5 - np.arange(n))) for j in range(m)]
+        x = np.stack([np.tensordot(row / row.sum(), x, (0, axis)) for row in rows], axis)
+    return x
 
 
 CHOSEN = fixed(np.random.default_rng(0).integers(0, 4, (2, 2, 4, 3)).astype("int32"))
@@ -137,6 +164,36 @@ SPECIMENS = [
         padding="VALID",
     ),
     row(
+        tf.nn.conv3d,
+        (normal(1, 3, 4, 3, 4), normal(2, 2, 2, 2, 2)),
+        lambda x, k: convolved(x, k, (1, 2, 1), ((0, 0),) * 3, (1, 1, 1), 2),
+        "with two groups",
+        strides=[1, 2, 1],
+        padding="VALID",
+    ),
+    row(
+        tf.nn.separable_conv2d,
+        (normal(1, 4, 4, 3), normal(2, 2, 3, 2), normal(1, 1, 6, 2)),
+        separated,
+        strides=1,
+        padding="VALID",
+    ),
+    row(
+        tf.nn.conv_transpose,
+        (normal(1, 3, 2), normal(2, 3, 2)),
+        lambda g, k: transposed(g, k, (1, 6, 3), (2,), "VALID"),
+        output_shape=[1, 6, 3],
+        strides=2,
+        padding="VALID",
+    ),
+    row(
+        tf.nn.conv3d_transpose,
+        (normal(1, 2, 1, 2, 2), normal(2, 1, 2, 1, 2)),
+        lambda g, k: transposed(g, k, (1, 3, 2, 3, 1), (2, 2, 2), "SAME"),
+        output_shape=[1, 3, 2, 3, 1],
+        strides=2,
+    ),
+    row(
         tf.nn.conv1d_transpose,
         (normal(2, 3, 4), normal(2, 3, 4)),
         lambda g, k: transposed(g, k, (2, 5, 3), (2,), "SAME"),
@@ -164,6 +221,14 @@ SPECIMENS = [
     ),
     row(
         ops.convolve,
+        (normal(3, 2, 4, 5, 2), normal(3, 2, 2, 1, 4)),
+        lambda x, k: np.stack([convolved(a, b, groups=2, **GEOMETRY) for a, b in zip(x, k, strict=True)]),
+        "of stacks, with one input in each group",
+        groups=2,
+        **GEOMETRY,
+    ),
+    row(
+        ops.convolve,
         (normal(3, 2, 4, 5, 2), normal(3, 2, 2, 2, 3)),
         lambda x, k: np.stack([convolved(a, b, **GEOMETRY) for a, b in zip(x, k, strict=True)]),
         "of stacks",
@@ -176,6 +241,24 @@ SPECIMENS = [
         lambda g, k: spread_by_matrix(g, k, (4, 5), 2, **GEOMETRY),
         sizes=(4, 5),
         groups=2,
+        **GEOMETRY,
+    ),
+    row(
+        ops.spread,
+        (normal(2, 2, 5, 6), normal(2, 2, 1, 6)),
+        lambda g, k: spread_by_matrix(g, k, (4, 5), 3, **GEOMETRY),
+        "with one input in each group",
+        sizes=(4, 5),
+        groups=3,
+        **GEOMETRY,
+    ),
+    row(
+        ops.correlate,
+        (normal(2, 4, 5, 3), normal(2, 2, 5, 6)),
+        lambda x, g: correlated_by_matrix(x, g, (2, 2), 3, **GEOMETRY),
+        "with one input in each group",
+        window=(2, 2),
+        groups=3,
         **GEOMETRY,
     ),
     row(
@@ -200,12 +283,39 @@ SPECIMENS = [
             ((5,), ("max_pool1d", "avg_pool1d")),
             ((4, 3), ("max_pool2d", "avg_pool2d")),
             ((3, 2, 4), ("max_pool", "avg_pool")),
+            ((3, 2, 2), ("max_pool3d", "avg_pool3d")),
         )
         for padding in ("VALID", "SAME")
         for function, normal_or_distinct, reference in (
             (getattr(tf.nn, names[0]), distinct, lambda x, p=padding: pooled(x, 2, 2, p, np.max, -np.inf)),
             (getattr(tf.nn, names[1]), normal, lambda x, p=padding: pooled(x, 2, 2, p, np.nanmean, np.nan)),
         )
+    ),
+    *(
+        row(function, sampler(2, *sizes, 2), reference, f"from {sizes} to 2 and 3", output_size=(2, 3))
+        for sizes in ((4, 5), (5, 2), (4, 6))
+        for function, sampler, reference in (
+            (pooling.adaptive_max_pool, distinct, lambda x: adapted(x, (2, 3), np.max)),
+            (pooling.adaptive_avg_pool, normal, lambda x: adapted(x, (2, 3), np.mean)),
+        )
+    ),
+    *(
+        row(tf.image.resize, normal(2, 3, 4, 2), lambda x, r=reference: r(x, (5, 2)), method, size=(5, 2), method=method)
+        for method, reference in (
+            ("nearest", lambda x, sizes: x[:, [0, 0, 1, 2, 2]][:, :, [1, 3]]),
+            ("bilinear", lambda x, sizes: resized(x, sizes, lambda d: np.clip(1 - d, 0, 1))),
+            ("bicubic", lambda x, sizes: resized(x, sizes, cubic)),
+            ("lanczos3", lambda x, sizes: resized(x, sizes, lambda d: np.where(d < 3, np.sinc(d) * np.sinc(d / 3), 0))),
+        )
+    ),
+    row(
+        tf.image.resize,
+        normal(4, 6, 2),
+        lambda x: resized(x[None], (2, 3), lambda d: np.clip(1 - d / 2, 0, 1))[0],
+        "of one image, smoothed, with its proportions",
+        size=(3, 3),
+        preserve_aspect_ratio=True,
+        antialias=True,
     ),
     row(
         ops.max_pool,

@@ -1,0 +1,131 @@
+"""Images of other sizes: along each axis a matrix times the elements, whose rows are a kernel around the new places."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor
+from ..errors import ShapeError
+from ..ops.indexing import gather_rows
+from ..types import Array, TensorLike
+from .contractions import matmul
+from .elementwise import cast
+from .publish import beside, inexact, rounded_once, static_shape, tensor
+from .shaping import broadcast_to, reshape
+
+
+def _triangle(x: Array) -> Array:
+    return np.maximum(0.0, 1.0 - x)
+
+
+def _cubic(x: Array) -> Array:
+    """Keys (1981), equation 15: third order with a = -1/2."""
+    near, far = (1.5 * x - 2.5) * x * x + 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    return np.where(x < 1.0, near, np.where(x < 2.0, far, 0.0))
+
+
+def _lanczos(radius: int, x: Array) -> Array:
+    return np.where(x < radius, np.sinc(x) * np.sinc(x / radius), 0.0)
+
+
+KERNELS: dict[str, Callable[[Array], Array]] = {
+    "bilinear": _triangle,
+    "bicubic": _cubic,
+    "lanczos3": functools.partial(_lanczos, 3),
+    "lanczos5": functools.partial(_lanczos, 5),
+}
+"""Weight by distance from the new place, in elements."""
+METHODS = ("nearest", *KERNELS)
+
+
+def resize(
+    images: TensorLike,
+    size: Any,
+    method: str = "bilinear",
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Images of another height and width; centers of elements lie at 1/2, 3/2 and so on.
+
+        y[j] = sum over i of w[j, i] x[i] along both axes, w[j, i] = k(|(j + 1/2) n / m - 1/2 - i|), rows scaled to sum 1
+
+    Args:
+        images: (height, width, channels) or (batch, height, width, channels).
+        size: new height and width.
+        method: 'bilinear', 'nearest', 'bicubic' (Keys, 1981), 'lanczos3' or 'lanczos5'.
+        preserve_aspect_ratio: whether `size` is an upper limit and the image keeps its proportions.
+        antialias: whether the kernel is as many times wider as the image becomes smaller.
+
+    Returns:
+        Floats; integers become float32, but stay integers with 'nearest'.
+
+    Raises:
+        ShapeError: if a rank does not fit, or a size is not positive.
+        ValueError: for an unknown method.
+
+    >>> print(tf.image.resize([[[0.0], [4.0]]], [1, 4]).numpy().ravel())
+    [0. 1. 3. 4.]
+    """
+    x, sizes = tensor(images), static_shape(size)
+    if x.ndim not in (3, 4) or len(sizes) != 2 or min(sizes) < 1:
+        raise ShapeError(
+            f"resize: needs images ([batch,] height, width, channels) and two positive sizes, found {x.shape} and {sizes}."
+        )
+    if preserve_aspect_ratio:
+        height, width = x.shape[-3:-1]
+        scale = min(sizes[0] / height, sizes[1] / width)
+        sizes = (max(1, round(height * scale)), max(1, round(width * scale)))
+    return resized(x, dict(zip((x.ndim - 3, x.ndim - 2), sizes, strict=True)), method, antialias)
+
+
+@rounded_once
+def resized(x: Tensor, sizes: dict[int, int], method: str = "bilinear", antialias: bool = False) -> Tensor:
+    """The elements along some axes resampled to other sizes; see `resize`.
+
+    Raises:
+        ValueError: for an unknown method.
+    """
+    if method not in METHODS:
+        raise ValueError(f"resize: method must be one of {METHODS}, found {method!r}.")
+    if method != "nearest" and not x.dtype.is_floating:
+        x = cast(inexact("resize", x, "iuf"), "float32")
+    for axis, m in sizes.items():
+        n = x.shape[axis]
+        if n == m:
+            continue
+        if method == "nearest":
+            rows = np.minimum((np.arange(m) + 0.5) * n / m, n - 1).astype("int64")
+            x = gather_rows(x, beside(x, rows), axis=axis - x.ndim)
+        else:
+            x = along_axis(_weights(n, m, KERNELS[method], antialias), x, axis)
+    return x
+
+
+def _weights(n: int, m: int, kernel: Callable[[Array], Array], antialias: bool) -> Array:
+    """The matrix (m, n) from n elements to m."""
+    wider = max(n / m, 1.0) if antialias else 1.0
+    places = (np.arange(m) + 0.5) * n / m - 0.5
+    found = kernel(np.abs(places[:, None] - np.arange(n)) / wider)
+    return found / found.sum(1, keepdims=True)
+
+
+def along_axis(matrix: Array, x: Tensor, axis: int) -> Tensor:
+    """A matrix (m, n) times the n elements of each row along an axis."""
+    shape = tuple(x.shape)
+    lead, (n, *rest) = shape[:axis], shape[axis:]
+    y = matmul(beside(x, matrix, x.dtype), reshape(x, (math.prod(lead), n, math.prod(rest))))
+    return reshape(y, (*lead, matrix.shape[0], *rest))
+
+
+def enlarged(x: Tensor, factors: dict[int, int]) -> Tensor:
+    """Each element repeated along some axes, as many times as they say."""
+    sizes = list(enumerate(x.shape))
+    spaced = [part for axis, n in sizes for part in ((n, 1) if axis in factors else (n,))]
+    filled = [part for axis, n in sizes for part in ((n, factors[axis]) if axis in factors else (n,))]
+    return reshape(broadcast_to(reshape(x, spaced), filled), [n * factors.get(axis, 1) for axis, n in sizes])
