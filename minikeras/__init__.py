@@ -77,6 +77,7 @@ from .functions.elementwise import (
     pow,
     round,
     saturate_cast,
+    scalar_mul,
     sigmoid,
     sign,
     sin,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..types import Array
@@ -29,6 +31,8 @@ _LARGE = (
     (2.56852019228982242e0, 1.87295284992346725e0, 5.27905102951428412e-1, 6.05183413124413191e-2, 2.33520497626869185e-3),
 )
 _INVERSE_ROOT_PI = 5.6418958354775628695e-1
+_ROOT_HALF = math.sqrt(0.5)
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def _ratio(x: Array, coefficients: tuple[tuple[float, ...], tuple[float, ...]]) -> Array:
@@ -70,3 +74,174 @@ def erfc(xp: Any, x: Array) -> Array:
     tail = _scaled_tail(xp, magnitude)
     outer = xp.where(wide < 0, 2.0 - tail, tail)
     return xp.where(magnitude <= 0.46875, 1.0 - erf(xp, wide), outer).astype(x.dtype)
+
+
+# Normal quantiles --------------------------------------------------------------------------------------------------------
+
+# M. J. Wichura, Algorithm AS 241: The percentage points of the normal distribution, Applied Statistics 37 (1988), 477-484:
+# numerator and denominator of PPND16, by rising powers, for the middle, and for the tail up to and beyond exp(-25).
+_CENTRE = (
+    (
+        *(3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4),
+        *(4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3),
+    ),
+    (
+        *(1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3),
+        *(2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3),
+    ),
+)
+_NEAR_TAIL = (
+    (
+        *(1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0),
+        *(1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4),
+    ),
+    (
+        *(1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1),
+        *(1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9),
+    ),
+)
+_FAR_TAIL = (
+    (
+        *(6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1),
+        *(2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7),
+    ),
+    (
+        *(1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2),
+        *(7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15),
+    ),
+)
+
+
+def _polynomial(x: Array, coefficients: Sequence[float]) -> Any:
+    """Horner's rule; coefficients by rising powers."""
+    total: Any = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        total = total * x + coefficient
+    return total
+
+
+def _quotient(x: Array, coefficients: tuple[Sequence[float], Sequence[float]]) -> Any:
+    return _polynomial(x, coefficients[0]) / _polynomial(x, coefficients[1])
+
+
+def _normal_quantile(xp: Any, middle: Array, tail: Array) -> Array:
+    """Where the normal distribution function is 1/2 + middle; `tail` is the smaller of that and of its difference from 1."""
+    centre = middle * _quotient(0.180625 - xp.minimum(middle * middle, 0.180625), _CENTRE)
+    root = xp.sqrt(-xp.log(tail))
+    near, far = _quotient(xp.minimum(root, 5.0) - 1.6, _NEAR_TAIL), _quotient(xp.minimum(root, 30.0) - 5.0, _FAR_TAIL)
+    outer = xp.where(tail > 0, xp.where(root <= 5.0, near, far), xp.where(tail < 0, float("nan"), float("inf")))
+    return xp.where(abs(middle) <= 0.425, centre, xp.sign(middle) * outer)
+
+
+def ndtri(xp: Any, p: Array) -> Array:
+    """The x at which the normal distribution function is p, elementwise, in p's dtype."""
+    wide = p.astype("float64")
+    return _normal_quantile(xp, wide - 0.5, xp.minimum(wide, 1.0 - wide)).astype(p.dtype)
+
+
+def erfinv(xp: Any, x: Array) -> Array:
+    """The inverse of the error function, elementwise, in x's dtype."""
+    wide = x.astype("float64")
+    return (_normal_quantile(xp, wide * 0.5, (1.0 - abs(wide)) * 0.5) * _ROOT_HALF).astype(x.dtype)
+
+
+def erfcinv(xp: Any, x: Array) -> Array:
+    """The inverse of the complementary error function, elementwise, in x's dtype."""
+    wide = x.astype("float64")
+    return (_normal_quantile(xp, (1.0 - wide) * 0.5, xp.minimum(wide, 2.0 - wide) * 0.5) * _ROOT_HALF).astype(x.dtype)
+
+
+# The gamma function and its logarithmic derivatives: DLMF, https://dlmf.nist.gov, chapters 5 and 25 -------------------------
+
+# B_2j: Bernoulli numbers.
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+
+
+def _zeta(s: Any, q: Any) -> Any:
+    """The sum over k of (q + k)**-s for q > 0, by the formula of Euler and Maclaurin from the tenth term on: DLMF 25.11.5."""
+    total: Any = q**-s
+    for k in range(1, 10):
+        total = total + (q + k) ** -s
+    a = q + 10.0
+    rest = a**-s
+    total = total + rest * (a / (s - 1.0) + 0.5)
+    rest = rest * s / a
+    for j, number in enumerate(_BERNOULLI, 1):
+        total = total + rest * (number / math.factorial(2 * j))
+        rest = rest * ((s + (2.0 * j - 1.0)) * (s + 2.0 * j)) / (a * a)
+    return total
+
+
+def zeta(xp: Any, s: Any, q: Array) -> Array:
+    """Hurwitz's zeta function, the sum over k of (q + k)**-s, elementwise, in q's dtype; for q < 0 at integers s only.
+
+    The terms with q + k < 0 are those of two such sums for positive numbers.
+    """
+    dtype = q.dtype if hasattr(q, "dtype") else s.dtype
+    s, q = (x.astype("float64") if hasattr(x, "dtype") else float(x) for x in (s, q))
+    fraction = q - xp.rint(q)
+    odd = s % 2.0
+    sign = (1.0 - 2.0 * odd) if type(s) is float else xp.where(odd * (odd - 1.0) == 0.0, 1.0 - 2.0 * odd, float("nan"))
+    turned = _zeta(s, xp.where(fraction < 0, -fraction, 1.0 - fraction)) - _zeta(s, 1.0 - xp.minimum(q, 0.0))
+    left = _zeta(s, xp.where(fraction < 0, 1.0 + fraction, fraction)) + sign * turned
+    return xp.where(q < 0, left, _zeta(s, xp.minimum(xp.maximum(q, 0.0), 1e300))).astype(dtype)
+
+
+# Taylor coefficients by DLMF 5.7.3 and 5.15.1: of log gamma at 2, and of digamma at its root, which is given as a sum.
+_EULER = 0.57721566490153286061
+_LGAMMA_AT_2 = (0.0, 1.0 - _EULER, *((-1.0) ** k * _zeta(float(k), 2.0) / k for k in range(2, 28)))
+_ROOT_OF_DIGAMMA = (1569415565 / 2**30, 381566830 / 2**60, 0.9016312093258695918615325266959189453125e-19)
+_DIGAMMA_AT_ROOT = (0.0, *((-1.0) ** k * -_zeta(k + 1.0, sum(_ROOT_OF_DIGAMMA)) for k in range(1, 22)))
+_STIRLING = tuple(number / (2 * j * (2 * j - 1)) for j, number in enumerate(_BERNOULLI, 1))
+_DIGAMMA_FAR = (0.0, *(-number / (2 * j) for j, number in enumerate(_BERNOULLI, 1)))
+
+
+def lgamma(xp: Any, x: Array) -> Array:
+    """log |gamma(x)|, elementwise, in x's dtype: Taylor's series about 2, Stirling's beyond 2.5, reflection below 0."""
+    wide = x.astype("float64")
+    positive = xp.where(wide < 0, 1.0 - wide, wide)
+    near = xp.minimum(positive, 2.5)
+    shifted = xp.where(near < 0.5, near, xp.where(near < 1.5, near - 1.0, near - 2.0))
+    below = xp.where(near < 0.5, near * (1.0 + near), xp.where(near < 1.5, near, 1.0))
+    small = _polynomial(shifted, _LGAMMA_AT_2) - xp.log(below)
+    start = xp.minimum(xp.maximum(positive, 2.5), 8.0)
+    product = start * (start + 1.0) * (start + 2.0) * (start + 3.0) * (start + 4.0) * (start + 5.0)
+    far = xp.where(positive < 8.0, start + 6.0, positive)
+    stirling = (far - 0.5) * (xp.log(far) - 1.0) + (_HALF_LOG_TWO_PI - 0.5) + _polynomial(1.0 / (far * far), _STIRLING) / far
+    large = xp.where(positive < 8.0, stirling - xp.log(product), stirling)
+    value = xp.where(positive <= 2.5, small, large)
+    sine = abs(xp.sin(math.pi * (wide - xp.rint(wide))))
+    return xp.where(wide < 0, xp.log(math.pi / sine) - value, value).astype(x.dtype)
+
+
+def digamma(xp: Any, x: Array) -> Array:
+    """The derivative of log gamma(x), elementwise, in x's dtype; accurate at its root 1.46 too."""
+    wide = x.astype("float64")
+    positive = xp.where(wide < 0, 1.0 - wide, wide)
+    start, steps = xp.minimum(positive, 10.0), 0.0
+    for k in range(10):
+        steps = steps + 1.0 / (start + k)
+    far = xp.where(positive < 10.0, positive + 10.0, positive)
+    value = xp.log(far) - 0.5 / far + _polynomial(1.0 / (far * far), _DIGAMMA_FAR)
+    value = xp.where(positive < 10.0, value - steps, value)
+    distance = ((positive - _ROOT_OF_DIGAMMA[0]) - _ROOT_OF_DIGAMMA[1]) - _ROOT_OF_DIGAMMA[2]
+    near = xp.minimum(xp.maximum(distance, -0.25), 0.25)
+    value = xp.where(abs(distance) <= 0.25, _polynomial(near, _DIGAMMA_AT_ROOT), value)
+    angle = math.pi * (wide - xp.rint(wide))
+    return xp.where(wide < 0, value - math.pi * xp.cos(angle) / xp.sin(angle), value).astype(x.dtype)
+
+
+# Modified Bessel functions ------------------------------------------------------------------------------------------------
+
+
+def bessel_ie(xp: Any, x: Array, order: int) -> Array:
+    """exp(-|x|) I_n(x) for n = order, elementwise, in x's dtype: DLMF 10.25.2 up to 20, 10.40.1 beyond."""
+    wide = x.astype("float64")
+    size = abs(wide)
+    near, far = xp.minimum(size, 20.0), xp.maximum(size, 20.0)
+    series = [1.0 / (math.factorial(k) * math.factorial(k + order)) for k in range(45)]
+    small = (near * 0.5) ** order * _polynomial(near * near * 0.25, series) * xp.exp(-near)
+    factors = [(4 * order**2 - (2 * k - 1) ** 2) / (-8.0 * k) for k in range(1, 30)]
+    large = _polynomial(1.0 / far, [math.prod(factors[:k]) for k in range(30)]) / xp.sqrt(2.0 * math.pi * far)
+    value = xp.where(size <= 20.0, small, large)
+    return (xp.where(wide < 0, -value, value) if order % 2 else value).astype(x.dtype)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import IndexedSlices, Tensor
 from ..core.batch import own_values
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..ops import arithmetic, nn, transcendental
@@ -60,6 +61,16 @@ sigmoid = unary(transcendental.sigmoid, "sigmoid", "Logistic function: 1 / (1 + 
 softplus = unary(transcendental.softplus, "softplus", "Smooth rectifier: ln(1 + e**x)", "sigmoid(x)", "print(f'{tf.math.softplus(0.0):.4f}') -> 0.6931", "f")
 erf = unary(transcendental.erf, "erf", "Error function: 2/sqrt(pi) * integral of exp(-t**2) from 0 to x", "2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erf(0.5):.4f}') -> 0.5205", "f")
 erfc = unary(transcendental.erfc, "erfc", "Complementary error function: 1 - erf(x)", "-2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erfc(0.5):.4f}') -> 0.4795", "f")
+erfinv = unary(transcendental.erfinv, "erfinv", "Inverse of the error function, for x in [-1, 1]: erfinv(x)", "sqrt(pi)/2 exp(y**2)", "print(f'{tf.math.erfinv(0.5):.4f}') -> 0.4769", "f")
+erfcinv = unary(transcendental.erfcinv, "erfcinv", "Inverse of the complementary error function, for x in [0, 2]: erfinv(1 - x)", "-sqrt(pi)/2 exp(y**2)", "print(f'{tf.math.erfcinv(0.5):.4f}') -> 0.4769", "f")
+ndtri = unary(transcendental.ndtri, "ndtri", "Quantile of the normal distribution, for x in [0, 1]: sqrt(2) erfinv(2x - 1)", "sqrt(2 pi) exp(y**2 / 2)", "print(f'{tf.math.ndtri(0.975):.4f}') -> 1.9600", "f")
+lgamma = unary(transcendental.lgamma, "lgamma", "Logarithm of the absolute value of the gamma function: ln|gamma(x)|", "digamma(x)", "print(f'{tf.math.lgamma(5.0):.4f}') -> 3.1781", "f")
+digamma = unary(transcendental.digamma, "digamma", "Logarithmic derivative of the gamma function: d/dx ln gamma(x)", "zeta(2, x)", "print(f'{tf.math.digamma(1.0):.4f}') -> -0.5772", "f")
+zeta = binary(transcendental.zeta, "zeta", "Hurwitz's zeta function, of y < 0 for integers x alone: sum of (y + k)**-x over k = 0, 1, ...", "none, -x zeta(x+1, y)", "print(f'{tf.math.zeta(2.0, 1.0):.4f}') -> 1.6449", "f")
+bessel_i0e = unary(transcendental.bessel_ie, "bessel_i0e", "Modified Bessel function of order 0, scaled: exp(-|x|) I_0(x)", "i1e(x) - sign(x) y", "print(f'{tf.math.bessel_i0e(1.0):.4f}') -> 0.4658", "f", order=0)
+bessel_i1e = unary(transcendental.bessel_ie, "bessel_i1e", "Modified Bessel function of order 1, scaled: exp(-|x|) I_1(x)", "i0e(x) - (sign(x) + 1/x) y, 1/2 at 0", "print(f'{tf.math.bessel_i1e(1.0):.4f}') -> 0.2079", "f", order=1)
+nextafter = binary(arithmetic.nextafter, "nextafter", "Neighbouring float: the next one after x toward y", "1, none", "print(tf.math.nextafter(1.0, 2.0).numpy() > 1.0) -> True", "f")
+logaddexp = binary(transcendental.logaddexp, "logaddexp", "Sum of numbers given as logarithms: ln(exp(x) + exp(y))", "exp(x - z), exp(y - z) for the result z", "print(f'{logaddexp(0.0, 0.0):.4f}') -> 0.6931", "f")
 
 # Trigonometric and hyperbolic functions, in radians ----------------------------------------------------------------------
 
@@ -250,6 +261,74 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     -1000.0
     """
     return negative(softplus(negative(inexact("log_sigmoid", tensor(x), "f"))))
+
+
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
+    """Modified Bessel function of order 0: I_0(x) = sum of (x/2)**2k / k!**2. Derivative: I_1(x).
+
+    >>> print(f'{tf.math.bessel_i0(1.0):.4f}')
+    1.2661
+    """
+    x = tensor(x)
+    return bessel_i0e(x) * exp(abs(x))
+
+
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
+    """Modified Bessel function of order 1: I_1(x) = sum of (x/2)**(2k+1) / (k! (k+1)!). Derivative: I_0(x) - I_1(x) / x.
+
+    >>> print(f'{tf.math.bessel_i1(1.0):.4f}')
+    0.5652
+    """
+    x = tensor(x)
+    return bessel_i1e(x) * exp(abs(x))
+
+
+def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """Derivative number a of digamma at x, for whole numbers a: (-1)**(a+1) a! zeta(a+1, x). Derivative in x: polygamma(a+1, x).
+
+    >>> print(f'{tf.math.polygamma(1.0, 1.0):.4f}')
+    1.6449
+    """
+    order, x = tensors(a, x)
+    size = exp(lgamma(stop_gradient(inexact("polygamma", order, "f")) + 1.0)) * zeta(maximum(order, 1.0) + 1.0, x)
+    return where(equal(order, 0.0), digamma(x), where(equal(floormod(order, 2.0), 0.0), -size, size))
+
+
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / x, and 0 where x is 0. Derivative: -1/x**2, and 0 there.
+
+    >>> print(tf.math.reciprocal_no_nan([2.0, 0.0]).numpy())
+    [0.5 0. ]
+    """
+    return divide_no_nan(1.0, inexact("reciprocal_no_nan", tensor(x)))
+
+
+def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
+    """A polynomial by Horner's rule: coeffs[0] x**n + ... + coeffs[n].
+
+    >>> print(tf.math.polyval([1.0, 0.0, 2.0], 3.0).numpy())
+    11.0
+    """
+    if not isinstance(coeffs, (list, tuple)):
+        raise ValueError(f"polyval: coeffs must be a list of tensors, found {type(coeffs).__name__}. Use tf.unstack(coeffs).")
+    at, *values = tensors(x, *coeffs)
+    return functools.reduce(lambda total, value: total * at + value, values, arithmetic.zeros_like(at))
+
+
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Any:
+    """A tensor, or the values of `IndexedSlices`, times a number.
+
+    >>> print(tf.scalar_mul(2.0, [1.0, 2.0]).numpy())
+    [2. 4.]
+
+    Raises:
+        ShapeError: if the factor is no scalar.
+    """
+    if tensor(scalar).ndim:
+        raise ShapeError(f"scalar_mul: needs a scalar, found shape {tensor(scalar).shape}. Write x * y.")
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(multiply(x.values, scalar), x.indices, x._shape)
+    return multiply(tensor(x), scalar)
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike, name: str | None = None) -> Tensor:

@@ -75,7 +75,7 @@ def inexact(name: str, x: Tensor, kinds: str = _INEXACT) -> Tensor:
 
 
 def unary(
-    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = _INEXACT
+    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = _INEXACT, **params: Any
 ) -> Callable[..., Tensor]:
     """The public function of one tensor over a primitive.
 
@@ -86,6 +86,7 @@ def unary(
         derivative: dy/dx, or 'none'.
         example: an expression and its printed value, separated by ' -> '.
         kinds: dtype kinds that are accepted.
+        params: options of the primitive.
     """
     refuse = kinds in _WANTED
 
@@ -93,7 +94,7 @@ def unary(
         x = x if type(x) is Tensor else convert_to_tensor(x)
         if refuse and x._array.dtype.kind not in kinds:
             inexact(function.__name__, x, kinds)
-        return perform(primitive, (x,), {})
+        return perform(primitive, (x,), params)
 
     result = "bool" if "bool" in derivative else "dtype of `x`"
     _describe(function, name, formula, derivative.replace(" (bool)", ""), example, "x: tensor of any shape.", result, kinds)

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..core import Primitive, Tensor, convert_to_tensor
 from ..errors import ShapeError
-from ..ops import arithmetic, reductions, transcendental
+from ..ops import arithmetic, reductions, shaping, transcendental
 from ..types import TensorLike
-from .elementwise import cast
+from .elementwise import cast, lgamma
 from .publish import inexact, name_like_definition, negative_axes, negative_axis, rounded_once, tensor
-from .shaping import stack
+from .shaping import reshape, stack
 
 _DOCUMENTATION = """{summary} along axes.
 
@@ -211,6 +211,82 @@ def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool
     """
     value = tensor(x)
     return reductions.cumprod(value, axis=negative_axis(axis, value.ndim, "cumprod"), exclusive=exclusive, reverse=reverse)
+
+
+def cumulative_logsumexp(
+    x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running ln(sum(exp(x))) along an axis without overflow, in log2(n) steps; options as in `cumsum`.
+
+    >>> print(tf.math.cumulative_logsumexp([1000.0, 1000.0, 0.0]).numpy().round(2))
+    [1000.   1000.69 1000.69]
+    """
+    value = inexact("cumulative_logsumexp", tensor(x), "f")
+    place = negative_axis(axis, value.ndim, "cumulative_logsumexp")
+    n, step = value.shape[place], 1
+    value = _shifted(value, place, min(n, 1), reverse) if exclusive else value
+    while step < n:
+        value, step = transcendental.logaddexp(value, _shifted(value, place, step, reverse)), 2 * step
+    return value
+
+
+def _shifted(x: Tensor, axis: int, by: int, reverse: bool) -> Tensor:
+    """The elements moved toward the end of an axis, or its beginning; minus infinity comes in."""
+    n = x.shape[axis]
+    rest = shaping._part(x, axis, by if reverse else 0, n if reverse else n - by)
+    widths = tuple(((0, by) if reverse else (by, 0)) if i == x.ndim + axis else (0, 0) for i in range(x.ndim))
+    return shaping.pad(rest, paddings=widths, value=-math.inf)
+
+
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
+    """Logarithm of the absolute value of the multivariate beta function of the last axis: sum(ln gamma(x)) - ln gamma(sum(x)).
+
+    >>> print(f'{tf.math.lbeta([2.0, 3.0]):.4f}')
+    -2.4849
+    """
+    value = inexact("lbeta", tensor(x), "f")
+    return reduce_sum(lgamma(value), -1) - lgamma(reduce_sum(value, -1))
+
+
+def count_nonzero(
+    input: TensorLike, axis: Any = None, keepdims: bool = False, dtype: Any = "int64", name: str | None = None
+) -> Tensor:
+    """How many elements along axes are not zero.
+
+    >>> print(tf.math.count_nonzero([0.0, 2.0, -1.0]).numpy())
+    2
+    """
+    x = tensor(input)
+    return reduce_sum(cast(arithmetic.not_equal(x, "" if x.dtype == "string" else 0), dtype), axis, keepdims)
+
+
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
+    """The share of elements that are zero, in float32.
+
+    >>> print(tf.math.zero_fraction([0.0, 2.0, -1.0, 0.0]).numpy())
+    0.5
+    """
+    return reduce_mean(cast(arithmetic.equal(tensor(value), 0), "float32"))
+
+
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether no element is smaller than the one before it, in row-major order.
+
+    >>> print(tf.math.is_non_decreasing([1.0, 2.0, 2.0]).numpy())
+    True
+    """
+    flat = reshape(tensor(x), (-1,))
+    return reduce_all(arithmetic.greater_equal(flat[1:], flat[:-1]))
+
+
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether each element is larger than the one before it, in row-major order.
+
+    >>> print(tf.math.is_strictly_increasing([1.0, 2.0, 2.0]).numpy())
+    False
+    """
+    flat = reshape(tensor(x), (-1,))
+    return reduce_all(arithmetic.greater(flat[1:], flat[:-1]))
 
 
 @rounded_once

@@ -153,6 +153,7 @@ maximum = elementwise(
     lambda a, b, y: indicator(greater_equal(a, b), y),
     lambda a, b, y: indicator(less(a, b), y),
 )
+nextafter = elementwise("nextafter", "nextafter", 1, None)
 minimum = elementwise(
     "minimum",
     ordered("minimum", lambda xp, a, b: xp.minimum(a, b)),

@@ -16,6 +16,7 @@ from .arithmetic import (
     add,
     divide,
     divide_no_nan,
+    equal,
     less,
     multiply,
     negative,
@@ -23,6 +24,7 @@ from .arithmetic import (
     ones_like,
     reciprocal,
     select,
+    sign,
     square,
     subtract,
     zeros_like,
@@ -85,6 +87,39 @@ def _softplus(xp: Any, x: Array) -> Array:
 softplus = elementwise("softplus", _softplus, lambda x, y: sigmoid(x))
 erf = elementwise("erf", special.erf, lambda x, y: multiply(exp(negative(square(x))), _TWO_OVER_ROOT_PI))
 erfc = elementwise("erfc", special.erfc, lambda x, y: multiply(exp(negative(square(x))), -_TWO_OVER_ROOT_PI))
+
+
+# Inverses of the error function and of the normal distribution function.
+erfinv = elementwise("erfinv", special.erfinv, lambda x, y: multiply(exp(square(y)), 1.0 / _TWO_OVER_ROOT_PI))
+erfcinv = elementwise("erfcinv", special.erfcinv, lambda x, y: multiply(exp(square(y)), -1.0 / _TWO_OVER_ROOT_PI))
+ndtri = elementwise("ndtri", special.ndtri, lambda x, y: multiply(exp(multiply(square(y), 0.5)), math.sqrt(2.0 * math.pi)))
+
+# The gamma function's logarithm and its derivatives, which are values of the zeta function.
+lgamma = elementwise("lgamma", special.lgamma, lambda x, y: digamma(x))
+digamma: Primitive = elementwise("digamma", special.digamma, lambda x, y: zeta(2.0, x))
+zeta: Primitive = elementwise("zeta", special.zeta, None, lambda s, q, y: negative(multiply(s, zeta(add(s, 1.0), q))))
+
+
+def _bessel_slope(x: Any, y: Any, order: int) -> Any:
+    """(I_n-1 + I_n+1) / 2, scaled, less the slope of the scale; I_-1 is I_1."""
+    neighbours = add(bessel_ie(x, order=abs(order - 1)), bessel_ie(x, order=order + 1))
+    return subtract(multiply(neighbours, 0.5), multiply(sign(x), y))
+
+
+bessel_ie: Primitive = elementwise("bessel_ie", special.bessel_ie, _bessel_slope)
+
+
+def _log_add_exp(xp: Any, a: Array, b: Array) -> Array:
+    high, low = xp.maximum(a, b), xp.minimum(a, b)
+    return high + xp.log1p(xp.exp(xp.where(high == low, 0, low - high)))  # of two infinities there is no difference
+
+
+def _share(a: Any, y: Any) -> Any:
+    """exp(a - y), and 0 where both are minus infinity."""
+    return exp(subtract(a, select(equal(y, -math.inf), zeros_like(y), y)))
+
+
+logaddexp = elementwise("logaddexp", _log_add_exp, lambda a, b, y: _share(a, y), lambda a, b, y: _share(b, y))
 
 
 def _where_nonzero(function: Any) -> Any:

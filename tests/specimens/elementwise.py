@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special
 
 import minikeras as tf
+from minikeras.functions.elementwise import logaddexp
 from minikeras.ops import arithmetic
 from specimens.table import between, booleans, complexes, fixed, nonzero, normal, positive, row
 
@@ -50,6 +51,15 @@ ARITHMETIC = [
     unary(tf.sign, np.sign, nonzero(3, 4), analytic=False),
     unary(tf.square, np.square),
     unary(M.reciprocal, lambda x: 1 / x, nonzero(3, 4)),
+    unary(M.reciprocal_no_nan, lambda x: 1 / x, nonzero(3, 4)),
+    row(M.nextafter, normal(3, 4), lambda x: np.nextafter(x, 9.0), call=lambda x: M.nextafter(x, 9.0), analytic=False),
+    row(tf.scalar_mul, normal(3, 4), lambda x: 2.5 * x, call=lambda x: tf.scalar_mul(2.5, x)),
+    row(
+        M.polyval,
+        (normal(3, 4), normal(4), normal(3, 1)),
+        lambda x, a, b: (a * x + b) * x + 2.0,
+        call=lambda x, a, b: M.polyval([a, b, 2.0], x),
+    ),
     row(tf.add_n, (normal(2, 3), normal(2, 3), normal(2, 3)), lambda *xs: sum(xs), call=lambda *xs: tf.add_n(list(xs))),
     row(
         tf.clip_by_value,
@@ -94,6 +104,39 @@ TRANSCENDENTAL = [
     unary(M.softplus, lambda x: np.logaddexp(0, x), analytic=False),
     unary(M.erf, special.erf, analytic=False),
     unary(M.erfc, special.erfc, analytic=False),
+    unary(M.erfinv, special.erfinv, inside, analytic=False),
+    unary(M.erfcinv, special.erfcinv, between(0.1, 1.9, 3, 4), analytic=False),
+    unary(M.ndtri, special.ndtri, between(0.05, 0.95, 3, 4), analytic=False),
+    unary(M.lgamma, special.gammaln, between(0.2, 12.0, 3, 4), analytic=False),
+    unary(M.lgamma, special.gammaln, between(-1.9, -1.2, 3, 4), variant="of negative numbers", analytic=False),
+    unary(M.digamma, special.digamma, between(0.2, 12.0, 3, 4), analytic=False),
+    unary(M.digamma, special.digamma, between(-1.8, -1.2, 3, 4), variant="of negative numbers", analytic=False),
+    row(M.zeta, between(0.3, 12.0, 3, 4), lambda q: special.zeta(2.5, q), call=lambda q: M.zeta(2.5, q), analytic=False),
+    row(
+        M.zeta,
+        between(-1.8, -1.2, 4),
+        lambda q: special.polygamma(2, q) / -2.0,
+        "of negative numbers",
+        call=lambda q: M.zeta(3.0, q),
+        analytic=False,
+    ),
+    row(
+        M.polygamma,
+        between(0.3, 3.0, 3, 4),
+        lambda x: special.polygamma(2, x),
+        call=lambda x: M.polygamma(2.0, x),
+        analytic=False,
+    ),
+    *(
+        unary(function, reference, nonzero(3, 4), analytic=False)
+        for function, reference in (
+            (M.bessel_i0, special.i0),
+            (M.bessel_i0e, special.i0e),
+            (M.bessel_i1, special.i1),
+            (M.bessel_i1e, special.i1e),
+        )
+    ),
+    binary(logaddexp, np.logaddexp, analytic=False),
     unary(tf.sin, np.sin),
     unary(tf.cos, np.cos),
     unary(tf.tan, np.tan, inside),
