@@ -113,12 +113,12 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("scikit_learn KerasClassifier KerasRegressor", "Use keras.wrappers.SKLearnClassifier or SKLearnRegressor.")
     ],
     "data": [
-        ("experimental", "What is there of it is in tf.data itself, such as tf.data.AUTOTUNE."),
         (
             "TFRecordDataset TextLineDataset FixedLengthRecordDataset",
             "Read files with Python, NumPy or pandas, and use tf.data.Dataset.from_tensor_slices or from_generator.",
         ),
     ],
+    "data.experimental": [("*", "What is there of it is mostly in tf.data itself, such as Dataset.group_by_window.")],
 }
 """For each module rows of names, or patterns of them, and what to do."""
 

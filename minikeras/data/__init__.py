@@ -1,14 +1,27 @@
 """Pipelines of data. May import core and functions, nothing of keras. Read `dataset.py` first."""
 
-from typing import NoReturn as _NoReturn
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..absent import error as _error
-from .dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
-from .passes import Resumable
+from ..absent import late as _late
+from .checks import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
+from .dataset import Dataset
+from .options import Options
+from .passes import Iterator, Resumable
+from .specs import DatasetSpec
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "Resumable"]
+if _TYPE_CHECKING:
+    from . import experimental
 
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "Iterator",
+    "Options",
+    "Resumable",
+    "experimental",
+]
 
-def __getattr__(name: str) -> _NoReturn:
-    """What TensorFlow has and this package has not is explained."""
-    raise _error(__name__, name)
+__getattr__, __dir__ = _late(__name__, {"experimental": None})

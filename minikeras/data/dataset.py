@@ -5,6 +5,8 @@ While a pipeline only reorders and groups rows of arrays it carries row numbers,
 
 from __future__ import annotations
 
+import copy
+import glob
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -17,37 +19,18 @@ from ..arrays import random as streams
 from ..arrays import to_numpy
 from ..boundary import explaining_methods
 from ..core import Tensor, convert_to_tensor
-from ..errors import InvalidArgumentError
-from ..types import Array
-from .elements import as_announced, buffered, stacked
+from ..errors import InvalidArgumentError, NotFoundError
+from ..types import Array, TensorSpec, as_dtype, int64
+from . import groups, mixing, passes, specs
+from .checks import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, at_least_one, called, made_dataset, need_datasets, need_function
+from .elements import as_announced, buffered, stacked, total_length, value_of
+from .options import Options
+from .passes import random_order
 from .table import Table, numbered, own_column, with_lists_as_tensors
 from .threads import in_order, prefetched
 
-AUTOTUNE = -1
-INFINITE_CARDINALITY = -1
-UNKNOWN_CARDINALITY = -2
-
 Rows = Callable[[], Iterator[Any]]
 Numbers = Callable[[], "range | Array"]
-
-
-ORDER = "data order"
-
-
-def order_stream() -> streams.Stream:
-    """The stream that shuffles without a seed draw from."""
-    return streams.named_stream(ORDER)
-
-
-def _need_function(method: str, given: Any) -> None:
-    if not callable(given):
-        raise TypeError(f"Dataset.{method}: expected a function, found {given!r:.200}.")
-
-
-def _need_datasets(method: str, *given: Any) -> None:
-    for one in given:
-        if not isinstance(one, Dataset):
-            raise TypeError(f"Dataset.{method}: expected Datasets, found {one!r:.200}. Dataset.from_tensor_slices makes one.")
 
 
 @explaining_methods
@@ -69,12 +52,15 @@ class Dataset:
         table: Table | None = None,
         numbers: Numbers | None = None,
         stream: streams.Stream | None = None,
+        spec: Callable[[], Any] | None = None,
     ) -> None:
         self._rows: Rows = rows if rows is not None else lambda: iter(numbers())  # type: ignore[misc]
         self._cardinality = cardinality
         self.table = table
         """The arrays whose rows the elements are; None if they are made otherwise."""
         self._numbers = numbers
+        self._parents, self._spec = parents, spec
+        self._options: Options = parents[0]._options if parents else Options()
         above = [one for parent in parents for one in parent.random_streams]
         self.random_streams: list[streams.Stream] = above if stream is None else [*above, stream]
         """The streams that belong to shuffles with a seed; with `order_stream()` they are all the state of the order."""
@@ -97,7 +83,10 @@ class Dataset:
     def from_columns(columns: Any) -> Dataset:
         """The rows of a nest of arrays; lists are part of the nest, while `from_tensor_slices` takes them for tensors."""
         table = Table(columns)
-        return Dataset(None, table.length, table=table, numbers=lambda: range(table.length))
+        spec = lambda: nest.pack(
+            columns, [one if one is None else TensorSpec(one.shape[1:], one.dtype) for one in table.columns]
+        )
+        return Dataset(None, table.length, table=table, numbers=lambda: range(table.length), spec=spec)
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
@@ -125,12 +114,17 @@ class Dataset:
         Raises:
             InvalidArgumentError: while iterating, for an element that is not as announced.
         """
-        _need_function("from_generator", generator)
+        need_function("from_generator", generator)
+        spec = None
         if output_signature is not None:
             output_types = nest.map_structure(lambda one: one.dtype, output_signature)
             output_shapes = [getattr(one, "shape", None) for one in nest.flatten(output_signature)]
         elif output_shapes is not None:
             output_shapes = nest.flatten_up_to(output_types, output_shapes)
+        if output_types is not None:
+            kinds = nest.flatten(output_types)
+            leaves = [TensorSpec(*one) for one in zip(output_shapes or [None] * len(kinds), kinds, strict=True)]
+            spec = lambda: nest.pack(output_types, leaves)
 
         def rows() -> Iterator[Any]:
             for element in generator(*(args or ())):
@@ -139,12 +133,44 @@ class Dataset:
                 else:
                     yield as_announced(element, output_types, output_shapes)
 
-        return Dataset(rows, UNKNOWN_CARDINALITY)
+        return Dataset(rows, UNKNOWN_CARDINALITY, spec=spec)
 
     @staticmethod
-    def range(*bounds: int) -> Dataset:
-        """Integers, as int64 scalars."""
-        return Dataset.from_tensor_slices(np.arange(*bounds, dtype=np.int64))
+    def range(*bounds: int, output_type: Any = int64) -> Dataset:
+        """Integers, as int64 scalars unless another dtype is asked for: `range(stop)`, or `range(start, stop, step)`."""
+        return Dataset.from_tensor_slices(np.arange(*bounds, dtype=as_dtype(output_type).numpy))
+
+    @staticmethod
+    def counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
+        """Integers without end."""
+        numbers = lambda: (convert_to_tensor(number, dtype) for number in itertools.count(start, step))
+        return Dataset(numbers, INFINITE_CARDINALITY)
+
+    @staticmethod
+    def random(seed: int | None = None, rerandomize_each_iteration: bool | None = None) -> Dataset:
+        """Random int64 numbers in [0, 2**32) without end, the same in each iteration unless told otherwise."""
+        own, generator = random_order(seed, bool(rerandomize_each_iteration))
+
+        def rows() -> Iterator[Any]:
+            draws = generator()
+            while True:
+                yield convert_to_tensor(draws.integers(2**32))
+
+        return Dataset(rows, INFINITE_CARDINALITY, stream=own)
+
+    @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
+        """Paths of the files that match a pattern such as 'images/*.png', or several; shuffled unless `shuffle` is False.
+
+        Raises:
+            NotFoundError: if there is no such file.
+        """
+        patterns = np.ravel(file_pattern.numpy() if isinstance(file_pattern, Tensor) else file_pattern).tolist()
+        files = sorted({path for pattern in patterns for path in glob.glob(pattern)})
+        if not files:
+            raise NotFoundError(f"list_files: no file matches {patterns}. The current folder is where relative patterns begin.")
+        found = Dataset.from_tensor_slices(files)
+        return found if shuffle is False else found.shuffle(len(files), seed)
 
     @staticmethod
     def zip(*datasets: Any) -> Dataset:
@@ -155,18 +181,22 @@ class Dataset:
         """
         structure = datasets[0] if len(datasets) == 1 else datasets
         parts = nest.flatten(structure)
-        _need_datasets("zip", *parts)
+        need_datasets("zip", *parts)
         finite = [part._cardinality for part in parts if part._cardinality != INFINITE_CARDINALITY]
         length = min(finite, default=INFINITE_CARDINALITY)  # an unknown length is less than any other
         packed = partial(nest.pack, structure)
-        return Dataset(lambda: map(packed, map(list, zip(*parts, strict=False))), length, tuple(parts))
+        rows = lambda: map(packed, map(list, zip(*(part.from_position() for part in parts), strict=False)))
+        return Dataset(rows, length, tuple(parts), spec=lambda: packed([part.element_spec for part in parts]))
+
+    sample_from_datasets = staticmethod(mixing.sample_from_datasets)
+    choose_from_datasets = staticmethod(mixing.choose_from_datasets)
 
     # Iterating -----------------------------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Any]:
-        return self.from_position(0)
+    def __iter__(self) -> passes.Iterator:
+        return passes.Iterator(self)
 
-    def from_position(self, start: int) -> Iterator[Any]:
+    def from_position(self, start: int = 0) -> Iterator[Any]:
         """The elements after the first `start` ones; those are passed over at once, and rows of arrays are not even made."""
         rows = self.rows_from(start)
         return rows if self.table is None else map(self.table.take, rows)
@@ -189,9 +219,56 @@ class Dataset:
         words = {INFINITE_CARDINALITY: "endless", UNKNOWN_CARDINALITY: "of unknown length"}
         return f"<Dataset, {words.get(self._cardinality, f'{self._cardinality} elements')}>"
 
-    def cardinality(self) -> int:
-        """The length; `INFINITE_CARDINALITY` (-1) without end, `UNKNOWN_CARDINALITY` (-2) if it is unknown."""
-        return self._cardinality
+    def cardinality(self) -> Tensor:
+        """The length, int64; `INFINITE_CARDINALITY` (-1) without end, `UNKNOWN_CARDINALITY` (-2) if it is unknown."""
+        return convert_to_tensor(self._cardinality, int64)
+
+    @property
+    def element_spec(self) -> Any:
+        """A nest of TensorSpecs, like an element; None is an axis whose size may vary, such as the first one of batches.
+
+        What functions make is known by the first element, which is made for it; random streams stay where they are.
+
+        Raises:
+            InvalidArgumentError: if there is no first element.
+
+        >>> tf.data.Dataset.range(5).batch(2).element_spec
+        TensorSpec(shape=(None,), dtype=tf.int64)
+        """
+        if self._spec is not None:
+            return self._spec()
+        return specs.of_element(self._first(), any(specs.varies(parent.element_spec) for parent in self._parents))
+
+    def _first(self) -> Any:
+        """The first element, without any effect on iterations that follow."""
+        with passes.preserved_streams(self.random_streams):
+            for element in self.from_position():
+                return element
+        raise InvalidArgumentError("element_spec: the dataset has no elements by which it could be known.")
+
+    def get_single_element(self) -> Any:
+        """The only element.
+
+        Raises:
+            InvalidArgumentError: if there is none, or more than one.
+        """
+        found = list(itertools.islice(self.from_position(), 2))
+        if len(found) != 1:
+            count = "none" if not found else "more"
+            raise InvalidArgumentError(f"get_single_element: one element is needed, found {count}; take(1) gives the first.")
+        return found[0]
+
+    def options(self) -> Options:
+        """What `with_options` was given, or what the first dataset that this one is made of was."""
+        return self._options
+
+    def with_options(self, options: Options) -> Dataset:
+        """The same elements; see `Options`."""
+        if not isinstance(options, Options):
+            raise TypeError(f"with_options: expected tf.data.Options, found {options!r:.200}.")
+        changed = copy.copy(self)
+        changed._options = options
+        return changed
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The elements as NumPy arrays."""
@@ -199,9 +276,9 @@ class Dataset:
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """The state that is left when `reduce_func(state, element)` has seen all elements."""
-        _need_function("reduce", reduce_func)
+        need_function("reduce", reduce_func)
         state = nest.map_structure(convert_to_tensor, initial_state)
-        for element in self:
+        for element in self.from_position():
             following = reduce_func(state, element)
             nest.assert_same_structure(state, following)
             state = following
@@ -210,8 +287,13 @@ class Dataset:
     # Order and groups ----------------------------------------------------------------------------------------------------
 
     def _reordered(self, rows: Rows | None, length: int, numbers: Numbers | None = None, **options: Any) -> Dataset:
-        """A dataset of the same elements in another order, other groups or another number."""
+        """A dataset of the same elements in another order, other groups (with their `spec`) or another number."""
+        options.setdefault("spec", lambda: self.element_spec)
         return Dataset(rows, length, (self,), self.table, numbers, **options)
+
+    def _made(self, rows: Rows, length: int = UNKNOWN_CARDINALITY, spec: Callable[[], Any] | None = None) -> Dataset:
+        """A dataset of elements that are made of these."""
+        return Dataset(rows, length, (self,), spec=spec)
 
     def shuffle(self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool = True) -> Dataset:
         """The elements in random order: each is drawn from a buffer of the next `buffer_size` ones.
@@ -229,12 +311,7 @@ class Dataset:
         """
         if buffer_size < 1:
             raise ValueError(f"shuffle: buffer_size must be at least 1, found {buffer_size}.")
-        own = streams.Stream(seed) if seed is not None else None if reshuffle_each_iteration else order_stream().fork()
-
-        def generator() -> np.random.Generator:
-            stream = own or order_stream()
-            return stream.generator() if reshuffle_each_iteration else streams.generator_at(*stream.state)
-
+        own, generator = random_order(seed, reshuffle_each_iteration)
         numbers = self._numbers
         if numbers is not None and buffer_size >= self._cardinality:
             order = numbers
@@ -250,11 +327,9 @@ class Dataset:
         Raises:
             ValueError: for a batch size below 1.
         """
-        if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ValueError(f"batch: batch_size must be an int of at least 1, found {batch_size!r}.")
-        size = int(batch_size)
-        count = self._cardinality
-        length = count if count < 0 else count // size if drop_remainder else -(-count // size)
+        size = at_least_one("batch", "batch_size", batch_size)
+        length = groups.window_count(self._cardinality, size, size, 1, drop_remainder)
+        spec = lambda: specs.with_shapes(self.element_spec, lambda shape: [size if drop_remainder else None, *shape])
         if self._numbers is not None:
             numbers = self._numbers
 
@@ -262,27 +337,31 @@ class Dataset:
                 order = numbers()
                 return (order[start : start + size] for start in range(0, length * size, size))
 
-            return self._reordered(slices, length)
+            return self._reordered(slices, length, spec=spec)
+        join = np.asarray if self.table is not None else stacked
+        batches = lambda: map(join, groups.windows(self._rows(), size, size, 1, drop_remainder))
+        return self._reordered(batches, length, spec=spec)
 
-        def groups() -> Iterator[Any]:
-            elements = self._rows()
-            while group := list(itertools.islice(elements, size)):
-                if len(group) == size or not drop_remainder:
-                    yield np.asarray(group) if self.table is not None else stacked(group)
-
-        return self._reordered(groups, length)
+    padded_batch = groups.padded_batch
+    window = groups.window
+    group_by_window = groups.group_by_window
+    bucket_by_sequence_length = groups.bucket_by_sequence_length
 
     def unbatch(self) -> Dataset:
         """The rows of the elements one by one."""
 
         def rows() -> Iterator[Any]:
-            for element in self:
+            for element in self.from_position():
                 leaves = nest.flatten(element)
                 count = next(len(leaf) for leaf in leaves if leaf is not None)
                 for row in range(count):
                     yield nest.pack(element, [None if leaf is None else leaf[row] for leaf in leaves])
 
-        return Dataset(rows, UNKNOWN_CARDINALITY, (self,))
+        return self._made(rows, spec=lambda: specs.with_shapes(self.element_spec, lambda shape: shape[1:]))
+
+    def rebatch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
+        """Batches of another size."""
+        return self.unbatch().batch(batch_size, drop_remainder)
 
     def repeat(self, count: int | None = None) -> Dataset:
         """The whole sequence `count` times, or without end."""
@@ -335,13 +414,14 @@ class Dataset:
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of the other."""
-        _need_datasets("concatenate", dataset)
-        lengths = self._cardinality, dataset._cardinality
-        unknown = INFINITE_CARDINALITY if INFINITE_CARDINALITY in lengths else UNKNOWN_CARDINALITY
-        length = unknown if min(lengths) < 0 else sum(lengths)
+        need_datasets("concatenate", dataset)
+        length = total_length((self._cardinality, dataset._cardinality))
+        spec = partial(specs.of_either, (self, dataset))
         if self.table is not None and self.table is dataset.table:
-            return Dataset(lambda: itertools.chain(self._rows(), dataset._rows()), length, (self, dataset), self.table)
-        return Dataset(lambda: itertools.chain(self, dataset), length, (self, dataset))
+            rows = lambda: itertools.chain(self._rows(), dataset._rows())
+            return Dataset(rows, length, (self, dataset), self.table, spec=spec)
+        rows = lambda: itertools.chain(self.from_position(), dataset.from_position())
+        return Dataset(rows, length, (self, dataset), spec=spec)
 
     # Elements ------------------------------------------------------------------------------------------------------------
 
@@ -355,28 +435,76 @@ class Dataset:
             num_parallel_calls: number of threads; the order of elements stays. None and AUTOTUNE: in the caller's thread.
             deterministic: accepted for compatibility; the order is kept in any case.
         """
-        _need_function("map", map_func)
+        need_function("map", map_func)
 
-        call = partial(_called, map_func)
+        call = partial(called, map_func)
         threads = num_parallel_calls or 0
         if threads > 1:
-            return Dataset(lambda: in_order(call, self, threads, threads), self._cardinality, (self,))
-        return Dataset(lambda: map(call, self), self._cardinality, (self,))
+            return self._made(lambda: in_order(call, self.from_position(), threads, threads), self._cardinality)
+        return self._made(lambda: map(call, self.from_position()), self._cardinality)
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
         """The elements of the datasets that a function makes of each element, in turn."""
-        _need_function("flat_map", map_func)
-        return Dataset(lambda: itertools.chain.from_iterable(self.map(map_func)), UNKNOWN_CARDINALITY, (self,))
+        need_function("flat_map", map_func)
+        return self._joined(lambda: self._datasets("flat_map", map_func))
+
+    def _datasets(self, method: str, function: Callable[..., Dataset]) -> Iterator[Dataset]:
+        return map(partial(made_dataset, method, function), self.from_position())
+
+    def _joined(self, parts: Callable[[], Iterator[Dataset]]) -> Dataset:
+        """The elements of datasets, in turn."""
+        rows = lambda: itertools.chain.from_iterable(part.from_position() for part in parts())
+        return self._made(rows, spec=lambda: self._made(parts)._first().element_spec)
+
+    interleave = mixing.interleave
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which a predicate holds."""
-        _need_function("filter", predicate)
+        need_function("filter", predicate)
+        return self._made(lambda: filter(partial(called, predicate), self.from_position()), spec=lambda: self.element_spec)
 
-        return Dataset(lambda: filter(partial(_called, predicate), self), UNKNOWN_CARDINALITY, (self,))
+    def take_while(self, predicate: Callable[..., Any]) -> Dataset:
+        """The elements before the first one for which a predicate does not hold."""
+        need_function("take_while", predicate)
+        rows = lambda: itertools.takewhile(partial(called, predicate), self.from_position())
+        return self._made(rows, spec=lambda: self.element_spec)
+
+    def unique(self) -> Dataset:
+        """The elements without those that came before; they are equal in dtype, shape and value."""
+
+        def rows() -> Iterator[Any]:
+            seen = set()
+            for element in self.from_position():
+                value = value_of(element)
+                if value not in seen:
+                    seen.add(value)
+                    yield element
+
+        return self._made(rows, spec=lambda: self.element_spec)
+
+    def scan(self, initial_state: Any, scan_func: Callable[[Any, Any], tuple[Any, Any]]) -> Dataset:
+        """What `scan_func(state, element)` gives for each element beside the next state.
+
+        >>> sums = tf.data.Dataset.range(4).scan(np.int64(0), lambda total, x: (total + x, total + x))
+        >>> [int(total) for total in sums]
+        [0, 1, 3, 6]
+        """
+        need_function("scan", scan_func)
+        first = nest.map_structure(convert_to_tensor, initial_state)
+
+        def rows() -> Iterator[Any]:
+            state = first
+            for element in self.from_position():
+                following, output = scan_func(state, element)
+                nest.assert_same_structure(state, following)
+                state = following
+                yield output
+
+        return self._made(rows, self._cardinality)
 
     def enumerate(self, start: int = 0) -> Dataset:
-        """Pairs of number and element."""
-        return Dataset(lambda: enumerate(self, start), self._cardinality, (self,))
+        """Pairs of number, an int64 Tensor, and element."""
+        return Dataset.zip(Dataset.counter(start), self)
 
     def cache(self, filename: str = "") -> Dataset:
         """The elements kept in memory once an iteration has come to its end."""
@@ -407,17 +535,12 @@ class Dataset:
         in_memory = self.table is not None and all(one is None or type(one) is np.ndarray for one in self.table.columns)
         if not ahead or in_memory:
             return self
-        return Dataset(lambda: prefetched(iter(self), ahead), self._cardinality, (self,))
+        return self._made(lambda: prefetched(self.from_position(), ahead), self._cardinality, lambda: self.element_spec)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """`transformation_func(self)`, for chains."""
-        _need_function("apply", transformation_func)
+        need_function("apply", transformation_func)
         return transformation_func(self)
-
-
-def _called(function: Callable[..., Any], element: Any) -> Any:
-    """The function of an element; a tuple is handed over as several arguments."""
-    return function(*element) if isinstance(element, tuple) else function(element)
 
 
 def _as_numpy(leaf: Any) -> Any:

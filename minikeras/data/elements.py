@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import nest
+from ..arrays import to_numpy
 from ..core import convert_to_tensor
 from ..errors import InvalidArgumentError
 from ..types import as_dtype
@@ -48,3 +49,15 @@ def as_announced(element: Any, types: Any, shapes: list[Any] | None) -> Any:
         if not fits:
             raise InvalidArgumentError(f"from_generator: an element has shape {tuple(leaf.shape)}, announced was {wanted}.")
     return nest.pack(types, leaves)
+
+
+def value_of(element: Any) -> tuple[Any, ...]:
+    """What two elements have in common that are equal: dtypes, shapes and numbers, as a key of a set."""
+    arrays = [to_numpy(convert_to_tensor(leaf)._array) for leaf in nest.flatten(element) if leaf is not None]
+    return tuple((one.dtype.str, one.shape, tuple(one.flat) if one.dtype == object else one.tobytes()) for one in arrays)
+
+
+def total_length(lengths: Iterable[int]) -> int:
+    """The number of elements of several datasets together; what has no end counts for more than what is unknown."""
+    found = list(lengths)
+    return sum(found) if min(found) >= 0 else max(length for length in found if length < 0)

@@ -5,11 +5,47 @@ It is the random streams of when the pass began, which fix its order, and the nu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import collections.abc
+import contextlib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..arrays import random as streams
-from .dataset import ORDER, Dataset
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+ORDER = "data order"
+
+
+def order_stream() -> streams.Stream:
+    """The stream that shuffles without a seed draw from."""
+    return streams.named_stream(ORDER)
+
+
+def random_order(seed: int | None, anew: bool) -> tuple[streams.Stream | None, Callable[[], np.random.Generator]]:
+    """The stream of a random order, if it has one of its own, and the function that gives the generator of an iteration."""
+    own = streams.Stream(seed) if seed is not None else None if anew else order_stream().fork()
+
+    def generator() -> np.random.Generator:
+        stream = own or order_stream()
+        return stream.generator() if anew else streams.generator_at(*stream.state)
+
+    return own, generator
+
+
+@contextlib.contextmanager
+def preserved_streams(own: Sequence[streams.Stream]) -> Generator[None]:
+    """Whatever is drawn within: afterwards all random streams, and some of their own, are where they were."""
+    before = streams.states(), [stream.state for stream in own]
+    try:
+        yield
+    finally:
+        streams.set_states(before[0])
+        for stream, state in zip(own, before[1], strict=True):
+            stream.state = state
 
 
 class Passes:
@@ -24,7 +60,7 @@ class Passes:
         self.source = source
         self.taken = 0
         self._began: Mapping[str, Any] = {}
-        self._pass: Iterator[Any] | None = None
+        self._pass: collections.abc.Iterator[Any] | None = None
 
     @property
     def under_way(self) -> bool:
@@ -36,12 +72,20 @@ class Passes:
         self._began, self.taken = self._streams(), 0
         self._pass = iter(self.source.from_position(0))
 
-    def rest(self) -> Iterator[Any]:
+    def rest(self) -> collections.abc.Iterator[Any]:
         """What is left of the pass under way."""
         for element in self._pass or ():
             self.taken += 1
             yield element
         self._pass, self.taken = None, 0
+
+    def take(self) -> Any:
+        """The next element of the pass under way; StopIteration after the last one."""
+        for element in self._pass or ():
+            self.taken += 1
+            return element
+        self._pass, self.taken = None, 0
+        raise StopIteration
 
     def state(self) -> dict[str, Any]:
         """Where it stands, as plain values: the streams now, those at the beginning of the pass under way, elements taken."""
@@ -53,15 +97,15 @@ class Passes:
         own = self.source.random_streams
         if len(own) != len(state["own"]):
             raise ValueError(f"The data has {len(own)} shuffles with a seed, that of the saved state had {len(state['own'])}.")
+        self._pass, self.taken = None, 0  # threads that make its elements ahead draw no more
         if "began" not in state:
             self._set(state)
-            self._pass, self.taken = None, 0
             return
         self._set(state["began"])
         self._began, self.taken = state["began"], int(state["taken"])
         self._pass = iter(self.source.from_position(self.taken))
         # The order was drawn again just now; with prefetching, the saved stream of orders may be further on.
-        streams.set_states({**state["streams"], ORDER: streams.named_stream(ORDER).state})
+        streams.set_states({**state["streams"], ORDER: order_stream().state})
 
     def _streams(self) -> dict[str, Any]:
         return {"streams": streams.states(), "own": [stream.state for stream in self.source.random_streams]}
@@ -70,6 +114,46 @@ class Passes:
         streams.set_states(state["streams"])
         for stream, (seed, position) in zip(self.source.random_streams, state["own"], strict=True):
             stream.state = int(seed), int(position)
+
+
+class Iterator:
+    """The elements of a Dataset once through, as `iter(dataset)` gives them; a `tf.train.Checkpoint` saves where it stands.
+
+    Restored, it goes on with the same elements, which are made anew up to there. Restoring sets all random streams too. Where
+    several iterators are saved together, give each shuffle a seed: those without one draw from the same stream.
+
+    >>> elements = iter(tf.data.Dataset.range(5).shuffle(5))
+    >>> first, state = next(elements), elements.get_state()
+    >>> rest = [int(element) for element in elements]
+    >>> elements.set_state(state)
+    >>> [int(element) for element in elements] == rest
+    True
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset, self._passes = dataset, Passes(dataset)
+        self._passes.begin()
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._passes.take()
+
+    get_next = __next__
+
+    @property
+    def element_spec(self) -> Any:
+        """As that of the Dataset."""
+        return self._dataset.element_spec
+
+    def get_state(self) -> dict[str, Any]:
+        """Where it stands, as plain data: random streams now and when it began, elements taken."""
+        return self._passes.state()
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Stand where another one over the same data stood; ValueError for another number of shuffles with a seed."""
+        self._passes.resume(state)
 
 
 class Resumable:
@@ -100,7 +184,7 @@ class Resumable:
     def batch(self) -> int:
         return self._passes.taken
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> collections.abc.Iterator[Any]:
         if not self._passes.under_way:
             self._passes.begin()
         yield from self._passes.rest()

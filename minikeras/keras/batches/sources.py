@@ -15,7 +15,7 @@ from ... import nest
 from ...arrays import random as streams
 from ...core import convert_to_tensor
 from ...data import INFINITE_CARDINALITY, Dataset
-from ...data.dataset import order_stream
+from ...data.passes import order_stream, preserved_streams
 from ...data.table import Table
 from ...data.threads import in_order
 from ...errors import kind_of
@@ -59,13 +59,8 @@ class Source:
 
     def first(self) -> Any:
         """The first batch, without any effect on the passes that follow; None if there is none."""
-        before = streams.states(), [stream.state for stream in self.random_streams]
-        try:
+        with preserved_streams(self.random_streams):
             return next(map(self.batch, self.from_position(0)), None)
-        finally:
-            streams.set_states(before[0])
-            for stream, state in zip(self.random_streams, before[1], strict=True):
-                stream.state = state
 
 
 def _nothing() -> None:
@@ -76,7 +71,7 @@ class _DatasetSource(Source):
     """A Dataset."""
 
     def __init__(self, dataset: Dataset, checked: bool) -> None:
-        length = dataset.cardinality()
+        length = int(dataset.cardinality())
         super().__init__(np.inf if length == INFINITE_CARDINALITY else None if length < 0 else length)
         self._dataset, self.checked, self.table = dataset, checked, dataset.table
         self.random_streams = dataset.random_streams
