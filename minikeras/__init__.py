@@ -140,6 +140,7 @@ from .functions.shaping import (
     transpose,
     unstack,
 )
+from .functions.symbols import publish as _publish
 from .module import Module
 from .types import (
     DType,
@@ -174,6 +175,7 @@ _LATE = dict.fromkeys(
 )
 
 _explain_imports()
+_publish(globals())
 newaxis = None
 __version__ = "0.1.0"
 

@@ -42,7 +42,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "keras": [
-        ("ops", "Use the functions of tf: tf.matmul, tf.reduce_sum, tf.nn.softmax and so on."),
         (
             "backend",
             "There is one backend. clear_session is in keras.utils, floatx in keras.config; the functions are those of tf.",

@@ -2,5 +2,7 @@
 
 from .functions.elementwise import adjust_contrast
 from .functions.resizing import resize
+from .functions.symbols import publish as _publish
 
+_publish(globals())
 __all__ = ["adjust_contrast", "resize"]

@@ -29,5 +29,7 @@ from .functions.linalg import (
 )
 from .functions.nn import normalize
 from .functions.reductions import global_norm, l2_normalize, norm
+from .functions.symbols import publish as _publish
 
+_publish(globals())
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -111,5 +111,7 @@ from .functions.reductions import (
     reduce_variance,
     zero_fraction,
 )
+from .functions.symbols import publish as _publish
 
+_publish(globals())
 __all__ = [name for name in dir() if not name.startswith("_")]

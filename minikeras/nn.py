@@ -38,5 +38,7 @@ from .functions.nn import (
 from .functions.ordering import top_k
 from .functions.pooling import avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool, max_pool1d, max_pool2d, max_pool3d
 from .functions.reductions import l2_normalize, zero_fraction
+from .functions.symbols import publish as _publish
 
+_publish(globals())
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -11,5 +11,7 @@ from .functions.random import (
     truncated_normal,
     uniform,
 )
+from .functions.symbols import publish as _publish
 
+_publish(globals())
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -24,6 +24,8 @@ _LATE = {
     "refuse_unconnected": "..diagnostics.explain",
     "bytes_of_tape": "..diagnostics.tape_summary",
     "summary_of_tape": "..diagnostics.tape_summary",
+    "call_on_symbols": "..keras.ops.symbols",
+    "operate_on_symbols": "..keras.ops.symbols",
 }
 """What the core asks of modules above it, and where it is defined."""
 

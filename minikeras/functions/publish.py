@@ -12,10 +12,11 @@ from ..arrays import namespace, to_device
 from ..core import Primitive, Tensor, bind, convert_to_tensor
 from ..core.convert import holds_tensor, read
 from ..core.precision import is_short
-from ..core.registry import operations
+from ..core.registry import late, operations
 from ..core.stack import perform
 from ..errors import DTypeError, ShapeError
 from ..types import TensorLike, TensorShape, as_dtype
+from .symbols import SymbolicOperand
 
 _DOCUMENTATION = """{summary}
 
@@ -91,7 +92,10 @@ def unary(
     refuse = kinds in _WANTED
 
     def function(x: TensorLike, name: str | None = None) -> Tensor:
-        x = x if type(x) is Tensor else convert_to_tensor(x)
+        try:
+            x = x if type(x) is Tensor else convert_to_tensor(x)
+        except SymbolicOperand:
+            return late("call_on_symbols")(function, (x,), {})
         if refuse and x._array.dtype.kind not in kinds:
             inexact(function.__name__, x, kinds)
         return perform(primitive, (x,), params)
@@ -108,11 +112,14 @@ def binary(
     refuse = kinds in _WANTED
 
     def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-        if type(x) is not Tensor and type(y) is not Tensor:
-            x, y = tensors(x, y)
-        if refuse:
-            inexact(function.__name__, tensor(y if type(y) is Tensor else x), kinds)
-        return bind(primitive, (x, y), {})
+        try:
+            if type(x) is not Tensor and type(y) is not Tensor:
+                x, y = tensors(x, y)
+            if refuse:
+                inexact(function.__name__, tensor(y if type(y) is Tensor else x), kinds)
+            return bind(primitive, (x, y), {})
+        except SymbolicOperand:
+            return late("call_on_symbols")(function, (x, y), {})
 
     arguments = "x, y: tensors of one dtype whose shapes can be broadcast; numbers and arrays follow the tensor."
     result = "bool" if "bool" in derivative else "the common dtype"
@@ -144,6 +151,7 @@ def _describe(
 ) -> None:
     expression, _, expected = example.partition(" -> ")
     name_like_definition(function, name, sys._getframe(2).f_globals["__name__"])
+    function.takes_symbols = True
     summary, _, equation = formula.partition(": ")
     function.__doc__ = _DOCUMENTATION.format(
         summary=summary + ".",

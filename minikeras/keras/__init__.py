@@ -2,6 +2,7 @@
 it is first used.
 """
 
+from functools import partial as _partial
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..absent import late as _late
@@ -25,21 +26,31 @@ from .losses import Loss
 from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer
-from .symbolic.operation import CLASSES as _OPERATIONS
+from .symbolic.operation import CLASSES as _CLASSES
+from .symbolic.operation import Operation as _Operation
 
 if _TYPE_CHECKING:
-    from . import datasets, export, utils, wrappers
+    from . import datasets, export, ops, utils, wrappers
 
-_LATE = dict.fromkeys(("datasets", "export", "utils", "wrappers"))
+_LATE = dict.fromkeys(("datasets", "export", "ops", "utils", "wrappers"))
+
+
+def _operations(module: str) -> dict[str, type[_Operation]]:
+    """The steps of functional models that functions of a module of `keras.ops` are, by Keras's names of their classes."""
+    from . import ops  # noqa: F401  which fills the table
+
+    return _CLASSES.get(module, {})
+
 
 saving.registry.know("keras", models, ("Model", "Sequential"))
 saving.registry.know("keras", mixed_precision, ("DTypePolicy",))
 saving.registry.know("keras.src.models.functional", models, ("Functional",))
 saving.registry.know("keras.models", models, ("Functional", "Model", "Sequential"))
-saving.registry.know("keras.src.ops.numpy", _OPERATIONS)
 saving.registry.know("keras.optimizers.schedules", optimizers.schedules, tuple(optimizers.schedules.__all__))
 for _module in (activations, constraints, initializers, layers, losses, metrics, optimizers, regularizers):
     saving.registry.know(f"keras.{_module.__name__.rpartition('.')[2]}", _module)
+for _name in ("core", "einops", "image", "linalg", "math", "nn", "numpy", "symbols"):
+    saving.registry.know(f"keras.src.ops.{_name}", _partial(_operations, _name))
 
 __all__ = sorted({name for name in globals() if not name.startswith("_")} | {*_LATE})
 

@@ -118,6 +118,7 @@ def know(module: str, source: Any, names: tuple[str, ...] | None = None) -> None
     """Let configurations name what a module or mapping holds, as Keras's name of the module and their own.
 
     Args:
+        source: a module or mapping, or a function that gives one when a configuration is first read or written.
         names: only these; all that is public and written in this package if None.
     """
     _sources.append((module, source, names))
@@ -130,7 +131,7 @@ def _table() -> dict[tuple[str, str], Any]:
     """Everything of the package that a configuration may name, by Keras's module and name."""
     found: dict[tuple[str, str], Any] = {}
     for module, source, names in _sources:
-        for name, thing in _members(source, names):
+        for name, thing in _members(source() if callable(source) else source, names):
             found.setdefault((module, name), thing)
             found.setdefault((module, thing.__name__), thing)
     return found

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from ... import nest
-from ...core.registry import operations
+from ...core.registry import late
+from ...functions.symbols import SymbolicOperand
 from ...types import DType
 from ..names import auto_name
 from .shapes import is_data, is_numbers
@@ -70,8 +71,8 @@ def nodes_of(operation: Any) -> list[Node]:
 
 
 def _operate(name: str, *operands: Any) -> Any:
-    """What an operator gives: the output of an Operation of that name."""
-    return operations.symbolic_operator(name, operands)
+    """What an operator gives: a call of the function of `keras.ops` of that name."""
+    return late("operate_on_symbols")(name, operands)
 
 
 def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], KerasTensor]:
@@ -82,7 +83,7 @@ def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], KerasTen
 class KerasTensor:
     """A tensor without values: shape and dtype, and how it will be computed. Made by `keras.Input` and by calling layers on it.
 
-    Python's operators work on it and become part of the model. Functions that compute need values and refuse it.
+    Python's operators, functions of `tf` and of `keras.ops` work on it and become part of the model.
 
     Attributes:
         shape: a tuple with None for an axis of any size.
@@ -133,11 +134,10 @@ class KerasTensor:
     # No values --------------------------------------------------------------------------------------------------------
 
     def _refuse(self, *arguments: Any, **options: Any) -> NoReturn:
-        raise TypeError(
-            f"A KerasTensor is symbolic: it's a placeholder for a shape and a dtype ({self!r}) and has no values, so functions "
-            "of tensors and NumPy cannot take it. Use a layer, for example keras.layers.Concatenate, Add or Reshape, or an "
-            "operator such as x + y; or put the computation into the `call` of a layer of your own, a subclass of "
-            "keras.layers.Layer."
+        raise SymbolicOperand(
+            f"A KerasTensor is symbolic: it's a placeholder for a shape and a dtype ({self!r}) and has no values, so NumPy and "
+            "Python's conditions and loops cannot take it. Use functions of keras.ops or tf, such as keras.ops.maximum, or "
+            "a layer; or put the computation into the `call` of a layer of your own, a subclass of keras.layers.Layer."
         )
 
     __array__ = __bool__ = __float__ = __int__ = __index__ = __complex__ = __iter__ = numpy = _refuse
@@ -158,52 +158,52 @@ class KerasTensor:
         return hash(self.key)
 
     def __getitem__(self, key: Any) -> KerasTensor:
-        return _operate("GetItem", self, key)
+        return _operate("get_item", self, key)
 
-    __add__, __radd__ = _operator("Add"), _operator("Add", swapped=True)
-    __sub__, __rsub__ = _operator("Subtract"), _operator("Subtract", swapped=True)
-    __mul__, __rmul__ = _operator("Multiply"), _operator("Multiply", swapped=True)
-    __truediv__, __rtruediv__ = _operator("TrueDivide"), _operator("TrueDivide", swapped=True)
-    __floordiv__, __rfloordiv__ = _operator("FloorDivide"), _operator("FloorDivide", swapped=True)
-    __mod__, __rmod__ = _operator("Mod"), _operator("Mod", swapped=True)
-    __pow__, __rpow__ = _operator("Power"), _operator("Power", swapped=True)
-    __matmul__, __rmatmul__ = _operator("Matmul"), _operator("Matmul", swapped=True)
-    __and__, __rand__ = _operator("LogicalAnd"), _operator("LogicalAnd", swapped=True)
-    __or__, __ror__ = _operator("LogicalOr"), _operator("LogicalOr", swapped=True)
-    __xor__, __rxor__ = _operator("LogicalXor"), _operator("LogicalXor", swapped=True)
-    __lt__, __le__, __gt__, __ge__ = map(_operator, ("Less", "LessEqual", "Greater", "GreaterEqual"))
+    __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", swapped=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", swapped=True)
+    __truediv__, __rtruediv__ = _operator("true_divide"), _operator("true_divide", swapped=True)
+    __floordiv__, __rfloordiv__ = _operator("floor_divide"), _operator("floor_divide", swapped=True)
+    __mod__, __rmod__ = _operator("mod"), _operator("mod", swapped=True)
+    __pow__, __rpow__ = _operator("power"), _operator("power", swapped=True)
+    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", swapped=True)
+    __and__, __rand__ = _operator("logical_and"), _operator("logical_and", swapped=True)
+    __or__, __ror__ = _operator("logical_or"), _operator("logical_or", swapped=True)
+    __xor__, __rxor__ = _operator("logical_xor"), _operator("logical_xor", swapped=True)
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("less", "less_equal", "greater", "greater_equal"))
 
     def __eq__(self, other: object) -> Any:
         """Whether both stand for the same output, so that `in` finds it in lists; with numbers and arrays part of the model."""
         if isinstance(other, KerasTensor):
             return self.key == other.key
-        return _operate("Equal", self, other) if is_data(other) or is_numbers(other) else NotImplemented
+        return _operate("equal", self, other) if is_data(other) or is_numbers(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
         symbolic = isinstance(other, KerasTensor) or is_data(other) or is_numbers(other)
-        return _operate("NotEqual", self, other) if symbolic else NotImplemented
+        return _operate("not_equal", self, other) if symbolic else NotImplemented
 
     def __neg__(self) -> KerasTensor:
-        return _operate("Negative", self)
+        return _operate("negative", self)
 
     def __pos__(self) -> KerasTensor:
         return self
 
     def __abs__(self) -> KerasTensor:
-        return _operate("Absolute", self)
+        return _operate("absolute", self)
 
     def __invert__(self) -> KerasTensor:
-        return _operate("LogicalNot", self)
+        return _operate("logical_not", self)
 
 
 _OF_NUMPY = {
-    **{"add": "Add", "subtract": "Subtract", "multiply": "Multiply", "divide": "TrueDivide", "floor_divide": "FloorDivide"},
-    **{"remainder": "Mod", "power": "Power", "matmul": "Matmul", "negative": "Negative", "absolute": "Absolute"},
-    **{"bitwise_and": "LogicalAnd", "bitwise_or": "LogicalOr", "bitwise_xor": "LogicalXor", "invert": "LogicalNot"},
-    **{"less": "Less", "less_equal": "LessEqual", "greater": "Greater", "greater_equal": "GreaterEqual"},
-    **{"equal": "Equal", "not_equal": "NotEqual"},
+    **{"add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "true_divide", "floor_divide": "floor_divide"},
+    **{"remainder": "mod", "power": "power", "matmul": "matmul", "negative": "negative", "absolute": "absolute"},
+    **{"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor", "invert": "logical_not"},
+    **{"less": "less", "less_equal": "less_equal", "greater": "greater", "greater_equal": "greater_equal"},
+    **{"equal": "equal", "not_equal": "not_equal"},
 }
-"""Functions of NumPy that are operators, and the Operations of them."""
+"""Functions of NumPy that are operators, and their names in `keras.ops`."""
 
 
 def holds_symbol(value: Any) -> bool:

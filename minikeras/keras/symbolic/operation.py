@@ -1,36 +1,53 @@
-"""Operators of KerasTensors as parts of a functional model: `x + y` is a call of an `Add`. An Operation is a named function
-without weights or configuration, with the class name that Keras gives it in files.
+"""Functions as steps of a functional model. An Operation is a named function without weights; its class has the name that Keras
+gives it in files, so that models with calls of `keras.ops` go both ways.
 """
 
 from __future__ import annotations
 
-import operator
+import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
-from ...core.registry import register
+from ...functions.symbols import takes_symbols
 from ...module import snake_case
+from ...types import as_dtype
 from ..names import auto_name
 from .keras_tensor import holds_symbol
 from .trial import call_symbolically
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 class Operation:
-    """A function as part of a functional model."""
+    """A function of tensors without weights that may be a step of a functional model; subclasses define `call`.
 
-    function: Callable[..., Any]
+    Args:
+        name: made up from the class name if None.
+
+    >>> class Cube(tf.keras.Operation):
+    ...     def call(self, x):
+    ...         return x**3
+    >>> Cube()(tf.keras.Input((2,))).shape
+    (None, 2)
+    """
+
     built, trainable = True, False
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or auto_name(snake_case(type(self).__name__))
 
-    def __call__(self, *operands: Any) -> Any:
-        if not holds_symbol(operands):
-            return self.function(*operands)
-        return call_symbolically(self, operands, {})
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if holds_symbol((args, kwargs)):
+            return call_symbolically(self, args, kwargs)
+        return self.call(*args, **kwargs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The computation. Override it."""
+        raise NotImplementedError(f"Operation {type(self).__name__} does not have a `call()` method implemented.")
 
     def get_config(self) -> dict[str, Any]:
-        """The name."""
+        """The constructor's arguments."""
         return {"name": self.name}
 
     @classmethod
@@ -42,41 +59,64 @@ class Operation:
         return f"<Operation {type(self).__name__} name={self.name}>"
 
 
-def _get_item(x: Any, key: Any) -> Any:
-    """x[key]; a tuple is a list in files."""
-    return x[tuple(key) if isinstance(key, list) else key]
+class FunctionOperation(Operation):
+    """A call of a function of `keras.ops` with the options that it is given; `operation` makes a subclass for each.
+
+    Attributes:
+        function: what is called.
+        options: names of the function's parameters that are no tensors, which are the configuration of the step.
+        grows: whether the result may be larger than what goes in.
+    """
+
+    function: ClassVar[Callable[..., Any]]
+    options: ClassVar[tuple[str, ...]]
+    grows: ClassVar[bool]
+
+    def __init__(self, *values: Any, name: str | None = None, **config: Any) -> None:
+        super().__init__(name)
+        config |= dict(zip(self.options, values, strict=False))
+        if unknown := sorted(config.keys() - set(self.options)):
+            raise TypeError(f"{type(self).__name__} has the options {list(self.options)}, found {unknown}.")
+        if config.get("dtype") is not None:
+            config["dtype"] = as_dtype(config["dtype"]).name
+        self.config = config
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        return type(self).function(*args, **kwargs, **self.config)
+
+    def get_config(self) -> dict[str, Any]:
+        """The name and the options."""
+        return {"name": self.name, **self.config}
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "Absolute": operator.abs,
-    "Add": operator.add,
-    "Divide": operator.truediv,
-    "Equal": operator.eq,
-    "FloorDivide": operator.floordiv,
-    "GetItem": _get_item,
-    "Greater": operator.gt,
-    "GreaterEqual": operator.ge,
-    "Less": operator.lt,
-    "LessEqual": operator.le,
-    "LogicalAnd": operator.and_,
-    "LogicalNot": operator.invert,
-    "LogicalOr": operator.or_,
-    "LogicalXor": operator.xor,
-    "Matmul": operator.matmul,
-    "Mod": operator.mod,
-    "Multiply": operator.mul,
-    "Negative": operator.neg,
-    "NotEqual": operator.ne,
-    "Power": operator.pow,
-    "Subtract": operator.sub,
-    "TrueDivide": operator.truediv,
-}
+CLASSES: dict[str, dict[str, type[Operation]]] = {}
+"""The classes of steps by the module of `keras.ops` that defines the function, and Keras's name of the class."""
 
-CLASSES: dict[str, type[Operation]] = {
-    name: type(name, (Operation,), {"function": staticmethod(function), "__module__": __name__})
-    for name, function in _FUNCTIONS.items()
-}
-"""By the names that Keras gives them in its module `keras.src.ops.numpy`."""
-globals().update(CLASSES)  # where pickle looks for a class
 
-register("symbolic_operator", lambda name, operands: CLASSES[name]()(*operands))
+def operation(function: F | None = None, *, name: str | None = None, grows: bool = False) -> Any:
+    """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
+
+    Parameters that are annotated as TensorLike, alone or in a Sequence, are operands of the step; the others are its
+    configuration, as they are in Keras's class of that name.
+
+    Args:
+        name: Keras's name of the class; that of the function in camel case if None.
+        grows: whether the result may have more elements than the operands have.
+    """
+    if function is None:
+        return functools.partial(operation, name=name, grows=grows)
+    signature = inspect.signature(function)
+    options = tuple([key for key, one in signature.parameters.items() if "TensorLike" not in str(one.annotation)])
+    module = function.__module__.partition(".ops.")[2].partition(".")[0]
+    class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
+    members = {"function": staticmethod(function), "options": options, "grows": grows, "__module__": function.__module__}
+    kind = type(class_name, (FunctionOperation,), members)
+    CLASSES.setdefault(module, {})[class_name] = kind
+
+    def step(*args: Any, **given: Any) -> Any:
+        bound = signature.bind(*args, **given)
+        bound.apply_defaults()
+        config = {key: bound.arguments.pop(key) for key in options if not holds_symbol(bound.arguments[key])}
+        return kind(**config)(*bound.args, **bound.kwargs)
+
+    return takes_symbols(function, step)

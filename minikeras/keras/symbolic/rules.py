@@ -60,11 +60,12 @@ def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         shapes += [
             tuple(sizes[1] if size is None else size for size in spec.shape) for node in graph.nodes for spec in node.specs
         ]
-    elif getattr(operation, "function", None) is operator.matmul and len(shapes) == 2 and all(shapes):
-        result = (*_broadcast(name, [shape[:-2] for shape in shapes]), *shapes[0][-2:-1], *shapes[1][-1:])
-        work = math.prod(result) * shapes[0][-1] // _FLOPS
-        shapes.append(result)
-    elif not hasattr(operation, "compute_dtype"):  # an operator: element by element
+    elif getattr(operation, "grows", False):
+        numbers = [leaf for leaf in nest.flatten([args, kwargs, operation.get_config()]) if isinstance(leaf, (int, float))]
+        largest = math.prod(math.prod(shape) for shape in shapes) * math.prod(2 + abs(int(min(one, 2**53))) for one in numbers)
+        work = largest // _FLOPS
+        shapes.append((largest,))
+    elif not hasattr(operation, "compute_dtype"):  # element by element, or to fewer of them
         shapes.append(_broadcast(name, shapes))
     elements = sum(math.prod(shape) for shape in shapes)
     limits.check_temporary(8 * elements, f"arrays to try '{operation.name}' on")

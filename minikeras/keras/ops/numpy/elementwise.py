@@ -1,0 +1,456 @@
+"""Functions of each element, and of pairs of elements that are broadcast, under Keras's names."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+from ....core import Tensor, convert_to_tensor
+from ....functions import elementwise as tf
+from ....functions.creation import ones_like, zeros_like
+from ....functions.reductions import norm, reduce_all
+from ....functions.shaping import stack
+from ....types import TensorLike
+from ...promotion import floating, promoted
+from ...symbolic.operation import operation
+from ..rows import of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, truth
+
+__all__ = [
+    "abs",
+    "absolute",
+    "add",
+    "allclose",
+    "angle",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "cbrt",
+    "ceil",
+    "clip",
+    "conj",
+    "conjugate",
+    "copy",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "divide",
+    "divide_no_nan",
+    "equal",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "greater",
+    "greater_equal",
+    "heaviside",
+    "hypot",
+    "imag",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "ldexp",
+    "left_shift",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "nan_to_num",
+    "negative",
+    "not_equal",
+    "power",
+    "rad2deg",
+    "real",
+    "reciprocal",
+    "right_shift",
+    "round",
+    "sign",
+    "signbit",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "true_divide",
+    "trunc",
+]
+
+# Exponentials, logarithms, roots and angles ------------------------------------------------------------------------------
+
+arccos = of_floats("arccos", tf.acos)
+arccosh = of_floats("arccosh", tf.acosh)
+arcsin = of_floats("arcsin", tf.asin)
+arcsinh = of_floats("arcsinh", tf.asinh)
+arctan = of_floats("arctan", tf.atan)
+arctanh = of_floats("arctanh", tf.atanh)
+ceil = of_floats("ceil", tf.ceil)
+cos = of_floats("cos", tf.cos)
+cosh = of_floats("cosh", tf.cosh)
+deg2rad = of_floats("deg2rad", lambda x: x * (math.pi / 180.0), "Degrees in radians: x pi / 180.")
+exp = of_floats("exp", tf.exp)
+exp2 = of_floats("exp2", lambda x: 2.0**x, "Power of two: 2**x.")
+expm1 = of_floats("expm1", tf.expm1)
+fabs = of_floats("fabs", tf.abs)
+floor = of_floats("floor", tf.floor)
+log = of_floats("log", tf.log)
+log10 = of_floats("log10", lambda x: tf.log(x) / math.log(10.0), "Decimal logarithm: ln(x) / ln(10).")
+log1p = of_floats("log1p", tf.log1p)
+log2 = of_floats("log2", lambda x: tf.log(x) / math.log(2.0), "Binary logarithm: ln(x) / ln(2).")
+rad2deg = of_floats("rad2deg", lambda x: x * (180.0 / math.pi), "Radians in degrees: 180 x / pi.")
+reciprocal = of_floats("reciprocal", tf.reciprocal)
+sin = of_floats("sin", tf.sin)
+sinh = of_floats("sinh", tf.sinh)
+sqrt = of_floats("sqrt", tf.sqrt)
+tan = of_floats("tan", tf.tan)
+tanh = of_floats("tanh", tf.tanh)
+angle = of_floats("angle", tf.angle)
+
+# Numbers of any kind -------------------------------------------------------------------------------------------------------
+
+absolute = abs = of_any("absolute", tf.abs)
+bitwise_invert = of_any("bitwise_invert", tf.invert)
+bitwise_not = of_any("bitwise_not", tf.invert)
+conjugate = conj = of_any("conjugate", tf.conj)
+copy = of_any("copy", tf.identity)
+imag = of_any("imag", tf.imag)
+isfinite = of_any("isfinite", tf.is_finite)
+isinf = of_any("isinf", tf.is_inf)
+isnan = of_any("isnan", tf.is_nan)
+negative = of_any("negative", tf.negative)
+real = of_any("real", tf.real)
+sign = of_any("sign", tf.sign)
+
+# Two operands --------------------------------------------------------------------------------------------------------------
+
+add = of_two("add", tf.add)
+equal = of_two("equal", tf.equal)
+greater = of_two("greater", tf.greater)
+greater_equal = of_two("greater_equal", tf.greater_equal)
+less = of_two("less", tf.less)
+less_equal = of_two("less_equal", tf.less_equal)
+maximum = of_two("maximum", tf.maximum)
+minimum = of_two("minimum", tf.minimum)
+multiply = of_two("multiply", tf.multiply)
+not_equal = of_two("not_equal", tf.not_equal)
+subtract = of_two("subtract", tf.subtract)
+power = of_two("power", tf.pow)
+floor_divide = of_two("floor_divide", tf.floordiv)
+mod = of_two("mod", tf.floormod)
+arctan2 = of_two_floats("arctan2", tf.atan2)
+divide = of_two_floats("divide", tf.divide)
+divide_no_nan = of_two_floats("divide_no_nan", tf.divide_no_nan)
+true_divide = of_two_floats("true_divide", tf.divide)
+logical_and = of_truths("logical_and", tf.logical_and)
+logical_or = of_truths("logical_or", tf.logical_or)
+logical_xor = of_truths("logical_xor", tf.logical_xor)
+bitwise_and = of_bits("bitwise_and", tf.bitwise_and)
+bitwise_left_shift = of_bits("bitwise_left_shift", tf.left_shift)
+bitwise_or = of_bits("bitwise_or", tf.bitwise_or)
+bitwise_right_shift = of_bits("bitwise_right_shift", tf.right_shift)
+bitwise_xor = of_bits("bitwise_xor", tf.bitwise_xor)
+left_shift = of_bits("left_shift", tf.left_shift)
+right_shift = of_bits("right_shift", tf.right_shift)
+logical_not = of_any("logical_not", lambda x: tf.logical_not(truth(x)), "Whether an element is 0.")
+
+# With a formula of their own -------------------------------------------------------------------------------------------
+
+
+@operation
+def square(x: TensorLike) -> Tensor:
+    """Square: x**2; of bools int32.
+
+    >>> print(tf.keras.ops.square([1, 2]).numpy())
+    [1 4]
+    """
+    x = convert_to_tensor(x)
+    return tf.square(tf.cast(x, "int32") if x.dtype.is_bool else x)
+
+
+@operation
+def cbrt(x: TensorLike) -> Tensor:
+    """Cube root, of negative numbers too: sign(x) |x|**(1/3). Derivative: 1 / (3 y**2), infinite at 0.
+
+    >>> print(f"{tf.keras.ops.cbrt(-27.0):.1f}")
+    -3.0
+    """
+    x = floating(x)
+    size = tf.pow(tf.abs(x), 1.0 / 3.0)
+    return tf.where(x < 0, -size, size)
+
+
+@operation
+def round(x: TensorLike, decimals: int = 0) -> Tensor:
+    """Nearest number of so many decimals, halves to the even one; a negative count rounds tens, hundreds and so on.
+
+    >>> print(tf.keras.ops.round([2.5, 2.675], decimals=1).numpy(), tf.keras.ops.round(1250, -2).numpy())
+    [2.5 2.7] 1200
+    """
+    x = convert_to_tensor(x)
+    if decimals == 0:
+        return x if x.dtype.is_bool else tf.round(x)
+    scale = 10.0 ** builtins.abs(decimals)
+    scaled = floating(x) * scale if decimals > 0 else floating(x) / scale
+    rounded = tf.round(scaled) / scale if decimals > 0 else tf.round(scaled) * scale
+    return rounded if x.dtype == rounded.dtype else tf.cast(rounded, x.dtype)
+
+
+@operation
+def trunc(x: TensorLike) -> Tensor:
+    """The number without what is behind the point: floor(x) of positive, ceil(x) of negative ones. Integers stay as they are.
+
+    >>> print(tf.keras.ops.trunc([1.7, -1.7]).numpy())
+    [ 1. -1.]
+    """
+    x = convert_to_tensor(x)
+    return tf.where(x < 0, tf.ceil(x), tf.floor(x)) if x.dtype.is_floating else x
+
+
+@operation
+def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """Remainder with the sign of x1: x1 - trunc(x1 / x2) x2.
+
+    >>> print(tf.keras.ops.fmod([5.5, -5.5], 2.0).numpy())
+    [ 1.5 -1.5]
+    """
+    x, y = promoted(x1, x2)
+    rest = tf.floormod(tf.abs(x), tf.abs(y))
+    return tf.where(x < 0, -rest, rest)
+
+
+@operation
+def fmax(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """Larger of two, where NaN counts as missing.
+
+    >>> print(tf.keras.ops.fmax([1.0, float("nan")], [0.0, 2.0]).numpy())
+    [1. 2.]
+    """
+    x, y = promoted(x1, x2)
+    return tf.where(_is_nan(x), y, tf.where(_is_nan(y), x, tf.maximum(x, y)))
+
+
+@operation
+def fmin(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """Smaller of two, where NaN counts as missing.
+
+    >>> print(tf.keras.ops.fmin([1.0, float("nan")], [0.0, 2.0]).numpy())
+    [0. 2.]
+    """
+    x, y = promoted(x1, x2)
+    return tf.where(_is_nan(x), y, tf.where(_is_nan(y), x, tf.minimum(x, y)))
+
+
+@operation
+def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """Step: 0 for negative x1, x2 at 0, 1 for positive x1.
+
+    >>> print(tf.keras.ops.heaviside([-1.0, 0.0, 2.0], 0.5).numpy())
+    [0.  0.5 1. ]
+    """
+    x, middle = map(floating, promoted(x1, x2))
+    step = tf.where(x > 0, ones_like(x), tf.where(x < 0, zeros_like(x), x))
+    return tf.where(x == 0, middle, step)
+
+
+@operation
+def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """Length of the vector (x1, x2), without overflow: sqrt(x1**2 + x2**2). Derivative at (0, 0): 0.
+
+    >>> print(tf.keras.ops.hypot(3.0, 4.0).numpy())
+    5.0
+    """
+    x, y = map(floating, promoted(x1, x2))
+    largest = tf.stop_gradient(tf.maximum(tf.abs(x), tf.abs(y)))
+    scale = tf.where((largest > 0) & tf.is_finite(largest), largest, ones_like(largest))
+    return norm(stack([x / scale, y / scale]), axis=0) * scale
+
+
+@operation
+def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """x1 times a power of two: x1 2**x2, for integers x2.
+
+    >>> print(tf.keras.ops.ldexp(1.5, 3).numpy())
+    12.0
+    """
+    exponent = convert_to_tensor(x2)
+    if not exponent.dtype.is_integer:
+        raise TypeError(f"ldexp: x2 must hold integers, found {exponent.dtype.name}. Use keras.ops.multiply(x1, 2**x2).")
+    x = floating(x1)
+    return x * tf.pow(tf.cast(2.0, x.dtype), tf.cast(exponent, x.dtype))
+
+
+@operation
+def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """Logarithm of the sum of exponentials, without overflow: ln(e**x1 + e**x2).
+
+    >>> print(f"{tf.keras.ops.logaddexp(0.0, 0.0):.4f}")
+    0.6931
+    """
+    x, y = map(floating, promoted(x1, x2))
+    difference = y - x
+    finite = tf.is_finite(difference)
+    return tf.where(finite, x + tf.softplus(tf.where(finite, difference, zeros_like(difference))), tf.maximum(x, y))
+
+
+@operation
+def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """Binary logarithm of the sum of powers of two: log2(2**x1 + 2**x2).
+
+    >>> print(tf.keras.ops.logaddexp2(1.0, 1.0).numpy())
+    2.0
+    """
+    x, y = map(floating, promoted(x1, x2))
+    return logaddexp(x * math.log(2.0), y * math.log(2.0)) / math.log(2.0)
+
+
+@operation
+def sinc(x: TensorLike) -> Tensor:
+    """Normalized sinc: sin(pi x) / (pi x), and 1 at 0.
+
+    >>> print(tf.keras.ops.sinc([0.0, 0.5]).numpy().round(4))
+    [1.     0.6366]
+    """
+    angles = floating(x) * math.pi
+    small = tf.abs(angles) < 1e-2  # the series is exact to 1e-16 there, with its first four derivatives to 1e-9
+    squares = angles * angles
+    series = 1.0 - squares / 6.0 * (1.0 - squares / 20.0 * (1.0 - squares / 42.0 * (1.0 - squares / 72.0)))
+    safe = tf.where(small, ones_like(angles), angles)
+    return tf.where(small, series, tf.sin(safe) / safe)
+
+
+@operation
+def clip(x: TensorLike, x_min: Any, x_max: Any) -> Tensor:
+    """Values moved into [x_min, x_max]. Derivative: 1 inside and at both ends, 0 outside; of bools int32.
+
+    >>> print(tf.keras.ops.clip([-1, 0, 5], 0, 2).numpy())
+    [0 0 2]
+    """
+    x = convert_to_tensor(x)
+    x, low, high = promoted(tf.cast(x, "int32") if x.dtype.is_bool else x, x_min, x_max)
+    return tf.clip_by_value(x, low, high)
+
+
+@operation
+def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """NaN and infinities replaced by numbers.
+
+    Args:
+        x: tensor of any shape.
+        nan: what NaN becomes.
+        posinf, neginf: what infinities become; the largest and the smallest number of the dtype if None.
+
+    >>> print(tf.keras.ops.nan_to_num([float("nan"), float("inf")], posinf=9.0).numpy())
+    [0. 9.]
+    """
+    x = convert_to_tensor(x)
+    if not x.dtype.is_floating:
+        return x
+    high, low = (float(x.dtype.max) if posinf is None else posinf), (float(x.dtype.min) if neginf is None else neginf)
+    x = tf.where(tf.is_nan(x), tf.cast(nan, x.dtype), x)
+    x = tf.where(x == math.inf, tf.cast(high, x.dtype), x)
+    return tf.where(x == -math.inf, tf.cast(low, x.dtype), x)
+
+
+@operation
+def isclose(
+    x1: TensorLike, x2: TensorLike, rtol: TensorLike = 1e-5, atol: TensorLike = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether |x1 - x2| <= atol + rtol |x2|; infinities are close to themselves.
+
+    >>> print(tf.keras.ops.isclose([1.0, 2.0], [1.0 + 1e-7, 2.1]).numpy())
+    [ True False]
+    """
+    x, y = map(floating, promoted(x1, x2))
+    close = tf.is_finite(x) & tf.is_finite(y) & (tf.abs(x - y) <= tf.cast(atol, x.dtype) + tf.cast(rtol, x.dtype) * tf.abs(y))
+    return close | (x == y) | (_is_nan(x) & _is_nan(y)) if equal_nan else close | (x == y)
+
+
+def allclose(x1: TensorLike, x2: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether all elements are close, as `isclose` has it.
+
+    >>> print(tf.keras.ops.allclose([1.0], [1.0]).numpy())
+    True
+    """
+    return reduce_all(isclose(x1, x2, rtol, atol, equal_nan))
+
+
+@operation
+def isneginf(x: TensorLike) -> Tensor:
+    """Whether an element is -inf.
+
+    >>> print(tf.keras.ops.isneginf([1.0, -float("inf")]).numpy())
+    [False  True]
+    """
+    return floating(x) == -math.inf
+
+
+@operation
+def isposinf(x: TensorLike) -> Tensor:
+    """Whether an element is inf.
+
+    >>> print(tf.keras.ops.isposinf([1.0, float("inf")]).numpy())
+    [False  True]
+    """
+    return floating(x) == math.inf
+
+
+@operation
+def isreal(x: TensorLike) -> Tensor:
+    """Whether an element has no imaginary part.
+
+    >>> print(tf.keras.ops.isreal([1.0 + 1j, 2.0]).numpy())
+    [False  True]
+    """
+    x = convert_to_tensor(x)
+    return tf.imag(x) == 0 if x.dtype.is_complex else tf.cast(ones_like(x), "bool")
+
+
+@operation
+def signbit(x: TensorLike) -> Tensor:
+    """Whether the sign is minus, that of -0.0 too.
+
+    >>> print(tf.keras.ops.signbit([-0.0, 1.0]).numpy())
+    [ True False]
+    """
+    x = convert_to_tensor(x)
+    if not x.dtype.is_floating:
+        return tf.cast(x, "int64") < 0
+    return (x < 0) | ((x == 0) & (tf.atan2(x, tf.cast(-1.0, x.dtype)) < 0))
+
+
+def _is_nan(x: Tensor) -> Tensor:
+    return tf.is_nan(x) if x.dtype.is_floating else tf.cast(zeros_like(x), "bool")

@@ -1,0 +1,111 @@
+"""A function of `keras.ops` from one row: a function of this package under Keras's name, with Keras's rules of dtypes."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ...core import Tensor, convert_to_tensor
+from ...functions.elementwise import cast
+from ...types import TensorLike
+from ..promotion import floating, promoted
+from ..symbolic.operation import operation
+
+_DOCUMENTATION = """{summary}
+
+Args:
+    {arguments}
+
+Returns:
+    A Tensor of the {shape}. {dtypes}
+
+>>> tf.keras.ops.{name}({example}).shape
+(None, 2)
+"""
+
+
+def of_floats(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[[TensorLike], Tensor]:
+    """A function of one tensor of floats.
+
+    Args:
+        name: Keras's name.
+        function: of a Tensor of floats or complex numbers.
+        summary: what it computes; what `function` says of itself if None.
+    """
+
+    def row(x: TensorLike) -> Tensor:
+        return function(floating(x))
+
+    return _published(row, name, function, summary, "Integers and bools become floats.")
+
+
+def of_any(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[[TensorLike], Tensor]:
+    """A function of one tensor of any dtype; arguments as in `of_floats`."""
+
+    def row(x: TensorLike) -> Tensor:
+        return function(convert_to_tensor(x))
+
+    return _published(row, name, function, summary, "The dtype of `x`, or bool of a question.")
+
+
+def of_two(
+    name: str, function: Callable[..., Tensor], summary: str | None = None
+) -> Callable[[TensorLike, TensorLike], Tensor]:
+    """A function of two tensors that meet in one dtype; arguments as in `of_floats`."""
+
+    def row(x1: TensorLike, x2: TensorLike) -> Tensor:
+        return function(*promoted(x1, x2))
+
+    return _published(row, name, function, summary, "Different dtypes meet in one that holds both.")
+
+
+def of_two_floats(
+    name: str, function: Callable[..., Tensor], summary: str | None = None
+) -> Callable[[TensorLike, TensorLike], Tensor]:
+    """A function of two tensors of floats; arguments as in `of_floats`."""
+
+    def row(x1: TensorLike, x2: TensorLike) -> Tensor:
+        return function(*map(floating, promoted(x1, x2)))
+
+    return _published(row, name, function, summary, "Different dtypes meet in one of floats.")
+
+
+def of_truths(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[..., Tensor]:
+    """A function of two truth values; what is not 0 is true. Arguments as in `of_floats`."""
+
+    def row(x1: TensorLike, x2: TensorLike) -> Tensor:
+        return function(truth(x1), truth(x2))
+
+    return _published(row, name, function, summary, "Bools.")
+
+
+def of_bits(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[..., Tensor]:
+    """A function of the bits of two tensors of integers; arguments as in `of_floats`."""
+
+    def row(x: TensorLike, y: TensorLike) -> Tensor:
+        return function(*promoted(x, y))
+
+    return _published(row, name, function, summary, "Different dtypes meet in one that holds both.")
+
+
+def truth(x: TensorLike) -> Tensor:
+    """Whether each element is not 0."""
+    return cast(convert_to_tensor(x), "bool")
+
+
+def _published(row: Any, name: str, function: Callable[..., Tensor], summary: str | None, dtypes: str) -> Any:
+    """The row as a public function of the module that holds it."""
+    row.__name__ = row.__qualname__ = name
+    row.__module__ = sys._getframe(2).f_globals["__name__"]
+    operands = list(inspect.signature(row).parameters)
+    row.__doc__ = _DOCUMENTATION.format(
+        summary=summary or (inspect.getdoc(function) or "").partition("\n\nArgs:")[0].partition("\n\n>>>")[0],
+        arguments=f"{', '.join(operands)}: {'tensors that are broadcast' if len(operands) > 1 else 'tensor of any shape'}.",
+        shape="broadcast shape" if len(operands) > 1 else "shape of `x`",
+        dtypes=dtypes,
+        name=name,
+        example=", ".join(["tf.keras.Input((2,), dtype='int32')"] * len(operands)),
+    )
+    return operation(row)

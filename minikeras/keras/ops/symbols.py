@@ -1,0 +1,117 @@
+"""Python's operators and functions of `tf` on KerasTensors.
+
+Where Keras has the function, the step of the model is Keras's, so that files of the model go to Keras; else it is a
+TensorFunction, which is known here only.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ... import functions
+from .. import ops
+from ..names import auto_name
+from ..symbolic.keras_tensor import holds_symbol
+from ..symbolic.operation import CLASSES, Operation
+
+_SAME = {
+    "elementwise": """abs:absolute acos:arccos acosh:arccosh asin:arcsin asinh:arcsinh atan:arctan atanh:arctanh atan2:arctan2
+        add angle cast ceil conj:conjugate cos cosh divide divide_no_nan equal exp expm1 floor floordiv:floor_divide
+        floormod:mod greater greater_equal identity:copy imag invert:bitwise_invert is_finite:isfinite is_inf:isinf is_nan:isnan
+        less less_equal log log1p logical_and logical_not logical_or logical_xor maximum minimum multiply negative
+        not_equal pow:power real reciprocal sign sin sinh sqrt square stop_gradient subtract tan tanh
+        truediv:divide bitwise_and bitwise_or bitwise_xor left_shift right_shift clip_by_value:clip""",
+}
+"""Functions of `functions/` that take the same arguments in the same order as a function of `keras.ops`, by their module; with
+Keras's name behind a colon where it is another one.
+"""
+
+
+_PUBLIC = ("", "bitwise", "image", "linalg", "math", "nn", "random")
+"""The public modules of functions of tensors."""
+
+
+def operate_on_symbols(name: str, operands: tuple[Any, ...]) -> Any:
+    """What an operator of Python gives for KerasTensors.
+
+    Args:
+        name: of the function of `keras.ops` that the operator stands for.
+    """
+    return getattr(ops, name)(*operands)
+
+
+def call_on_symbols(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The step of a functional model that a call of a function of `tf` with KerasTensors is."""
+    if not holds_symbol((args, options)):
+        raise TypeError(
+            f"{function.__name__}: a function that it was given uses a KerasTensor from outside. Give the KerasTensor as an "
+            "argument, or write the computation as a layer of your own, a subclass of keras.layers.Layer with `call`."
+        )
+    signature = inspect.signature(function)
+    given = {name: value for name, value in signature.bind(*args, **options).arguments.items() if name != "name"}
+    same = _same().get(inspect.unwrap(function))
+    if same is not None:
+        names = dict(zip(signature.parameters, inspect.signature(same).parameters, strict=False))
+        if given.keys() <= names.keys():
+            return same(**{names[name]: value for name, value in given.items()})
+    return TensorFunction(_public_name(function))(*args, **options)
+
+
+def _public_name(function: Callable[..., Any]) -> str:
+    """Where a function of `tf` is found, without the `tf.`."""
+    package = __name__.partition(".")[0]
+    return next(
+        f"{module}.{name}".lstrip(".")
+        for module in _PUBLIC
+        for name, found in vars(importlib.import_module(f"{package}.{module}".rstrip("."))).items()
+        if found is function
+    )
+
+
+@functools.cache
+def _same() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """The functions of `keras.ops` by those of `functions/`."""
+    pairs = [
+        (importlib.import_module(f".{module}", functions.__name__), *pair.partition(":")[::2])
+        for module, names in _SAME.items()
+        for pair in names.split()
+    ]
+    return {getattr(module, ours): getattr(ops, keras or ours) for module, ours, keras in pairs}
+
+
+class TensorFunction(Operation):
+    """A call of a function of `tf` that `keras.ops` has not; Keras cannot load a model with one.
+
+    Args:
+        function: its public name without the `tf.`, such as 'linalg.expm'.
+        name: of the step; made up from that of the function if None.
+
+    Raises:
+        ValueError: if there is no such function of tensors.
+    """
+
+    grows = True
+
+    def __init__(self, function: str, name: str | None = None) -> None:
+        module, _, last = function.rpartition(".")
+        package = __name__.partition(".")[0]
+        namespace = importlib.import_module(f"{package}.{module}".rstrip(".")) if module in _PUBLIC else None
+        found: Any = getattr(namespace, last, None)
+        if not inspect.isfunction(found) or not inspect.unwrap(found).__module__.startswith(functions.__name__):
+            raise ValueError(f"TensorFunction: there is no function of tensors tf.{function:.80}.")
+        super().__init__(name or auto_name(last))
+        self.function, self._call = function, found
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"function": self.function, "name": self.name}
+
+
+CLASSES["symbols"] = {"TensorFunction": TensorFunction}
