@@ -42,6 +42,7 @@ LAYERS = [
             "keras.config",
             "keras.logs",
             "keras.mixed_precision",
+            "keras.promotion",
             "keras.names",
         ),
         *("keras.seeds", "keras.weight", "keras.datasets"),

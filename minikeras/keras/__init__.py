@@ -26,8 +26,9 @@ from .losses import Loss
 from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer
+from .symbolic.keras_tensor import KerasTensor
 from .symbolic.operation import CLASSES as _CLASSES
-from .symbolic.operation import Operation as _Operation
+from .symbolic.operation import Operation
 
 if _TYPE_CHECKING:
     from . import datasets, export, ops, utils, wrappers
@@ -35,9 +36,9 @@ if _TYPE_CHECKING:
 _LATE = dict.fromkeys(("datasets", "export", "ops", "utils", "wrappers"))
 
 
-def _operations(module: str) -> dict[str, type[_Operation]]:
+def _operations(module: str) -> dict[str, type[Operation]]:
     """The steps of functional models that functions of a module of `keras.ops` are, by Keras's names of their classes."""
-    from . import ops  # noqa: F401  which fills the table
+    from .ops import symbols
 
     return _CLASSES.get(module, {})
 
@@ -49,8 +50,9 @@ saving.registry.know("keras.models", models, ("Functional", "Model", "Sequential
 saving.registry.know("keras.optimizers.schedules", optimizers.schedules, tuple(optimizers.schedules.__all__))
 for _module in (activations, constraints, initializers, layers, losses, metrics, optimizers, regularizers):
     saving.registry.know(f"keras.{_module.__name__.rpartition('.')[2]}", _module)
-for _name in ("core", "einops", "image", "linalg", "math", "nn", "numpy", "symbols"):
+for _name in ("core", "einops", "image", "linalg", "math", "nn", "numpy"):
     saving.registry.know(f"keras.src.ops.{_name}", _partial(_operations, _name))
+saving.registry.know("minikeras", _partial(_operations, "symbols"))
 
 __all__ = sorted({name for name in globals() if not name.startswith("_")} | {*_LATE})
 

@@ -75,7 +75,7 @@ DICT = "class_weight: expected a dict from classes to weights, such as {0: 1.0, 
 PAIRS = "expected pairs of gradient and variable, such as zip(gradients, model.trainable_variables), found "
 NO_RETURN = "returned None, a tensor is needed. Does its `call` end without `return`?"
 LEAVES = "leave the tape: compute with those of tf instead, such as tf.reduce_sum for np.sum and tf.math.log for np.log."
-SYMBOLIC = "has no values, so functions of tensors and NumPy cannot take it. Use a layer"
+SYMBOLIC = "has no values, so NumPy and Python's conditions and loops cannot take it. Use functions of keras.ops"
 UNBATCHED = "if that is a single row, use dataset.batch(32)."
 
 MISTAKES = {

@@ -281,10 +281,6 @@ def test_arrays_stand_on_either_side_of_an_operator():
 @pytest.mark.parametrize(
     "use",
     [
-        lambda x: tf.concat([x, x], -1),
-        lambda x: tf.reduce_sum(x),
-        lambda x: tf.sin(x),
-        lambda x: tf.constant([1.0]) + x,
         lambda x: np.sum(np.asarray(x)),
         lambda x: bool(x > 0),
         lambda x: float(x),
@@ -292,8 +288,8 @@ def test_arrays_stand_on_either_side_of_an_operator():
         lambda x: x.numpy(),
     ],
 )
-def test_functions_that_need_values_refuse_and_say_what_to_use(use):
-    with pytest.raises(TypeError, match="A KerasTensor is symbolic.*Use a layer, for example keras.layers.Concatenate"):
+def test_what_needs_values_refuses_and_says_what_to_use(use):
+    with pytest.raises(TypeError, match="A KerasTensor is symbolic.*Use functions of keras.ops or tf"):
         use(Input((2,), name="x"))
 
 

@@ -2,7 +2,7 @@
 functional model, which has the same form in Keras's files.
 """
 
-from . import core, numpy, symbols  # noqa: F401
+from . import core, numpy
 from .core import *  # noqa: F403
 from .numpy import *  # noqa: F403
 

@@ -17,6 +17,7 @@ from .. import ops
 from ..names import auto_name
 from ..symbolic.keras_tensor import holds_symbol
 from ..symbolic.operation import CLASSES, Operation
+from ..symbolic.rules import cost_of_anything
 
 _SAME = {
     "elementwise": """abs:absolute acos:arccos acosh:arccosh asin:arcsin asinh:arcsinh atan:arctan atanh:arctanh atan2:arctan2
@@ -94,7 +95,7 @@ class TensorFunction(Operation):
         ValueError: if there is no such function of tensors.
     """
 
-    grows = True
+    cost = staticmethod(cost_of_anything)
 
     def __init__(self, function: str, name: str | None = None) -> None:
         module, _, last = function.rpartition(".")

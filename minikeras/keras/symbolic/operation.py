@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, overload
 
 from ...functions.symbols import takes_symbols
 from ...module import snake_case
@@ -17,6 +17,7 @@ from .keras_tensor import holds_symbol
 from .trial import call_symbolically
 
 F = TypeVar("F", bound=Callable[..., Any])
+Cost = Callable[[list[tuple[int, ...]], Any], tuple[int, int]]
 
 
 class Operation:
@@ -64,13 +65,18 @@ class FunctionOperation(Operation):
 
     Attributes:
         function: what is called.
+        operands: names of the function's parameters that are tensors.
+        variadic: whether there is one for any number of them, `*operands`.
         options: names of the function's parameters that are no tensors, which are the configuration of the step.
-        grows: whether the result may be larger than what goes in.
+        cost: bounds of what a call costs, for files; None where the result has the shape that broadcasting gives, or fewer
+            elements.
     """
 
     function: ClassVar[Callable[..., Any]]
+    operands: ClassVar[tuple[str, ...]]
+    variadic: ClassVar[bool]
     options: ClassVar[tuple[str, ...]]
-    grows: ClassVar[bool]
+    cost: ClassVar[Any] = None
 
     def __init__(self, *values: Any, name: str | None = None, **config: Any) -> None:
         super().__init__(name)
@@ -82,7 +88,9 @@ class FunctionOperation(Operation):
         self.config = config
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        return type(self).function(*args, **kwargs, **self.config)
+        if self.variadic:
+            return type(self).function(*args, **kwargs, **self.config)
+        return type(self).function(**dict(zip(self.operands, args, strict=False)), **kwargs, **self.config)
 
     def get_config(self) -> dict[str, Any]:
         """The name and the options."""
@@ -93,7 +101,11 @@ CLASSES: dict[str, dict[str, type[Operation]]] = {}
 """The classes of steps by the module of `keras.ops` that defines the function, and Keras's name of the class."""
 
 
-def operation(function: F | None = None, *, name: str | None = None, grows: bool = False) -> Any:
+@overload
+def operation(function: F) -> F: ...
+@overload
+def operation(*, name: str | None = None, cost: Cost | None = None) -> Callable[[F], F]: ...
+def operation(function: Any = None, *, name: str | None = None, cost: Cost | None = None) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
     Parameters that are annotated as TensorLike, alone or in a Sequence, are operands of the step; the others are its
@@ -101,22 +113,33 @@ def operation(function: F | None = None, *, name: str | None = None, grows: bool
 
     Args:
         name: Keras's name of the class; that of the function in camel case if None.
-        grows: whether the result may have more elements than the operands have.
+        cost: bounds of what a call costs, as `rules.cost_of_anything` has them, if the result may have more elements than
+            the operands.
     """
     if function is None:
-        return functools.partial(operation, name=name, grows=grows)
+        return functools.partial(operation, name=name, cost=cost)
     signature = inspect.signature(function)
-    options = tuple([key for key, one in signature.parameters.items() if "TensorLike" not in str(one.annotation)])
+    parameters = signature.parameters
+    options = tuple([key for key, one in parameters.items() if "TensorLike" not in str(one.annotation)])
     module = function.__module__.partition(".ops.")[2].partition(".")[0]
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
-    members = {"function": staticmethod(function), "options": options, "grows": grows, "__module__": function.__module__}
-    kind = type(class_name, (FunctionOperation,), members)
+    operands = tuple([key for key in parameters if key not in options])
+    variadic = parameters[operands[0]].kind is inspect.Parameter.VAR_POSITIONAL
+    members = {"function": staticmethod(function), "cost": cost and staticmethod(cost), "__module__": function.__module__}
+    kind: Any = type(class_name, (FunctionOperation,), members)
+    kind.operands, kind.options, kind.variadic = operands, options, variadic
     CLASSES.setdefault(module, {})[class_name] = kind
 
     def step(*args: Any, **given: Any) -> Any:
         bound = signature.bind(*args, **given)
         bound.apply_defaults()
-        config = {key: bound.arguments.pop(key) for key in options if not holds_symbol(bound.arguments[key])}
-        return kind(**config)(*bound.args, **bound.kwargs)
+        config = {key: bound.arguments[key] for key in options}
+        symbolic = {key: config.pop(key) for key in options if holds_symbol(config[key])}
+        values = [bound.arguments[key] for key in operands]
+        if kind.variadic:
+            values = list(values[0])
+        while values[-1] is None:
+            values.pop()
+        return kind(**config)(*values, **symbolic)
 
     return takes_symbols(function, step)

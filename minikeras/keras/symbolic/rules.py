@@ -5,7 +5,6 @@ on what trial runs would cost. What has no rule is tried only on arrays that the
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,16 +59,33 @@ def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         shapes += [
             tuple(sizes[1] if size is None else size for size in spec.shape) for node in graph.nodes for spec in node.specs
         ]
-    elif getattr(operation, "grows", False):
-        numbers = [leaf for leaf in nest.flatten([args, kwargs, operation.get_config()]) if isinstance(leaf, (int, float))]
-        largest = math.prod(math.prod(shape) for shape in shapes) * math.prod(2 + abs(int(min(one, 2**53))) for one in numbers)
-        work = largest // _FLOPS
-        shapes.append((largest,))
+    elif (cost := getattr(operation, "cost", None)) is not None:
+        result, products = cost(shapes, [args, kwargs, operation.get_config()])
+        work = products // _FLOPS
+        shapes.append((result,))
     elif not hasattr(operation, "compute_dtype"):  # element by element, or to fewer of them
         shapes.append(_broadcast(name, shapes))
     elements = sum(math.prod(shape) for shape in shapes)
     limits.check_temporary(8 * elements, f"arrays to try '{operation.name}' on")
     limits.spend_work(work + elements // 500, f"a trial of '{operation.name}'")
+
+
+def cost_of_anything(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    """Elements of the result and multiplications, at most: as many as there are ways to pick one element of each operand, for
+    each number that the call is given as many times as it says.
+    """
+    numbers = [int(min(abs(leaf), 2**53)) for leaf in nest.flatten(given) if isinstance(leaf, (int, float)) and leaf == leaf]
+    largest = math.prod(math.prod(shape) for shape in shapes) * math.prod(max(1, number) for number in numbers)
+    return largest, largest
+
+
+def cost_of_product(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    """Elements of the result and multiplications of a product of two stacks of matrices."""
+    if len(shapes) != 2 or not all(shapes):
+        return cost_of_anything(shapes, given)
+    rows, columns, inner = shapes[0][-2:-1], shapes[1][-1:] if len(shapes[1]) > 1 else (), shapes[0][-1]
+    result = math.prod((*_broadcast("Matmul", [shape[:-2] for shape in shapes]), *rows, *columns))
+    return result, result * inner
 
 
 def _broadcast(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:

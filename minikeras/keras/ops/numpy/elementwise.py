@@ -12,7 +12,7 @@ from ....functions.creation import ones_like, zeros_like
 from ....functions.reductions import norm, reduce_all
 from ....functions.shaping import stack
 from ....types import TensorLike
-from ...promotion import floating, promoted
+from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
 from ..rows import of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, truth
 
@@ -145,14 +145,14 @@ angle = of_floats("angle", tf.angle)
 absolute = abs = of_any("absolute", tf.abs)
 bitwise_invert = of_any("bitwise_invert", tf.invert)
 bitwise_not = of_any("bitwise_not", tf.invert)
-conjugate = conj = of_any("conjugate", tf.conj)
+conjugate = conj = of_any("conjugate", lambda x: tf.conj(x) if x.dtype.is_complex else x, "Complex conjugate.")
 copy = of_any("copy", tf.identity)
-imag = of_any("imag", tf.imag)
-isfinite = of_any("isfinite", tf.is_finite)
-isinf = of_any("isinf", tf.is_inf)
-isnan = of_any("isnan", tf.is_nan)
+imag = of_any("imag", lambda x: tf.imag(x) if x.dtype.is_complex else zeros_like(x), "Imaginary part; of real numbers 0.")
+isfinite = of_any("isfinite", lambda x: ~(_is_nan(x) | _is_inf(x)), "Whether an element is neither NaN nor infinite.")
+isinf = of_any("isinf", lambda x: _is_inf(x), "Whether an element is infinite.")
+isnan = of_any("isnan", lambda x: _is_nan(x), "Whether an element is NaN.")
 negative = of_any("negative", tf.negative)
-real = of_any("real", tf.real)
+real = of_any("real", lambda x: tf.real(x) if x.dtype.is_complex else x, "Real part.")
 sign = of_any("sign", tf.sign)
 
 # Two operands --------------------------------------------------------------------------------------------------------------
@@ -169,8 +169,8 @@ multiply = of_two("multiply", tf.multiply)
 not_equal = of_two("not_equal", tf.not_equal)
 subtract = of_two("subtract", tf.subtract)
 power = of_two("power", tf.pow)
-floor_divide = of_two("floor_divide", tf.floordiv)
-mod = of_two("mod", tf.floormod)
+floor_divide = of_two("floor_divide", lambda x, y: _whole(tf.floordiv, x, y), "floor(x1 / x2); of integers 0 where x2 is 0.")
+mod = of_two("mod", lambda x, y: _whole(tf.floormod, x, y), "x1 - floor(x1 / x2) x2; of integers 0 where x2 is 0.")
 arctan2 = of_two_floats("arctan2", tf.atan2)
 divide = of_two_floats("divide", tf.divide)
 divide_no_nan = of_two_floats("divide_no_nan", tf.divide_no_nan)
@@ -453,4 +453,18 @@ def signbit(x: TensorLike) -> Tensor:
 
 
 def _is_nan(x: Tensor) -> Tensor:
-    return tf.is_nan(x) if x.dtype.is_floating else tf.cast(zeros_like(x), "bool")
+    return tf.is_nan(x) if is_float(x.dtype) else tf.cast(zeros_like(x), "bool")
+
+
+def _is_inf(x: Tensor) -> Tensor:
+    return tf.is_inf(x) if is_float(x.dtype) else tf.cast(zeros_like(x), "bool")
+
+
+def _whole(function: Any, x: Tensor, y: Tensor) -> Tensor:
+    """A quotient or a remainder; 0 where integers are divided by 0."""
+    if x.dtype.is_bool:
+        x, y = tf.cast(x, "int32"), tf.cast(y, "int32")
+    if not x.dtype.is_integer:
+        return function(x, y)
+    zero = y == 0
+    return tf.where(zero, zeros_like(x), function(x, tf.where(zero, ones_like(y), y)))

@@ -9,11 +9,12 @@ from ....functions import contractions as tf
 from ....types import TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation
+from ...symbolic.rules import cost_of_anything, cost_of_product
 
 __all__ = ["einsum", "matmul", "tensordot"]
 
 
-@operation(grows=True)
+@operation(cost=cost_of_product)
 def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Product of matrices, of stacks of them, and of vectors, which have one axis: sum over k of x1[..., i, k] x2[..., k, j].
 
@@ -24,7 +25,7 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     return a @ b
 
 
-@operation(grows=True)
+@operation(cost=cost_of_anything)
 def tensordot(x1: TensorLike, x2: TensorLike, axes: Any = 2) -> Tensor:
     """Sum of products over axes of both: the last `axes` of x1 and the first of x2, or a list of axes for each.
 
@@ -35,7 +36,7 @@ def tensordot(x1: TensorLike, x2: TensorLike, axes: Any = 2) -> Tensor:
     return tf.tensordot(a, b, axes)
 
 
-@operation(name="Einsum", grows=True)
+@operation(name="Einsum", cost=cost_of_anything)
 def _einsum(*operands: TensorLike, subscripts: str) -> Tensor:
     return tf.einsum(subscripts, *promoted(*operands))
 
