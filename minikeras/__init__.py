@@ -35,6 +35,7 @@ from .functions.creation import (
     ones_like,
     range,
     rank,
+    sequence_mask,
     shape,
     size,
     zeros,
@@ -94,14 +95,20 @@ from .functions.elementwise import (
 from .functions.graph_mode import gradients, hessians
 from .functions.indexing import (
     boolean_mask,
+    dynamic_partition,
+    dynamic_stitch,
     gather,
     gather_nd,
+    reverse_sequence,
     scatter_nd,
     strided_slice,
     take_along_axis,
     tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
+    unravel_index,
 )
 from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice

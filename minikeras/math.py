@@ -85,8 +85,17 @@ from .functions.elementwise import (
     xlogy,
     zeta,
 )
+from .functions.elementwise import (
+    add_n as accumulate_n,
+)
 from .functions.nn import log_softmax, softmax, softsign
-from .functions.ordering import bincount, top_k
+from .functions.ordering import (
+    bincount,
+    confusion_matrix,
+    in_top_k,
+    invert_permutation,
+    top_k,
+)
 from .functions.reductions import (
     argmax,
     argmin,
@@ -110,6 +119,19 @@ from .functions.reductions import (
     reduce_sum,
     reduce_variance,
     zero_fraction,
+)
+from .functions.segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
 )
 from .functions.symbols import publish as _publish
 

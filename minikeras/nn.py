@@ -16,12 +16,14 @@ from .functions.elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .functions.nn import (
     batch_normalization,
     bias_add,
+    crelu,
     dropout,
     elu,
     embedding_lookup,
     gelu,
     l2_loss,
     leaky_relu,
+    log_poisson_loss,
     log_softmax,
     moments,
     relu,
@@ -34,10 +36,19 @@ from .functions.nn import (
     softsign,
     sparse_softmax_cross_entropy_with_logits,
     swish,
+    weighted_cross_entropy_with_logits,
+    weighted_moments,
 )
-from .functions.ordering import top_k
+from .functions.ordering import (
+    in_top_k,
+    top_k,
+)
 from .functions.pooling import avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool, max_pool1d, max_pool2d, max_pool3d
 from .functions.reductions import l2_normalize, zero_fraction
+from .functions.shaping import (
+    depth_to_space,
+    space_to_depth,
+)
 from .functions.symbols import publish as _publish
 
 _publish(globals())

@@ -9,9 +9,11 @@ import numpy as np
 
 from ..arrays import creation_namespace
 from ..core import Tensor, convert_to_tensor
+from ..core.batch import all_values
 from ..errors import DTypeError, InvalidArgumentError
 from ..ops import arithmetic
 from ..types import DType, TensorLike, TensorShape, as_dtype
+from .elementwise import cast
 from .publish import beside, integer, negative_axis, rounded_once, static_shape, tensor, tensors
 from .shaping import broadcast_to, expand_dims, reshape, transpose
 
@@ -219,6 +221,25 @@ def one_hot(
     on, off = (_number(kind, value, default) for value, default in ((on_value, 1), (off_value, 0)))
     rows = nn.one_hot(tensor(indices), depth=integer(depth), on=on, off=off, dtype=kind.numpy.name)
     return rows if axis in (None, -1) else _move_last_axis(rows, negative_axis(axis, rows.ndim, "one_hot"))
+
+
+def sequence_mask(lengths: TensorLike, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Tensor:
+    """For each length a row that is true in as many places from the first on: mask[..., j] = j < lengths[...].
+
+    Args:
+        lengths: integer tensor.
+        maxlen: size of the rows; the largest length if None.
+        dtype: of the result.
+
+    >>> print(tf.sequence_mask([1, 3], dtype=tf.int32).numpy().tolist())
+    [[1, 0, 0], [1, 1, 1]]
+    """
+    sizes = tensor(lengths)
+    if not sizes.dtype.is_integer:
+        raise DTypeError(f"sequence_mask: lengths must be integers, found {sizes.dtype.name}. Use tf.cast(lengths, tf.int32).")
+    longest = int(all_values(sizes).max(initial=0)) if maxlen is None else integer(maxlen)
+    places = beside(sizes, np.arange(longest), "int64")
+    return cast(places < expand_dims(arithmetic.cast(sizes, dtype="int64"), -1), dtype)
 
 
 def _number(dtype: DType, value: TensorLike, default: int) -> Any:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, convert_to_tensor
-from ..core.batch import BatchedTensor, check_values, own_values
+from ..core.batch import BatchedTensor, all_values, check_values, own_values
 from ..core.convert import read
 from ..core.operand import Operand
 from ..core.registry import register
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import arithmetic, indexing, shaping
+from ..ops import arithmetic, indexing, reductions, segments, shaping
 from ..types import TensorLike
 from .publish import beside, integer, negative_axis, static_shape, tensor
-from .shaping import reshape, transpose
+from .shaping import concat, reshape, stack, transpose
 
 _KEY_ERROR = (
     "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid indices"
@@ -383,3 +383,111 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int) -> Tensor:
     x = tensor(arr)
     place = negative_axis(axis, x.ndim, "take_along_axis")
     return indexing.take_along(x, _checked_indices("take_along_axis", indices, x, place), axis=place)
+
+
+def reverse_sequence(
+    input: TensorLike, seq_lengths: TensorLike, seq_axis: int = 1, batch_axis: int = 0, name: str | None = None
+) -> Tensor:
+    """The first elements of each sequence turned around, as many as its length says; the rest stays.
+
+    >>> print(tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3]).numpy().tolist())
+    [[2, 1, 3], [6, 5, 4]]
+    """
+    x = tensor(input)
+    along, batch = (negative_axis(axis, x.ndim, "reverse_sequence") for axis in (seq_axis, batch_axis))
+    lengths = arithmetic.cast(beside(x, seq_lengths), dtype="int64")
+    if tuple(lengths.shape) != (x.shape[batch],) or along == batch:
+        raise ShapeError(
+            f"reverse_sequence: seq_lengths {lengths.shape} for {x.shape}: give one for each of the {x.shape[batch]} sequences."
+        )
+    size, shape = x.shape[along], [1] * x.ndim
+
+    def reach(values: np.ndarray[Any, Any]) -> None:
+        if values.size and (values.min() < 0 or values.max() > size):
+            raise InvalidArgumentError(f"reverse_sequence: seq_lengths {values.tolist()!r:.80} are not in [0, {size}].")
+
+    check_values(lengths, reach)
+    shape[along] = size
+    places = beside(x, np.arange(size).reshape(shape), "int64")
+    lengths = reshape(lengths, [-1 if axis == batch else 1 for axis in range(-x.ndim, 0)])
+    turned = arithmetic.select(places < lengths, lengths - 1 - places, places)
+    return indexing.take_along(x, shaping.broadcast_to(turned, shape=tuple(x.shape), rank=x.ndim), axis=along)
+
+
+def _extremum_at(
+    name: str, primitive: Any, combine: Any, tensor: TensorLike, indices: TensorLike, updates: TensorLike
+) -> Tensor:
+    """The elements of a tensor combined with updates at index tuples, by way of segments numbered in row-major order."""
+    x = convert_to_tensor(tensor)
+    values, shape = beside(x, updates, x.dtype), tuple(x.shape)
+    where = arithmetic.cast(_checked_places(name, indices, values, shape), dtype="int64")
+    depth = where.shape[-1]
+    steps = np.append(np.cumprod(shape[:depth][:0:-1])[::-1], 1).astype("int64")
+    numbers = reductions.reduce_sum(where * beside(where, steps), axes=(-1,), keepdims=False)
+    found = primitive(values, numbers, axis=depth - x.ndim - 1, size=math.prod(shape[:depth]))
+    return combine(x, reshape(found, shape))
+
+
+def tensor_scatter_nd_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
+    """The tensor with the elements at index tuples replaced by updates that are larger; at a tie the gradient is the tensor's.
+
+    >>> print(tf.tensor_scatter_nd_max([1.0, 1.0], [[0], [1]], [5.0, 0.0]).numpy())
+    [5. 1.]
+    """
+    return _extremum_at("tensor_scatter_nd_max", segments.segment_max, arithmetic.maximum, tensor, indices, updates)
+
+
+def tensor_scatter_nd_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
+    """The tensor with the elements at index tuples replaced by updates that are smaller; at a tie the gradient is the tensor's.
+
+    >>> print(tf.tensor_scatter_nd_min([1.0, 1.0], [[0], [1]], [5.0, 0.0]).numpy())
+    [1. 0.]
+    """
+    return _extremum_at("tensor_scatter_nd_min", segments.segment_min, arithmetic.minimum, tensor, indices, updates)
+
+
+def unravel_index(indices: TensorLike, dims: Any, name: str | None = None) -> Tensor:
+    """The coordinates of elements by their numbers in row-major order: (number of axes, ...).
+
+    >>> print(tf.unravel_index([2, 5], [3, 3]).numpy().tolist())
+    [[0, 1], [2, 2]]
+    """
+    numbers, sizes = tensor(indices), static_shape(dims)
+    count = math.prod(sizes)
+
+    def within(values: np.ndarray[Any, Any]) -> None:
+        if values.size and not 0 <= values.min() <= values.max() < count:
+            raise InvalidArgumentError(f"unravel_index: indices {values.tolist()!r:.80} are not in [0, {count}).")
+
+    check_values(numbers, within)
+    parts = []
+    for size in reversed(sizes):
+        parts.append(numbers % size)
+        numbers = numbers // size
+    return stack(parts[::-1])
+
+
+def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None) -> list[Tensor]:
+    """The slices along the first axes dealt out: part i holds those whose number in `partitions` is i.
+
+    >>> [part.numpy().tolist() for part in tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)]
+    [[1, 3], [2]]
+    """
+    x = tensor(data)
+    numbers = beside(x, partitions)
+    return [boolean_mask(x, numbers == i) for i in range(integer(num_partitions))]
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """The inverse of `dynamic_partition`: slice data[m][i] comes to lie at indices[m][i]; of several for one place the last.
+
+    >>> print(tf.dynamic_stitch([[0, 2], [1]], [[1, 3], [2]]).numpy())
+    [1 2 3]
+    """
+    parts = [tensor(one) for one in data]
+    places = [beside(x, one) for x, one in zip(parts, indices, strict=True)]
+    rows = [reshape(x, (-1, *x.shape[place.ndim :])) for place, x in zip(places, parts, strict=True)]
+    where, values = concat([reshape(place, (-1,)) for place in places], 0), concat(rows, 0)
+    size = int(all_values(where).max(initial=-1)) + 1
+    whole = shaping.broadcast_to(arithmetic.zeros_like(values)[:1], shape=(size, *values.shape[1:]), rank=values.ndim)
+    return indexing.overwrite_nd(whole, reshape(where, (-1, 1)), values)

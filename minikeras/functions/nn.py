@@ -99,6 +99,20 @@ def silu(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Te
 swish = silu
 
 
+def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+    """max(x, 0) and max(-x, 0) side by side along an axis.
+
+    Source: Shang et al., Understanding and Improving Convolutional Neural Networks via Concatenated ReLU (2016).
+
+    >>> print(tf.nn.crelu([-1.0, 2.0]).numpy())
+    [0. 2. 1. 0.]
+    """
+    from .shaping import concat
+
+    x = tensor(features)
+    return relu(concat([x, -x], axis))
+
+
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """x / (1 + |x|).
 
@@ -213,6 +227,42 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, na
     return nn.sigmoid_cross_entropy(z, x)
 
 
+def weighted_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
+) -> Tensor:
+    """-(q z ln(sigmoid(x)) + (1 - z) ln(1 - sigmoid(x))), elementwise, for logits x, labels z and the weight q of the positive.
+
+    >>> print(tf.nn.weighted_cross_entropy_with_logits(1.0, 0.0, 2.0).numpy().round(4))
+    1.3863
+    """
+    x, z, q = tensors(logits, labels, pos_weight)
+    inexact("weighted_cross_entropy_with_logits", x, "f")
+    if x.shape != z.shape:
+        raise ShapeError(
+            f"weighted_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {z.shape}."
+        )
+    return (1.0 - z) * x + (1.0 + (q - 1.0) * z) * softplus(-x)
+
+
+def log_poisson_loss(
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """exp(c) - z c, elementwise, for the logarithm c of a rate and a count z.
+
+    `compute_full_loss` adds Stirling's z ln(z) - z + ln(2 pi z) / 2 for z > 1, without which the loss lacks ln(z!).
+
+    >>> print(tf.nn.log_poisson_loss(2.0, 0.0).numpy())
+    1.0
+    """
+    c, z = tensors(log_input, targets)
+    result = transcendental.exp(inexact("log_poisson_loss", c, "f")) - z * c
+    if not compute_full_loss:
+        return result
+    counted = arithmetic.maximum(z, 1.0)
+    rest = counted * transcendental.log(counted) - counted + 0.5 * transcendental.log(2.0 * math.pi * counted)
+    return result + arithmetic.select(z > 1.0, rest, 0.0)
+
+
 @rounded_once
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """sum(t**2) / 2.
@@ -266,6 +316,24 @@ def moments(
     2.0 1.0
     """
     return reduce_mean(x, axes, keepdims), reduce_variance(x, axes, keepdims)
+
+
+@rounded_once
+def weighted_moments(
+    x: TensorLike, axes: Any, frequency_weights: TensorLike, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and population variance along axes, where each element counts as often as its weight says.
+
+    >>> mean, variance = tf.nn.weighted_moments([1.0, 3.0], [0], [3.0, 1.0])
+    >>> print(mean.numpy(), variance.numpy())
+    1.5 0.75
+    """
+    value, weights = tensors(x, frequency_weights)
+    weights = arithmetic.zeros_like(value) + weights
+    total = reduce_sum(weights, axes, True)
+    mean = reduce_sum(weights * value, axes, True) / total
+    variance = reduce_sum(weights * arithmetic.squared_difference(value, mean), axes, True) / total
+    return (mean, variance) if keepdims else (reduce_sum(mean, axes), reduce_sum(variance, axes))
 
 
 def batch_normalization(

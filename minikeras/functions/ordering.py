@@ -7,16 +7,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..core import Primitive, Tensor, convert_to_tensor
-from ..core.batch import BatchedTensor, all_values, own_values
+from ..core.batch import BatchedTensor, all_values, check_values, own_values
 from ..core.stack import current, notify
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import indexing, reductions
 from ..types import TensorLike, as_dtype
 from .creation import ones_like, zeros_like
-from .elementwise import cast, stop_gradient, where
+from .elementwise import cast, is_finite, logical_and, stop_gradient, where
 from .indexing import scatter_nd
 from .publish import beside, integer, negative_axis, tensor, tensors
-from .shaping import reshape
+from .reductions import reduce_all, reduce_sum
+from .shaping import reshape, stack
 
 
 def argsort(
@@ -64,6 +65,84 @@ def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: Any = 
         raise ShapeError(f"top_k: k={count} but the last axis of {list(x.shape)} has {x.shape[-1] if x.ndim else 0} elements.")
     order = argsort(x, -1, "DESCENDING")[..., :count]
     return TopK(indexing.take_along(x, order, axis=-1), cast(order, index_type))
+
+
+def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | None = None) -> Tensor:
+    """Whether the prediction for each target is among the `k` largest of its row; with those that equal the last of them.
+
+    Args:
+        targets: integers (batch,), the class of each row.
+        predictions: floats (batch, classes).
+        k: how many count.
+
+    Returns:
+        bool (batch,); False where the target is no class, or a prediction is not finite.
+
+    >>> print(tf.math.in_top_k([1, 2], [[0.1, 0.5, 0.3], [0.6, 0.3, 0.1]], k=2).numpy())
+    [ True False]
+    """
+    x = stop_gradient(predictions)
+    wanted = beside(x, targets)
+    if x.ndim != 2 or tuple(wanted.shape) != (x.shape[0],) or not wanted.dtype.is_integer:
+        raise ShapeError(
+            f"in_top_k: needs integer targets (batch,) and predictions (batch, classes), found {wanted.dtype.name}"
+            f"{list(wanted.shape)} and {x.shape}."
+        )
+    known = logical_and(wanted >= 0, wanted < x.shape[1])
+    chosen = indexing.take_along(x, reshape(where(known, wanted, 0), (-1, 1)), axis=-1)
+    larger = reduce_sum(cast(x > chosen, "int32"), -1)
+    return logical_and(logical_and(known, larger < integer(k)), reduce_all(is_finite(x), -1))
+
+
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
+    """The permutation that undoes one: y[x[i]] = i.
+
+    >>> print(tf.math.invert_permutation([2, 0, 1]).numpy())
+    [1 2 0]
+
+    Raises:
+        InvalidArgumentError: if it is no permutation of 0, 1, ...
+    """
+    order = tensor(x)
+
+    def complete(values: np.ndarray[Any, Any]) -> None:
+        if order.ndim != 1 or (np.sort(values, -1) != np.arange(values.shape[-1])).any():
+            raise InvalidArgumentError(f"invert_permutation: needs each of 0, 1, ... n-1 once, found {values.tolist()!r:.80}.")
+
+    check_values(order, complete)
+    return cast(argsort(order), order.dtype)
+
+
+def confusion_matrix(
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: int | None = None,
+    weights: TensorLike = None,
+    dtype: Any = "int32",
+    name: str | None = None,
+) -> Tensor:
+    """How often label i (row) was predicted as j (column).
+
+    Args:
+        labels, predictions: vectors of classes.
+        num_classes: one more than the largest class that occurs, if None.
+        weights: what each prediction counts; 1 if None.
+        dtype: of the result.
+
+    Returns:
+        (num_classes, num_classes).
+
+    Raises:
+        InvalidArgumentError: for a class outside [0, num_classes).
+
+    >>> print(tf.math.confusion_matrix([1, 2, 1], [1, 2, 0]).numpy().tolist())
+    [[0, 0, 0], [1, 1, 0], [0, 0, 1]]
+    """
+    true, predicted = cast(labels, "int64"), cast(predictions, "int64")
+    pairs = stack([reshape(true, (-1,)), reshape(predicted, (-1,))], -1)
+    classes = int(all_values(pairs).max(initial=-1)) + 1 if num_classes is None else integer(num_classes)
+    amounts = ones_like(pairs[:, 0], dtype) if weights is None else cast(reshape(tensor(weights), (-1,)), dtype)
+    return scatter_nd(pairs, amounts, (classes, classes))
 
 
 class Unique(NamedTuple):

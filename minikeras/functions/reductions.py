@@ -223,19 +223,11 @@ def cumulative_logsumexp(
     """
     value = inexact("cumulative_logsumexp", tensor(x), "f")
     place = negative_axis(axis, value.ndim, "cumulative_logsumexp")
-    n, step = value.shape[place], 1
-    value = _shifted(value, place, min(n, 1), reverse) if exclusive else value
-    while step < n:
-        value, step = transcendental.logaddexp(value, _shifted(value, place, step, reverse)), 2 * step
+    n, step = value.shape[place], -1 if reverse else 1
+    value = shaping.shifted(value, place, step, -math.inf) if exclusive and n else value
+    while abs(step) < n:
+        value, step = transcendental.logaddexp(value, shaping.shifted(value, place, step, -math.inf)), 2 * step
     return value
-
-
-def _shifted(x: Tensor, axis: int, by: int, reverse: bool) -> Tensor:
-    """The elements moved toward the end of an axis, or its beginning; minus infinity comes in."""
-    n = x.shape[axis]
-    rest = shaping._part(x, axis, by if reverse else 0, n if reverse else n - by)
-    widths = tuple(((0, by) if reverse else (by, 0)) if i == x.ndim + axis else (0, 0) for i in range(x.ndim))
-    return shaping.pad(rest, paddings=widths, value=-math.inf)
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:

@@ -249,6 +249,44 @@ def repeat(input: TensorLike, repeats: Any, axis: int | None = None, name: str |
     return indexing.gather_rows(x, beside(x, rows), axis=place)
 
 
+def depth_to_space(input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """Channels laid out as blocks of pixels: (batch, h, w, b b c) becomes (batch, h b, w b, c).
+
+    >>> tf.nn.depth_to_space(tf.ones([1, 2, 3, 8]), 2).shape
+    TensorShape([1, 4, 6, 2])
+    """
+    x, b = tensor(input), integer(block_size)
+    if data_format == "NCHW":
+        return transpose(depth_to_space(transpose(x, [0, 2, 3, 1]), b), [0, 3, 1, 2])
+    if data_format != "NHWC" or x.ndim != 4 or b < 2 or x.shape[-1] % (b * b):
+        raise ShapeError(
+            f"depth_to_space: block_size {b}, data_format {data_format!r} and shape {x.shape}: needs (batch, height, width, "
+            "channels) with channels divisible by block_size**2, a block_size of at least 2, and NHWC or NCHW."
+        )
+    n, height, width, channels = x.shape
+    blocks = transpose(reshape(x, (n, height, width, b, b, channels // (b * b))), [0, 1, 3, 2, 4, 5])
+    return reshape(blocks, (n, height * b, width * b, channels // (b * b)))
+
+
+def space_to_depth(input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """Blocks of pixels laid out as channels, the inverse of `depth_to_space`.
+
+    >>> tf.nn.space_to_depth(tf.ones([1, 4, 6, 2]), 2).shape
+    TensorShape([1, 2, 3, 8])
+    """
+    x, b = tensor(input), integer(block_size)
+    if data_format == "NCHW":
+        return transpose(space_to_depth(transpose(x, [0, 2, 3, 1]), b), [0, 3, 1, 2])
+    if data_format != "NHWC" or x.ndim != 4 or b < 2 or x.shape[1] % b or x.shape[2] % b:
+        raise ShapeError(
+            f"space_to_depth: block_size {b}, data_format {data_format!r} and shape {x.shape}: needs (batch, height, width, "
+            "channels) with sides divisible by block_size, which is at least 2, and NHWC or NCHW."
+        )
+    n, height, width, channels = x.shape
+    blocks = transpose(reshape(x, (n, height // b, b, width // b, b, channels)), [0, 1, 3, 2, 4, 5])
+    return reshape(blocks, (n, height // b, width // b, b * b * channels))
+
+
 def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements moved along axes; those that leave at one end come in at the other.
 

@@ -84,7 +84,8 @@ def _pad(xp: Any, x: Array, paddings: tuple[Sizes, ...], value: Any) -> Array:
 
 
 def _unpad(g: Any, x: Any, paddings: tuple[Sizes, ...], value: Any) -> Any:
-    key = tuple(slice(before, before + size) for (before, _), size in zip(paddings, x.shape, strict=True))
+    sizes = x.shape[len(x.shape) - len(paddings) :]
+    key = tuple(slice(before, before + size) for (before, _), size in zip(paddings, sizes, strict=True))
     return operations.strided_slice(g, key=(Ellipsis, *key), shape=tuple(g.shape))
 
 
@@ -112,6 +113,12 @@ roll: Primitive = linear(
     lambda g, x, shift, axis: roll(g, shift=tuple(-step for step in shift), axis=axis),
     moves=True,
 )
+
+
+def shifted(x: Any, axis: int, by: int, value: Any) -> Any:
+    """The elements moved toward the end of an axis, or toward its beginning if `by` is negative; `value` comes in."""
+    n, ahead, back = x.shape[axis], max(by, 0), max(-by, 0)
+    return pad(_part(x, axis, back, n - ahead), paddings=((ahead, back), *((0, 0),) * (-1 - axis)), value=value)
 
 
 def swap_last(x: Any) -> Any:

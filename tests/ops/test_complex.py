@@ -3,6 +3,8 @@
 Gradients follow one convention: <v, J^T u> = Re sum conj(u) df for a step v, so that of a real loss is where it rises fastest.
 """
 
+import functools
+
 import laws
 import numpy as np
 import pytest
@@ -81,6 +83,29 @@ RIGHT = [
         )
     ),
     of(M.reciprocal_no_nan, lambda x: 1 / x),
+    *(
+        of(
+            function := getattr(M, prefix + name),
+            reference,
+            call=functools.partial(function, segment_ids=[0, 0, 0, 1], **count),
+        )
+        for prefix, count in (("segment_", {}), ("unsorted_segment_", {"num_segments": 2}))
+        for name, reference in (
+            ("sum", lambda x: np.array([x[:3].sum(), x[3]])),
+            ("mean", lambda x: np.array([x[:3].mean(), x[3]])),
+            ("prod", lambda x: np.array([x[:3].prod(), x[3]])),
+        )
+    ),
+    of(
+        M.unsorted_segment_sqrt_n,
+        lambda x: np.array([x[:2].sum() / np.sqrt(2), x[2:].sum() / np.sqrt(2)]),
+        call=lambda x: M.unsorted_segment_sqrt_n(x, [0, 0, 1, 1], 2),
+    ),
+    of(
+        N.weighted_moments,
+        lambda x: [x[:2].mean(), (np.abs(x[:2] - x[:2].mean()) ** 2).mean() + 0j],
+        call=lambda x: N.weighted_moments(x, [0], tf.constant([1.0, 1, 0, 0], "complex128")),
+    ),
     of(M.polyval, lambda x, y: (x * x + y) * x + 2, (z, w), call=lambda x, y: M.polyval([x, y, 2.0], x)),
     of(tf.scalar_mul, lambda x: 2 * x, call=lambda x: tf.scalar_mul(2.0, x)),
     of(tf.norm, lambda x: np.abs(x).sum(), name="of order one", ord=1),
@@ -162,6 +187,16 @@ REFUSED = {
     "polygamma": lambda x: M.polygamma(2.0, x),
     "logaddexp": lambda x: elementwise.logaddexp(x, x),
     "nextafter": lambda x: M.nextafter(x, x),
+    **{
+        name: lambda x, name=name: getattr(M, name)(x, [0, 0, 1, 1], *([2] if name.startswith("un") else []))
+        for name in ("segment_max", "segment_min", "unsorted_segment_max", "unsorted_segment_min")
+    },
+    "in_top_k": lambda x: M.in_top_k([0], x[None], 1),
+    "crelu": lambda x: N.crelu(x),
+    "weighted_cross_entropy_with_logits": lambda x: N.weighted_cross_entropy_with_logits(x, x, 2.0),
+    "log_poisson_loss": lambda x: N.log_poisson_loss(x, x),
+    "tensor_scatter_nd_max": lambda x: tf.tensor_scatter_nd_max(x, [[0]], x[:1]),
+    "tensor_scatter_nd_min": lambda x: tf.tensor_scatter_nd_min(x, [[0]], x[:1]),
     "clip_by_value": lambda x: tf.clip_by_value(x, 0.0, 1.0),
     "clip_by_norm": lambda x: tf.clip_by_norm(x, 1.0),
     "clip_by_global_norm": lambda x: tf.clip_by_global_norm([x], 1.0),
@@ -229,6 +264,12 @@ WITHOUT_ARITHMETIC = {
     *("boolean_mask", "take_along_axis", "meshgrid", "ensure_shape", "repeat", "unique", "equal", "not_equal", "is_nan"),
     *(
         "is_tensor",
+        "confusion_matrix",
+        "depth_to_space",
+        "space_to_depth",
+        "reverse_sequence",
+        "dynamic_partition",
+        "dynamic_stitch",
         "count_nonzero",
         "zero_fraction",
         "slice_",

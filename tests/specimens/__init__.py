@@ -4,11 +4,13 @@ Read `table.py` first. A primitive or a public operation without a row here is r
 `tests/ops/test_every_operation.py`.
 """
 
-from specimens import elementwise, networks, plain, products, reductions, shaping, sliding
+from specimens import elementwise, networks, plain, products, reductions, segments, shaping, sliding
 from specimens.table import Specimen
 
 SPECIMENS: list[Specimen] = [
-    specimen for table in (elementwise, reductions, shaping, products, networks, plain, sliding) for specimen in table.SPECIMENS
+    specimen
+    for table in (elementwise, reductions, segments, shaping, products, networks, plain, sliding)
+    for specimen in table.SPECIMENS
 ]
 SMOOTH = [specimen for specimen in SPECIMENS if specimen.smooth]
 

@@ -7,7 +7,7 @@ from scipy import special
 
 import minikeras as tf
 from minikeras.core.registry import operations
-from specimens.table import distinct, integers, nonzero, normal, positive, row
+from specimens.table import distinct, fixed, integers, nonzero, normal, positive, row
 
 N = tf.nn
 x = nonzero(3, 4)
@@ -78,6 +78,29 @@ SPECIMENS = [
         N.sigmoid_cross_entropy_with_logits,
         (probabilities(3, 4), x),
         lambda p, z: -(p * special.log_expit(z) + (1 - p) * special.log_expit(-z)),
+        analytic=False,
+    ),
+    row(
+        N.weighted_cross_entropy_with_logits,
+        (probabilities(3, 4), x, positive(4)),
+        lambda p, z, q: -(q * p * special.log_expit(z) + (1 - p) * special.log_expit(-z)),
+        analytic=False,
+    ),
+    row(N.log_poisson_loss, (positive(3, 4), x), lambda z, c: np.exp(c) - z * c),
+    row(
+        N.log_poisson_loss,
+        (fixed([0.5, 2.0, 3.5]), normal(3)),
+        lambda z, c: np.exp(c) - z * c + np.where(z > 1, z * np.log(z) - z + np.log(2 * np.pi * z) / 2, 0),
+        "in full",
+        compute_full_loss=True,
+        analytic=False,
+    ),
+    row(N.crelu, nonzero(3, 4), lambda a: np.maximum(np.concatenate([a, -a], 1), 0), analytic=False),
+    row(
+        N.weighted_moments,
+        (distinct(3, 4), positive(3, 1)),
+        lambda a, w: [mean := (w * a).sum(0) / w.sum(), (w * (a - mean) ** 2).sum(0) / w.sum()],
+        call=lambda a, w: N.weighted_moments(a, [0], w),
         analytic=False,
     ),
     row(N.l2_loss, x, lambda a: (a**2).sum() / 2),

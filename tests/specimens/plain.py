@@ -18,6 +18,12 @@ def plain(function, inputs, reference, variant="", **facts):
     return row(function, inputs, reference, variant, smooth=False, **facts)
 
 
+def in_top_two(targets, predictions):
+    known = np.isin(targets, range(4))
+    chosen = np.take_along_axis(predictions, np.where(known, targets, 0)[:, None], 1)
+    return known & ((predictions > chosen).sum(1) < 2)
+
+
 def contrast(images, factor):
     mean = images.mean(axis=(-3, -2), keepdims=True)
     return (images - mean) * factor + mean
@@ -78,6 +84,23 @@ SPECIMENS = [
         value_range=[-1.0, 1.0],
         nbins=4,
     ),
+    plain(M.in_top_k, (integers(-1, 5, 3), distinct(3, 4)), in_top_two, k=2),
+    plain(
+        M.in_top_k,
+        (fixed([1, 2]), fixed([[2.0, 2.0, 1.0], [np.inf, 1.0, 3.0]])),
+        lambda i, x: np.array([True, False]),
+        "with ties",
+        k=1,
+    ),
+    plain(M.invert_permutation, fixed([2, 0, 3, 1]), np.argsort),
+    plain(
+        M.confusion_matrix,
+        (fixed([1, 2, 1]), fixed([1, 2, 0])),
+        lambda a, b: np.array([[0, 0, 0], [1, 1, 0], [0, 0, 1]]),
+        num_classes=3,
+    ),
+    plain(tf.sequence_mask, integers(0, 4, 2, 2), lambda n: np.arange(5) < n[..., None], maxlen=5),
+    plain(tf.unravel_index, integers(0, 24, 3), lambda i: np.stack(np.unravel_index(i, (2, 3, 4))), dims=[2, 3, 4]),
     plain(tf.where, booleans(2, 3), np.argwhere, "without branches"),
     plain(tf.shape, normal(3, 4), lambda a: np.array([3, 4])),
     plain(tf.size, normal(3, 4), lambda a: np.array(12)),

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 import minikeras as tf
-from specimens.table import complexes, distinct, fixed, nonzero, normal, positive, row
+from specimens.table import complexes, distinct, fixed, integers, nonzero, normal, positive, row
 
 M = tf.math
 x = normal(3, 4)
@@ -116,6 +116,15 @@ SPECIMENS = [
         "exclusive and reversed",
         call=lambda a: M.cumulative_logsumexp(a, exclusive=True, reverse=True)[:-1],
         analytic=False,
+    ),
+    row(
+        M.confusion_matrix,
+        (integers(0, 3, 5), integers(0, 3, 5), positive(5)),
+        lambda a, b, w: np.stack([np.bincount(b[a == i], w[a == i], 3) for i in range(3)]),
+        "with weights",
+        call=lambda a, b, w: M.confusion_matrix(a, b, 3, w, "float64"),
+        analytic=False,
+        float32=False,
     ),
     row(M.lbeta, positive(3, 4), lambda a: special.gammaln(a).sum(1) - special.gammaln(a.sum(1)), analytic=False),
     row(tf.sort, distinct(3, 4), lambda a: np.sort(a, 1), analytic=False),

@@ -6,7 +6,7 @@ import numpy as np
 
 import minikeras as tf
 from minikeras.ops import indexing, shaping
-from specimens.table import booleans, complexes, fixed, integers, normal, row
+from specimens.table import booleans, complexes, distinct, fixed, integers, normal, positive, row
 
 x = normal(3, 4)
 
@@ -33,6 +33,20 @@ def batched_gather(a, indices):
     return np.stack([row[where] for row, where in zip(a, indices, strict=True)])
 
 
+def by_hand(ufunc):
+    def reference(target, indices, updates):
+        whole = target.copy()
+        ufunc.at(whole, tuple(np.moveaxis(indices, -1, 0)), updates)
+        return whole
+
+    return reference
+
+
+def blocks(a, b=2):
+    n, h, w, c = a.shape
+    return a.reshape(n, h, w, b, b, c // b**2).transpose(0, 1, 3, 2, 4, 5).reshape(n, h * b, w * b, c // b**2)
+
+
 def put(g):
     whole = np.zeros((5, 3))
     whole[1:5:2, ::-1] = g
@@ -52,6 +66,16 @@ def along_added(g, indices):
 
 
 SHAPING = [
+    row(tf.nn.depth_to_space, normal(1, 2, 3, 8), blocks, block_size=2),
+    row(
+        tf.nn.depth_to_space,
+        normal(1, 8, 2, 3),
+        lambda a: np.moveaxis(blocks(np.moveaxis(a, 1, -1)), -1, 1),
+        "channels first",
+        block_size=2,
+        data_format="NCHW",
+    ),
+    row(tf.nn.space_to_depth, normal(1, 2, 3, 8), np.array, call=lambda a: tf.nn.space_to_depth(tf.nn.depth_to_space(a, 2), 2)),
     row(tf.reshape, x, lambda a: a.reshape(2, 6), shape=[2, -1]),
     row(tf.transpose, normal(2, 3, 4), lambda a: a.transpose(2, 0, 1), perm=[2, 0, 1]),
     row(tf.transpose, complexes(2, 3), lambda a: a.conj().T, "conjugate", conjugate=True, analytic=False),
@@ -132,6 +156,35 @@ INDEXING = [
     row(tf.tensor_scatter_nd_add, (normal(4, 2), fixed([[1], [1]]), normal(2, 2)), added),
     row(tf.tensor_scatter_nd_sub, (normal(4, 2), fixed([[1], [1]]), normal(2, 2)), lambda a, i, u: added(a, i, u, -1)),
     row(tf.tensor_scatter_nd_update, (normal(4, 2), fixed([[1], [3]]), normal(2, 2)), updated),
+    *(
+        row(function, (distinct(4, 2), fixed([[1], [3], [1]]), distinct(3, 2)), by_hand(ufunc), analytic=False)
+        for function, ufunc in ((tf.tensor_scatter_nd_max, np.maximum), (tf.tensor_scatter_nd_min, np.minimum))
+    ),
+    row(
+        tf.tensor_scatter_nd_max,
+        (distinct(2, 3), fixed([[1, 2], [0, 0]]), positive(2)),
+        by_hand(np.maximum),
+        "of pairs",
+        analytic=False,
+    ),
+    row(
+        tf.reverse_sequence,
+        (normal(2, 3, 4), fixed([2, 3])),
+        lambda a, n: np.stack([np.concatenate([np.flip(one[:, :k], 1), one[:, k:]], 1) for one, k in zip(a, n, strict=True)]),
+        seq_axis=2,
+    ),
+    row(
+        tf.dynamic_partition,
+        normal(4, 2),
+        lambda a: [a[[0, 3]], a[[1]], a[[2]]],
+        call=lambda a: tf.dynamic_partition(a, [0, 1, 2, 0], 3),
+    ),
+    row(
+        tf.dynamic_stitch,
+        (normal(2, 3), normal(1, 3)),
+        lambda a, b: np.stack([a[0], b[0], a[1]]),
+        call=lambda a, b: tf.dynamic_stitch([[0, 2], [1]], [a, b]),
+    ),
     row(tf.boolean_mask, (normal(3, 4), booleans(3)), lambda a, m: a[m]),
     row(tf.boolean_mask, (normal(2, 3, 2), booleans(2, 3)), lambda a, m: a[m], "over two axes"),
     row(tf.take_along_axis, (normal(3, 4), integers(0, 4, 3, 2)), lambda a, i: np.take_along_axis(a, i, 1), axis=1),
