@@ -76,12 +76,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             f"{_OWN_LAYER}.",
         ),
         (
-            "Conv*Transpose Convolution*Transpose DepthwiseConv* SeparableConv* Conv3D Convolution3D",
-            f"Use tf.nn.convolution, tf.nn.conv2d_transpose or tf.nn.depthwise_conv2d {_OWN_LAYER}.",
-        ),
-        ("*Pool*", f"Use tf.nn.max_pool or tf.nn.avg_pool, which take any number of axes, {_OWN_LAYER}."),
-        ("Cropping* UpSampling* ZeroPadding*", f"Use a slice, tf.repeat or tf.pad {_OWN_LAYER}."),
-        (
             "Random* *Lookup TextVectorization Discretization Hash* Resizing CenterCrop Aug* Auto* CutMix "
             "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes Pipeline MelSpectrogram STFTSpectrogram",
             "Prepare data before it is batched, with NumPy, pandas, pillow or scikit-learn, or in tf.data.Dataset.map; "
@@ -92,7 +86,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "TimeDistributed Wrapper SpectralNormalization",
             "Call the layer within one of your own; Dense works on every step as it is.",
         ),
-        ("SpatialDropout?D AlphaDropout", "Use Dropout with `noise_shape`, such as (None, 1, 1, channels)."),
+        ("AlphaDropout", "Use Dropout."),
         ("ReversibleEmbedding", f"Use tf.matmul(x, embedding.embeddings, transpose_b=True) {_OWN_LAYER}."),
         ("*Layer TorchModuleWrapper", "Code of other frameworks cannot run in a model here; exchange arrays with from_dlpack."),
         ("serialize deserialize", "They are in keras.saving: serialize_keras_object and deserialize_keras_object."),

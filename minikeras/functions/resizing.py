@@ -11,12 +11,14 @@ import numpy as np
 
 from ..core import Tensor
 from ..errors import ShapeError
+from ..ops.convolution import window_spread
 from ..ops.indexing import gather_rows
 from ..types import Array, TensorLike
 from .contractions import matmul
+from .convolution import channels_first
 from .elementwise import cast
 from .publish import beside, inexact, rounded_once, static_shape, tensor
-from .shaping import broadcast_to, reshape
+from .shaping import expand_dims, reshape, squeeze
 
 
 def _triangle(x: Array) -> Array:
@@ -123,9 +125,11 @@ def along_axis(matrix: Array, x: Tensor, axis: int) -> Tensor:
     return reshape(y, (*lead, matrix.shape[0], *rest))
 
 
-def enlarged(x: Tensor, factors: dict[int, int]) -> Tensor:
-    """Each element repeated along some axes, as many times as they say."""
-    sizes = list(enumerate(x.shape))
-    spaced = [part for axis, n in sizes for part in ((n, 1) if axis in factors else (n,))]
-    filled = [part for axis, n in sizes for part in ((n, factors[axis]) if axis in factors else (n,))]
-    return reshape(broadcast_to(reshape(x, spaced), filled), [n * factors.get(axis, 1) for axis, n in sizes])
+def enlarged(x: Tensor, factors: tuple[int, ...], data_format: str | None = None) -> Tensor:
+    """Each element repeated along the axes between batch and channels, as many times as `factors` say."""
+    rank = len(factors)
+    y = expand_dims(x, -1) if channels_first(data_format) else x
+    sizes = tuple(n * factor for n, factor in zip(y.shape[-rank - 1 : -1], factors, strict=True))
+    side_by_side = {"window": factors, "strides": factors, "padding": ((0, 0),) * rank, "dilation": (1,) * rank}
+    y = window_spread(y, sizes=sizes, **side_by_side)
+    return squeeze(y, -1) if channels_first(data_format) else y

@@ -151,8 +151,7 @@ def _correlate(xp: Any, x: Array, g: Array, window: Sizes, **geometry: Any) -> A
 def _repeated_parts(xp: Any, x: Array, window: Sizes, count: Sizes, times: int, geometry: dict[str, Any]) -> Iterator[Array]:
     """What lies under each element of the window, each channel so many times."""
     source = _padded(xp, x, geometry["padding"])
-    if times > 1:
-        source = xp.broadcast_to(source[..., None], (*source.shape, times)).reshape(*source.shape[:-1], -1)
+    source = xp.repeat(source, times, -1) if times > 1 else source
     return (source[key] for key in _offsets(window, count, geometry["strides"], geometry["dilation"]))
 
 
@@ -263,6 +262,17 @@ def _added(xp: Any, part: Any, sizes: Sizes, window: Sizes, strides: Sizes, padd
     return _cropped(whole, padding, sizes)
 
 
+def _window_spread(xp: Any, g: Array, sizes: Sizes, **geometry: Any) -> Array:
+    """Each element under all of its window: repeated, where the windows lie side by side and cover all."""
+    window, places = geometry["window"], g.shape[-len(sizes) - 1 : -1]
+    covered = sizes == tuple(n * width for n, width in zip(places, window, strict=True))
+    if not covered or window != geometry["strides"] or any(map(any, geometry["padding"])):
+        return _added(xp, lambda i: g, sizes=sizes, **geometry)
+    for axis, width in zip(range(-2, -len(sizes) - 2, -1), reversed(window), strict=True):
+        g = xp.repeat(g, width, axis)
+    return g
+
+
 def _window_sum(xp: Any, x: Array, **geometry: Any) -> Array:
     total = None
     for part in _under(xp, x, geometry):
@@ -301,7 +311,7 @@ window_sum: Primitive = linear(
 )
 window_spread: Primitive = linear(
     "window_spread",
-    lambda xp, g, **geometry: _added(xp, lambda i: g, **geometry),
+    _window_spread,
     lambda h, g, sizes, **geometry: window_sum(h, **geometry),
     accumulates=True,
 )

@@ -144,6 +144,18 @@ def convolution():
     return tf.keras.Sequential([tf.keras.Input((6, 6, 2)), *layers, L.Dense(3)])
 
 
+def windows():
+    down = [L.SeparableConv2D(4, 3, padding="same"), L.SpatialDropout2D(0.2), L.AveragePooling2D(2), L.DepthwiseConv2D(2)]
+    up = [
+        L.UpSampling2D(2),
+        L.ZeroPadding2D(1),
+        L.UpSampling2D(2, interpolation="bilinear"),
+        L.Conv2DTranspose(3, 3, strides=2),
+    ]
+    ends = [L.Cropping2D(3), L.AdaptiveMaxPooling2D(3), L.AdaptiveAveragePooling2D(2), L.Flatten(), L.Dense(3)]
+    return tf.keras.Sequential([tf.keras.Input((6, 6, 2)), *down, *up, *ends])
+
+
 class Recurrence(L.Layer):
     """A loop over time, with a mask."""
 
@@ -179,6 +191,7 @@ MODELS = {
     "branches": (branches, batches()),
     "frozen layers": (frozen, batches()),
     "convolution": (convolution, batches(IMAGES)),
+    "windows": (windows, batches(IMAGES)),
     "recurrence": (recurrence, batches(WORDS, "int32")),
     "attention": (attention, batches(WORDS, "int32")),
 }

@@ -141,11 +141,33 @@ def test_a_graph_with_several_inputs_outputs_and_open_axes_is_exported(tmp_path)
         lambda: keras.Sequential([L.Conv2D(2, 2), L.MaxPooling2D(), L.Conv2D(2, 2, strides=2, padding="same")]),
         lambda: keras.Sequential([L.MaxPooling2D(2, padding="same"), L.MaxPooling2D(2), L.MaxPooling2D(2, padding="same")]),
         lambda: keras.Sequential([L.Conv2D(2, 1, strides=3, padding="same"), L.GlobalMaxPooling2D()]),
+        lambda: L.DepthwiseConv2D(3, strides=2, padding="same", depth_multiplier=2),
+        lambda: L.Conv2DTranspose(2, 3, strides=2),
+        lambda: keras.Sequential([L.UpSampling2D((2, 3)), L.Cropping2D(((1, 0), 2)), L.ZeroPadding2D((0, 1))]),
+        lambda: keras.Sequential(
+            [L.MaxPooling2D(), L.Conv2DTranspose(2, 3, strides=2, padding="same"), L.SpatialDropout2D(0.5)]
+        ),
     ],
 )
 def test_windows_slide_along_axes_of_any_size(layer, size, tmp_path):
     model = keras.Sequential([keras.Input((None, None, 2)), layer()])
     agree(model, tmp_path, numbers(2, *size, 2))
+
+
+@pytest.mark.parametrize(
+    ("layer", "operators"),
+    [
+        (lambda: L.Conv2DTranspose(2, 2, use_bias=False), ["Transpose", "ConvTranspose", "Transpose"]),
+        (lambda: L.DepthwiseConv2D(2, use_bias=False), ["Transpose", "Conv", "Transpose"]),
+        (lambda: L.UpSampling2D(2), ["Resize"]),
+        (lambda: L.ZeroPadding2D(2), ["Pad"]),
+        (lambda: L.Cropping2D(2), ["Slice"]),
+    ],
+)
+def test_layers_over_windows_have_the_operators_of_onnx(layer, operators, tmp_path):
+    path = exported(keras.Sequential([keras.Input((6, 6, 2)), layer()]), tmp_path)
+    found = [node.op_type for node in onnx.load(path).graph.node if node.op_type != "Identity"]
+    assert found == operators
 
 
 def test_a_subclass_is_exported_with_a_signature(tmp_path):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...ops.convolution import SamePadding
 from .graph import Rule, Site
 from .inference import Size
@@ -63,14 +65,32 @@ def _spread(s: Site) -> str:
     """The transpose of a convolution."""
     rank, kernel, given = _rank(s), s.tensors[1], s.params
     g, weights = s.names
-    window, places = kernel.shape[:-2], s.fixed(s.x.shape[1:-1])
-    geometry = (given[name] for name in ("strides", "padding", "dilation"))
-    rows = zip(s.fixed(given["sizes"]), places, window, *geometry, strict=True)
-    more = [size - (step * (n - 1) + (k - 1) * spread + 1 - sum(pair)) for size, n, k, step, pair, spread in rows]
+    more, again = (_added_at_the_end(s, kernel.shape[:-2], run) for run in ("first", "second"))
+    if more != again:
+        raise s.refused("with options that depend on a size that is not fixed; give the axis a size")
     options = {"strides": list(given["strides"]), "dilations": list(given["dilation"]), "pads": _pads(s)}
     kernels = s.graph.transposed(weights, [rank - 1, rank - 2, *range(rank - 2)])
     y = s.add("ConvTranspose", _channels_second(s, g, rank), kernels, group=given["groups"], output_padding=more, **options)
     return _channels_last(s, y, rank)
+
+
+def _added_at_the_end(s: Site, window: tuple[int, ...], run: str) -> list[int]:
+    """How much larger than what the windows reach each axis was in one of the runs."""
+    given = s.params
+    sizes, places = ([getattr(n, run, n) for n in several] for several in (given["sizes"], s.x.shape[1:-1]))
+    rows = zip(sizes, places, window, given["strides"], given["padding"], given["dilation"], strict=True)
+    return [size - (step * (n - 1) + (k - 1) * spread + 1 - sum(pair)) for size, n, k, step, pair, spread in rows]
+
+
+def _window_spread(s: Site) -> str:
+    """Elements repeated, the only use that a model makes of it."""
+    window, lead = s.params["window"], len(s.x.shape) - len(s.params["window"]) - 1
+    if window != s.params["strides"] or any(map(any, s.params["padding"])):
+        raise s.refused("with windows that do not lie side by side, for which there is no translation to ONNX")
+    scales = s.graph.constant(np.asarray([1] * lead + [*window, 1], "float32"))
+    return s.add(
+        "Resize", s.names[0], "", scales, mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric"
+    )
 
 
 def _max_pool(s: Site) -> str:
@@ -88,4 +108,10 @@ def _window_sum(s: Site) -> str:
     return _channels_last(s, s.add("Mul", mean, s.number(math.prod(window))), rank)
 
 
-RULES: dict[str, Rule] = {"convolve": _convolve, "max_pool": _max_pool, "spread_windows": _spread, "window_sum": _window_sum}
+RULES: dict[str, Rule] = {
+    "convolve": _convolve,
+    "max_pool": _max_pool,
+    "spread_windows": _spread,
+    "window_spread": _window_spread,
+    "window_sum": _window_sum,
+}

@@ -6,7 +6,7 @@ from ...absent import late as _late
 from ..arguments import made_with_numpy as _made_with_numpy
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
-from .convolution import Conv1D, Conv2D
+from .convolution import Conv1D, Conv2D, Conv3D
 from .core import Dense, Identity, Lambda, Masking
 from .embedding import Embedding
 from .input_layer import Input, InputLayer
@@ -18,55 +18,145 @@ from .normalization import GroupNormalization, LayerNormalization, Normalization
 from .pooling import (
     AveragePooling1D,
     AveragePooling2D,
+    AveragePooling3D,
     GlobalAveragePooling1D,
     GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
     GlobalMaxPooling1D,
     GlobalMaxPooling2D,
+    GlobalMaxPooling3D,
     MaxPooling1D,
     MaxPooling2D,
+    MaxPooling3D,
 )
-from .regularization import ActivityRegularization, Dropout, GaussianDropout, GaussianNoise, SpatialDropout1D
+from .regularization import (
+    ActivityRegularization,
+    Dropout,
+    GaussianDropout,
+    GaussianNoise,
+    SpatialDropout1D,
+    SpatialDropout2D,
+    SpatialDropout3D,
+)
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
 
 add, average, concatenate, dot, maximum, minimum, multiply, subtract = _FUNCTIONS
-AvgPool1D, AvgPool2D, MaxPool1D, MaxPool2D = AveragePooling1D, AveragePooling2D, MaxPooling1D, MaxPooling2D
-GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
-GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D
-Convolution1D, Convolution2D = Conv1D, Conv2D
+AvgPool1D, AvgPool2D, AvgPool3D = AveragePooling1D, AveragePooling2D, AveragePooling3D
+MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D
+GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D
+GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 
 for _kind in [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Layer)]:
     _made_with_numpy(_kind)
 for _kind in (
-    *(Activation, ActivityRegularization, AveragePooling1D, AveragePooling2D, Dropout, ELU, Flatten, GaussianDropout),
-    *(GaussianNoise, GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalMaxPooling1D, GlobalMaxPooling2D, Identity),
-    *(LeakyReLU, Masking, MaxPooling1D, MaxPooling2D, Permute, ReLU, RepeatVector, Rescaling, Reshape, Softmax),
-    *(SpatialDropout1D, UnitNormalization),
+    *(Activation, ActivityRegularization, AveragePooling1D, AveragePooling2D, AveragePooling3D, Dropout, ELU, Flatten),
+    *(GaussianDropout, GaussianNoise, GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D),
+    *(GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D, Identity, LeakyReLU, Masking, MaxPooling1D, MaxPooling2D),
+    *(MaxPooling3D, Permute, ReLU, RepeatVector, Rescaling, Reshape, Softmax, SpatialDropout1D, SpatialDropout2D),
+    *(SpatialDropout3D, UnitNormalization),
 ):
     _kind._makes_nothing = True
 
 if _TYPE_CHECKING:
+    from .adaptive_pooling import (
+        AdaptiveAveragePooling1D,
+        AdaptiveAveragePooling2D,
+        AdaptiveAveragePooling3D,
+        AdaptiveMaxPooling1D,
+        AdaptiveMaxPooling2D,
+        AdaptiveMaxPooling3D,
+    )
     from .preprocessing.encoding import CategoryEncoding
+    from .resizing import (
+        Cropping1D,
+        Cropping2D,
+        Cropping3D,
+        UpSampling1D,
+        UpSampling2D,
+        UpSampling3D,
+        ZeroPadding1D,
+        ZeroPadding2D,
+        ZeroPadding3D,
+    )
+    from .separable_convolution import (
+        DepthwiseConv1D,
+        DepthwiseConv2D,
+        SeparableConv1D,
+        SeparableConv2D,
+        SeparableConvolution1D,
+        SeparableConvolution2D,
+    )
+    from .transposed_convolution import (
+        Conv1DTranspose,
+        Conv2DTranspose,
+        Conv3DTranspose,
+        Convolution1DTranspose,
+        Convolution2DTranspose,
+        Convolution3DTranspose,
+    )
 
-_LATE = {"CategoryEncoding": "preprocessing.encoding"}
+_LATE = {
+    name: module
+    for module, names in {
+        "adaptive_pooling": (
+            "AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D AdaptiveMaxPooling1D "
+            "AdaptiveMaxPooling2D AdaptiveMaxPooling3D"
+        ),
+        "preprocessing.encoding": "CategoryEncoding",
+        "resizing": (
+            "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"
+        ),
+        "separable_convolution": (
+            "DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D SeparableConvolution1D SeparableConvolution2D"
+        ),
+        "transposed_convolution": (
+            "Conv1DTranspose Conv2DTranspose Conv3DTranspose Convolution1DTranspose Convolution2DTranspose "
+            "Convolution3DTranspose"
+        ),
+    }.items()
+    for name in names.split()
+}
 
 __all__ = [
     "ELU",
     "Activation",
     "ActivityRegularization",
+    "AdaptiveAveragePooling1D",
+    "AdaptiveAveragePooling2D",
+    "AdaptiveAveragePooling3D",
+    "AdaptiveMaxPooling1D",
+    "AdaptiveMaxPooling2D",
+    "AdaptiveMaxPooling3D",
     "Add",
     "Average",
     "AveragePooling1D",
     "AveragePooling2D",
+    "AveragePooling3D",
     "AvgPool1D",
     "AvgPool2D",
+    "AvgPool3D",
     "BatchNormalization",
     "CategoryEncoding",
     "Concatenate",
     "Conv1D",
+    "Conv1DTranspose",
     "Conv2D",
+    "Conv2DTranspose",
+    "Conv3D",
+    "Conv3DTranspose",
     "Convolution1D",
+    "Convolution1DTranspose",
     "Convolution2D",
+    "Convolution2DTranspose",
+    "Convolution3D",
+    "Convolution3DTranspose",
+    "Cropping1D",
+    "Cropping2D",
+    "Cropping3D",
     "Dense",
+    "DepthwiseConv1D",
+    "DepthwiseConv2D",
     "Dot",
     "Dropout",
     "Embedding",
@@ -75,12 +165,16 @@ __all__ = [
     "GaussianNoise",
     "GlobalAveragePooling1D",
     "GlobalAveragePooling2D",
+    "GlobalAveragePooling3D",
     "GlobalAvgPool1D",
     "GlobalAvgPool2D",
+    "GlobalAvgPool3D",
     "GlobalMaxPool1D",
     "GlobalMaxPool2D",
+    "GlobalMaxPool3D",
     "GlobalMaxPooling1D",
     "GlobalMaxPooling2D",
+    "GlobalMaxPooling3D",
     "GroupNormalization",
     "Identity",
     "Input",
@@ -93,8 +187,10 @@ __all__ = [
     "Masking",
     "MaxPool1D",
     "MaxPool2D",
+    "MaxPool3D",
     "MaxPooling1D",
     "MaxPooling2D",
+    "MaxPooling3D",
     "Maximum",
     "Minimum",
     "Multiply",
@@ -106,10 +202,22 @@ __all__ = [
     "RepeatVector",
     "Rescaling",
     "Reshape",
+    "SeparableConv1D",
+    "SeparableConv2D",
+    "SeparableConvolution1D",
+    "SeparableConvolution2D",
     "Softmax",
     "SpatialDropout1D",
+    "SpatialDropout2D",
+    "SpatialDropout3D",
     "Subtract",
     "UnitNormalization",
+    "UpSampling1D",
+    "UpSampling2D",
+    "UpSampling3D",
+    "ZeroPadding1D",
+    "ZeroPadding2D",
+    "ZeroPadding3D",
     "add",
     "average",
     "concatenate",

@@ -1,4 +1,4 @@
-"""Convolutions over one and two axes."""
+"""Convolutions over one, two and three axes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ...functions import convolution as functions
 from ...functions.shaping import reshape
 from ...ops.convolution import places
 from .. import activations
+from ..weight import Weight
 from . import weight_options
 from .inputs import InputSpec
 from .layer import Layer
@@ -17,13 +18,89 @@ from .reshaping import checked_format
 from .weight_options import activated, without_absent
 
 
-class Convolution(Layer):
-    """Base of convolutions, with the arguments of `Conv2D`; over one axis padding may also be 'causal': before the first step
-    only, so that no place sees later steps.
+class KernelLayer(Layer):
+    """Base of layers whose kernels slide along the axes between batch and channels; then come a bias and an activation.
+
+    A subclass makes its kernels for a number of channels in `make_kernels`, and applies them in `convolved`.
     """
 
     rank: int
+    groups = 1
+    may_be_causal = False
     _takes_one_tensor = True
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        strides: Any,
+        padding: str,
+        data_format: str | None,
+        dilation_rate: Any,
+        activation: Any,
+        use_bias: bool,
+        bias_initializer: Any = "zeros",
+        bias_regularizer: Any = None,
+        bias_constraint: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**without_absent(self, options))
+        self.kernel_size = one_for_each(self, "kernel_size", kernel_size, self.rank)
+        self.strides = one_for_each(self, "strides", strides, self.rank)
+        self.dilation_rate = one_for_each(self, "dilation_rate", dilation_rate, self.rank)
+        self.padding = checked_padding(self, padding, self.may_be_causal)
+        self.data_format = checked_format(self, data_format)
+        self.activation, self.use_bias = activations.get(activation), bool(use_bias)
+        weight_options.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        self.bias: Any = None
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def check_filters(self, filters: Any, groups: Any = 1) -> None:
+        """Refuse numbers of outputs and groups that do not fit, and strides along with dilation."""
+        kind = type(self).__name__
+        check_positive(self, filters=filters, groups=groups)
+        if filters % groups:
+            raise ValueError(f"{kind}: filters={filters} must be a multiple of groups={groups}.")
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(f"{kind}: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
+
+    def build(self, input_shape: Any) -> None:
+        axis = 1 if self.data_format == "channels_first" else -1
+        channels = input_shape[axis]
+        if channels is None or channels % self.groups:
+            raise ShapeError(
+                f"Layer '{self.name}' ({type(self).__name__}): the number of channels must be known and a multiple of "
+                f"groups={self.groups}, found {channels} in input shape {tuple(input_shape)}."
+            )
+        outputs = self.compute_output_shape(input_shape)[axis]
+        kernel = self.make_kernels(channels)
+        if self.use_bias:
+            self.bias = weight_options.add(self, "bias", (outputs,))
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels}, fixed_by=kernel)
+
+    def make_kernels(self, channels: int) -> Weight:
+        """Make the kernels; the result is the one that takes the channels."""
+        raise NotImplementedError
+
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """The inputs under the kernels."""
+        raise NotImplementedError
+
+    def call(self, inputs: Tensor) -> Tensor:
+        y = self.convolved(inputs)
+        if self.use_bias:
+            bias = self.bias.read_value()
+            y = y + (reshape(bias, (-1, *(1,) * self.rank)) if self.data_format == "channels_first" else bias)
+        return activated(self, y)
+
+    def slid(self, input_shape: Any, channels: int | None) -> tuple[Any, ...]:
+        """(batch, *places, channels), or with the channels first."""
+        return output_shape(self, input_shape, self.kernel_size, self.strides, self.padding, self.dilation_rate, channels)
+
+
+class Convolution(KernelLayer):
+    """Base of convolutions, with the arguments of `Conv2D`; over one axis padding may also be 'causal': before the first step
+    only, so that no place sees later steps.
+    """
 
     def __init__(
         self,
@@ -45,56 +122,31 @@ class Convolution(Layer):
         bias_constraint: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(activity_regularizer=activity_regularizer, **without_absent(self, options))
-        kind = type(self).__name__
-        for name, number in (("filters", filters), ("groups", groups)):
-            if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
-                raise ValueError(f"{kind}: `{name}` must be a positive integer, found {number!r}.")
-        if filters % groups:
-            raise ValueError(f"{kind}: filters={filters} must be a multiple of groups={groups}.")
+        geometry = (kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias)
+        bias = (bias_initializer, bias_regularizer, bias_constraint)
+        super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
+        self.check_filters(filters, groups)
         self.filters, self.groups = filters, groups
-        self.kernel_size = one_for_each(self, "kernel_size", kernel_size, self.rank)
-        self.strides = one_for_each(self, "strides", strides, self.rank)
-        self.dilation_rate = one_for_each(self, "dilation_rate", dilation_rate, self.rank)
-        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
-            raise ValueError(f"{kind}: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
-        self.padding = checked_padding(self, padding, causal=self.rank == 1)
-        self.data_format = checked_format(self, data_format)
-        self.activation, self.use_bias = activations.get(activation), bool(use_bias)
         weight_options.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        weight_options.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self.kernel: Any = None
-        self.bias: Any = None
-        self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def build(self, input_shape: Any) -> None:
-        axis = 1 if self.data_format == "channels_first" else -1
-        channels = input_shape[axis]
-        if channels is None or channels % self.groups:
-            raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}): the number of channels must be known and a multiple of "
-                f"groups={self.groups}, found {channels} in input shape {tuple(input_shape)}."
-            )
-        self.compute_output_shape(input_shape)
+    def make_kernels(self, channels: int) -> Weight:
+        """(*window, channels / groups, filters)."""
         self.kernel = weight_options.add(self, "kernel", (*self.kernel_size, channels // self.groups, self.filters))
-        if self.use_bias:
-            self.bias = weight_options.add(self, "bias", (self.filters,))
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels}, fixed_by=self.kernel)
+        return self.kernel
 
-    def call(self, inputs: Tensor) -> Tensor:
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """The convolution."""
         padding: Any = self.padding.upper()
         if padding == "CAUSAL":
             padding = [(self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)]
-        y = functions.convolution(inputs, self.kernel.read_value(), self.strides, padding, self.data_format, self.dilation_rate)
-        if self.use_bias:
-            bias = self.bias.read_value()
-            y = y + (reshape(bias, (-1, *(1,) * self.rank)) if self.data_format == "channels_first" else bias)
-        return activated(self, y)
+        return functions.convolution(
+            inputs, self.kernel.read_value(), self.strides, padding, self.data_format, self.dilation_rate
+        )
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, filters)."""
-        window = (self.kernel_size, self.strides, self.padding, self.dilation_rate)
-        return output_shape(self, input_shape, *window, channels=self.filters)
+        return self.slid(input_shape, self.filters)
 
 
 class Conv1D(Convolution):
@@ -110,6 +162,7 @@ class Conv1D(Convolution):
     """
 
     rank = 1
+    may_be_causal = True
 
 
 class Conv2D(Convolution):
@@ -138,13 +191,29 @@ class Conv2D(Convolution):
     rank = 2
 
 
-def one_for_each(layer: Any, name: str, value: Any, rank: int) -> tuple[int, ...]:
-    """Positive ints, one for each axis, from one for all or a sequence."""
+class Conv3D(Convolution):
+    """A convolution over depth, height and width, or time and two axes. Arguments as in `Conv2D`.
+
+    >>> tf.keras.layers.Conv3D(4, 2)(tf.ones([2, 5, 6, 7, 1])).shape
+    TensorShape([2, 4, 5, 6, 4])
+    """
+
+    rank = 3
+
+
+def check_positive(layer: Any, **numbers: Any) -> None:
+    """Refuse what is no positive int."""
+    for name, number in numbers.items():
+        if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
+            raise ValueError(f"{type(layer).__name__}: `{name}` must be a positive integer, found {number!r}.")
+
+
+def one_for_each(layer: Any, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
+    """Ints of at least so much, one for each axis, from one for all or a sequence."""
     found = (value,) * rank if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
-    if len(found) != rank or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in found):
-        raise ValueError(
-            f"{type(layer).__name__}: `{name}` must be a positive integer or a tuple of {rank}. Received: {name}={value!r}."
-        )
+    if len(found) != rank or any(not isinstance(n, int) or isinstance(n, bool) or n < least for n in found):
+        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
+        raise ValueError(f"{type(layer).__name__}: `{name}` must be {kind} or a tuple of {rank}. Received: {name}={value!r}.")
     return found
 
 

@@ -75,6 +75,17 @@ class MaxPooling2D(Pooling):
     pool = functions.max_pool
 
 
+class MaxPooling3D(Pooling):
+    """The largest element under a window over three axes, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> tf.keras.layers.MaxPooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
+    TensorShape([2, 2, 3, 4, 3])
+    """
+
+    rank = 3
+    pool = functions.max_pool
+
+
 class AveragePooling1D(Pooling):
     """The mean of what lies under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
 
@@ -94,6 +105,17 @@ class AveragePooling2D(Pooling):
     """
 
     rank = 2
+    pool = functions.avg_pool
+
+
+class AveragePooling3D(Pooling):
+    """The mean of what lies under a window over three axes, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> tf.keras.layers.AveragePooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
+    TensorShape([2, 2, 3, 4, 3])
+    """
+
+    rank = 3
     pool = functions.avg_pool
 
 
@@ -170,6 +192,17 @@ class GlobalAveragePooling2D(GlobalPooling):
     reduce = reduce_mean
 
 
+class GlobalAveragePooling3D(GlobalPooling):
+    """The mean over three axes, for each channel. Arguments as in `GlobalAveragePooling2D`.
+
+    >>> tf.keras.layers.GlobalAveragePooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
+    TensorShape([2, 3])
+    """
+
+    rank = 3
+    reduce = reduce_mean
+
+
 class GlobalMaxPooling1D(GlobalPooling):
     """The largest element over all steps, for each feature. Arguments as in `GlobalAveragePooling2D`.
 
@@ -189,4 +222,15 @@ class GlobalMaxPooling2D(GlobalPooling):
     """
 
     rank = 2
+    reduce = reduce_max
+
+
+class GlobalMaxPooling3D(GlobalPooling):
+    """The largest element over three axes, for each channel. Arguments as in `GlobalAveragePooling2D`.
+
+    >>> tf.keras.layers.GlobalMaxPooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
+    TensorShape([2, 3])
+    """
+
+    rank = 3
     reduce = reduce_max

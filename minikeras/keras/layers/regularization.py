@@ -16,6 +16,7 @@ from .. import regularizers
 from ..seeds import SeedGenerator
 from .inputs import InputSpec
 from .layer import SameShape
+from .reshaping import checked_format
 
 
 class Noise(SameShape):
@@ -78,7 +79,26 @@ class Dropout(Noise):
         return tuple(size if one is None else one for one, size in zip(wanted, shape, strict=True))
 
 
-class SpatialDropout1D(Dropout):
+class SpatialDropout(Dropout):
+    """Base of dropout of whole features: one decision for all places of a row."""
+
+    rank: int
+    data_format = "channels_last"
+
+    def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
+        super().__init__(rate, None, seed, **options)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        ones = (1,) * self.rank
+        return (*shape[:2], *ones) if self.data_format == "channels_first" else (shape[0], *ones, shape[-1])
+
+    def get_config(self) -> dict[str, Any]:
+        foreign = ("noise_shape", "trainable")  # Keras's constructor takes neither
+        return {key: value for key, value in super().get_config().items() if key not in foreign}
+
+
+class SpatialDropout1D(SpatialDropout):
     """Dropout of whole features: one decision for all steps of a row.
 
     Args:
@@ -94,16 +114,33 @@ class SpatialDropout1D(Dropout):
     True
     """
 
-    def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
-        super().__init__(rate, None, seed, **options)
-        self.input_spec = InputSpec(ndim=3)
+    rank = 1
 
-    def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (shape[0], 1, shape[2])
 
-    def get_config(self) -> dict[str, Any]:
-        foreign = ("noise_shape", "trainable")  # Keras's constructor takes neither
-        return {key: value for key, value in super().get_config().items() if key not in foreign}
+class SpatialDropout2D(SpatialDropout):
+    """Dropout of whole features of images. Arguments as in `SpatialDropout1D`, with a data format in front of the seed.
+
+    >>> y = tf.keras.layers.SpatialDropout2D(0.5, seed=1)(tf.ones([1, 3, 3, 4]), training=True).numpy()
+    >>> bool((y[0, 0, 0] == y[0, 2, 1]).all())
+    True
+    """
+
+    rank = 2
+
+    def __init__(self, rate: float, data_format: str | None = None, seed: int | None = None, **options: Any) -> None:
+        super().__init__(rate, seed, **options)
+        self.data_format = checked_format(self, data_format)
+
+
+class SpatialDropout3D(SpatialDropout2D):
+    """Dropout of whole features of volumes. Arguments as in `SpatialDropout2D`.
+
+    >>> y = tf.keras.layers.SpatialDropout3D(0.5, seed=1)(tf.ones([1, 2, 2, 2, 4]), training=True).numpy()
+    >>> bool((y[0, 0, 0, 0] == y[0, 1, 1, 1]).all())
+    True
+    """
+
+    rank = 3
 
 
 class GaussianNoise(Noise):

@@ -20,12 +20,14 @@ def keep(layer: Layer, name: str, initializer: Any, regularizer: Any = None, con
     setattr(layer, f"{name}_constraint", constraints.get(constraint))
 
 
-def add(layer: Layer, name: str, shape: tuple[int, ...], autocast: bool = True) -> Weight:
-    """Make the weight of that name with what `keep` kept for it."""
+def add(layer: Layer, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
+    """Make a weight with what `keep` kept under a name, which is also its own unless it has another."""
     initializer, regularizer, constraint = (
-        getattr(layer, f"{name}_{option}") for option in ("initializer", "regularizer", "constraint")
+        getattr(layer, f"{kept}_{option}") for option in ("initializer", "regularizer", "constraint")
     )
-    return layer.add_weight(shape, initializer, autocast=autocast, regularizer=regularizer, constraint=constraint, name=name)
+    return layer.add_weight(
+        shape, initializer, autocast=autocast, regularizer=regularizer, constraint=constraint, name=name or kept
+    )
 
 
 def activated(layer: Any, y: Any) -> Any:

@@ -72,6 +72,26 @@ def test_low_rank_adaptation_and_quantization_are_told_to_be_absent(make, option
         (lambda: L.Conv2D(4, 3, padding="causal"), ValueError, r"padding must be one of \('valid', 'same'\), found 'causal'"),
         (lambda: L.Conv2D(4, 3, strides=2, dilation_rate=2), ValueError, "cannot both exceed 1"),
         (lambda: L.Conv2D(4, 3, groups=3), ValueError, "filters=4 must be a multiple of groups=3"),
+        (lambda: L.Conv2DTranspose(4, 3, strides=2, output_padding=2), ValueError, "each output_padding must be less than"),
+        (lambda: L.Conv2DTranspose(4, 3, output_padding=-1), ValueError, "`output_padding` must be an integer of at least 0"),
+        (lambda: L.Conv1DTranspose(4, 3, strides=2, dilation_rate=2), ValueError, "cannot both exceed 1"),
+        (lambda: L.Conv1DTranspose(4, 3, padding="causal"), ValueError, "found 'causal'"),
+        (
+            lambda: L.DepthwiseConv2D(3, depth_multiplier=0),
+            ValueError,
+            "`depth_multiplier` must be a positive integer, found 0",
+        ),
+        (lambda: L.SeparableConv2D(2.0, 3), ValueError, "`filters` must be a positive integer, found 2.0"),
+        (lambda: L.UpSampling2D(0), ValueError, "`size` must be a positive integer or a tuple of 2"),
+        (
+            lambda: L.UpSampling2D(2, interpolation="area"),
+            ValueError,
+            "interpolation must be one of .*'lanczos5'.*found 'area'",
+        ),
+        (lambda: L.ZeroPadding2D((1, 2, 3)), ValueError, r"an int or a pair of ints for each of 2 axes.*\(1, 2, 3\)"),
+        (lambda: L.ZeroPadding1D(-1), ValueError, "`padding` must be an integer of at least 0 or a tuple of 2"),
+        (lambda: L.Cropping3D(((1, 2, 3), 1, 1)), ValueError, r"`cropping` must be an integer .* a tuple of 2.*\(1, 2, 3\)"),
+        (lambda: L.AdaptiveMaxPooling2D((2, 0)), ValueError, "`output_size` must be a positive integer or a tuple of 2"),
         (lambda: L.MaxPooling2D(0), ValueError, "`pool_size` must be a positive integer or a tuple of 2"),
     ],
 )
@@ -103,6 +123,7 @@ def test_options_out_of_range_are_refused(make, error, message):
             (2, 2, 5, 3),
             r"a window of \(3, 3\) does not fit into inputs of shape \(2, 2, 5, 3\).*padding='same'",
         ),
+        (L.Cropping2D(((1, 2), 0)), (2, 3, 4, 1), r"cropping=.* leaves nothing of sizes \(3, 4\)"),
         (L.MaxPooling1D(3), (2, 2, 3), r"a window of \(3,\) does not fit into inputs of shape \(2, 2, 3\)"),
     ],
 )
@@ -129,6 +150,44 @@ def test_inputs_that_cannot_be_merged_are_refused_with_their_shapes(layer, shape
     inputs = [tf.ones(shape) for shape in shapes] if isinstance(shapes, list) else tf.ones(shapes)
     with pytest.raises(ValueError, match=f"Layer 'm', an? .*{message}"):
         layer(name="m")(inputs)
+
+
+def test_three_transposed_axes_have_the_data_format_in_front_of_the_padding_of_the_output_as_in_keras():
+    layer = L.Conv3DTranspose(2, 2, 3, "same", "channels_first", 1, 1, "relu", False)
+    assert (layer.data_format, layer.output_padding, layer.use_bias) == ("channels_first", (1, 1, 1), False)
+    flat = L.Conv2DTranspose(2, 2, 3, "same", 1, "channels_first", 1, "relu", False)
+    assert (flat.data_format, flat.output_padding, flat.activation) == ("channels_first", (1, 1), layer.activation)
+    assert layer(tf.ones([1, 3, 2, 2, 2])).shape == (1, 2, 4, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (L.Conv2DTranspose(4, 3, strides=2), (None, None, None, 4)),
+        (L.Conv2DTranspose(4, 3, strides=(2, 3), padding="same", output_padding=0), (None, None, None, 4)),
+        (L.DepthwiseConv2D(3, depth_multiplier=2), (None, None, None, 6)),
+        (L.SeparableConv2D(4, 3, padding="same"), (None, None, None, 4)),
+        (L.ZeroPadding2D(2), (None, None, None, 3)),
+        (L.Cropping2D(2), (None, None, None, 3)),
+        (L.UpSampling2D(2), (None, None, None, 3)),
+        (L.UpSampling2D(2, interpolation="bicubic"), (None, None, None, 3)),
+        (L.AdaptiveAveragePooling2D((2, 5)), (None, 2, 5, 3)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_images_of_any_size_go_through_symbolically_and_then_as_numbers(layer, shape):
+    x = tf.keras.Input((None, None, 3))
+    model = tf.keras.Model(x, layer(x))
+    assert model.output_shape == layer.compute_output_shape((None, None, None, 3)) == shape
+    for size in ((6, 7), (9, 8)):
+        assert model(tf.ones([2, *size, 3])).shape == layer.compute_output_shape((2, *size, 3))
+
+
+def test_larger_images_of_integers_stay_integers_unless_they_are_interpolated():
+    x = tf.constant([[[[1], [3]]]])
+    assert L.UpSampling2D(2)(x).dtype == tf.int32 and L.ZeroPadding2D()(x).dtype == tf.int32
+    y = L.UpSampling2D((1, 2), interpolation="bilinear", dtype="mixed_float16")(x)
+    assert y.dtype == tf.float16 and y.numpy().ravel().tolist() == [1.0, 1.5, 2.5, 3.0]
 
 
 def test_layers_of_several_inputs_are_functions_too():

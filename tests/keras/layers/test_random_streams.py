@@ -155,7 +155,12 @@ def test_noise_has_the_distribution_it_promises():
     assert abs(scaled.mean() - 1) < 0.01 and abs(scaled.var() - 0.3 / 0.7) < 0.01
     added = L.GaussianNoise(0.5)(x, training=True).numpy() - 1
     assert abs(added.mean()) < 0.01 and abs(added.std() - 0.5) < 0.01
-    spatial = L.SpatialDropout1D(0.5)(np.ones((50, 4, 20), "float32"), training=True).numpy()
-    assert np.array_equal(spatial, np.broadcast_to(spatial[:, :1], spatial.shape))
+    for rank, kind in enumerate((L.SpatialDropout1D, L.SpatialDropout2D, L.SpatialDropout3D), 1):
+        spatial = kind(0.5)(np.ones((50, *(2,) * rank, 20), "float32"), training=True).numpy()
+        features = spatial.reshape(50, -1, 20)[:, 0]
+        assert np.array_equal(spatial, np.broadcast_to(features.reshape(50, *(1,) * rank, 20), spatial.shape))
+        assert abs((features == 0).mean() - 0.5) < 0.1
+    first = L.SpatialDropout2D(0.5, data_format="channels_first")(np.ones((50, 20, 2, 2), "float32"), training=True).numpy()
+    assert np.array_equal(first, np.broadcast_to(first[:, :, :1, :1], first.shape)) and len(np.unique(first[:, :, 0, 0])) == 2
     shaped = L.Dropout(0.5, noise_shape=(None, 1))(x, training=True).numpy()
     assert np.array_equal(shaped, np.broadcast_to(shaped[:, :1], shaped.shape))

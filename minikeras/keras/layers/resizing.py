@@ -1,0 +1,280 @@
+"""Layers that change the sizes between batch and channels: zeros around, elements left out, elements between others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions.elementwise import cast
+from ...functions.indexing import getitem
+from ...functions.resizing import METHODS, enlarged, resized
+from ...functions.shaping import pad
+from ..arguments import made_with_numpy
+from .convolution import one_for_each
+from .inputs import InputSpec
+from .layer import Layer
+from .reshaping import checked_format
+
+
+class Resized(Layer):
+    """Base of layers that change each size between batch and channels."""
+
+    rank: int
+    data_format = "channels_last"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def first_axis(self) -> int:
+        """The first axis whose size changes."""
+        return 2 if self.data_format == "channels_first" else 1
+
+    def new_sizes(self, sizes: tuple[int | None, ...]) -> list[int | None]:
+        """What becomes of the sizes."""
+        raise NotImplementedError
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """The input's, with other sizes between batch and channels."""
+        start = self.first_axis()
+        stop = start + self.rank
+        return (*input_shape[:start], *self.new_sizes(tuple(input_shape[start:stop])), *input_shape[stop:])
+
+
+class Margins(Resized):
+    """Base of layers that add or take away elements at both ends of each axis."""
+
+    def pairs(self, name: str, value: Any) -> tuple[Any, ...]:
+        """A pair of ints for each axis, from one int for all, or an int or a pair for each; the pair alone of a single axis."""
+        if self.rank == 1:
+            return one_for_each(self, name, value, 2, least=0)
+        parts = (value,) * self.rank if isinstance(value, int) else value
+        if not isinstance(parts, (list, tuple)) or len(parts) != self.rank:
+            raise ValueError(
+                f"{type(self).__name__}: `{name}` must be an int, or an int or a pair of ints for each of {self.rank} axes. "
+                f"Received: {name}={value!r}."
+            )
+        return tuple(one_for_each(self, name, part, 2, least=0) for part in parts)
+
+    def of_each_axis(self, kept: Any) -> list[tuple[int, int]]:
+        """What `pairs` kept, as a pair for each axis."""
+        return [kept] if self.rank == 1 else list(kept)
+
+
+class ZeroPadding(Margins):
+    """Base of padding with zeros, with the arguments of `ZeroPadding2D`."""
+
+    def __init__(self, padding: Any = 1, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.padding = self.pairs("padding", padding)
+        self.data_format = checked_format(self, data_format)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        start = self.first_axis()
+        behind = inputs.ndim - start - self.rank
+        return pad(inputs, [(0, 0)] * start + self.of_each_axis(self.padding) + [(0, 0)] * behind)
+
+    def new_sizes(self, sizes: tuple[int | None, ...]) -> list[int | None]:
+        """As many more as there are zeros."""
+        pairs = self.of_each_axis(self.padding)
+        return [None if n is None else n + sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
+
+
+@made_with_numpy
+class ZeroPadding1D(ZeroPadding):
+    """Zeros before the first step and after the last. Arguments as in `ZeroPadding2D`; `padding` is an int or one pair.
+
+    >>> print(tf.keras.layers.ZeroPadding1D((1, 2))([[[3.0], [4.0]]]).numpy().ravel())
+    [0. 3. 4. 0. 0.]
+    """
+
+    _makes_nothing = True
+    rank = 1
+
+
+@made_with_numpy
+class ZeroPadding2D(ZeroPadding):
+    """Zeros around height and width.
+
+    Args:
+        padding: how many at each end; an int or a pair for each axis, or an int for all.
+        data_format: 'channels_last' (default) or 'channels_first'.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> tf.keras.layers.ZeroPadding2D(((0, 1), 2))(tf.ones([2, 5, 5, 3])).shape
+    TensorShape([2, 6, 9, 3])
+    """
+
+    _makes_nothing = True
+    rank = 2
+
+
+@made_with_numpy
+class ZeroPadding3D(ZeroPadding):
+    """Zeros around three axes. Arguments as in `ZeroPadding2D`.
+
+    >>> tf.keras.layers.ZeroPadding3D()(tf.ones([2, 5, 6, 7, 3])).shape
+    TensorShape([2, 7, 8, 9, 3])
+    """
+
+    _makes_nothing = True
+    rank = 3
+
+
+class Cropping(Margins):
+    """Base of layers that leave elements out at both ends."""
+
+    def __init__(self, cropping: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.cropping = self.pairs("cropping", cropping)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        self.compute_output_shape(tuple(inputs.shape))
+        kept = tuple(slice(before, -behind or None) for before, behind in self.of_each_axis(self.cropping))
+        return getitem(inputs, (slice(None),) * self.first_axis() + kept)
+
+    def new_sizes(self, sizes: tuple[int | None, ...]) -> list[int | None]:
+        """As many fewer as are left out."""
+        pairs = self.of_each_axis(self.cropping)
+        if any(n is not None and n <= sum(pair) for n, pair in zip(sizes, pairs, strict=True)):
+            raise ShapeError(
+                f"Layer '{self.name}' ({type(self).__name__}): cropping={self.cropping} leaves nothing of sizes {sizes}; "
+                "values in `cropping` must be smaller than the input."
+            )
+        return [None if n is None else n - sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
+
+
+@made_with_numpy
+class Cropping1D(Cropping):
+    """Steps left out at the beginning and the end: `cropping` is an int or a pair.
+
+    >>> print(tf.keras.layers.Cropping1D((1, 0))([[[3.0], [4.0]]]).numpy().ravel())
+    [4.]
+    """
+
+    _makes_nothing = True
+    rank = 1
+
+    def __init__(self, cropping: Any = 1, **options: Any) -> None:
+        super().__init__(cropping, **options)
+
+
+@made_with_numpy
+class Cropping2D(Cropping):
+    """Rows and columns left out at the edges.
+
+    Args:
+        cropping: how many at each end; an int or a pair for each axis, or an int for all.
+        data_format: 'channels_last' (default) or 'channels_first'.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Raises:
+        ShapeError: if nothing is left.
+
+    >>> tf.keras.layers.Cropping2D(((0, 1), 2))(tf.ones([2, 5, 5, 3])).shape
+    TensorShape([2, 4, 1, 3])
+    """
+
+    _makes_nothing = True
+    rank = 2
+
+    def __init__(self, cropping: Any = 0, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(cropping, **options)
+        self.data_format = checked_format(self, data_format)
+
+
+@made_with_numpy
+class Cropping3D(Cropping2D):
+    """Elements of three axes left out at the edges: one each by default. Arguments as in `Cropping2D`.
+
+    >>> tf.keras.layers.Cropping3D()(tf.ones([2, 5, 6, 7, 3])).shape
+    TensorShape([2, 3, 4, 5, 3])
+    """
+
+    _makes_nothing = True
+    rank = 3
+
+    def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(cropping, data_format, **options)
+
+
+class UpSampling(Resized):
+    """Base of layers that make images larger by whole factors."""
+
+    interpolation = "nearest"
+
+    def __init__(self, size: Any = 2, **options: Any) -> None:
+        super().__init__(**options)
+        factors = one_for_each(self, "size", size, self.rank)
+        self.size = factors[0] if self.rank == 1 else factors
+
+    def factors(self) -> tuple[int, ...]:
+        """One for each axis."""
+        return (self.size,) if isinstance(self.size, int) else self.size
+
+    def call(self, inputs: Tensor) -> Tensor:
+        if self.interpolation == "nearest":
+            return enlarged(inputs, self.factors(), self.data_format)
+        x = inputs if inputs.dtype.is_floating else cast(inputs, self.compute_dtype)
+        sizes = {axis: factor * x.shape[axis] for axis, factor in enumerate(self.factors(), self.first_axis())}
+        return resized(x, sizes, self.interpolation)
+
+    def new_sizes(self, sizes: tuple[int | None, ...]) -> list[int | None]:
+        """So many times as large."""
+        return [None if n is None else n * factor for n, factor in zip(sizes, self.factors(), strict=True)]
+
+
+@made_with_numpy
+class UpSampling1D(UpSampling):
+    """Each step `size` times.
+
+    >>> print(tf.keras.layers.UpSampling1D(2)([[[3.0], [4.0]]]).numpy().ravel())
+    [3. 3. 4. 4.]
+    """
+
+    _makes_nothing = True
+    rank = 1
+
+
+@made_with_numpy
+class UpSampling2D(UpSampling):
+    """Height and width times whole numbers.
+
+    Args:
+        size: factors of height and width; an int serves both.
+        data_format: 'channels_last' (default) or 'channels_first'.
+        interpolation: 'nearest' (default) repeats rows and columns; 'bilinear', 'bicubic', 'lanczos3' and 'lanczos5' are as in
+            `tf.image.resize`.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> tf.keras.layers.UpSampling2D((1, 2), interpolation="bilinear")([[[[0.0], [4.0]]]]).numpy().ravel()
+    array([0., 1., 3., 4.], dtype=float32)
+    """
+
+    _makes_nothing = True
+    rank = 2
+
+    def __init__(self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest", **options: Any) -> None:
+        super().__init__(size, **options)
+        self.data_format = checked_format(self, data_format)
+        if not isinstance(interpolation, str) or interpolation.lower() not in METHODS:
+            raise ValueError(f"UpSampling2D: interpolation must be one of {METHODS}, found {interpolation!r}.")
+        self.interpolation = interpolation.lower()
+        self._gives_floats = self.interpolation != "nearest"
+
+
+@made_with_numpy
+class UpSampling3D(UpSampling):
+    """Each element `size` times along three axes. `size` and `data_format` as in `UpSampling2D`.
+
+    >>> tf.keras.layers.UpSampling3D((1, 2, 3))(tf.ones([2, 5, 6, 7, 3])).shape
+    TensorShape([2, 5, 12, 21, 3])
+    """
+
+    _makes_nothing = True
+    rank = 3
+
+    def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(size, **options)
+        self.data_format = checked_format(self, data_format)
