@@ -19,7 +19,14 @@ NEEDED = {
     **{"stddev": 0.1, "dims": (1,), "n": 2, "scale": 2.0, "target_shape": (3,), "axes": 1, "shape": (3,), "function": abs},
     **{"num_classes": 2, "target_class_ids": [0], "normalizer": [1.0], "recall": 0.5, "precision": 0.5, "specificity": 0.5},
     **{"sensitivity": 0.5, "fn": lambda a, b: a, "inner_optimizer": optimizers.SGD(), "rules": {"*": "sgd"}, "steps": 2},
-    **{"optimizer": "sgd", "outputs": abs, "loss_of_outputs": abs, "initial_learning_rate": 0.1, "decay_steps": 2},
+    **{
+        "optimizer": "sgd",
+        "outputs": abs,
+        "loss_of_outputs": abs,
+        "initial_learning_rate": 0.1,
+        "decay_steps": 2,
+        "output_size": 2,
+    },
     **{"decay_rate": 0.5, "first_decay_steps": 2, "boundaries": [1], "values": [1.0, 2.0], "filename": "a.csv"},
     **{"filepath": "m.keras", "backup_dir": "b", "schedule": abs, "log_dir": "l"},
 }
