@@ -203,7 +203,7 @@ class Restoration:
             wanted = sorted((path for path in saved if isinstance(graph.leaves.get(path), Variable)), key=self._number(start))
             if wanted:
                 before = optimizer.state.slots
-                optimizer.build([graph.leaves[path] for path in wanted])
+                optimizer.prepare([graph.leaves[path] for path in wanted])
                 undo[place] = functools.partial(optimizer.state.restore, before)
         return undo
 

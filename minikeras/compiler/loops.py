@@ -19,7 +19,9 @@ from ..core.registry import operations
 from .ir import Slot, slots_in
 
 FUNCTIONS = frozenset(
-    name for name in ALLOWED_NAMES if isinstance(function := getattr(np, name, None), np.ufunc) and function.nout == 1
+    function.__name__  # np.abs is called 'absolute'
+    for name in ALLOWED_NAMES
+    if isinstance(function := getattr(np, name, None), np.ufunc) and function.nout == 1
 ) | {"floor_divide", "remainder", "reciprocal", "logical_not"}
 """NumPy's elementwise functions that a body may use, beside 'where' and 'astype'."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
+
 from ...core import Record, Variable
 from ...core.effects import State
 from ..ir import Program, Slot, outputs_of
@@ -52,8 +54,15 @@ def eliminate_common_subexpressions(program: Program) -> Program:
 
 def _identity(record: Record) -> Hashable:
     """Equal for instructions with equal results."""
-    operands = tuple([("slot", x.key) if isinstance(x, (Slot, Variable)) else _value(x) for x in record.inputs])
+    operands = tuple([_operand(x) for x in record.inputs])
     return id(record.primitive), operands, tuple([(name, _value(value)) for name, value in record.params.items()])
+
+
+def _operand(x: Any) -> Hashable:
+    """Constant numbers are told by their bits, other slots by their keys."""
+    if isinstance(x, Slot) and isinstance(x.array, (np.generic, np.ndarray)) and x.shape == ():
+        return "constant", x.dtype.str, x.array.tobytes()
+    return ("slot", x.key) if isinstance(x, (Slot, Variable)) else _value(x)
 
 
 def _value(value: Any) -> Hashable:

@@ -13,15 +13,13 @@ from .forward_state import forward_state
 from .fusion import fuse
 from .remove_identities import remove_identities
 
-PASSES: tuple[Callable[[Program], Program], ...] = (
+SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
     remove_identities,
     fold_constants,
     eliminate_common_subexpressions,
     eliminate_dead_code,
-    expand,
-    forward_state,
-    fuse,
 )
+PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
 
 
 def optimized(program: Program) -> Program:

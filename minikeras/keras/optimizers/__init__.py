@@ -13,6 +13,7 @@ from .compiled_step import compiled_step as _compiled_step
 from .lookup import deserialize, get, serialize
 from .lookup import register as _register
 from .loss_scale import LossScaleOptimizer
+from .multi_optimizer import MultiOptimizer, OptimizerMap
 from .muon import Muon
 from .optimizer import Optimizer
 from .optimizer import optimizer_step as _optimizer_step
@@ -23,7 +24,7 @@ from .sgd import SGD, Lion
 _EXPANSIONS[_optimizer_step] = _compiled_step
 _adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)
 _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, NewtonCG)
-for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, Muon, PerLayer, SGD):
+for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, MultiOptimizer, Muon, PerLayer, SGD):
     _register(_entry)
 
 __all__ = [
@@ -44,12 +45,14 @@ __all__ = [
     "LevenbergMarquardt",
     "Lion",
     "LossScaleOptimizer",
+    "MultiOptimizer",
     "Muon",
     "Nadam",
     "Newton",
     "NewtonCG",
     "Objective",
     "Optimizer",
+    "OptimizerMap",
     "PerLayer",
     "RMSprop",
     "ScheduleFreeAdamW",

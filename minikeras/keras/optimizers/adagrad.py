@@ -241,6 +241,14 @@ class Ftrl(Optimizer):
         zeros = super().initial_slot(name, value)
         return zeros + self.initial_accumulator_value if name == "accumulator" else zeros
 
+    def begin_step(self, t: int, learning_rate: float) -> float:
+        if learning_rate == 0.0:
+            raise ValueError(
+                "Ftrl: the learning rate is 0, and the formula divides by it. Nothing was changed. Start a schedule above 0, "
+                "or leave the step out."
+            )
+        return learning_rate
+
     def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
         strengths = self.l1_regularization_strength, self.l2_regularization_strength, self.l2_shrinkage_regularization_strength
         return ftrl_step(gradient, value, slots[0], slots[1], step, self.learning_rate_power, *strengths, self.beta)

@@ -12,16 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.ir import PLAIN
+from ...compiler.ir import PLAIN, Program, Slot, outputs_of
 from ...compiler.loops import Body, kept, traced
 from ...compiler.passes.expansion import Writer
-from ...core import Record, Variable
+from ...compiler.passes.forward_state import forward_state
+from ...compiler.passes.pipeline import SIMPLIFICATIONS
+from ...compiler.recorder import Recorder
+from ...core import Record, Tensor, Variable
 from ...core.effects import State, effect
 from ...core.layout import Layout
 from ...core.precision import is_short
+from ...functions.elementwise import clip_by_value
 from .optimizer import Optimizer
 from .options import COMMON
+from .per_layer import PerLayer
 from .state import SlotState
+from .update_steps import take_updates
 
 
 def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, ...]:
@@ -59,46 +65,133 @@ step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(
 def compiled_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as such instructions; False if it is more than they can say."""
     optimizer: Optimizer = record.params["optimizer"]
-    states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
-    if not _is_plain(optimizer, states):
+    write = _written(optimizer, [optimizer.state.slots[variable.key] for variable in record.params["variables"]])
+    if write is None:
         return False
+    write(writer, record.inputs)
+    return True
+
+
+Write = Callable[[Writer, Sequence[Any]], None]
+"""Writes a step, given the slots of the gradients."""
+
+
+def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
+    if isinstance(optimizer, PerLayer):
+        return _members_written(optimizer, states)
+    if not _is_plain(optimizer, states):
+        return None
+    write = _updates_written(optimizer, states) if optimizer.assigns else _formula_written(optimizer, states)
+    if write is None:
+        return None
+    unchanged = _unchanged(optimizer, [state.variable for state in states])
+
+    def guarded(writer: Writer, gradients: Sequence[Any]) -> None:
+        write(writer, gradients)
+        writer.guards.append(unchanged)
+
+    return guarded
+
+
+def _members_written(optimizer: PerLayer, states: Sequence[SlotState]) -> Write | None:
+    """The steps of all members, one after the other; None if one is more than instructions can say, or they take turns."""
+    if any(member.every != 1 for member in optimizer.members):
+        return None
+    found = optimizer.divided(optimizer.members, states)
+    known = [(_written(member, [states[place] for place in places]), places) for member, places in found]
+    writes = [(write, places) for write, places in known if write is not None]
+    if len(writes) < len(known):
+        return None
+
+    def write_all(writer: Writer, gradients: Sequence[Any]) -> None:
+        for write, places in writes:
+            write(writer, [gradients[place] for place in places])
+        writer.write(step_counted, (), {"optimizer": optimizer})
+
+    return write_all
+
+
+def _formula_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     step = optimizer.begin_step(int(optimizer.state.iterations._array) + 1, optimizer._rate())
     leaves = (step,) if type(step) is float else step
     if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
-        return False
+        return None
     groups = _groups(optimizer, states)
     decays = [decay for _, decay in groups if decay]
     traces = [_body(optimizer, states[places[0]], step, decay) for places, decay in groups]
     bodies = [body for body in traces if body is not None]
     if len(bodies) < len(groups):
-        return False
-    numbers = [writer.slot(None, float) for _ in range(len(leaves) + len(decays))]
-    writer.begin(step_numbers, {"optimizer": optimizer, "decays": decays}, tuple(numbers))
-    own, remaining = numbers[: len(leaves)], iter(numbers[len(leaves) :])
-    for (places, decay), body in zip(groups, bodies, strict=True):
-        first = states[places[0]].variable._array
-        layout = Layout([states[place].variable._array.shape for place in places], first.dtype)
-        columns = list(zip(*[states[place].targets for place in places], strict=True))
-        gradient = writer.flatten([record.inputs[place] for place in places], layout)
-        operands = [gradient, *writer.read(columns, layout), *own, *([next(remaining)] if decay else [])]
-        writer.assign(columns, writer.loop(body, operands, layout.size), layout)
-    if optimizer.__class__.end_step is Optimizer.end_step:
-        writer.write(step_counted, (), {"optimizer": optimizer})
-    else:
-        writer.write(step_finished, own, {"optimizer": optimizer, "kind": type(step)})
-    writer.guards.append(_unchanged(optimizer, [state.variable for state in states]))
-    return True
+        return None
+
+    def write(writer: Writer, gradients: Sequence[Any]) -> None:
+        numbers = [writer.slot(None, float) for _ in range(len(leaves) + len(decays))]
+        writer.begin(step_numbers, {"optimizer": optimizer, "decays": decays}, tuple(numbers))
+        own, remaining = numbers[: len(leaves)], iter(numbers[len(leaves) :])
+        for (places, decay), body in zip(groups, bodies, strict=True):
+            first = states[places[0]].variable._array
+            layout = Layout([states[place].variable._array.shape for place in places], first.dtype)
+            columns = list(zip(*[states[place].targets for place in places], strict=True))
+            gradient = writer.flatten([gradients[place] for place in places], layout)
+            operands = [gradient, *writer.read(columns, layout), *own, *([next(remaining)] if decay else [])]
+            writer.assign(columns, writer.loop(body, operands, layout.size), layout)
+        if optimizer.__class__.end_step is Optimizer.end_step:
+            writer.write(step_counted, (), {"optimizer": optimizer})
+        else:
+            writer.write(step_finished, own, {"optimizer": optimizer, "kind": type(step)})
+
+    return write
+
+
+def _updates_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
+    """The operations of `update_step` for all Variables; None if Python decides in it."""
+    given = [Tensor(np.ones_like(state.variable._array)) for state in states]
+    with Recorder(given, strict=False) as recorder:
+        try:
+            take_updates(optimizer, [_prepared(optimizer, gradient) for gradient in given], states)
+        finally:
+            recorder.put_back()
+    if recorder.refusal is not None or recorder.born:
+        return None
+    records = [*recorder.records, Record(step_counted, [], {"optimizer": optimizer}, ())]
+    program = Program(recorder.arguments, records, [], None)
+    for simplify in (forward_state, *SIMPLIFICATIONS):
+        program = simplify(program)
+
+    def write(writer: Writer, gradients: Sequence[Any]) -> None:
+        known = {mine.key: theirs for mine, theirs in zip(program.arguments, gradients, strict=True)}
+
+        def placed(x: Any) -> Any:
+            if isinstance(x, Slot) and x.key not in known:
+                slot = known[x.key] = writer.slot(x.shape, x.dtype)
+                slot.array, slot.fixed, slot.shares, slot.order = x.array, x.fixed, x.shares, x.order
+            return known[x.key] if isinstance(x, Slot) else x
+
+        for record in program.records:
+            outputs = tuple([placed(y) for y in outputs_of(record)])
+            results = outputs if type(record.outputs) is tuple else outputs[0]
+            writer.keep(Record(record.primitive, [placed(x) for x in record.inputs], record.params, results))
+
+    return write
+
+
+def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
+    """A gradient after division by the loss scale and clipping of its elements, see `Optimizer.changes`."""
+    scale, limit = optimizer.loss_scale_factor, optimizer.clipvalue
+    gradient = gradient if scale is None else gradient / scale
+    return gradient if limit is None else clip_by_value(gradient, -limit, limit)
 
 
 def _is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
-    """Whether a step is the formula and nothing that needs more than an element at a time."""
+    """Whether a step is the formula, and that needs no more than an element at a time; or what `update_step` assigns."""
     kind = optimizer.__class__
     usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
+    if optimizer.assigns:
+        usual = usual and kind.end_step is Optimizer.end_step
     further = (optimizer.gradient_accumulation_steps, optimizer.clipnorm, optimizer.global_clipnorm)
     arrays = [(state.variable._array, [target._array for target in state.targets]) for state in states]
     return (
         usual
-        and optimizer.elementwise
+        and (optimizer.elementwise or optimizer.assigns)
         and all([type(getattr(optimizer, name)) in PLAIN for name in (*COMMON, *optimizer.settings)])  # others go unguarded
         and not optimizer.use_ema
         and all(option is None for option in further)

@@ -90,11 +90,12 @@ def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence
     """The program of a step; None if it is more than a formula of each element, or if the formula or what gives its rate is the
     user's: they may read anything, at any time.
     """
-    rate = optimizer._learning_rate
-    if not type(optimizer).__module__.startswith("minikeras."):
-        return None
-    if not isinstance(rate, Variable) and not type(rate).__module__.startswith("minikeras."):
-        return None  # to compile would call it once more
+    for one in (optimizer, *getattr(optimizer, "optimizers", ())):
+        rate = one._learning_rate
+        if not type(one).__module__.startswith("minikeras."):
+            return None
+        if not isinstance(rate, Variable) and not type(rate).__module__.startswith("minikeras."):
+            return None  # to compile would call it once more
     held = weakref.proxy(optimizer)  # which has the program; the two are freed with the last reference to the optimizer
     slots = [Slot(number, tuple(array.shape), array.dtype) for number, array in enumerate(gradients)]
     record = Record(step, slots, {"optimizer": held, "variables": [state.variable for state in states]}, ())

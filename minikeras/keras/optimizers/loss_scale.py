@@ -125,7 +125,7 @@ class LossScaleOptimizer(Optimizer):
     lr = learning_rate
 
     def build(self, variables: Iterable[Variable]) -> None:
-        self.inner_optimizer.build(variables)
+        self.inner_optimizer.prepare(list(variables))
 
     def exclude_from_weight_decay(self, *arguments: Any, **options: Any) -> None:
         self.inner_optimizer.exclude_from_weight_decay(*arguments, **options)

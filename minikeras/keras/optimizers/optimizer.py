@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import functools
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from ...arrays import device, namespace
+from ...arrays import device, namespace, to_device
 from ...compiler.ir import PLAIN
-from ...core import Tensor, Variable
+from ...core import GradientTape, Tensor, Variable
 from ...core.changes import clock, live, watched
 from ...core.effects import State, decide, effect
 from ...core.stack import BOTTOM, current, perform
@@ -23,14 +22,18 @@ from ...errors import ShapeError
 from ...functions.publish import tensor
 from ...module import snake_case
 from ...types import Array
+from .. import initializers
 from ..arguments import with_options
+from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
 from .clipping import clipped_by_global_norm, clipped_by_norm, clipped_by_value
 from .eager_step import EagerStep
 from .flat_groups import FlatGroup, Formula, grouped
-from .state import Change, OptimizerState, SlotState, commit, name_of, names_of
+from .pairs import paired, unzipped
+from .state import Change, OptimizerState, SlotState, commit, name_of, slot_name
+from .update_steps import changes_of, in_dtype_of, minimized, present_rate, stepped_values
 
 
 @watched
@@ -145,6 +148,88 @@ class Optimizer:
         """Numbers for the logs of training, by name."""
         return {}
 
+    # What a subclass written for Keras defines ---------------------------------------------------------------------------
+
+    @property
+    def assigns(self) -> bool:
+        """Whether a step is Keras's `update_step`, not a formula."""
+        return type(self).update_step is not Optimizer.update_step
+
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
+        """Keras's way to write an optimizer: assign a Variable, and what `build` made beside it, their new values. As it is
+        here it takes the formula's step for one Variable.
+
+        >>> class Momentum(tf.keras.optimizers.Optimizer):
+        ...     def build(self, variables):
+        ...         super().build(variables)
+        ...         self.momentums = self.add_optimizer_variables(variables, "momentum")
+        ...     def update_step(self, gradient, variable, learning_rate):
+        ...         m = self.momentums[self._get_variable_index(variable)]
+        ...         self.assign(m, 0.9 * m - learning_rate * gradient)
+        ...         self.assign_add(variable, m)
+        >>> w, optimizer = tf.Variable(1.0), Momentum(0.1)
+        >>> for _ in range(2):
+        ...     _ = optimizer.apply([tf.constant(1.0)], [w])
+        >>> print(w.numpy().round(4))
+        0.71
+        """
+        step = self.begin_step(int(self.iterations) + 1, float(learning_rate))
+        group = FlatGroup([0], [self.state.slots[variable.key].targets], self.elementwise)
+        for target, array in group.run_step(functools.partial(self.formula, step), [tensor(gradient)._array]):
+            target.assign(Tensor(array))
+
+    def add_variable(
+        self,
+        shape: Sequence[int],
+        initializer: Any = "zeros",
+        dtype: Any = None,
+        aggregation: str = "none",
+        layout: Any = None,
+        name: str | None = None,
+    ) -> Variable:
+        """Another Variable that is saved with the optimizer. `aggregation` and `layout` are about several devices: unused."""
+        value = initializers.get(initializer)(tuple(shape), dtype=floatx() if dtype is None else dtype)
+        return self.state.keep(KerasVariable(value, trainable=False, name=name or "variable"))
+
+    def add_variable_from_reference(
+        self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
+    ) -> Variable:
+        """Another slot of a Variable: of its shape, dtype and device."""
+        value, name = reference_variable._array, name or "var"
+        first = to_device(initializers.get(initializer)(value.shape, dtype=reference_variable.dtype)._array, namespace(value))
+        slot = KerasVariable(Tensor(first), trainable=False, name=slot_name(reference_variable, name))
+        return self.state.keep(slot, reference_variable, name)
+
+    def add_optimizer_variables(self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros") -> Any:
+        """Such slots of all Variables, in a list; for several names a tuple of lists."""
+        names = [name] if isinstance(name, str) else name
+        several = initializer if isinstance(initializer, (list, tuple)) else [initializer] * len(names)
+        if len(names) != len(several):
+            raise ValueError(f"add_optimizer_variables: {len(names)} names need as many initializers, found {len(several)}.")
+        pairs = list(zip(names, several, strict=True))
+        rows = [[self.add_variable_from_reference(variable, *pair) for pair in pairs] for variable in trainable_variables]
+        columns = tuple([[row[column] for row in rows] for column in range(len(names))])
+        return columns[0] if isinstance(name, str) else columns
+
+    def assign(self, variable: Variable, value: Any) -> None:
+        """Let a Variable hold a value, in its own dtype."""
+        variable.assign(in_dtype_of(variable, value))
+
+    def assign_add(self, variable: Variable, value: Any) -> None:
+        """Add a value to a Variable."""
+        variable.assign_add(in_dtype_of(variable, value))
+
+    def assign_sub(self, variable: Variable, value: Any) -> None:
+        """Subtract a value from a Variable."""
+        variable.assign_sub(in_dtype_of(variable, value))
+
+    def _get_variable_index(self, variable: Variable) -> int:
+        """The position of a Variable among those that the optimizer was built with."""
+        return list(self.state.slots).index(variable.key)
+
+    def _get_current_learning_rate(self) -> Any:
+        return self.learning_rate
+
     # Learning rate and options -------------------------------------------------------------------------------------------
 
     @property
@@ -156,7 +241,8 @@ class Optimizer:
     @property
     def learning_rate(self) -> Any:
         """A Variable, or the present value of a schedule as a Tensor."""
-        return self._learning_rate if isinstance(self._learning_rate, Variable) else self._scheduled()
+        held = self._learning_rate
+        return held if isinstance(held, Variable) else perform(present_rate, (), {"optimizer": self})
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
@@ -226,14 +312,26 @@ class Optimizer:
 
     @property
     def built(self) -> bool:
-        """Whether slots exist."""
+        """Whether slots exist. False assigned to it forgets them; True says nothing new."""
         return bool(self.state.slots)
+
+    @built.setter
+    def built(self, value: bool) -> None:
+        if not value:
+            self.state.restore({})
 
     @property
     def variables(self) -> list[Variable]:
-        """Iteration, learning rate (unless scheduled), averages, accumulators, then the slots of the formula."""
+        """Iteration, learning rate (unless scheduled), averages, accumulators, the slots of the formula, and what was added."""
         rate = [self._learning_rate] if isinstance(self._learning_rate, Variable) else []
-        return [self.state.iterations, *rate, *self.state.named((("average",), ("gradient_accumulator",), *self.slot_groups))]
+        slots = self.state.named((("average",), ("gradient_accumulator",), *self.slot_groups))
+        return [self.state.iterations, *rate, *slots, *self.state.added]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A Variable that becomes an attribute is saved with the optimizer."""
+        if isinstance(value, Variable) and name not in ("_learning_rate", *vars(self)) and self.assigns:
+            self.state.keep(value)
+        super().__setattr__(name, value)
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Make the slots of Variables that have none yet."""
@@ -247,15 +345,23 @@ class Optimizer:
         if new:
             self.state.add([self._slot_state(variable) for variable in new])
 
+    def prepare(self, variables: Sequence[Variable]) -> None:
+        """Build, unless that was done. What Keras's optimizers build they build once."""
+        known = self.state.slots
+        if not known:
+            self.state.begin()
+        if not known or (not self.assigns and any(variable.key not in known for variable in variables)):
+            self.build(variables)
+
     def _slot_state(self, variable: Variable) -> SlotState:
-        value, path = variable._array, name_of(variable).removesuffix(":0").replace("/", "_")
+        value = variable._array
         first = {"average": value} if self.use_ema else {}
         if self.gradient_accumulation_steps is not None:
             first["gradient_accumulator"] = namespace(value).zeros_like(value)
         names = self.slot_names(variable)
         first |= {name: self.initial_slot(name, value) for name in names}
         slots: dict[str, Variable] = {
-            name: KerasVariable(Tensor(array), trainable=False, name=f"{path}_{name}") for name, array in first.items()
+            name: KerasVariable(Tensor(array), trainable=False, name=slot_name(variable, name)) for name, array in first.items()
         }
         excluded = any(variable is other for other in self._undecayed) or any(
             pattern.search(variable.name) for pattern in self._undecayed_names
@@ -278,6 +384,10 @@ class Optimizer:
         """Write all of `variables` to a mapping, by their position: '0', '1' and so on."""
         for position, variable in enumerate(self.variables):
             store[str(position)] = variable.numpy()
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Give all of `variables` their values; otherwise as `load_own_variables`."""
+        self.load_own_variables({str(position): value for position, value in enumerate(weights)})
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
         """Have what `save_own_variables` wrote; if number or shapes differ, ValueError and nothing."""
@@ -313,6 +423,7 @@ class Optimizer:
                 yield "iterations", self.state.iterations
             elif isinstance(value, (Variable, Optimizer)) or name == "_numbers":
                 yield name.lstrip("_"), value
+        yield "added", self.state.shared()
 
     def _checkpoint_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
         """The slots of each Variable, unless they are those of an inner optimizer."""
@@ -322,7 +433,7 @@ class Optimizer:
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Any:
         """Update Variables by pairs of gradient and Variable; otherwise as `apply`."""
-        grads, variables = _unzipped(grads_and_vars)
+        grads, variables = unzipped(grads_and_vars)
         return self.apply(grads, variables)
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any:
@@ -351,6 +462,25 @@ class Optimizer:
                 self._apply_as_operation(grads, [found.variable for found in states], trainable_variables)
         return self.iterations
 
+    def stateless_apply(
+        self, optimizer_variables: Sequence[Any], grads: Sequence[Any], trainable_variables: Sequence[Any]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """What a step from these values would make of the Variables that the optimizer was built with, and of `variables`."""
+        return stepped_values(self, optimizer_variables, grads, trainable_variables)
+
+    def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Tensor:
+        """Take one step, given the loss.
+
+        Args:
+            loss: a function without arguments, or a Tensor that `tape` has recorded.
+            var_list: Variables, or a function that returns them once the loss was computed.
+            tape: if given, it records the function too.
+
+        Returns:
+            The loss before the step.
+        """
+        return minimized(self, loss, var_list, tape)
+
     def _apply_as_operation(self, grads: Sequence[Any], present: list[Variable], given: Sequence[Variable] | None) -> None:
         """A step that interpreters see as one operation: at each repetition it looks up numbers and slots anew."""
         variables = [found.variable for found in self.state.slots.values()] if given is None else given
@@ -360,45 +490,7 @@ class Optimizer:
 
     def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
         """Arrays of the gradients that are there, and what is remembered for their Variables; both checked."""
-        if variables is None:
-            if not self.built:
-                raise ValueError(f"apply: {type(self).__name__} is not built yet; say which variables the gradients belong to.")
-            variables = [found.variable for found in self.state.slots.values()]
-        if len(grads) != len(variables):
-            raise ValueError(
-                f"apply: {len(grads)} gradients for {len(variables)} variables; give one for each, None to leave one out."
-            )
-        arrays: list[Array] = []
-        present: list[Variable] = []
-        for gradient, variable in zip(grads, variables, strict=True):
-            if not isinstance(variable, Variable):
-                raise TypeError(_no_variable(gradient, variable))
-            if gradient is None:
-                continue
-            array = gradient._array if type(gradient) is Tensor else tensor(gradient)._array
-            value = variable._array
-            if array.shape != value.shape:
-                raise ShapeError(
-                    f"apply: the gradient of '{name_of(variable)}' has shape {array.shape}, the variable {value.shape}."
-                )
-            arrays.append(array if array.dtype == value.dtype else array.astype(value.dtype))
-            present.append(variable)
-        if len(present) < len(variables) or not present:
-            _report_missing(grads, variables)
-        known, keys = self.state.slots, [variable.key for variable in present]
-        if not known:
-            self.build(variables)
-            known = self.state.slots
-        if len(set(keys)) < len(keys):
-            raise ValueError(f"apply: a variable is given twice among {names_of(present)}. Add its gradients and give it once.")
-        for variable in present:
-            if variable.key not in known:
-                raise ValueError(
-                    f"Unknown variable: {variable!r}. This optimizer can only be called for the variables it was originally "
-                    "built with. When working with a new set of variables, you should recreate a new optimizer instance, or "
-                    "call optimizer.build(variables) to add slots for them."
-                )
-        return arrays, [known[key] for key in keys]
+        return paired(self, grads, variables)
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""
@@ -440,6 +532,9 @@ class Optimizer:
         return gradients
 
     def _updates(self, gradients: list[Array], states: list[SlotState], t: int) -> list[Change]:
+        if self.assigns:
+            ended = type(self).end_step is not Optimizer.end_step and self.end_step(self.begin_step(t, self._rate()))
+            return changes_of(self, gradients, states) + (ended or [])
         rate = self._rate()
         step = self.begin_step(t, rate)
         plain = functools.partial(self.formula, step)
@@ -490,35 +585,6 @@ def _decaying(formula: Formula, factor: float) -> Formula:
     Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2, line 12, as a step of its own.
     """
     return lambda gradient, value, *slots: formula(gradient, value - value * factor, *slots)
-
-
-def _unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    try:
-        grads, variables = zip(*pairs, strict=True)
-    except (TypeError, ValueError):
-        pairs = list(pairs) if isinstance(pairs, Iterable) else pairs
-        if pairs == []:
-            return (), ()
-        raise TypeError(
-            "apply_gradients: expected pairs of gradient and variable, such as zip(gradients, model.trainable_variables), "
-            f"found {pairs!r:.200}."
-        ) from None
-    return grads, variables
-
-
-def _no_variable(gradient: Any, variable: Any) -> str:
-    turned = " They are the other way round." if isinstance(gradient, Variable) else ""
-    return (
-        "apply: expected a gradient and its Variable, such as a pair of zip(gradients, model.trainable_variables), found "
-        f"{type(gradient).__name__} and {type(variable).__name__}.{turned}"
-    )
-
-
-def _report_missing(grads: Sequence[Any], variables: Sequence[Variable]) -> None:
-    missing = [variable for gradient, variable in zip(grads, variables, strict=True) if gradient is None]
-    if len(missing) == len(variables):
-        raise ValueError(f"No gradients provided for any variable. Variables: {names_of(variables) or 'none'}.")
-    warnings.warn(f"Gradients do not exist for variables {names_of(missing)} when minimizing the loss.", stacklevel=5)
 
 
 def _constrained(variable: Variable, array: Array) -> Change:

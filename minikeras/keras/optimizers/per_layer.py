@@ -36,6 +36,8 @@ class Member(NamedTuple):
     offset: int = 0
     factor: float | None = None
     """To the learning rate of the '*' entry, if it was given as a number."""
+    optional: bool = False
+    """Whether it may match no variable."""
 
     @property
     def label(self) -> str:
@@ -104,7 +106,8 @@ class PerLayer(Optimizer):
             raise ValueError(f"PerLayer: every must be at least 1 and offset in [0, every), found {turn} for {pattern!r}.")
         if isinstance(given, (int, float)) and not isinstance(given, bool):
             return Member(pattern, self._multiplied(pattern, float(given)), every, offset, float(given))
-        return Member(pattern, self._default if _is_default(pattern) else get(given), every, offset)
+        default = _is_default(pattern)
+        return Member(pattern, self._default if default else get(given), every, offset, optional=default)
 
     def _multiplied(self, pattern: Pattern, factor: float) -> Optimizer:
         """An optimizer like the default one, at a multiple of its present learning rate."""
@@ -133,7 +136,7 @@ class PerLayer(Optimizer):
         ]
         if not self._owner:
             used = {id(member) for _, found in candidates for member in found}
-            unused = [member for member in self.members if id(member) not in used and not _is_default(member.pattern)]
+            unused = [member for member in self.members if id(member) not in used and not member.optional]
             problems += [f"entry {member.label!r} matches no variable" for member in unused]
         if problems:
             raise ValueError(f"PerLayer: {len(problems)} things do not fit:\n  " + "\n  ".join(problems))
@@ -141,7 +144,7 @@ class PerLayer(Optimizer):
         self.state.locks.join(new)
         for member in self.members:
             if member.optimizer is not None:
-                member.optimizer.build(self._owned(member, new))
+                member.optimizer.prepare(self._owned(member, new))
 
     def _owned(self, member: Member, variables: Iterable[Variable]) -> list[Variable]:
         return [variable for variable in variables if self._owner[variable.key][1] is member]
@@ -227,34 +230,41 @@ class PerLayer(Optimizer):
         return [*self._changes(self._due(), gradients, states), self._counted()]
 
     def _changes(self, due: Sequence[Member], gradients: list[Array], states: list[SlotState]) -> list[Change]:
+        found: list[Change] = []
+        for optimizer, places in self.divided(due, states):
+            found += optimizer.changes([gradients[i] for i in places], [states[i] for i in places])
+        return found
+
+    def divided(self, due: Sequence[Member], states: Sequence[SlotState]) -> Iterable[tuple[Optimizer, list[int]]]:
+        """The optimizers of some members, each with the positions of its Variables."""
         groups: dict[int, tuple[Optimizer, list[int]]] = {}
         for i, known in enumerate(states):
             _, member = self._owner[known.variable.key]
             if member.optimizer is not None and any(member is one for one in due):
                 groups.setdefault(id(member.optimizer), (member.optimizer, []))[1].append(i)
-        found: list[Change] = []
-        for optimizer, places in groups.values():
-            found += optimizer.changes([gradients[i] for i in places], [states[i] for i in places])
-        return found
+        return groups.values()
 
     def _counted(self) -> Change:
         return self.state.iterations, self.state.iterations._array + 1
 
-    def minimize(self, loss_fn: Callable[[], Any], variables: Iterable[Variable]) -> Tensor:
+    def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Tensor:
         """Take one step, given the loss as a function. If anything fails, nothing has changed.
 
         Args:
-            loss_fn: without arguments; returns a scalar. An `Objective` where a member asks for one.
-            variables: those to change.
+            loss: a function without arguments; returns a scalar. An `Objective` where a member asks for one.
+            var_list: those to change.
+            tape: for a loss that it recorded, if no member needs the function.
 
         Returns:
             The loss before the step.
         """
-        chosen, owner = list(variables), self._owner
+        if tape is not None or not callable(loss):
+            return super().minimize(loss, var_list, tape)
+        chosen, owner = list(var_list), self._owner
         try:
             with self.state.step(chosen):
                 self.build(chosen)
-                return run_step(self, loss_fn, chosen)
+                return run_step(self, loss, chosen)
         except BaseException:
             self._owner = owner
             raise
@@ -263,11 +273,12 @@ class PerLayer(Optimizer):
     def sweeps(self) -> Sequence[str] | None:
         """As in `SecondOrder`, with a member's number in front of its own; None if members take turns."""
         found = ["gradients"]
-        for number, (_, optimizer, every, _, _) in enumerate(self.members):
+        for number, member in enumerate(self.members):
+            optimizer = member.optimizer
             if optimizer is None:
                 continue
             own = getattr(optimizer, "sweeps", None) if optimizer.needs_loss else ()
-            if every != 1 or own is None:
+            if member.every != 1 or own is None:
                 return None
             found += [f"{number}/{name}" for name in own]
         return found

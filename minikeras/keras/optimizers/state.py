@@ -42,6 +42,7 @@ class OptimizerState:
     Attributes:
         iterations: how many steps were taken.
         own: what is remembered here and not in a part. Never changed in place.
+        added: what an optimizer written for Keras has added beside that, in its order.
         locks: of all Variables that have slots.
     """
 
@@ -50,6 +51,11 @@ class OptimizerState:
         self.locks = UpdateLocks()
         self._parts = tuple(parts)
         self.own: dict[int, SlotState] = {}
+        self.added: list[Variable] = []
+        self._early: dict[int, dict[str, Variable]] = {}
+        """Slots that were added before their Variable was known."""
+        self._first = 0
+        """How many were added before the slots were made."""
         self._join_locks()
 
     @property
@@ -66,13 +72,40 @@ class OptimizerState:
     def add(self, new: Iterable[SlotState]) -> None:
         added = {found.variable.key: found for found in new}
         self.locks.join([*(found.variable for found in added.values()), self.iterations])
+        for key, found in added.items():
+            found.slots.update(self._early.pop(key, {}))
         self.own = self.own | added  # last: another thread that finds them takes a step
+
+    def begin(self) -> None:
+        """Slots are going to be made: what is added from now on goes when they go."""
+        self._first = len(self.added)
+
+    def keep(self, variable: Variable, beside: Variable | None = None, name: str = "") -> Variable:
+        """Add a Variable, as a slot of another one if it has any; itself."""
+        if not any(variable is other for other in self.added):
+            self.added = [*self.added, variable]
+        if beside is not None:
+            slots = self.own[beside.key].slots if beside.key in self.own else self._early.setdefault(beside.key, {})
+            slots[name] = variable
+        return variable
+
+    def shared(self) -> list[Variable]:
+        """What was added and is no slot."""
+        slots = {slot.key for found in self.own.values() for slot in found.slots.values()}
+        return [variable for variable in self.added if variable.key not in slots]
 
     def restore(self, slots: Mapping[int, SlotState]) -> None:
         """Remember only those Variables that are among these slots."""
         self.own = {key: found for key, found in self.own.items() if key in slots}
+        if not self.own:
+            self.added = self.added[: self._first]
         for part in self._parts:
             part.restore(slots)
+
+    def include(self, part: OptimizerState) -> None:
+        """The state of another optimizer that this one wraps."""
+        self._parts = (*self._parts, part)
+        self.locks.include(part.locks.all)
 
     def step(self, new: Collection[Variable]) -> StepOf:
         """Within the block all locks are held, those of new Variables too; if it fails, slots that it made are forgotten."""
@@ -137,6 +170,11 @@ def host_variable(value: Any, name: str, dtype: Any = None) -> Variable:
 def name_of(variable: Variable) -> str:
     """The path of a weight, the name of another Variable."""
     return getattr(variable, "path", variable.name)
+
+
+def slot_name(variable: Variable, name: str) -> str:
+    """The name of a slot, after that of its Variable."""
+    return f"{name_of(variable).removesuffix(':0').replace('/', '_')}_{name}"
 
 
 def names_of(variables: Iterable[Variable]) -> str:

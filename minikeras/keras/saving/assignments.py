@@ -75,7 +75,7 @@ class Assignments:
         if overrides(optimizer, "load_own_variables"):
             self._undo.append((optimizer, optimizer.state.slots))
             if not optimizer.built and sum(map(str.isdecimal, arrays)) > len(optimizer.variables):  # beside what is its own
-                optimizer.build(next(iter(candidates)))
+                optimizer.prepare(next(iter(candidates)))
             self.add_by_itself(place, arrays)
             return
         before = optimizer.state.slots
@@ -85,7 +85,7 @@ class Assignments:
             problem = "it has not been built, whereas the saved optimizer has taken steps without slots"
         for variables in [] if optimizer.built or untrained else candidates:
             try:
-                optimizer.build(variables)
+                optimizer.prepare(variables)
             except ValueError:  # PerLayer: its rules are about other Variables
                 continue
             if not _misfit(optimizer, arrays):

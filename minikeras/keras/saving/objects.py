@@ -78,7 +78,7 @@ def serialize_keras_object(obj: Any) -> Any:
     """
     if type(obj) in _PLAIN:
         return obj
-    if isinstance(obj, Mapping):
+    if isinstance(obj, Mapping) and not hasattr(obj, "get_config"):
         return {key: serialize_keras_object(value) for key, value in obj.items()}
     if isinstance(obj, TensorShape):
         return list(obj)

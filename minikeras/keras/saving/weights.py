@@ -159,7 +159,7 @@ def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -
     content = Bundle(arrays, extra["states"], extra["aliases"])
     made = [place.owner for place in places(model) if isinstance(place.owner, Optimizer) and _lacks_slots(place, arrays)]
     for optimizer in made:
-        optimizer.build(model._learning_variables())
+        optimizer.prepare(model._learning_variables())
     try:
         Restoration(content, str(path), None, skip_mismatch, cast, strict=not skip_mismatch).visit(("", model), wait=False)
     finally:

@@ -35,7 +35,7 @@ def train_step(model: Model, data: Any) -> Logs:
         y_pred = model(x, training=True)
         loss = _loss(model, x, y, y_pred, sample_weight, True)
         scaled = optimizer.scale_loss(loss)
-    optimizer.build(model._learning_variables())
+    optimizer.prepare(model._learning_variables())
     if variables := _trained(model):
         optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
     track(model._trainer.loss_tracker, loss, _rows(x))
@@ -46,7 +46,7 @@ def _minimize(model: Model, x: Any, y: Any, sample_weight: Any) -> Logs:
     """A step of an optimizer that is given the loss as a function; metrics see the predictions before it."""
     if not model.trainable_variables:
         model(x, training=False)  # builds the layers
-    model.optimizer.build(model._learning_variables())
+    model.optimizer.prepare(model._learning_variables())
     predicted: list[Any] = []
     objective = _objective(model, x, y, sample_weight, predicted)
     variables = _trained(model)

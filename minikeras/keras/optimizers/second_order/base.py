@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....arrays import namespace, to_device
-from ....core import Tensor, Variable
+from ....core import GradientTape, Tensor, Variable
 from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, current
 from ....functions.elementwise import cast
@@ -95,12 +95,13 @@ class SecondOrder(Optimizer):
 
     # The step ----------------------------------------------------------------------------------------------------------
 
-    def minimize(self, loss_fn: Callable[[], Any], variables: Iterable[Variable]) -> Tensor:
+    def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Tensor:
         """Take one step. If anything fails, nothing has changed.
 
         Args:
-            loss_fn: without arguments; returns a scalar. An `Objective` where the method asks for one.
-            variables: those to change; trainable, all float32 or all float64.
+            loss: a function without arguments; returns a scalar. An `Objective` where the method asks for one.
+            var_list: those to change; trainable, all float32 or all float64.
+            tape: refused: the loss is run several times.
 
         Returns:
             The loss before the step.
@@ -110,11 +111,13 @@ class SecondOrder(Optimizer):
             ShapeError: if the loss is no scalar.
             FloatingPointError: if the curvature is not finite where the loss and its gradient are.
         """
-        chosen = list(variables)
+        if tape is not None or not callable(loss):
+            raise TypeError(_NEEDS_LOSS.format(type(self).__name__, "one that a tape recorded"))
+        chosen = list(var_list)
         self._check_size(chosen)
         with self.state.step(chosen):
             self.build(chosen)
-            return run_step(self, loss_fn, chosen)
+            return run_step(self, loss, chosen)
 
     def loss_and_changes(
         self,
@@ -182,9 +185,10 @@ class SecondOrder(Optimizer):
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any:
         """Refused: gradients are not enough."""
-        raise TypeError(
-            f"{type(self).__name__} needs the loss as a function, not gradients: optimizer.minimize(loss_fn, variables)."
-        )
+        raise TypeError(_NEEDS_LOSS.format(type(self).__name__, "gradients"))
+
+
+_NEEDS_LOSS = "{} needs the loss as a function, not {}: optimizer.minimize(loss_fn, variables)."
 
 
 def groups_of(variables: Sequence[Variable], blocks: str) -> list[list[int]]:

@@ -1,0 +1,93 @@
+"""Optimizers written for Keras: `update_step(gradient, variable, learning_rate)` assigns where a `formula` returns.
+
+A step lets it assign, takes down what has changed and puts it back; then it is committed as a whole, like every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...core import GradientTape, Tensor, Variable
+from ...core.effects import State, effect
+from ...core.operand import Operand
+from ...core.state import restore, snapshot
+from ...functions.creation import ones_like
+from ...functions.elementwise import cast
+from ...functions.publish import tensor
+from ...types import Array
+from .state import Change, SlotState
+
+if TYPE_CHECKING:
+    from .optimizer import Optimizer
+
+present_rate = effect(
+    "learning_rate", lambda *, optimizer: optimizer._scheduled()._array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
+)
+"""What a schedule gives, asked anew in each run."""
+
+
+def changes_of(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
+    """All that `update_step` assigns for these gradients. Nothing stays assigned."""
+    before = snapshot([*(known.variable for known in optimizer.state.slots.values()), *optimizer.variables])
+    try:
+        take_updates(optimizer, [Tensor(gradient) for gradient in gradients], states)
+        return [(variable, variable._array) for variable, array in before if variable._array is not array]
+    finally:
+        restore(before)
+
+
+def take_updates(optimizer: Optimizer, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
+    """Weight decay, then `update_step` for one Variable after the other."""
+    rate = optimizer.learning_rate
+    for state in states:
+        variable, decay = state.variable, optimizer.decay_of(state.variable)
+        if state.decays and decay:
+            variable.assign_sub(variable * decay * cast(rate, variable.dtype))
+    for gradient, state in zip(gradients, states, strict=True):
+        optimizer.update_step(gradient, state.variable, rate)
+
+
+def in_dtype_of(variable: Variable, value: Any) -> Any:
+    """A value to assign to a Variable; a Tensor in the Variable's dtype."""
+    return cast(value, variable.dtype) if isinstance(value, Operand) and value.dtype != variable.dtype else value
+
+
+def minimized(optimizer: Optimizer, loss: Any, var_list: Any, tape: GradientTape | None) -> Tensor:
+    """See `Optimizer.minimize`."""
+    if not callable(loss) and tape is None:
+        raise ValueError("minimize: a loss that is a Tensor needs the `tape` that recorded it; or give the loss as a function.")
+    recording: GradientTape = GradientTape() if tape is None else tape
+    if callable(loss):
+        with recording:
+            recording.watch([] if callable(var_list) else list(var_list))
+            loss = tensor(loss())
+    variables = list(var_list() if callable(var_list) else var_list)
+    scaled = optimizer.scale_loss(ones_like(loss))
+    optimizer.apply(recording.gradient(loss, variables, output_gradients=scaled), variables)
+    return loss  # type: ignore[no-any-return]
+
+
+def stepped_values(
+    optimizer: Optimizer, optimizer_values: Sequence[Any], grads: Sequence[Any], trainable_values: Sequence[Any]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """See `Optimizer.stateless_apply`."""
+    trained, own = [known.variable for known in optimizer.state.slots.values()], optimizer.variables
+    for name, variables, values in (
+        ("trainable_variables", trained, trainable_values),
+        ("optimizer_variables", own, optimizer_values),
+    ):
+        if len(variables) != len(values) or not trained:
+            raise ValueError(
+                f"stateless_apply: {name} must be {len(variables)} values, one for each Variable that the optimizer was built "
+                f"with, found {len(values)}. Call optimizer.build(model.trainable_variables) first."
+            )
+    held = [(variable, variable.value()) for variable in (*trained, *own)]
+    try:
+        for (variable, _), value in zip(held, (*trainable_values, *optimizer_values), strict=True):
+            optimizer.assign(variable, value)
+        optimizer.apply(grads, trained)
+        return [variable.value() for variable in trained], [variable.value() for variable in own]
+    finally:
+        for variable, value in held:
+            variable.assign(value)

@@ -1,0 +1,327 @@
+"""Optimizers written for Keras: the trajectories of real Keras, and the same bits eagerly, compiled and resumed."""
+
+from __future__ import annotations
+
+import copy
+
+import custom_optimizers
+import numpy as np
+import pytest
+from custom_optimizers import OPTIONS
+from golden_numbers import golden
+from keras_ops import ops
+
+import minikeras as tf
+
+GOLDEN = golden("custom_optimizers")
+CLASSES = custom_optimizers.made(tf.keras, ops)
+FIRST = {name: np.array(value, "float32") for name, value in GOLDEN["first"].items()}
+GRADIENTS = [[np.array(one, "float32") for one in step] for step in GOLDEN["gradients"]]
+every_class = pytest.mark.parametrize("kind", CLASSES.values(), ids=CLASSES)
+every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+
+
+@pytest.mark.parametrize("name", GOLDEN["cases"])
+def test_a_trajectory_is_keras_s(name):
+    kind, _, options = name.partition("-")
+    case = GOLDEN["cases"][name]
+    steps, sums = custom_optimizers.trajectory(tf.keras, tf.Variable, CLASSES[kind], options, GRADIENTS, FIRST)
+    for found, expected in ((steps[0], case["after_one"]), (steps[-1], case["w"]), ([sums], [case["sums"]])):
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
+
+
+# Trained -----------------------------------------------------------------------------------------------------------------
+
+X = np.random.default_rng(0).normal(size=(32, 3)).astype("float32")
+Y = X[:, :1] - X[:, 1:2]
+
+
+def model_of(optimizer, **options):
+    uniform = tf.keras.initializers.GlorotUniform
+    hidden = tf.keras.layers.Dense(4, "tanh", kernel_initializer=uniform(1))
+    head = tf.keras.layers.Dense(1, kernel_initializer=uniform(2))
+    model = tf.keras.Sequential([tf.keras.Input((3,)), hidden, head], name="m")
+    model.compile(optimizer, "mse", **options)
+    return model
+
+
+def trained(optimizer, epochs=3, **options):
+    model = model_of(optimizer, **options)
+    model.fit(X, Y, batch_size=8, epochs=epochs, shuffle=False, verbose=0)
+    return model
+
+
+def state(model):
+    return [one.numpy() for one in (*model.weights, *model.optimizer.variables)]
+
+
+def instructions(model):
+    (program,) = [replay.program for replay in model._trainer.steps["train_step"]._replays]
+    return [record.primitive.name for record in program.records]
+
+
+@every_class
+@every_option
+def test_a_recorded_step_has_the_bits_of_an_eager_one(kind, options):
+    eager, recorded = trained(kind(**options), run_eagerly=True), trained(kind(**options))
+    assert all(np.array_equal(*pair) for pair in zip(state(eager), state(recorded), strict=True))
+    whole = kind.__name__ == "CentralizedSGD" or not {*options} <= {"weight_decay", "clipvalue", "loss_scale_factor"}
+    assert ("optimizer_step" in instructions(recorded)) == whole
+
+
+@every_class
+def test_a_native_step_has_the_numbers_of_an_eager_one(kind):
+    eager, native = trained(kind(), run_eagerly=True), trained(kind(), jit_compile=True)
+    for mine, theirs in zip(state(native), state(eager), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-6)
+
+
+@every_class
+@pytest.mark.parametrize("options", [{}, {"use_ema": True}], ids=["plain", "average"])
+def test_a_run_that_was_saved_goes_on_bit_by_bit(kind, options, tmp_path):
+    whole, first = trained(kind(**options), 4), trained(kind(**options), 2)
+    first.optimizer.finalize_variable_values = lambda variables: None
+    first.save(tmp_path / "m.keras")
+    loaded = tf.keras.models.load_model(tmp_path / "m.keras", custom_objects={kind.__name__: kind})
+    assert type(loaded.optimizer) is kind and loaded.optimizer.get_config() == first.optimizer.get_config()
+    assert all(np.array_equal(*pair) for pair in zip(state(first), state(loaded), strict=True))
+    if not options:
+        loaded.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+        assert all(np.array_equal(*pair) for pair in zip(state(whole), state(loaded), strict=True))
+
+
+@every_class
+def test_a_checkpoint_brings_back_what_an_optimizer_holds(kind, tmp_path):
+    first = trained(kind())
+    path = tf.train.Checkpoint(model=first, optimizer=first.optimizer).save(str(tmp_path / "c"))
+    other = model_of(kind())
+    tf.train.Checkpoint(model=other, optimizer=other.optimizer).restore(path)
+    assert all(np.array_equal(*pair) for pair in zip(state(first), state(other), strict=True))
+
+
+@every_class
+def test_a_schedule_is_asked_anew_in_each_recorded_step(kind):
+    def rate():
+        return tf.keras.optimizers.schedules.ExponentialDecay(0.05, 2, 0.8)
+
+    eager, recorded = trained(kind(learning_rate=rate()), run_eagerly=True), trained(kind(learning_rate=rate()))
+    assert all(np.array_equal(*pair) for pair in zip(state(eager), state(recorded), strict=True))
+
+
+def test_a_rate_that_is_set_acts_in_a_recorded_step():
+    model = trained(CLASSES["Momentum"]())
+    before = model.get_weights()
+    model.optimizer.learning_rate = 0.0
+    for momentum in model.optimizer.momentums:
+        momentum.assign(tf.zeros_like(momentum))
+    model.fit(X, Y, verbose=0)
+    assert all(np.array_equal(*pair) for pair in zip(before, model.get_weights(), strict=True))
+
+
+def test_an_option_that_changes_is_no_fact_of_a_recording():
+    def run(**options):
+        model = trained(CLASSES["Momentum"](), **options)
+        model.optimizer.momentum = 0.5
+        model.fit(X, Y, batch_size=8, shuffle=False, verbose=0)
+        return state(model)
+
+    assert all(np.array_equal(*pair) for pair in zip(run(), run(run_eagerly=True), strict=True))
+
+
+# Steps -------------------------------------------------------------------------------------------------------------------
+
+
+def stepped(optimizer, weights, steps=1):
+    for given in GRADIENTS[:steps]:
+        optimizer.apply(given, weights)
+    return [one.numpy() for one in (*weights, *optimizer.variables)]
+
+
+def held():
+    return [tf.Variable(value, name=name) for name, value in FIRST.items()]
+
+
+def test_a_step_that_fails_changes_nothing():
+    class Failing(CLASSES["Momentum"]):
+        fails = False
+
+        def update_step(self, gradient, variable, learning_rate):
+            super().update_step(gradient, variable, learning_rate)
+            if self.fails and variable.shape == (4,):
+                raise RuntimeError("no")
+
+    optimizer, weights = Failing(), held()
+    optimizer.fails = True
+    with pytest.raises(RuntimeError):
+        optimizer.apply(GRADIENTS[0], weights)
+    assert not optimizer.built and len(optimizer.variables) == 2
+    assert all(np.array_equal(weight.numpy(), value) for weight, value in zip(weights, FIRST.values(), strict=True))
+    optimizer.fails = False
+    before = stepped(optimizer, weights)
+    assert len(before) == 6
+    optimizer.fails = True
+    with pytest.raises(RuntimeError):
+        optimizer.apply(GRADIENTS[1], weights)
+    after = [one.numpy() for one in (*weights, *optimizer.variables)]
+    assert all(np.array_equal(*pair) for pair in zip(before, after, strict=True))
+
+
+@every_class
+def test_a_copy_goes_its_own_way(kind):
+    optimizer, weights = kind(), held()
+    stepped(optimizer, weights, 2)
+    twin, twins = copy.deepcopy((optimizer, weights))
+    mine, theirs = (stepped(*pair, 3) for pair in ((optimizer, weights), (twin, twins)))
+    assert all(np.array_equal(*pair) for pair in zip(mine, theirs, strict=True))
+
+
+@every_class
+def test_a_stateless_step_gives_the_values_and_changes_nothing(kind):
+    optimizer, weights = kind(), held()
+    optimizer.build(weights)
+    before = [one.numpy() for one in (*weights, *optimizer.variables)]
+    trained_values, own = optimizer.stateless_apply(
+        [v.value() for v in optimizer.variables], GRADIENTS[0], list(FIRST.values())
+    )
+    assert all(
+        np.array_equal(*pair) for pair in zip(before, [one.numpy() for one in (*weights, *optimizer.variables)], strict=True)
+    )
+    after = stepped(optimizer, weights)
+    assert all(np.array_equal(*pair) for pair in zip(after, [one.numpy() for one in (*trained_values, *own)], strict=True))
+
+
+def test_stateless_steps_want_a_value_for_each_variable():
+    optimizer, weights = CLASSES["Momentum"](), held()
+    with pytest.raises(ValueError, match=r"Call optimizer.build"):
+        optimizer.stateless_apply([], GRADIENTS[0], list(FIRST.values()))
+    optimizer.build(weights)
+    with pytest.raises(ValueError, match="optimizer_variables must be 4 values"):
+        optimizer.stateless_apply([1.0], GRADIENTS[0], list(FIRST.values()))
+
+
+def test_weights_are_set_by_position():
+    optimizer, weights = CLASSES["Momentum"](), held()
+    stepped(optimizer, weights)
+    other = CLASSES["Momentum"]()
+    other.build(held())
+    other.set_weights([one.numpy() for one in optimizer.variables])
+    assert all(np.array_equal(a.numpy(), b.numpy()) for a, b in zip(other.variables, optimizer.variables, strict=True))
+    with pytest.raises(ValueError, match="Nothing was loaded"):
+        CLASSES["Momentum"]().set_weights([one.numpy() for one in optimizer.variables])
+
+
+def test_variables_have_keras_s_names_and_are_found_as_slots():
+    optimizer, weights = CLASSES["PID"](), held()
+    optimizer.build(weights)
+    assert [one.name for one in optimizer.variables[2:4]] == ["kernel_integral", "bias_integral"]
+    assert optimizer.variables[-1].name == "changes_seen"
+    assert optimizer.slot(weights[0], "previous") is optimizer.previous[0]
+
+
+def test_names_and_initializers_belong_together():
+    optimizer, weights = CLASSES["Momentum"](), held()
+    ones, zeros = optimizer.add_optimizer_variables(weights, ["a", "b"], ["ones", "zeros"])
+    assert ones[0].numpy().all() and not zeros[1].numpy().any() and len(optimizer.variables) == 6
+    with pytest.raises(ValueError, match="2 names need as many initializers, found 1"):
+        optimizer.add_optimizer_variables(weights, ["a", "b"], ["ones"])
+
+
+def test_an_attribute_that_is_a_variable_is_saved_with_the_optimizer():
+    optimizer = CLASSES["Momentum"]()
+    optimizer.total = tf.Variable(3.0)
+    assert optimizer.variables[-1] is optimizer.total
+    optimizer.total = optimizer.total
+    assert len(optimizer.variables) == 3
+
+
+def test_values_are_assigned_in_the_variable_s_dtype():
+    optimizer, w = CLASSES["Momentum"](), tf.Variable(1.0, dtype="float64")
+    optimizer.assign(w, tf.constant(2.0))
+    optimizer.assign_add(w, tf.constant(1))
+    optimizer.assign_sub(w, 0.5)
+    assert w.numpy() == 2.5 and w.dtype == tf.float64
+
+
+def test_forgetting_that_it_was_built_forgets_what_was_built():
+    optimizer, weights = CLASSES["KerasAdam"](), held()
+    stepped(optimizer, weights)
+    optimizer.built = True
+    assert len(optimizer.variables) == 8
+    optimizer.built = False
+    assert len(optimizer.variables) == 2
+    optimizer.build(weights)
+    assert len(optimizer.variables) == 8
+
+
+def test_it_is_one_among_others():
+    def run(optimizer):
+        return state(trained(optimizer))
+
+    kernels, others = CLASSES["KerasAdam"], CLASSES["Momentum"]
+    per_layer = trained(tf.keras.optimizers.PerLayer({"*.kernel": kernels(), "*": others()}))
+    assert "optimizer_step" not in instructions(per_layer)
+    scaled = trained(tf.keras.optimizers.LossScaleOptimizer(kernels()), run_eagerly=True)
+    for mine, theirs in zip(scaled.get_weights(), trained(kernels()).get_weights(), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_wrapper_may_take_the_whole_step():
+    class Every(tf.keras.optimizers.Optimizer):
+        """Another optimizer, then weights halved."""
+
+        def __init__(self, optimizer, **kwargs):
+            super().__init__(learning_rate=0.1, **kwargs)
+            self.inner = optimizer
+
+        def build(self, variables):
+            self.inner.build(variables)
+            super().build(variables)
+
+        def apply(self, grads, trainable_variables=None):
+            self.inner.apply(grads, trainable_variables)
+            for variable in trainable_variables:
+                variable.assign(variable * 0.5)
+            self.iterations.assign_add(1)
+
+    runs = [trained(Every(tf.keras.optimizers.SGD(0.1)), run_eagerly=eager) for eager in (True, False)]
+    assert all(np.array_equal(*pair) for pair in zip(*map(state, runs), strict=True))
+    assert int(runs[1].optimizer.iterations) == int(runs[1].optimizer.inner.iterations) == 12
+    assert "optimizer_step" not in instructions(runs[1])
+
+
+# minimize ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"loss_scale_factor": 8.0}], ids=["plain", "scaled"])
+def test_a_loss_is_minimized_as_a_function_or_with_its_tape(options):
+    w = [tf.Variable([1.0, 2.0]) for _ in range(4)]
+    makes = [tf.keras.optimizers.SGD(0.1, **options) for _ in w]
+    assert float(makes[0].minimize(lambda: tf.reduce_sum(w[0] ** 2), [w[0]])) == 5.0
+    makes[1].minimize(lambda: tf.reduce_sum(w[1] ** 2), lambda: [w[1]])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(w[2] ** 2)
+    makes[2].minimize(loss, [w[2]], tape=tape)
+    with pytest.raises(ValueError, match="needs the `tape`"):
+        makes[3].minimize(loss, [w[3]])
+    assert all(np.array_equal(one.numpy(), w[0].numpy()) for one in w[1:3])
+    np.testing.assert_allclose(w[0].numpy(), [0.8, 1.6], rtol=1e-6)
+
+
+def test_minimizing_is_recorded():
+    w, optimizer = tf.Variable([1.0, 2.0]), tf.keras.optimizers.Adam(0.1)
+
+    @tf.function
+    def step(x):
+        return optimizer.minimize(lambda: tf.reduce_sum((w - x) ** 2), [w])
+
+    losses = [float(step(tf.constant(0.0))) for _ in range(5)]
+    assert losses == sorted(losses, reverse=True) and step.replays > 0
+
+
+def test_second_order_wants_the_function():
+    w = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        loss = w * w
+    with pytest.raises(TypeError, match="needs the loss as a function"):
+        tf.keras.optimizers.Newton().minimize(loss, [w], tape)
