@@ -29,6 +29,7 @@ NEEDED = {
     },
     **{"decay_rate": 0.5, "first_decay_steps": 2, "boundaries": [1], "values": [1.0, 2.0], "filename": "a.csv"},
     **{"filepath": "m.keras", "backup_dir": "b", "schedule": abs, "log_dir": "l"},
+    **{"default_optimizer": optimizers.SGD(), "optimizer_map": optimizers.OptimizerMap(optimizers.SGD())},
 }
 """Arguments without defaults, by their names."""
 ALSO_NEEDED = {"CategoryEncoding": {"num_tokens": 4}, "InputLayer": {"shape": (3,)}}

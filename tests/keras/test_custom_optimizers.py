@@ -132,7 +132,7 @@ def test_an_option_that_changes_is_no_fact_of_a_recording():
 # Steps -------------------------------------------------------------------------------------------------------------------
 
 
-def stepped(optimizer, weights, steps=1):
+def run_steps(optimizer, weights, steps=1):
     for given in GRADIENTS[:steps]:
         optimizer.apply(given, weights)
     return [one.numpy() for one in (*weights, *optimizer.variables)]
@@ -158,7 +158,7 @@ def test_a_step_that_fails_changes_nothing():
     assert not optimizer.built and len(optimizer.variables) == 2
     assert all(np.array_equal(weight.numpy(), value) for weight, value in zip(weights, FIRST.values(), strict=True))
     optimizer.fails = False
-    before = stepped(optimizer, weights)
+    before = run_steps(optimizer, weights)
     assert len(before) == 6
     optimizer.fails = True
     with pytest.raises(RuntimeError):
@@ -170,9 +170,9 @@ def test_a_step_that_fails_changes_nothing():
 @every_class
 def test_a_copy_goes_its_own_way(kind):
     optimizer, weights = kind(), held()
-    stepped(optimizer, weights, 2)
+    run_steps(optimizer, weights, 2)
     twin, twins = copy.deepcopy((optimizer, weights))
-    mine, theirs = (stepped(*pair, 3) for pair in ((optimizer, weights), (twin, twins)))
+    mine, theirs = (run_steps(*pair, 3) for pair in ((optimizer, weights), (twin, twins)))
     assert all(np.array_equal(*pair) for pair in zip(mine, theirs, strict=True))
 
 
@@ -187,7 +187,7 @@ def test_a_stateless_step_gives_the_values_and_changes_nothing(kind):
     assert all(
         np.array_equal(*pair) for pair in zip(before, [one.numpy() for one in (*weights, *optimizer.variables)], strict=True)
     )
-    after = stepped(optimizer, weights)
+    after = run_steps(optimizer, weights)
     assert all(np.array_equal(*pair) for pair in zip(after, [one.numpy() for one in (*trained_values, *own)], strict=True))
 
 
@@ -202,7 +202,7 @@ def test_stateless_steps_want_a_value_for_each_variable():
 
 def test_weights_are_set_by_position():
     optimizer, weights = CLASSES["Momentum"](), held()
-    stepped(optimizer, weights)
+    run_steps(optimizer, weights)
     other = CLASSES["Momentum"]()
     other.build(held())
     other.set_weights([one.numpy() for one in optimizer.variables])
@@ -245,7 +245,7 @@ def test_values_are_assigned_in_the_variable_s_dtype():
 
 def test_forgetting_that_it_was_built_forgets_what_was_built():
     optimizer, weights = CLASSES["KerasAdam"](), held()
-    stepped(optimizer, weights)
+    run_steps(optimizer, weights)
     optimizer.built = True
     assert len(optimizer.variables) == 8
     optimizer.built = False

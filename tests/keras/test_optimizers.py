@@ -382,3 +382,22 @@ def test_objects_with_options_print_them():
             raise NotImplementedError
 
     assert repr(Plain(3)) == "<Plain>"
+
+
+# At the edge of a formula --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"run_eagerly": True}, {}, {"jit_compile": True}], ids=["eager", "recorded", "native"])
+def test_ftrl_refuses_a_rate_of_0_before_anything_changes(options):
+    """Keras makes every weight NaN."""
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+    model.compile(tf.keras.optimizers.Ftrl(0.1), "mse", **options)
+    x = np.ones((4, 2), "float32")
+    model.fit(x, x[:, :1], batch_size=2, verbose=0)
+    before = [one.numpy() for one in (*model.weights, *model.optimizer.variables)]
+    model.optimizer.learning_rate = 0.0
+    with pytest.raises(ValueError, match="the learning rate is 0"):
+        model.fit(x, x[:, :1], batch_size=2, verbose=0)
+    model.optimizer.learning_rate = 0.1
+    after = [one.numpy() for one in (*model.weights, *model.optimizer.variables)]
+    assert all(np.array_equal(*pair) for pair in zip(before, after, strict=True))

@@ -94,7 +94,7 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
 
 
 def _members_written(optimizer: PerLayer, states: Sequence[SlotState]) -> Write | None:
-    """The steps of all members, one after the other; None if one is more than instructions can say, or they take turns."""
+    """The steps of all members in turn; None if one is more than instructions can say, or they take turns."""
     if any(member.every != 1 for member in optimizer.members):
         return None
     found = optimizer.divided(optimizer.members, states)

@@ -108,6 +108,10 @@ class MultiOptimizer(PerLayer):
         self, optimizer_map: Callable[[Variable], Optimizer], loss_scale_factor: float | None = None, name: str | None = None
     ) -> None:
         Optimizer.__init__(self, 0.0, loss_scale_factor=loss_scale_factor, name=name)
+        if not callable(optimizer_map):
+            raise TypeError(
+                f"MultiOptimizer: expected an OptimizerMap or a function of a Variable, found {optimizer_map!r:.100}."
+            )
         self.optimizer_map = optimizer_map
         self._default, self._owner, self.members, self.needs_loss = None, {}, [], False
         if isinstance(optimizer_map, OptimizerMap):
