@@ -34,7 +34,7 @@ _METHODS = (
     ),
     *("squeeze", "swapaxes", "transpose", "view"),
 )
-_FACTS = ("dtype", "itemsize", "nbytes", "ndim", "shape", "size")
+_FACTS = ("dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides")
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _REFUSED_OPTIONS = {"initial", "where"}

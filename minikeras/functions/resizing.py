@@ -97,8 +97,8 @@ def resized(x: Tensor, sizes: dict[int, int], method: str = "bilinear", antialia
         raise ValueError(f"resize: method must be one of {METHODS}, found {method!r}.")
     if method != "nearest" and not x.dtype.is_floating:
         x = cast(inexact("resize", x, "iuf"), "float32")
-    for axis, m in sizes.items():
-        n = x.shape[axis]
+    for axis in sorted(sizes, reverse=True):  # the products with few columns first, while there are few rows
+        n, m = x.shape[axis], sizes[axis]
         if n == m:
             continue
         if method == "nearest":

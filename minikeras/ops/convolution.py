@@ -57,17 +57,21 @@ def _cropped(x: Array, padding: Pairs, sizes: Sizes) -> Array:
 def _columns(xp: Any, x: Array, window: Sizes, count: Sizes, geometry: dict[str, Any]) -> Array:
     """The windows as rows: (..., groups, batch * places, window * inputs / groups)."""
     strides, padding, dilation, groups = (geometry[name] for name in ("strides", "padding", "dilation", "groups"))
-    rank = len(window) + 2
-    lead, (batch, channels) = x.shape[: x.ndim - rank], (x.shape[-rank], x.shape[-1])
-    source = _padded(xp, x, padding)
-    columns = xp.zeros((*lead, batch, *count, math.prod(window), channels), dtype=x.dtype)
-    for i, key in enumerate(_offsets(window, count, strides, dilation)):
-        columns[..., i, :] = source[key]
-    rows = batch * math.prod(count)
-    if groups == 1:
-        return columns.reshape(*lead, 1, rows, math.prod(window) * channels)
-    split = columns.reshape(*lead, rows, math.prod(window), groups, channels // groups)
-    return xp.moveaxis(split, -2, -4).reshape(*lead, groups, rows, math.prod(window) * (channels // groups))
+    rank, channels = len(window) + 1, x.shape[-1]
+    *lead, batch = x.shape[:-rank]
+    source, rows, inner = _padded(xp, x, padding), batch * math.prod(count), math.prod(window) * (channels // groups)
+    if channels == 1:  # windows of few numbers: 48 instead of 133 us for 16 images of 28 * 28 under 3 * 3
+        columns = xp.zeros((*lead, batch, *count, math.prod(window)), dtype=x.dtype)
+        for i, key in enumerate(_offsets(window, count, strides, dilation)):
+            columns[..., i] = source[key][..., 0]
+        return columns.reshape(*lead, 1, rows, inner)
+    *outer, last = source.strides
+    steps = outer[1 - rank :]
+    apart = [step * n for several in (strides, dilation) for step, n in zip(steps, several, strict=True)]
+    shape = (*lead, batch, *count, *window, channels)
+    windows = xp.lib.stride_tricks.as_strided(source, shape, (*outer[: 1 - rank], *apart, last))
+    split = windows.reshape(*shape[:-1], groups, channels // groups)
+    return xp.moveaxis(split, -2, len(lead)).reshape(*lead, groups, rows, inner)
 
 
 def _kernel_matrix(xp: Any, kernel: Array, groups: int, window: Sizes) -> Array:

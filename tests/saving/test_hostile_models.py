@@ -103,6 +103,9 @@ HOSTILE = {
     "fifty thousand layers": lambda: chain(entrance(4), *(layer("Dropout", rate=0.1, name=f"d{i}") for i in range(50_000))),
     "unbuilt layers": lambda: chain(*(layer("Dropout", rate=0.1, name=f"d{i}") for i in range(50_000))),
     "weights that are not there": chain(entrance(4), layer("Dense", units=10**10, name="d")),
+    "kernels that are not there": chain(
+        entrance(8, 8, 8), layer("Conv2DTranspose", filters=10**6, kernel_size=10**4, name="c")
+    ),
     "a table that is not there": chain(entrance(4), layer("Embedding", input_dim=10**6, output_dim=10**5, name="e")),
     "a sum over two axes": outer_sum(400_000),
     "a long name": chain(layer("X" * 8_000_000)),
@@ -117,6 +120,10 @@ LARGE = {
     "five open axes": chain(entrance(None, None, None, 8), layer("Activation", activation="relu", name="a")),
     "a large image": chain(entrance(8192, 8192), layer("Flatten", name="f")),
     "a large window": chain(entrance(4000, 4000, 3), layer("MaxPooling2D", pool_size=[2000, 2000], strides=1, name="p")),
+    "much larger images": chain(entrance(8, 8, 3), layer("UpSampling2D", size=10**6, name="u")),
+    "interpolated images": chain(entrance(8, 8, 3), layer("UpSampling2D", size=10**5, interpolation="bicubic", name="u")),
+    "wide margins": chain(entrance(8, 8, 3), layer("ZeroPadding2D", padding=10**6, name="p")),
+    "many places": chain(entrance(8, 8, 3), layer("AdaptiveMaxPooling2D", output_size=10**6, name="a")),
     "a reversed graph": reversed_graph(1_500),
     "a wide graph": wide_graph(3_000),
 }
