@@ -51,7 +51,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("tree", "Use tf.nest."),
         ("device", "Use tf.device."),
         ("dtype_policies DTypePolicy FloatDTypePolicy", "They are in keras.mixed_precision."),
-        ("preprocessing", "Prepare images and text with NumPy, pillow or scikit-learn; keras.utils.to_categorical is there."),
         (
             "applications",
             "There are no pretrained models; weights of Keras's models of the same layers can be read with load_weights.",
@@ -94,14 +93,20 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "keras.optimizers": [("legacy experimental", "Use the optimizers of keras.optimizers itself.")],
     "keras.utils": [
-        ("Sequence", "It is called PyDataset, as in Keras 3."),
-        (
-            "*_dataset_from_directory timeseries_dataset_from_array",
-            "Write a PyDataset, or use tf.data.Dataset.from_tensor_slices and map.",
-        ),
-        ("pad_sequences", "Fill a NumPy array of zeros: a[i, : len(row)] = row."),
+        ("audio_dataset_from_directory", "Read files in the function of tf.data.Dataset.map, or write a PyDataset."),
         ("np_utils generic_utils", "to_categorical is in keras.utils itself."),
     ],
+    "keras.preprocessing": [
+        ("text", "Split texts in Python, or with scikit-learn."),
+        ("timeseries TimeseriesGenerator", "Use keras.utils.timeseries_dataset_from_array."),
+    ],
+    "keras.preprocessing.image": [
+        (
+            "ImageDataGenerator DirectoryIterator",
+            "Use keras.utils.image_dataset_from_directory, and map for changes of images.",
+        ),
+    ],
+    "keras.preprocessing.sequence": [("TimeseriesGenerator", "Use keras.utils.timeseries_dataset_from_array.")],
     "keras.wrappers": [
         ("scikit_learn KerasClassifier KerasRegressor", "Use keras.wrappers.SKLearnClassifier or SKLearnRegressor.")
     ],

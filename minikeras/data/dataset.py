@@ -53,6 +53,7 @@ class Dataset:
         numbers: Numbers | None = None,
         stream: streams.Stream | None = None,
         spec: Callable[[], Any] | None = None,
+        batch_size: int | None = None,
     ) -> None:
         self._rows: Rows = rows if rows is not None else lambda: iter(numbers())  # type: ignore[misc]
         self._cardinality = cardinality
@@ -60,6 +61,8 @@ class Dataset:
         """The arrays whose rows the elements are; None if they are made otherwise."""
         self._numbers = numbers
         self._parents, self._spec = parents, spec
+        self.batch_size = batch_size
+        """The number of elements in a batch, if these are batches."""
         self._options: Options = parents[0]._options if parents else Options()
         above = [one for parent in parents for one in parent.random_streams]
         self.random_streams: list[streams.Stream] = above if stream is None else [*above, stream]
@@ -288,12 +291,12 @@ class Dataset:
 
     def _reordered(self, rows: Rows | None, length: int, numbers: Numbers | None = None, **options: Any) -> Dataset:
         """A dataset of the same elements in another order, other groups (with their `spec`) or another number."""
-        options.setdefault("spec", lambda: self.element_spec)
+        options = {"spec": lambda: self.element_spec, "batch_size": self.batch_size} | options
         return Dataset(rows, length, (self,), self.table, numbers, **options)
 
-    def _made(self, rows: Rows, length: int = UNKNOWN_CARDINALITY, spec: Callable[[], Any] | None = None) -> Dataset:
+    def _made(self, rows: Rows, length: int = UNKNOWN_CARDINALITY, spec: Any = None, batch_size: int | None = None) -> Dataset:
         """A dataset of elements that are made of these."""
-        return Dataset(rows, length, (self,), spec=spec)
+        return Dataset(rows, length, (self,), spec=spec, batch_size=batch_size)
 
     def shuffle(self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool = True) -> Dataset:
         """The elements in random order: each is drawn from a buffer of the next `buffer_size` ones.
@@ -330,17 +333,16 @@ class Dataset:
         size = at_least_one("batch", "batch_size", batch_size)
         length = groups.window_count(self._cardinality, size, size, 1, drop_remainder)
         spec = lambda: specs.with_shapes(self.element_spec, lambda shape: [size if drop_remainder else None, *shape])
-        if self._numbers is not None:
-            numbers = self._numbers
+        numbers = self._numbers
 
-            def slices() -> Iterator[Any]:
-                order = numbers()
-                return (order[start : start + size] for start in range(0, length * size, size))
+        def rows() -> Iterator[Any]:
+            if numbers is None:
+                join = np.asarray if self.table is not None else stacked
+                return map(join, groups.windows(self._rows(), size, size, 1, drop_remainder))
+            order = numbers()
+            return (order[start : start + size] for start in range(0, length * size, size))
 
-            return self._reordered(slices, length, spec=spec)
-        join = np.asarray if self.table is not None else stacked
-        batches = lambda: map(join, groups.windows(self._rows(), size, size, 1, drop_remainder))
-        return self._reordered(batches, length, spec=spec)
+        return self._reordered(rows, length, spec=spec, batch_size=size)
 
     padded_batch = groups.padded_batch
     window = groups.window
@@ -535,7 +537,8 @@ class Dataset:
         in_memory = self.table is not None and all(one is None or type(one) is np.ndarray for one in self.table.columns)
         if not ahead or in_memory:
             return self
-        return self._made(lambda: prefetched(self.from_position(), ahead), self._cardinality, lambda: self.element_spec)
+        spec = lambda: self.element_spec
+        return self._made(lambda: prefetched(self.from_position(), ahead), self._cardinality, spec, self.batch_size)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """`transformation_func(self)`, for chains."""

@@ -31,9 +31,9 @@ from .symbolic.operation import CLASSES as _CLASSES
 from .symbolic.operation import Operation
 
 if _TYPE_CHECKING:
-    from . import datasets, export, ops, utils, wrappers
+    from . import datasets, export, ops, preprocessing, utils, wrappers
 
-_LATE = dict.fromkeys(("datasets", "export", "ops", "utils", "wrappers"))
+_LATE = dict.fromkeys(("datasets", "export", "ops", "preprocessing", "utils", "wrappers"))
 
 
 def _operations(module: str) -> dict[str, type[Operation]]:

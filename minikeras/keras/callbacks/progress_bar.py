@@ -28,15 +28,17 @@ class ProgressBar(Callback):
         self._started = 0.0
         self._training = False
 
-    def _begin(self, label: str) -> None:
+    def begin(self, label: str, width: int = 12, interval: float = 0.1) -> None:
+        """A new bar."""
         self._label, self._seen, self._started = label, 0, time.perf_counter()
         if self._live:
             from tqdm import tqdm
 
-            layout = "{desc} {n_fmt}/{total_fmt} |{bar:12}| {remaining}{postfix}"
-            self._bar = tqdm(total=self.params.get("steps"), desc=label, dynamic_ncols=True, bar_format=layout, leave=False)
+            layout = f"{{desc}} {{n_fmt}}/{{total_fmt}} |{{bar:{width}}}| {{remaining}}{{postfix}}"
+            options = {"dynamic_ncols": True, "bar_format": layout, "leave": False, "mininterval": interval}
+            self._bar = tqdm(total=self.params.get("steps"), desc=label, **options)
 
-    def _advance(self, batch: int, logs: Logs | None) -> None:
+    def advance(self, batch: int, logs: Logs | None) -> None:
         """So many steps are done as the number of the last one says."""
         more, self._seen = batch + 1 - self._seen, batch + 1
         if self._live:
@@ -44,11 +46,12 @@ class ProgressBar(Callback):
                 self._bar.set_postfix_str(readable(logs), refresh=False)
             self._bar.update(more)
 
-    def _finish(self, logs: Logs | None) -> None:
+    def finish(self, logs: Logs | None, unit: str = "step") -> None:
+        """The line that stays."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        steps = f"{self._seen} step{'' if self._seen == 1 else 's'} in {time.perf_counter() - self._started:.1f} s"
+        steps = f"{self._seen} {unit}{'' if self._seen == 1 else 's'} in {time.perf_counter() - self._started:.1f} s"
         print(", ".join(filter(None, [f"{self._label}: {steps}", readable(logs)])), file=sys.stderr, flush=True)
 
     def advance_to(self, batch: int) -> None:
@@ -69,34 +72,34 @@ class ProgressBar(Callback):
         self._training = True
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        self._begin(f"Epoch {epoch + 1}/{self.params.get('epochs')}")
+        self.begin(f"Epoch {epoch + 1}/{self.params.get('epochs')}")
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        self._advance(batch, logs)
+        self.advance(batch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        self._finish(logs)
+        self.finish(logs)
 
     def on_test_begin(self, logs: Logs | None = None) -> None:
         if not self._training:
-            self._begin("Evaluate")
+            self.begin("Evaluate")
 
     def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         if not self._training:
-            self._advance(batch, logs)
+            self.advance(batch, logs)
 
     def on_test_end(self, logs: Logs | None = None) -> None:
         if not self._training:
-            self._finish(logs)
+            self.finish(logs)
 
     def on_predict_begin(self, logs: Logs | None = None) -> None:
-        self._begin("Predict")
+        self.begin("Predict")
 
     def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        self._advance(batch, None)
+        self.advance(batch, None)
 
     def on_predict_end(self, logs: Logs | None = None) -> None:
-        self._finish(None)
+        self.finish(None)
 
 
 def _can_go_back(stream: Any) -> bool:

@@ -1,0 +1,8 @@
+"""Images as arrays and back."""
+
+from ...absent import late as _late
+from ..utils.images import array_to_img, img_to_array, load_img, save_img, smart_resize
+
+__all__ = ["array_to_img", "img_to_array", "load_img", "save_img", "smart_resize"]
+
+__getattr__, __dir__ = _late(__name__, {})

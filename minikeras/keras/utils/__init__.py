@@ -1,0 +1,83 @@
+"""Small public tools: one-hot labels, seeds, files, sequences, images, pictures of models and of training, names of classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...absent import late as _late
+from ...figures import plot_history
+from ..batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
+from ..models.drawing import model_drawing, model_to_dot, plot_model
+from ..names import clear_session
+from ..saving import (
+    CustomObjectScope,
+    custom_object_scope,
+    deserialize_keras_object,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
+    register_keras_serializable,
+    serialize_keras_object,
+)
+from ..seeds import set_random_seed
+from .arrays import normalize, split_dataset, to_categorical
+
+if TYPE_CHECKING:
+    from .directories import image_dataset_from_directory, text_dataset_from_directory
+    from .images import array_to_img, img_to_array, load_img, save_img
+    from .progress import Progbar
+    from .sequences import pad_sequences, timeseries_dataset_from_array
+
+Sequence = PyDataset
+"""The older name."""
+
+_LATE = {
+    **dict.fromkeys(("image_dataset_from_directory", "text_dataset_from_directory"), "directories"),
+    **dict.fromkeys(("array_to_img", "img_to_array", "load_img", "save_img"), "images"),
+    **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "sequences"),
+    "Progbar": "progress",
+}
+
+__all__ = [
+    "CustomObjectScope",
+    "Progbar",
+    "PyDataset",
+    "Sequence",
+    "array_to_img",
+    "clear_session",
+    "custom_object_scope",
+    "deserialize_keras_object",
+    "get_custom_objects",
+    "get_file",
+    "get_registered_name",
+    "get_registered_object",
+    "image_dataset_from_directory",
+    "img_to_array",
+    "load_img",
+    "model_drawing",
+    "model_to_dot",
+    "normalize",
+    "pack_x_y_sample_weight",
+    "pad_sequences",
+    "plot_history",
+    "plot_model",
+    "register_keras_serializable",
+    "save_img",
+    "serialize_keras_object",
+    "set_random_seed",
+    "split_dataset",
+    "text_dataset_from_directory",
+    "timeseries_dataset_from_array",
+    "to_categorical",
+    "unpack_x_y_sample_weight",
+]
+
+
+def get_file(*arguments: Any, **options: Any) -> str:
+    """Download a file once and verify it; see `keras.datasets.get_file`."""
+    from .. import datasets
+
+    return datasets.get_file(*arguments, **options)
+
+
+__getattr__, __dir__ = _late(__name__, _LATE)

@@ -1,0 +1,244 @@
+"""Datasets of the files in a directory, with a subdirectory for each class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...boundary import explaining
+from ...core import convert_to_tensor
+from ...data import Dataset
+from ...data.passes import order_stream
+from ...errors import NotFoundError
+from ...functions.resizing import METHODS, resize
+from .images import MODES, channels_first, img_to_array, load_img, pillow, smart_resize
+
+_THREADS = 4
+"""That read files; the order is kept."""
+
+
+class _Files(NamedTuple):
+    """Files, the numbers of their classes if they have some, and the names of these."""
+
+    paths: list[str]
+    labels: np.ndarray[Any, Any] | None
+    class_names: list[str] | None
+
+    def part(self, rows: Any) -> _Files:
+        labels = None if self.labels is None else self.labels[rows]
+        return self._replace(paths=[self.paths[row] for row in np.arange(len(self.paths))[rows]], labels=labels)
+
+
+@explaining
+def image_dataset_from_directory(
+    directory: Any,
+    labels: Any = "inferred",
+    label_mode: str | None = "int",
+    class_names: Sequence[str] | None = None,
+    color_mode: str = "rgb",
+    batch_size: int | None = 32,
+    image_size: Any = (256, 256),
+    shuffle: bool = True,
+    seed: int | None = None,
+    validation_split: float | None = None,
+    subset: str | None = None,
+    interpolation: str = "bilinear",
+    follow_links: bool = False,
+    crop_to_aspect_ratio: bool = False,
+    pad_to_aspect_ratio: bool = False,
+    data_format: str | None = None,
+    format: str = "tf",
+    verbose: bool = True,
+) -> Any:
+    """Batches of the images in a directory, float32 from 0 to 255, with their labels.
+
+    Files are read again in each epoch. The Dataset has attributes `class_names` and `file_paths`.
+
+    Args:
+        directory: with a subdirectory of .bmp, .gif, .jpeg, .jpg or .png files for each class.
+        labels: 'inferred' by the subdirectories; numbers for the files sorted by path; None for images alone.
+        label_mode: 'int'; 'categorical' for one-hot rows; 'binary' for 0.0 or 1.0 in an axis of length 1; None for no labels.
+        class_names: subdirectories in the order of their numbers; None for that of the alphabet.
+        color_mode: 'grayscale', 'rgb' or 'rgba'.
+        batch_size: number of images in a batch; None for single ones.
+        image_size: height and width that all get.
+        shuffle: whether in random order, drawn anew for each epoch, or else sorted by path.
+        seed: of the order; needed to shuffle and split.
+        validation_split: share of the files that are for validation.
+        subset: 'training', 'validation', or 'both' for two Datasets.
+        interpolation: a method of `tf.image.resize`.
+        follow_links: whether links to directories are followed.
+        crop_to_aspect_ratio: whether proportions are kept and the rest is cut off.
+        pad_to_aspect_ratio: whether proportions are kept and the rest is black.
+        data_format: 'channels_last' or 'channels_first'.
+        format: 'tf'.
+        verbose: whether the number of files is printed.
+
+    Raises:
+        MissingExtraError: without Pillow.
+        NotFoundError: if there is no such directory, or no file in it.
+        ValueError: for arguments that contradict each other.
+    """
+    name = "image_dataset_from_directory"
+    pillow(name)
+    size = (image_size, image_size) if isinstance(image_size, int) else tuple(image_size)
+    for what, given, known in (("color_mode", color_mode, MODES), ("interpolation", interpolation, METHODS)):
+        if given not in known:
+            raise ValueError(f"{name}: {what} must be one of {list(known)}, found {given!r}.")
+    first = channels_first(name, data_format)
+
+    def read(path: str) -> Any:
+        image = img_to_array(load_img(path, color_mode), dtype="float32")
+        if pad_to_aspect_ratio:
+            height, width = image.shape[:2]
+            rows, columns = (max(0, width * size[0] // size[1] - height) // 2, max(0, height * size[1] // size[0] - width) // 2)
+            image = np.pad(image, ((rows, rows), (columns, columns), (0, 0)))
+        scaled = (
+            smart_resize(image, size, interpolation) if crop_to_aspect_ratio else resize(image, size, interpolation).numpy()
+        )
+        return convert_to_tensor(scaled.transpose(2, 0, 1) if first else scaled)
+
+    extensions = (".bmp", ".gif", ".jpeg", ".jpg", ".png")
+    files = _indexed(name, directory, labels, label_mode, class_names, extensions, follow_links, verbose)
+    return _datasets(name, files, read, label_mode, batch_size, shuffle, seed, validation_split, subset, format, verbose)
+
+
+@explaining
+def text_dataset_from_directory(
+    directory: Any,
+    labels: Any = "inferred",
+    label_mode: str | None = "int",
+    class_names: Sequence[str] | None = None,
+    batch_size: int | None = 32,
+    max_length: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    validation_split: float | None = None,
+    subset: str | None = None,
+    follow_links: bool = False,
+    format: str = "tf",
+    verbose: bool = True,
+) -> Any:
+    """Batches of the texts of the .txt files in a directory, with their labels; see `image_dataset_from_directory`.
+
+    Args:
+        max_length: characters of a text that are kept; None for all.
+    """
+    name = "text_dataset_from_directory"
+
+    def read(path: str) -> Any:
+        with open(path, encoding="utf-8") as file:
+            return convert_to_tensor(file.read(-1 if max_length is None else max_length))
+
+    files = _indexed(name, directory, labels, label_mode, class_names, (".txt",), follow_links, verbose)
+    return _datasets(name, files, read, label_mode, batch_size, shuffle, seed, validation_split, subset, format, verbose)
+
+
+def _indexed(
+    name: str,
+    directory: Any,
+    labels: Any,
+    label_mode: str | None,
+    class_names: Sequence[str] | None,
+    extensions: tuple[str, ...],
+    follow_links: bool,
+    verbose: bool,
+) -> _Files:
+    """The files below a directory, sorted by path."""
+    top = os.fspath(directory)
+    if not os.path.isdir(top):
+        raise NotFoundError(f"{name}: there is no directory {top!r}.")
+    if class_names is not None and not (isinstance(labels, str) and labels == "inferred"):
+        raise ValueError(f"{name}: class_names go with labels='inferred', found labels={labels!r:.80}.")
+    if label_mode is None or labels is None:
+        paths, numbers, names = _found(top, extensions, follow_links), None, None
+    elif isinstance(labels, str) and labels == "inferred":
+        there = sorted(one for one in os.listdir(top) if os.path.isdir(os.path.join(top, one)) and not one.startswith("."))
+        names = there if class_names is None else list(class_names)
+        if not set(names) <= set(there):
+            raise ValueError(f"{name}: class_names must be subdirectories, which are {there}, found {names}.")
+        found = [_found(os.path.join(top, one), extensions, follow_links) for one in names]
+        paths, numbers = [path for one in found for path in one], np.repeat(np.arange(len(names)), list(map(len, found)))
+    else:
+        paths, numbers = _found(top, extensions, follow_links), np.asarray(labels)
+        names = [str(one) for one in sorted(set(numbers.tolist()))]
+        if len(numbers) != len(paths):
+            raise ValueError(f"{name}: a label is needed for each of {len(paths)} files, found {len(numbers)}.")
+    if not paths:
+        raise NotFoundError(f"{name}: there is no file in {top!r} that ends in {', '.join(extensions)}.")
+    if verbose:
+        print(f"Found {len(paths)} files" + (f" belonging to {len(names)} classes." if names is not None else "."))
+    return _Files(paths, None if numbers is None else numbers.astype("int32"), names)
+
+
+def _found(top: str, extensions: tuple[str, ...], follow_links: bool) -> list[str]:
+    walked = sorted(os.walk(top, followlinks=follow_links))
+    return [os.path.join(root, one) for root, _, files in walked for one in sorted(files) if one.lower().endswith(extensions)]
+
+
+def _datasets(
+    name: str,
+    files: _Files,
+    read: Callable[[str], Any],
+    label_mode: str | None,
+    batch_size: int | None,
+    shuffle: bool,
+    seed: int | None,
+    validation_split: float | None,
+    subset: str | None,
+    format: str,
+    verbose: bool,
+) -> Any:
+    """The Dataset of a subset of files, or a list of both. The split of shuffled files is that of Keras with the same seed."""
+    known: dict[str, tuple[Any, tuple[Any, ...]]] = {
+        "label_mode": (label_mode, ("int", "categorical", "binary", None)),
+        "format": (format, ("tf",)),
+        "subset": (subset, (None,) if validation_split is None else ("training", "validation", "both")),
+    }
+    for what, (given, allowed) in known.items():
+        if given not in allowed:
+            raise ValueError(f"{name}: {what} must be one of {allowed}, found {given!r} (validation_split={validation_split}).")
+    if label_mode == "binary" and files.class_names is not None and len(files.class_names) != 2:
+        raise ValueError(f"{name}: label_mode='binary' needs two classes, found {files.class_names}.")
+    if validation_split is not None and (not 0 < validation_split < 1 or (shuffle and seed is None)):
+        raise ValueError(
+            f"{name}: validation_split must be between 0 and 1, with a seed if files are shuffled, so that subsets differ; "
+            f"found {validation_split} and seed={seed}."
+        )
+    order = np.arange(len(files.paths))
+    if shuffle:
+        seed = int(order_stream().generator().integers(10**6)) if seed is None else seed
+        np.random.RandomState(seed).shuffle(order)
+    at = len(order) - int((validation_split or 0) * len(order))
+    parts = {None: [order], "training": [order[:at]], "validation": [order[at:]], "both": [order[:at], order[at:]]}[subset]
+    if not all(map(len, parts)):
+        raise ValueError(f"{name}: validation_split={validation_split} of {len(order)} files leaves a subset without any.")
+    if verbose and subset is not None:
+        print(f"Using {at} files for training, {len(order) - at} for validation.")
+    seeds = [seed if shuffle else None, None]  # validation beside training is not shuffled
+    found = [_dataset(files.part(rows), read, label_mode, batch_size, own) for rows, own in zip(parts, seeds, strict=False)]
+    return found if subset == "both" else found[0]
+
+
+def _dataset(
+    files: _Files, read: Callable[[str], Any], label_mode: str | None, batch_size: int | None, seed: int | None
+) -> Dataset:
+    """What is read from files, with labels; shuffled if there is a seed."""
+    labels = files.labels
+    if labels is not None and label_mode == "categorical":
+        labels = np.eye(len(files.class_names or ()), dtype="float32")[labels]
+    elif labels is not None and label_mode == "binary":
+        labels = labels[:, None].astype("float32")
+
+    def element(row: Any) -> Any:
+        made = read(files.paths[int(row)])
+        return made if labels is None else (made, convert_to_tensor(labels[int(row)]))
+
+    rows = Dataset.range(len(files.paths))
+    dataset = (rows if seed is None else rows.shuffle(len(files.paths), seed)).map(element, num_parallel_calls=_THREADS)
+    dataset = (dataset if batch_size is None else dataset.batch(batch_size)).prefetch()
+    vars(dataset).update(class_names=files.class_names, file_paths=files.paths)
+    return dataset
