@@ -10,11 +10,12 @@ import numpy as np
 from ..core import Tensor
 from ..core.batch import all_values
 from ..errors import ShapeError
-from ..ops import arithmetic, contractions, linalg
+from ..ops import arithmetic, contractions, decompositions, indexing, linalg, reductions
 from ..ops.reductions import identity_like
 from ..types import TensorLike
 from .elementwise import cast
-from .publish import inexact, integer, tensor, tensors
+from .ordering import argsort
+from .publish import beside, inexact, integer, static_shape, tensor, tensors
 from .reductions import reduce_max, reduce_sum
 from .shaping import concat, reshape, transpose
 
@@ -175,7 +176,10 @@ class QR(NamedTuple):
 
 
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> QR:
-    """Orthogonal Q and upper triangular R with Q @ R = A. Gradients for matrices with rows >= columns, reduced form.
+    """Orthogonal Q and upper triangular R with Q @ R = A.
+
+    Gradients take the first columns of A to be independent. The columns that only `full_matrices` adds are any that stand at
+    right angles to the others: differentiate only what does not depend on which.
 
     >>> q, r = tf.linalg.qr([[1.0, 2.0], [3.0, 4.0]])
     >>> bool(tf.reduce_max(tf.abs(q @ r - [[1.0, 2.0], [3.0, 4.0]])) < 1e-5)
@@ -187,7 +191,8 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
 def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Singular values s (descending), U and V with A = U @ diag(s) @ V^T; only s with `compute_uv=False`.
 
-    Gradients for distinct singular values; of U and V in the reduced form.
+    Gradients for distinct singular values. The columns that only `full_matrices` adds are any that stand at right angles to the
+    others: differentiate only what does not depend on which.
 
     >>> print(tf.linalg.svd([[3.0, 0.0], [0.0, 2.0]], compute_uv=False).numpy())
     [3. 2.]
@@ -223,17 +228,81 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
     return reduce_sum(diag_part(x), -1)
 
 
-def diag(diagonal: TensorLike, name: str = "diag") -> Tensor:
-    """Square matrices with the last axis on their diagonal.
+def diag(
+    diagonal: TensorLike,
+    name: str = "diag",
+    k: Any = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: float = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Matrices with the last axis on a diagonal, or the rows of the last two axes on several.
+
+    Args:
+        diagonal: (..., n), or (..., number of diagonals, length of the longest) from the highest to the lowest.
+        k: which diagonal: 0 for the main one, above it if positive; or a pair (lowest, highest).
+        num_rows, num_cols: sizes of the matrices; -1 for the smallest that fit, square if both are.
+        padding_value: stands off the diagonals.
+        align: the side of their rows at which shorter diagonals lie: those above the main one, '_', those below.
 
     >>> print(tf.linalg.diag([1.0, 2.0]).numpy().tolist())
     [[1.0, 0.0], [0.0, 2.0]]
+    >>> print(tf.linalg.diag([1.0, 2.0], k=1).numpy().tolist())
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0]]
     """
     x = tensor(diagonal)
     if not x.ndim:
         raise ShapeError("diag: a number has no axis to lay on a diagonal; give vectors (..., n).")
-    columns = linalg.as_columns(x)
-    return arithmetic.select(_on_diagonal(x), columns, arithmetic.zeros_like(columns))
+    low, high = _band("diag", k)
+    if (low, high) == (0, 0) and num_rows == num_cols == -1 and not padding_value:
+        columns = linalg.as_columns(x)
+        return arithmetic.select(_on_diagonal(x), columns, arithmetic.zeros_like(columns))
+    least = x.shape[-1] - min(high, 0), x.shape[-1] + max(low, 0)
+    rows, columns_ = integer(num_rows), integer(num_cols)
+    if rows == columns_ == -1:
+        rows = columns_ = max(least)
+    shape = least[0] if rows == -1 else rows, least[1] if columns_ == -1 else columns_
+    where = _places("diag", shape, low, high, align)
+    return _laid(x, where, shape, beside(x, padding_value, x.dtype))
+
+
+def _band(name: str, k: Any) -> tuple[int, int]:
+    """The lowest and the highest diagonal."""
+    found = static_shape(k)
+    if len(found) not in (1, 2) or found[0] > found[-1]:
+        raise ShapeError(f"{name}: k must be a diagonal or a pair (lowest, highest), found {k!r}.")
+    return found[0], found[-1]
+
+
+def _places(name: str, shape: tuple[int, int], low: int, high: int, align: str) -> np.ndarray[Any, Any]:
+    """Where the elements of diagonals stand in a matrix, row by row; a row for each from the highest on, padded by -1."""
+    rows, columns = shape
+    sides = str(align).upper().split("_")
+    if len(sides) != 2 or {*sides} - {"LEFT", "RIGHT"} or not -rows < low <= high < columns:
+        raise ShapeError(
+            f"{name}: k from {low} to {high} in matrices of {rows} x {columns}, align={align!r}: the diagonals must lie in the "
+            "matrix, and align be like 'RIGHT_LEFT'."
+        )
+    longest = min(rows + min(high, 0), columns - max(low, 0))
+    where = np.full((high - low + 1, longest), -1)
+    for line, offset in zip(where, range(high, low - 1, -1), strict=True):
+        length = min(columns - max(offset, 0), rows + min(offset, 0))
+        start = longest - length if sides[offset < 0] == "RIGHT" else 0
+        line[start : start + length] = (np.arange(length) + max(-offset, 0)) * columns + np.arange(length) + max(offset, 0)
+    return where
+
+
+def _laid(x: Tensor, where: np.ndarray[Any, Any], shape: tuple[int, int], rest: Tensor) -> Tensor:
+    """Matrices with the rows of `x` on their diagonals, and `rest` elsewhere."""
+    several = len(where) > 1 or x.shape[-2:] == where.shape
+    if tuple(x.shape[-2:] if several else x.shape[-1:]) != (where.shape if several else where.shape[1:]):
+        raise ShapeError(f"diagonals {list(where.shape)} of matrices {list(shape)}: found {x.shape}.")
+    source = np.full(shape[0] * shape[1], -1)
+    source[where[where >= 0]] = np.flatnonzero(where >= 0)
+    flat = reshape(x, (*x.shape[: x.ndim - 1 - several], where.size))
+    there = beside(x, source.reshape(shape))
+    return arithmetic.select(there >= 0, indexing.gather_rows(flat, arithmetic.maximum(there, 0), axis=-1), rest)
 
 
 def _on_diagonal(x: Tensor) -> Tensor:
@@ -241,27 +310,41 @@ def _on_diagonal(x: Tensor) -> Tensor:
     return identity_like(x, n=x.shape[-1], trailing=0) == 1
 
 
-def diag_part(input: TensorLike, name: str = "diag_part") -> Tensor:
-    """The diagonal of each matrix.
+def diag_part(
+    input: TensorLike, name: str = "diag_part", k: Any = 0, padding_value: float = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
+    """A diagonal of each matrix, or several as rows of a matrix. Arguments as for `diag`.
 
     >>> print(tf.linalg.diag_part([[1.0, 2.0], [3.0, 4.0]]).numpy())
     [1. 4.]
+    >>> print(tf.linalg.diag_part([[1.0, 2.0], [3.0, 4.0]], k=(-1, 0)).numpy().tolist())
+    [[1.0, 4.0], [3.0, 0.0]]
     """
     x = tensor(input)
     if x.ndim < 2:
         raise ShapeError(f"diag_part: needs matrices (..., n, m), found shape {x.shape}.")
-    n = min(x.shape[-2:])
-    batch = string.ascii_uppercase[: x.ndim - 2]
-    return contractions.einsum(x[..., :n, :n], terms=(batch + "ii",), result=batch + "i")
+    low, high = _band("diag_part", k)
+    if low == high == 0:
+        n = min(x.shape[-2:])
+        batch = string.ascii_uppercase[: x.ndim - 2]
+        return contractions.einsum(x[..., :n, :n], terms=(batch + "ii",), result=batch + "i")
+    where = _places("diag_part", (x.shape[-2], x.shape[-1]), low, high, align)
+    there = beside(x, where[0] if low == high else where)
+    picked = indexing.gather_rows(reshape(x, (*x.shape[:-2], -1)), arithmetic.maximum(there, 0), axis=-1)
+    return arithmetic.select(there >= 0, picked, beside(x, padding_value, x.dtype))
 
 
-def set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag") -> Tensor:
-    """Matrices (..., n, m) with their diagonal, which is min(n, m) long, replaced.
+def set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
+    """Matrices (..., n, m) with their diagonal, which is min(n, m) long, or several replaced. Arguments as for `diag`.
 
     >>> print(tf.linalg.set_diag([[1.0, 2.0], [3.0, 4.0]], [0.0, 0.0]).numpy().tolist())
     [[0.0, 2.0], [3.0, 0.0]]
     """
     x, values = tensors(input, diagonal)
+    low, high = _band("set_diag", k)
+    if x.ndim >= 2 and (low, high) != (0, 0):
+        shape = x.shape[-2], x.shape[-1]
+        return _laid(values, _places("set_diag", shape, low, high, align), shape, x)
     if x.ndim < 2 or values.ndim < 1 or values.shape[-1] != min(x.shape[-2:]):
         raise ShapeError(
             f"set_diag: needs matrices (..., n, m) and diagonals (..., min(n, m)), found {x.shape} and {values.shape}."
@@ -345,3 +428,160 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
     for _ in range(halvings):
         result = contractions.matrix_product(result, result)
     return result
+
+
+def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
+    """The principal square root X of each matrix, with X @ X = A; NaN for a real matrix that has no real one.
+
+    Source: Higham, Functions of Matrices (2008), section 6.3.
+
+    Raises:
+        InvalidArgumentError: if a matrix is singular.
+
+    >>> print(tf.linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]]).numpy().round(4).tolist())
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+    return decompositions.square_root(_matrices("sqrtm", input, square=True))
+
+
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
+    """The principal logarithm X of each matrix, with expm(X) = A; NaN for a real matrix that has no real one.
+
+    Square roots are taken until little is left beside the identity; of that the logarithm is integrated by Gauss's rule.
+    Source: Higham, Functions of Matrices (2008), section 11.4.
+
+    Raises:
+        InvalidArgumentError: if a matrix is singular.
+
+    >>> print(abs(tf.linalg.logm([[1.0, 0.0], [0.0, 1.0]])).numpy().tolist())
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    x = _matrices("logm", input, square=True)
+    one = cast(identity_like(x, n=x.shape[-1], trailing=0), x.dtype)
+    rest, doublings = x - one, 0
+    while (np.abs(all_values(rest)).astype("float64").sum(-2) > 0.5).any() and doublings < 60:
+        x, doublings = decompositions.square_root(x), doublings + 1
+        rest = x - one
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    parts = [
+        linalg.solve(one + rest * (0.5 * (node + 1.0)), rest) * (0.5 * weight)
+        for node, weight in zip(nodes, weights, strict=True)
+    ]
+    return reductions.total(parts) * 2.0**doublings
+
+
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex for real matrices too, in LAPACK's order.
+
+    Gradients for distinct eigenvalues. An eigenvector has no angle of its own: differentiate only what does not depend on it.
+
+    >>> values, vectors = tf.linalg.eig([[0.0, 1.0], [-1.0, 0.0]])
+    >>> print(sorted(values.numpy().imag.round(4).tolist()))
+    [-1.0, 1.0]
+    """
+    return decompositions.eig(_matrices("eig", tensor, square=True))
+
+
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """Eigenvalues of square matrices, complex for real matrices too, in LAPACK's order.
+
+    >>> print(sorted(tf.linalg.eigvals([[2.0, 5.0], [0.0, 1.0]]).numpy().real.tolist()))
+    [1.0, 2.0]
+    """
+    return eig(tensor)[0]
+
+
+class LU(NamedTuple):
+    """The triangles of a factored matrix in one, and the rows in their new order."""
+
+    lu: Tensor
+    p: Tensor
+
+
+def lu(input: TensorLike, output_idx_type: Any = "int32", name: str | None = None) -> LU:
+    """Factors with L @ U = A[p]: L, without its ones, below the diagonal of one matrix, U above, and the order p of the rows.
+
+    >>> factors, order = tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])
+    >>> print(factors.numpy().tolist(), order.numpy())
+    [[4.0, 4.0], [0.25, 1.0]] [1 0]
+    """
+    packed, order = decompositions.lu(_matrices("lu", input))
+    return LU(packed, cast(order, output_idx_type))
+
+
+def lu_reconstruct(lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """The matrix that `lu` factored.
+
+    >>> print(tf.linalg.lu_reconstruct(*tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])).numpy().tolist())
+    [[1.0, 2.0], [4.0, 4.0]]
+    """
+    packed = _matrices("lu_reconstruct", lower_upper)
+    n = min(packed.shape[-2:])
+    below, above = decompositions.lower_and_upper(packed)
+    product = contractions.matrix_product(below[..., :n], above[..., :n, :])
+    return decompositions.rows_in_order(product, argsort(beside(packed, perm)))
+
+
+def lu_solve(
+    lower_upper: TensorLike, perm: TensorLike, rhs: TensorLike, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """X with A @ X = rhs for the matrix A that `lu` factored.
+
+    >>> print(tf.linalg.lu_solve(*tf.linalg.lu([[0.0, 2.0], [4.0, 4.0]]), [[2.0], [8.0]]).numpy().tolist())
+    [[1.0], [1.0]]
+    """
+    packed, b = tensors(lower_upper, rhs)
+    below, above = decompositions.lower_and_upper(_matrices("lu_solve", packed, square=True))
+    inner = linalg.triangular_solve(below, decompositions.rows_in_order(b, beside(packed, perm)), lower=True, transposed=False)
+    return linalg.triangular_solve(above, inner, lower=False, transposed=False)
+
+
+def lu_matrix_inverse(
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The inverse of the matrix that `lu` factored.
+
+    >>> print(tf.linalg.lu_matrix_inverse(*tf.linalg.lu([[0.0, 2.0], [4.0, 0.0]])).numpy().tolist())
+    [[0.0, 0.25], [0.5, 0.0]]
+    """
+    packed = tensor(lower_upper)
+    one = cast(identity_like(packed, n=packed.shape[-1], trailing=0), packed.dtype)
+    return lu_solve(packed, perm, arithmetic.zeros_like(packed) + one)
+
+
+def matrix_rank(a: TensorLike, tol: TensorLike = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """The number of singular values above `tol`, by default the largest one times max(n, m) times the dtype's precision.
+
+    >>> print(tf.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy())
+    1
+    """
+    x = _matrices("matrix_rank", a)
+    s = svd(x, compute_uv=False)
+    if tol is None:
+        limit = reduce_max(s, -1, True) * (max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps))
+    else:
+        limit = tensors(s, tol)[1][..., None]
+    return reduce_sum(cast(s > limit, "int32"), -1)
+
+
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
+    """The conjugate transpose of each matrix.
+
+    >>> print(tf.linalg.adjoint([[1 + 2j, 3.0]]).numpy().ravel())
+    [1.-2.j 3.-0.j]
+    """
+    return matrix_transpose(matrix, conjugate=True)
+
+
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
+    """The diagonal of a tensor whose shape is one shape twice: the inverse of `tensor_diag`.
+
+    >>> print(tf.linalg.tensor_diag_part([[1.0, 2.0], [3.0, 4.0]]).numpy())
+    [1. 4.]
+    """
+    x = tensor(input)
+    half = tuple(x.shape[: x.ndim // 2])
+    if tuple(x.shape) != half * 2:
+        raise ShapeError(f"tensor_diag_part: needs a shape that is one shape twice, found {x.shape}.")
+    count = int(np.prod(half))
+    return reshape(diag_part(reshape(x, (count, count))), half)

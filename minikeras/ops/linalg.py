@@ -35,7 +35,7 @@ from .arithmetic import (
 from .contractions import matrix_product
 from .indexing import add_rows, gather_rows
 from .reductions import identity_like, reduce_sum
-from .shaping import reshape, swap_last, transpose
+from .shaping import _part, concat, reshape, swap_last, transpose
 
 
 def adjoint(x: Any) -> Any:
@@ -274,18 +274,40 @@ def _like(value: Any, other: Any) -> Any:
 
 eigh = primitive("eigh", _unless_nan(lambda xp, a: tuple(xp.linalg.eigh(a)), "isfinite"), _eigh_vjp, batching="keep")
 
-# QR: J.-G. Liu, the pull-back of QR (2019); for matrices with at least as many rows as columns ------------------------
+# QR: J.-G. Liu, the pull-back of QR (2019) -----------------------------------------------------------------------------
 
 
 def _qr_vjp(g: Any, y: Any, a: Any) -> Any:
-    q, r = y
-    if q.shape[-2] < r.shape[-1] or q.shape[-1] != r.shape[-1]:
-        raise missing_gradient("qr", "qr of a matrix with fewer rows than columns, or full_matrices")
-    m = subtract(matrix_product(r, adjoint(g[1])), matrix_product(adjoint(g[0]), q))
+    """Columns beyond the rows are products with Q; rows and columns that only full matrices have turn with the others."""
+    (q, r), (gq, gr) = y, g
+    rows, columns = a.shape[-2:]
+    if q.shape[-1] > columns:
+        gq, q, gr, r = (
+            _turned_along(gq, q, columns),
+            _part(q, -1, 0, columns),
+            _part(gr, -2, 0, columns),
+            _part(r, -2, 0, columns),
+        )
+    if rows >= columns:
+        return _tall_qr_vjp(gq, gr, q, r)
+    beyond, change = _part(a, -1, rows, columns), _part(gr, -1, rows, columns)
+    gq = add(gq, matrix_product(beyond, adjoint(change)))
+    square = _tall_qr_vjp(gq, _part(gr, -1, 0, rows), q, _part(r, -1, 0, rows))
+    return concat(square, matrix_product(q, change), axis=-1)
+
+
+def _turned_along(g: Any, q: Any, count: int) -> Any:
+    """The cotangent of the first columns of Q, with what the others add that stay at right angles to them."""
+    first, others, change = _part(q, -1, 0, count), _part(q, -1, count, q.shape[-1]), _part(g, -1, count, q.shape[-1])
+    return subtract(_part(g, -1, 0, count), matrix_product(others, matrix_product(adjoint(change), first)))
+
+
+def _tall_qr_vjp(gq: Any, gr: Any, q: Any, r: Any) -> Any:
+    m = subtract(matrix_product(r, adjoint(gr)), matrix_product(adjoint(gq), q))
     below = triangle(m, lower=True, offset=-1)
     kept = _like(real(m), m) if is_complex(m) else m  # the diagonal of R is real
     symmetric = add(add(below, adjoint(below)), diagonal_part(kept))
-    return adjoint(solve(r, adjoint(add(g[0], matrix_product(q, symmetric)))))
+    return adjoint(solve(r, adjoint(add(gq, matrix_product(q, symmetric)))))
 
 
 def _qr(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
@@ -294,7 +316,7 @@ def _qr(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
 
 qr = primitive("qr", _qr, lambda g, y, a, full: _qr_vjp(g, y, a), batching="keep")
 
-# Singular values: J. Townsend, Differentiating the singular value decomposition (2016), for the reduced form ----------
+# Singular values: J. Townsend, Differentiating the singular value decomposition (2016) ---------------------------------
 
 
 def _svd(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
@@ -307,8 +329,11 @@ def _svd_vjp(g: Any, y: Any, a: Any) -> Any:
     gs, gu, gv = g
     if is_complex(a):
         raise missing_gradient("svd", "svd of a complex matrix with its vectors; use compute_uv=False")
-    if u.shape[-1] != s.shape[-1] or v.shape[-1] != s.shape[-1]:
-        raise missing_gradient("svd", "svd with full_matrices=True; use full_matrices=False")
+    n = s.shape[-1]
+    if u.shape[-1] > n:
+        gu, u = _turned_along(gu, u, n), _part(u, -1, 0, n)
+    if v.shape[-1] > n:
+        gv, v = _turned_along(gv, v, n), _part(v, -1, 0, n)
     squares = _inverse_gaps(multiply(s, s))
     scale = as_columns(s)
     uu = multiply(squares, matrix_product(swap_last(u), gu))

@@ -9,7 +9,8 @@ import laws
 import numpy as np
 import pytest
 from in_one_test import in_one_test
-from specimens import SPECIMENS
+from scipy import linalg
+from specimens import SPECIMENS, products
 from specimens.table import fixed, row
 
 import minikeras as tf
@@ -153,14 +154,26 @@ RIGHT = [
         lambda x: np.array([x[0] + x[1] + x[2], x[3]]),
         call=lambda x: tf.scatter_nd([[0], [0], [0], [1]], x, [2]),
     ),
+    of(L.adjoint, lambda x: x.conj().T, a),
+    of(L.lu, lambda x: scipy_lu(x), a, call=lambda x: L.lu(x).lu),
+    of(L.lu_reconstruct, lambda x: x, a, call=lambda x: L.lu_reconstruct(*L.lu(x))),
+    of(L.lu_solve, np.linalg.solve, (a, fixed([[1j], [2.0], [1 + 1j]])), call=lambda x, y: L.lu_solve(*L.lu(x), y)),
+    of(L.lu_matrix_inverse, np.linalg.inv, a, call=lambda x: L.lu_matrix_inverse(*L.lu(x))),
+    of(L.eig, np.linalg.eigvals, a, call=lambda x: L.eig(x)[0]),
+    of(L.eigvals, np.linalg.eigvals, a),
+    of(L.sqrtm, lambda x: linalg.sqrtm(x), a, tolerance=1e-10),
+    of(L.logm, lambda x: products.logm_of(x), a, tolerance=1e-10),
+    of(L.matrix_rank, np.linalg.matrix_rank, a, smooth=False),
     of(L.expm, lambda x: _expm(x), fixed([[0.1j, 0.5], [0.2, -0.3 + 0.1j]]), tolerance=1e-10),
 ]
 
 
 def _expm(x):
-    from scipy import linalg
-
     return linalg.expm(x)
+
+
+def scipy_lu(x):
+    return linalg.lu_factor(x)[0]
 
 
 REFUSED = {
@@ -265,6 +278,7 @@ WITHOUT_ARITHMETIC = {
     *(
         "is_tensor",
         "confusion_matrix",
+        "tensor_diag_part",
         "depth_to_space",
         "space_to_depth",
         "reverse_sequence",
