@@ -149,12 +149,14 @@ class Orthogonal(RandomInitializer):
         return Tensor(to_device((self.gain * q.reshape(sizes)).astype(numpy_dtype(dtype))))
 
 
-def compute_fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Numbers of inputs and outputs that one weight of this shape connects.
+def compute_fans(shape: tuple[int, ...], input_axes: Any = None, output_axes: Any = None) -> tuple[int, int]:
+    """Numbers of inputs and outputs that one weight of this shape connects; the products of the axes that are said to be them.
 
-    >>> compute_fans((3, 3, 8, 16))
-    (72, 144)
+    >>> compute_fans((3, 3, 8, 16)), compute_fans((3, 8, 16), input_axes=[0], output_axes=[1, 2])
+    ((72, 144), (3, 128))
     """
+    if input_axes is not None and output_axes is not None:
+        return math.prod(shape[axis] for axis in input_axes), math.prod(shape[axis] for axis in output_axes)
     if not shape:
         return 1, 1
     if len(shape) == 1:
@@ -175,6 +177,7 @@ class VarianceScaling(RandomInitializer):
         mode: n is 'fan_in', 'fan_out' or 'fan_avg', the mean of both.
         distribution: 'truncated_normal' (or 'normal'), 'untruncated_normal' or 'uniform'.
         seed: as in `RandomInitializer`.
+        input_axes, output_axes: axes that count inputs and outputs; None for the last two, and the others as a window.
 
     Raises:
         ValueError: for an option that does not exist.
@@ -185,10 +188,16 @@ class VarianceScaling(RandomInitializer):
     TensorShape([4, 5])
     """
 
-    _configured: tuple[str, ...] = ("scale", "mode", "distribution")
+    _configured: tuple[str, ...] = ("scale", "mode", "distribution", "input_axes", "output_axes")
 
     def __init__(
-        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal", seed: Any = None
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: Any = None,
+        input_axes: Any = None,
+        output_axes: Any = None,
     ) -> None:
         if scale <= 0:
             raise ValueError(f"VarianceScaling: scale must be positive, found {scale}.")
@@ -197,12 +206,13 @@ class VarianceScaling(RandomInitializer):
         if distribution not in ("truncated_normal", "untruncated_normal", "normal", "uniform"):
             raise ValueError(f"VarianceScaling: unknown distribution {distribution!r}.")
         self.scale, self.mode = scale, mode
+        self.input_axes, self.output_axes = input_axes, output_axes
         self.distribution = "truncated_normal" if distribution == "normal" else distribution
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
         sizes, kind = static_shape(shape), numpy_dtype(dtype)
-        fan_in, fan_out = compute_fans(sizes)
+        fan_in, fan_out = compute_fans(sizes, self.input_axes, self.output_axes)
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
@@ -215,13 +225,13 @@ class VarianceScaling(RandomInitializer):
 
 
 class _Scaled(VarianceScaling):
-    """A VarianceScaling with fixed settings: only the seed is left to choose."""
+    """A VarianceScaling with fixed settings: only the seed and the axes are left to choose."""
 
-    _configured = ()
+    _configured = ("input_axes", "output_axes")
     settings: tuple[float, str, str]
 
-    def __init__(self, seed: Any = None) -> None:
-        super().__init__(*self.settings, seed=seed)
+    def __init__(self, seed: Any = None, input_axes: Any = None, output_axes: Any = None) -> None:
+        super().__init__(*self.settings, seed, input_axes, output_axes)
 
 
 @catalogue.add()

@@ -7,8 +7,8 @@ from ..arguments import made_with_numpy as _made_with_numpy
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
 from .convolution import Conv1D, Conv2D, Conv3D
-from .core import Dense, Identity, Lambda, Masking
-from .embedding import Embedding
+from .core import Dense, Identity, Masking
+from .embedding import Embedding, ReversibleEmbedding
 from .input_layer import Input, InputLayer
 from .inputs import InputSpec
 from .layer import Layer
@@ -31,6 +31,7 @@ from .pooling import (
 )
 from .regularization import (
     ActivityRegularization,
+    AlphaDropout,
     Dropout,
     GaussianDropout,
     GaussianNoise,
@@ -50,11 +51,11 @@ Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 for _kind in [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Layer)]:
     _made_with_numpy(_kind)
 for _kind in (
-    *(Activation, ActivityRegularization, AveragePooling1D, AveragePooling2D, AveragePooling3D, Dropout, ELU, Flatten),
-    *(GaussianDropout, GaussianNoise, GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D),
-    *(GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D, Identity, LeakyReLU, Masking, MaxPooling1D, MaxPooling2D),
-    *(MaxPooling3D, Permute, ReLU, RepeatVector, Rescaling, Reshape, Softmax, SpatialDropout1D, SpatialDropout2D),
-    *(SpatialDropout3D, UnitNormalization),
+    *(Activation, ActivityRegularization, AlphaDropout, AveragePooling1D, AveragePooling2D, AveragePooling3D),
+    *(Dropout, ELU, Flatten, GaussianDropout, GaussianNoise, GlobalAveragePooling1D, GlobalAveragePooling2D),
+    *(GlobalAveragePooling3D, GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D, Identity, LeakyReLU),
+    *(Masking, MaxPooling1D, MaxPooling2D, MaxPooling3D, Permute, ReLU, RepeatVector, Rescaling, Reshape, Softmax),
+    *(SpatialDropout1D, SpatialDropout2D, SpatialDropout3D, UnitNormalization),
 ):
     _kind._makes_nothing = True
 
@@ -67,6 +68,10 @@ if _TYPE_CHECKING:
         AdaptiveMaxPooling2D,
         AdaptiveMaxPooling3D,
     )
+    from .attention import AdditiveAttention, Attention
+    from .einsum_dense import EinsumDense
+    from .lambda_layer import Lambda
+    from .multi_head_attention import GroupQueryAttention, MultiHeadAttention
     from .preprocessing.encoding import CategoryEncoding
     from .resizing import (
         Cropping1D,
@@ -95,6 +100,7 @@ if _TYPE_CHECKING:
         Convolution2DTranspose,
         Convolution3DTranspose,
     )
+    from .wrappers import Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
 _LATE = {
     name: module
@@ -103,6 +109,10 @@ _LATE = {
             "AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D AdaptiveMaxPooling1D "
             "AdaptiveMaxPooling2D AdaptiveMaxPooling3D"
         ),
+        "attention": "AdditiveAttention Attention",
+        "einsum_dense": "EinsumDense",
+        "lambda_layer": "Lambda",
+        "multi_head_attention": "GroupQueryAttention MultiHeadAttention",
         "preprocessing.encoding": "CategoryEncoding",
         "resizing": (
             "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"
@@ -114,6 +124,7 @@ _LATE = {
             "Conv1DTranspose Conv2DTranspose Conv3DTranspose Convolution1DTranspose Convolution2DTranspose "
             "Convolution3DTranspose"
         ),
+        "wrappers": "Pipeline SpectralNormalization TimeDistributed Wrapper",
     }.items()
     for name in names.split()
 }
@@ -129,6 +140,9 @@ __all__ = [
     "AdaptiveMaxPooling2D",
     "AdaptiveMaxPooling3D",
     "Add",
+    "AdditiveAttention",
+    "AlphaDropout",
+    "Attention",
     "Average",
     "AveragePooling1D",
     "AveragePooling2D",
@@ -159,6 +173,7 @@ __all__ = [
     "DepthwiseConv2D",
     "Dot",
     "Dropout",
+    "EinsumDense",
     "Embedding",
     "Flatten",
     "GaussianDropout",
@@ -176,6 +191,7 @@ __all__ = [
     "GlobalMaxPooling2D",
     "GlobalMaxPooling3D",
     "GroupNormalization",
+    "GroupQueryAttention",
     "Identity",
     "Input",
     "InputLayer",
@@ -193,15 +209,18 @@ __all__ = [
     "MaxPooling3D",
     "Maximum",
     "Minimum",
+    "MultiHeadAttention",
     "Multiply",
     "Normalization",
     "PReLU",
     "Permute",
+    "Pipeline",
     "RMSNormalization",
     "ReLU",
     "RepeatVector",
     "Rescaling",
     "Reshape",
+    "ReversibleEmbedding",
     "SeparableConv1D",
     "SeparableConv2D",
     "SeparableConvolution1D",
@@ -210,11 +229,14 @@ __all__ = [
     "SpatialDropout1D",
     "SpatialDropout2D",
     "SpatialDropout3D",
+    "SpectralNormalization",
     "Subtract",
+    "TimeDistributed",
     "UnitNormalization",
     "UpSampling1D",
     "UpSampling2D",
     "UpSampling3D",
+    "Wrapper",
     "ZeroPadding1D",
     "ZeroPadding2D",
     "ZeroPadding3D",

@@ -1,9 +1,9 @@
-"""Dense, Identity, Masking, and why there is no Lambda."""
+"""Dense, Identity, Masking."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 from ...core import Tensor
 from ...errors import ShapeError
@@ -149,13 +149,3 @@ class Masking(SameShape):
         x = cast(x, dtype="uint8") if x.dtype.is_bool else x
         whole = int(self.mask_value)
         return not_equal(x, whole) if whole == self.mask_value else ones_like(x, dtype="bool")
-
-
-class Lambda:
-    """Deliberately absent: a layer around any function would have to be saved as code, which a loader would then run."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> NoReturn:
-        raise NotImplementedError(
-            "There is no Lambda layer: a function kept in a file is foreign code, which loading the file would run. Write a "
-            "subclass of keras.layers.Layer with the function in its `call`; it is saved by name and options, never as code."
-        )

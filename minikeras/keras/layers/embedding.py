@@ -1,13 +1,15 @@
-"""Embedding: a table whose rows stand for integers."""
+"""Embedding: a table whose rows stand for integers; ReversibleEmbedding, which leads back to them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...core import Tensor
-from ...functions.elementwise import cast, not_equal
+from ...functions.contractions import matmul
+from ...functions.elementwise import cast, not_equal, tanh
 from ...functions.indexing import gather
 from . import weight_options
+from .inputs import attach
 from .layer import Layer
 
 
@@ -75,3 +77,66 @@ class Embedding(Layer):
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, ..., output_dim)."""
         return (*input_shape, self.output_dim)
+
+
+class ReversibleEmbedding(Embedding):
+    """An Embedding that is called with reverse=True to score each integer: the products of a vector with all rows.
+
+    Args:
+        input_dim, output_dim, embeddings_initializer, embeddings_regularizer, embeddings_constraint, mask_zero: as in
+            `Embedding`.
+        tie_weights: whether both ways use the same table; else `reverse_embeddings` is another weight.
+        reverse_dtype: of the products; that of the inputs and the table if None.
+        logit_soft_cap: bounds the scores: cap * tanh(score / cap); None for no bound.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    Shapes: input (batch, ...) of integers, output (batch, ..., output_dim); the other way (batch, ..., output_dim) to
+    (batch, ..., input_dim).
+
+    Source: Press and Wolf (2017).
+
+    >>> layer = tf.keras.layers.ReversibleEmbedding(3, 2, weights=[[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
+    >>> print(layer([[1.0, 0.0]], reverse=True).numpy())
+    [[0. 1. 3.]]
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        tie_weights: bool = True,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        reverse_dtype: Any = None,
+        logit_soft_cap: float | None = None,
+        **options: Any,
+    ) -> None:
+        self.tie_weights, self.reverse_dtype, self.logit_soft_cap = bool(tie_weights), reverse_dtype, logit_soft_cap
+        first, penalty, projection = embeddings_initializer, embeddings_regularizer, embeddings_constraint
+        super().__init__(input_dim, output_dim, first, penalty, projection, mask_zero, **options)
+
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        if not self.tie_weights:
+            shape = (self.output_dim, self.input_dim)
+            self.reverse_embeddings = self.add_weight(shape, self.embeddings_initializer, name="reverse_embeddings")
+
+    def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        if not reverse:
+            y = super().call(inputs)
+            attach(super().compute_mask(inputs), y)
+            return y
+        kernel = self.embeddings if self.tie_weights else self.reverse_embeddings
+        dtype = self.reverse_dtype or self.compute_dtype
+        scores = matmul(cast(inputs, dtype), cast(kernel, dtype), transpose_b=self.tie_weights)
+        return scores if self.logit_soft_cap is None else tanh(scores / self.logit_soft_cap) * self.logit_soft_cap
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: the call leaves the mask of the way from integers."""
+        return None
+
+    def compute_output_shape(self, input_shape: Any, reverse: bool = False) -> tuple[Any, ...]:
+        """(batch, ..., output_dim), or the other way (batch, ..., input_dim)."""
+        return (*input_shape[:-1], self.input_dim) if reverse else super().compute_output_shape(input_shape)

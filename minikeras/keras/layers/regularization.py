@@ -79,6 +79,32 @@ class Dropout(Noise):
         return tuple(size if one is None else one for one, size in zip(wanted, shape, strict=True))
 
 
+class AlphaDropout(Dropout):
+    """Dropout that keeps mean 0 and variance 1 of its inputs: what is dropped becomes the value at which SELU saturates.
+
+    Kept elements are a x + b, dropped ones a s + b, with s = -1.7581, a = ((1 - rate) (1 + rate s**2))**-1/2, b = -a s rate.
+
+    Args:
+        rate, noise_shape, seed: as in `Dropout`; of rate 1 all elements are 0.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Source: Klambauer et al., Self-Normalizing Neural Networks (2017), section 2.
+
+    >>> y = tf.keras.layers.AlphaDropout(0.2, seed=1)(tf.random.normal([1000], seed=1), training=True).numpy()
+    >>> bool(abs(y.mean()) < 0.1), bool(0.9 < y.std() < 1.1)
+    (True, True)
+    """
+
+    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
+        if self.rate == 1.0:
+            return inputs * 0.0
+        saturated = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
+        a = ((1.0 - self.rate) * (1.0 + self.rate * saturated**2)) ** -0.5
+        mask = dropout_mask(source, self.mask_shape(tuple(inputs.shape)), self.rate, inputs)
+        kept = cast(mask, inputs.dtype) * (1.0 - self.rate)  # 1 or 0
+        return (inputs * kept + saturated * (1.0 - kept)) * a - a * saturated * self.rate
+
+
 class SpatialDropout(Dropout):
     """Base of dropout of whole features: one decision for all places of a row."""
 

@@ -21,7 +21,7 @@ from . import registry
 
 _PLAIN = (str, int, float, bool, type(None))
 
-FOREIGN = dict.fromkeys(("quantization_config", "lora_rank", "lora_alpha", "input_axes", "output_axes"))
+FOREIGN = dict.fromkeys(("quantization_config", "lora_rank", "lora_alpha", "gptq_unpacked_column_size"))
 """Options that Keras writes into configurations and that have no meaning here, with the only value that is let pass."""
 
 

@@ -150,11 +150,13 @@ def _members(source: Any, names: tuple[str, ...] | None) -> Iterator[tuple[str, 
 
 @functools.cache
 def _places() -> dict[Any, tuple[str, str]]:
-    """Keras's module and name of everything in the table; a thing with several names is found under its own."""
+    """Keras's module and name of everything in the table; a thing with several names is found under its own, if that is
+    one of them."""
     places: dict[Any, tuple[str, str]] = {}
-    for (module, name), thing in _table().items():
-        if thing not in places or name == thing.__name__ != places[thing][1]:
-            places[thing] = (module, name)
+    for module, source, names in _sources:
+        for name, thing in _members(source, names):
+            if thing not in places or name == thing.__name__ != places[thing][1]:
+                places[thing] = (module, name)
     return places
 
 
@@ -189,10 +191,11 @@ def find(name: str, module: str | None = None, registered_name: str | None = Non
     alike = [thing for known, thing in _registered.items() if kind == "function" and known.partition(">")[2] == name]
     if len(alike) == 1 and registered_name in (None, name):
         return alike[0]
-    raise UnknownObjectError(_unknown(name, module, registered_name, kind))
+    raise UnknownObjectError(unknown(name, module, registered_name, kind))
 
 
-def _unknown(name: str, module: str | None, registered_name: str | None, kind: str) -> str:
+def unknown(name: str, module: str | None, registered_name: str | None = None, kind: str = "class") -> str:
+    """What to say of a class or function that is in none of the tables."""
     what = f"Could not locate {kind} '{name}'" + (f" of module '{module}'" if module else "")
     what += f" (registered as '{registered_name}')" if registered_name not in (None, name) else ""
     if name in ("Lambda", "__lambda__", "TFOpLambda", "SlicingOpLambda"):

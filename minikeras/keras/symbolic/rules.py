@@ -4,6 +4,7 @@ on what trial runs would cost. What has no rule is tried only on arrays that the
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from ... import nest
 from ...errors import LoadError
 from ...files import limits
 from ...types import as_dtype
+from . import inputs
 from .keras_tensor import KerasTensor, Spec
 
 _PACKAGE = __name__.partition(".")[0]
@@ -23,9 +25,11 @@ _FLOPS = 5_000
 
 def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Spec], Any] | None:
     """Shape and dtype of each output, and the nest that they form; None if the class is not of this package or has no rule."""
-    if len(args) != 1 or _symbols(kwargs) or len(_symbols(args)) != len(nest.flatten(args)):
-        return None
     if type(operation).__module__.partition(".")[0] != _PACKAGE:
+        return None
+    if hasattr(operation, "scores_shape"):
+        return _of_attention(operation, args, kwargs)
+    if len(args) != 1 or _symbols(kwargs) or len(_symbols(args)) != len(nest.flatten(args)):
         return None
     graph = getattr(operation, "_graph", None)
     if graph is not None:
@@ -34,10 +38,23 @@ def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
         specs = [Spec(one.shape, one.dtype) for one in outputs]
         return (specs, nest.pack(graph.outputs, list(range(len(specs))))) if same else None
     rule = getattr(type(operation), "compute_output_shape", None)
-    if rule is None or hasattr(operation, "_graph"):
+    if rule is None or hasattr(operation, "_graph") or hasattr(operation, "function"):
         return None
     shapes = nest.map_structure(lambda one: one.shape, args[0])
-    return [Spec(tuple(operation.compute_output_shape(shapes)), _dtype(operation, _symbols(args)))], 0
+    options = {name: kwargs[name] for name in inspect.signature(rule).parameters if name in kwargs}
+    return [Spec(tuple(operation.compute_output_shape(shapes, **options)), _dtype(operation, _symbols(args)))], 0
+
+
+def _of_attention(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Spec], Any] | None:
+    """The result, and the weights if they are asked for; the arguments of both rules are the first ones of the call."""
+    names = list(inspect.signature(layer.scores_shape).parameters)
+    given = dict(zip(layer._call_names, args, strict=False)) | dict(kwargs)
+    shapes = {name: inputs.shapes_of(given.get(name.removesuffix("_shape"), given.get("inputs"))) for name in names}
+    dtype = as_dtype(layer.compute_dtype)
+    result = Spec(tuple(layer.compute_output_shape(**shapes)), dtype)
+    if not given.get("return_attention_scores"):
+        return [result], 0
+    return [result, Spec(tuple(layer.scores_shape(**shapes)), dtype)], (0, 1)
 
 
 def _dtype(operation: Any, symbols: list[KerasTensor]) -> Any:

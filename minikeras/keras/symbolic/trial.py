@@ -38,7 +38,7 @@ def call_symbolically(operation: Any, args: tuple[Any, ...], kwargs: dict[str, A
 def output_shapes(layer: Any, input_shape: Any) -> Any:
     """The shapes of the outputs of a layer for inputs of given shapes; nothing of the trial stays."""
     trial, random_state = Trial(layer), streams.states()
-    specs, structure = _tried(layer, (_placeholders(input_shape, as_dtype(layer.compute_dtype)),), {})
+    specs, structure = _tried(layer, (_placeholders(input_shape, as_dtype(layer.compute_dtype)),), {}, by_rules=False)
     trial.undo()
     streams.set_states(random_state)
     return nest.map_structure(lambda position: specs[position].shape, structure)
@@ -55,7 +55,7 @@ class Placeholder:
     name = "placeholder"
 
 
-def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Spec], Any]:
+def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rules: bool = True) -> tuple[list[Spec], Any]:
     """Shape and dtype of each output, and the nest that they form."""
     trial = Trial(operation)
     try:
@@ -63,7 +63,7 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         limits.spend_work(limits.CALL, f"calls such as that of '{operation.name}'")
         if (spec := _told(operation, args)) is not None:
             return [spec], 0
-        if limits.is_loading() and (ruled := by_rule(operation, args, kwargs)) is not None:
+        if by_rules and limits.is_loading() and (ruled := by_rule(operation, args, kwargs)) is not None:
             return ruled
         found = _found(trial, operation, args, kwargs)
     except BaseException:

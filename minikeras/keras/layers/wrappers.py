@@ -1,0 +1,221 @@
+"""Layers around a layer: for each step of a series, with a kernel of bounded norm, and one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...errors import ShapeError
+from ...functions.contractions import matmul
+from ...functions.elementwise import cast, where
+from ...functions.reductions import l2_normalize, reduce_all
+from ...functions.shaping import reshape, stack
+from ..initializers import TruncatedNormal
+from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from .batch_normalization import BatchNormalization
+from .description import is_of_package
+from .inputs import InputSpec
+from .lambda_layer import Lambda
+from .layer import Layer
+
+
+class Wrapper(Layer):
+    """Base of layers around another one, which is built with it and saved within it.
+
+    Args:
+        layer: the layer, in the attribute `layer`.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    >>> class Twice(tf.keras.layers.Wrapper):
+    ...     def call(self, x):
+    ...         return self.layer(self.layer(x))
+    >>> Twice(tf.keras.layers.Rescaling(3.0))([1.0]).numpy()
+    array([9.], dtype=float32)
+    """
+
+    def __init__(self, layer: Any, **options: Any) -> None:
+        if not isinstance(layer, Layer):
+            raise ValueError(f"{type(self).__name__} needs a keras.layers.Layer object, found {layer!r:.80}.")
+        super().__init__(**options)
+        self.layer = layer
+        self._gives_floats = layer._gives_floats
+
+    def build(self, input_shape: Any = None) -> None:
+        if not self.layer.built:
+            self.layer.build(input_shape)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "layer": serialize_keras_object(self.layer)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Wrapper:
+        return cls(**{**config, "layer": deserialize_keras_object(config["layer"], custom_objects)})
+
+
+class TimeDistributed(Wrapper):
+    """A layer on each step of a series, with the same weights.
+
+    Args:
+        layer: what works on (batch, ...).
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    Shapes: input (batch, steps, ...), output (batch, steps, ...) with what the layer gives for each step. A mask (batch, steps)
+    is handed to a layer that takes one, step by step, and passed on.
+
+    >>> layer = tf.keras.layers.TimeDistributed(tf.keras.layers.Conv1D(4, 2))
+    >>> layer(tf.ones([5, 3, 8, 2])).shape
+    TensorShape([5, 3, 7, 4])
+    """
+
+    supports_masking = True
+    _takes_one_tensor = True
+
+    def build(self, input_shape: Any) -> None:
+        super().build(self._step(input_shape))
+
+    def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
+        batch, steps, *rest = self._checked(tuple(inputs.shape), mask)
+        if self._has_separate_rows():
+            flat = {} if mask is None else {"mask": reshape(mask, (batch * steps, *mask.shape[2:]))}
+            y = self._on_step(reshape(inputs, (batch * steps, *rest)), training, flat)
+            return reshape(y, (batch, steps, *y.shape[1:]))
+        masks = [{} if mask is None else {"mask": mask[:, step]} for step in range(steps)]
+        return stack([self._on_step(inputs[:, step], training, masks[step]) for step in range(steps)], 1)
+
+    def _has_separate_rows(self) -> bool:
+        """Whether the layer is known to do to each row what it would do to it alone, so that all steps may be one batch."""
+        layer = self.layer
+        joins_rows = isinstance(layer, (BatchNormalization, Lambda)) or layer.activity_regularizer is not None
+        return is_of_package(type(layer)) and not joins_rows and not layer._collect().sublayers
+
+    def _on_step(self, x: Tensor, training: bool | None, mask: dict[str, Any]) -> Tensor:
+        given = mask if self.layer._takes_mask else {}
+        return self.layer(x, training=training, **given)
+
+    def _checked(self, shape: tuple[Any, ...], mask: Any = None) -> tuple[Any, ...]:
+        if len(shape) < 3:
+            raise ShapeError(
+                f"Layer '{self.name}' (TimeDistributed) should be passed an `input_shape` with at least 3 dimensions, found "
+                f"{shape}."
+            )
+        if mask is not None and tuple(mask.shape[:2]) != shape[:2]:
+            raise ShapeError(
+                f"Layer '{self.name}' (TimeDistributed): the mask must begin with the batch and the steps of the input, found "
+                f"mask {tuple(mask.shape)} and input {shape}."
+            )
+        return shape
+
+    def _step(self, shape: Any) -> tuple[Any, ...]:
+        """The shape of a step."""
+        batch, _, *rest = self._checked(tuple(shape))
+        return (batch, *rest)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """The output's of the layer, with the steps behind the batch."""
+        batch, *rest = self.layer.compute_output_shape(self._step(input_shape))
+        return (batch, input_shape[1], *rest)
+
+
+class SpectralNormalization(Wrapper):
+    """A layer whose kernel is divided by its largest singular value in each call in training.
+
+    Args:
+        layer: with a `kernel` or `embeddings`, taken as a matrix with the columns of its last axis.
+        power_iterations: how often the singular vector, kept as the weight `vector_u`, is improved in a call.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    The kernel itself is assigned, as in Keras with TensorFlow: gradients are those of the new one.
+
+    Source: Miyato et al. (2018), algorithm 1.
+
+    >>> layer = tf.keras.layers.SpectralNormalization(tf.keras.layers.Dense(2, use_bias=False), power_iterations=20)
+    >>> y = layer(tf.ones([1, 3]), training=True)
+    >>> bool(abs(tf.norm(layer.layer.kernel, 2) - 1.0) < 1e-3)
+    True
+    """
+
+    def __init__(self, layer: Any, power_iterations: int = 1, **options: Any) -> None:
+        super().__init__(layer, **options)
+        if isinstance(power_iterations, bool) or not isinstance(power_iterations, int) or power_iterations < 1:
+            raise ValueError(f"`power_iterations` should be an int greater than zero. Received: {power_iterations!r}.")
+        self.power_iterations = power_iterations
+
+    def build(self, input_shape: Any) -> None:
+        super().build(input_shape)
+        self.input_spec = InputSpec(min_ndim=1, axes={-1: input_shape[-1]})
+        self.kernel = getattr(self.layer, "kernel", None)
+        if self.kernel is None:
+            self.kernel = getattr(self.layer, "embeddings", None)
+        if self.kernel is None:
+            raise ValueError(f"SpectralNormalization: {type(self.layer).__name__} has neither `kernel` nor `embeddings`.")
+        columns = self.kernel.shape[-1]
+        first = TruncatedNormal(stddev=0.02)
+        self.vector_u = self.add_weight((1, columns), first, self.kernel.dtype, trainable=False, name="vector_u")
+
+    def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
+        if training:
+            self._normalize()
+        y = self.layer(inputs)
+        return cast(y, inputs.dtype) if inputs.dtype.is_floating else y
+
+    def _normalize(self) -> None:
+        """Assign the kernel divided by its norm, and the better vector; a kernel of zeros stays."""
+        kernel, u = self.kernel.value(), self.vector_u.value()
+        matrix = reshape(kernel, (-1, kernel.shape[-1]))
+        for _ in range(self.power_iterations):
+            v = l2_normalize(matmul(u, matrix, transpose_b=True))
+            u = l2_normalize(matmul(v, matrix))
+        norm = matmul(matmul(v, matrix), u, transpose_b=True)
+        is_zero = reduce_all(kernel == 0.0)
+        self.vector_u.assign(where(is_zero, self.vector_u.value(), u))
+        self.kernel.assign(where(is_zero, kernel, kernel / where(is_zero, 1.0, norm[0, 0])))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The layer's."""
+        return self.layer.compute_output_shape(input_shape)
+
+
+class Pipeline(Layer):
+    """Layers one after the other, as a layer that is no model; in training unless the call says otherwise.
+
+    Args:
+        layers: a list of layers.
+        name: as in `Layer`.
+
+    >>> twice = tf.keras.layers.Pipeline([tf.keras.layers.Rescaling(2.0), tf.keras.layers.Rescaling(3.0)])
+    >>> print(twice([1.0]).numpy())
+    [6.]
+    """
+
+    supports_masking = True
+
+    def __init__(self, layers: Any, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self._pipeline_layers = list(layers)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers."""
+        return self._pipeline_layers
+
+    def call(self, inputs: Any, training: bool | None = True) -> Any:
+        for layer in self._pipeline_layers:
+            inputs = layer(inputs, training=training)
+        return inputs
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: the last layer has left its own."""
+        return None
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The last layer's."""
+        for layer in self._pipeline_layers:
+            input_shape = layer.compute_output_shape(input_shape)
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {"layers": serialize_keras_object(self._pipeline_layers), "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Pipeline:
+        return cls(**{**config, "layers": deserialize_keras_object(config["layers"])})
