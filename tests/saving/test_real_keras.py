@@ -28,6 +28,7 @@ CASES = {
     "AdaptiveMaxPooling3D": (VOLUME, {"output_size": 2}),
     "AveragePooling1D": (SERIES, {"pool_size": 3, "strides": 2, "padding": "same"}),
     "AveragePooling2D": (IMAGE, {"pool_size": (2, 3)}),
+    "AlphaDropout": (ROW, {"rate": 0.3}),
     "BatchNormalization": (ROW, {"momentum": 0.9, "epsilon": 1e-2}),
     "Conv1D": (SERIES, {"filters": 4, "kernel_size": 3, "padding": "causal", "activation": "tanh"}),
     "Conv2D": (IMAGE, {"filters": 4, "kernel_size": 3, "strides": 2, "padding": "same", "kernel_regularizer": "l2"}),
@@ -43,6 +44,7 @@ CASES = {
     "Dense": (ROW, {"units": 3, "activation": "relu", "kernel_constraint": "non_neg", "bias_initializer": "ones"}),
     "Dropout": (ROW, {"rate": 0.3, "seed": 1}),
     "ELU": (ROW, {"alpha": 0.7}),
+    "EinsumDense": (SERIES, {"equation": "abc,cd->abd", "output_shape": (None, 4), "bias_axes": "d", "activation": "relu"}),
     "Flatten": (IMAGE, {}),
     "GaussianDropout": (ROW, {"rate": 0.3}),
     "GaussianNoise": (ROW, {"stddev": 0.3}),
@@ -72,9 +74,11 @@ CASES = {
     "SeparableConv1D": (SERIES, {"filters": 4, "kernel_size": 3, "pointwise_constraint": "max_norm"}),
     "SeparableConv2D": (IMAGE, {"filters": 4, "kernel_size": 3, "strides": 2, "depth_multiplier": 2}),
     "Softmax": (SERIES, {"axis": 1}),
+    "SpectralNormalization": (ROW, {"layer": ("Dense", {"units": 3, "activation": "tanh"})}),
     "SpatialDropout1D": (SERIES, {"rate": 0.2}),
     "SpatialDropout2D": (IMAGE, {"rate": 0.2}),
     "SpatialDropout3D": (VOLUME, {"rate": 0.2, "seed": 1}),
+    "TimeDistributed": (IMAGE, {"layer": ("Conv1D", {"filters": 4, "kernel_size": 2})}),
     "UnitNormalization": (ROW, {}),
     "UpSampling1D": (SERIES, {"size": 3}),
     "UpSampling2D": (IMAGE, {"size": (2, 3), "interpolation": "bilinear"}),
@@ -83,7 +87,15 @@ CASES = {
     "ZeroPadding2D": (IMAGE, {"padding": ((1, 2), (0, 3))}),
     "ZeroPadding3D": (VOLUME, {}),
 }
-"""For each layer of one input: a shape without the batch, and options."""
+"""For each layer of one input: a shape without the batch, and options; class and options of a layer within it."""
+
+ATTENTION = {
+    "AdditiveAttention": {},
+    "Attention": {"use_scale": True, "score_mode": "concat", "dropout": 0.1},
+    "GroupQueryAttention": {"head_dim": 3, "num_query_heads": 4, "num_key_value_heads": 2, "use_gate": True},
+    "MultiHeadAttention": {"num_heads": 2, "key_dim": 3, "value_dim": 4, "use_gate": True, "dropout": 0.1},
+}
+"""Options of layers of a query and a value."""
 
 MERGING = {
     "Add": {},
@@ -95,8 +107,13 @@ MERGING = {
     "Multiply": {},
     "Subtract": {},
 }
-LAYERS = mostly_slow([*CASES, *MERGING], "BatchNormalization", "Conv2D", "Dense", "Concatenate")
-NOT_LAYERS = {"InputLayer", "InputSpec", "Layer", "Lambda", "CategoryEncoding", "Embedding"}
+LAYERS = mostly_slow(
+    [*CASES, *MERGING, *ATTENTION], "MultiHeadAttention", "BatchNormalization", "Conv2D", "Dense", "Concatenate"
+)
+NOT_LAYERS = {
+    *("InputLayer", "InputSpec", "Layer", "Lambda", "Wrapper", "Pipeline"),
+    *("CategoryEncoding", "Embedding", "ReversibleEmbedding"),
+}
 """No layers of their own, or with a test of their own below."""
 
 OPTIMIZERS = {
@@ -124,11 +141,21 @@ def model_of(library, name):
     if name in MERGING:
         first, second = library.Input((4,), name="first"), library.Input((4,), name="second")
         return library.Model([first, second], getattr(library.layers, name)(**MERGING[name])([first, second]))
+    if name in ATTENTION:
+        query, value = library.Input((3, 5), name="query"), library.Input((None, 5), name="value")
+        layer = getattr(library.layers, name)(**ATTENTION[name])
+        y = layer([query, value]) if "use_scale" in ATTENTION[name] or not ATTENTION[name] else layer(query, value=value)
+        return library.Model([query, value], y)
     shape, options = CASES[name]
+    if "layer" in options:
+        kind, within = options["layer"]
+        options = {**options, "layer": getattr(library.layers, kind)(**within)}
     return library.Sequential([library.Input(shape), getattr(library.layers, name)(**options)])
 
 
 def inputs_of(name):
+    if name in ATTENTION:
+        return [data((3, 5)), data((6, 5)) + 1.0]
     return [data((4,)), data((4,)) + 1.0] if name in MERGING else data(CASES[name][0])
 
 
@@ -161,7 +188,7 @@ def test_every_layer_that_both_have_is_tried(real_keras):
         for name in dir(real_keras.layers)
         if inspect.isclass(getattr(real_keras.layers, name)) and inspect.isclass(getattr(tf.keras.layers, name, None))
     }
-    assert both - set(CASES) - set(MERGING) - NOT_LAYERS == set()
+    assert both - set(CASES) - set(MERGING) - set(ATTENTION) - NOT_LAYERS - {"GroupedQueryAttention"} == set()
 
 
 @pytest.mark.parametrize(
@@ -171,6 +198,19 @@ def test_layers_of_integers_go_both_ways(real_keras, tmp_path, name, options):
     def made(library):
         layer = getattr(library.layers, name)(**options)
         return perturbed(library.Sequential([library.Input((4,), dtype="int32"), layer]))
+
+    for source, target in ((tf.keras, real_keras), (real_keras, tf.keras)):
+        model = made(source)
+        model.save(tmp_path / "m.keras")
+        found = target.models.load_model(tmp_path / "m.keras").predict(INTEGERS, verbose=0)
+        np.testing.assert_allclose(found, model.predict(INTEGERS, verbose=0), rtol=1e-6)
+
+
+def test_an_embedding_and_its_way_back_go_both_ways(real_keras, tmp_path):
+    def made(library):
+        ids = library.Input((4,), dtype="int32")
+        layer = library.layers.ReversibleEmbedding(5, 2, tie_weights=False)
+        return perturbed(library.Model(ids, layer(layer(ids), reverse=True)))
 
     for source, target in ((tf.keras, real_keras), (real_keras, tf.keras)):
         model = made(source)

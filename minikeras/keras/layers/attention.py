@@ -11,9 +11,10 @@ from ...functions.nn import softmax
 from ...functions.reductions import reduce_sum
 from ...functions.shaping import expand_dims
 from ..initializers import GlorotUniform
+from ..seeds import SeedGenerator
 from .attention_masks import joined, of_columns, of_rows, order, unmarked
 from .layer import Layer
-from .regularization import Dropout
+from .regularization import checked_rate, dropped
 
 
 class Attention(Layer):
@@ -51,8 +52,9 @@ class Attention(Layer):
                 "Invalid value for argument score_mode. Expected one of {'dot', 'concat'}. Received: "
                 f"score_mode={score_mode!r}"
             )
-        self.use_scale, self.score_mode, self.dropout, self.seed = bool(use_scale), score_mode, dropout, seed
-        self._dropping = Dropout(dropout, seed=seed)
+        self.use_scale, self.score_mode, self.seed = bool(use_scale), score_mode, seed
+        self.dropout = checked_rate(dropout)
+        self.seed_generator = SeedGenerator(seed) if self.dropout > 0 else None
         self.scale: Any = None
         self.concat_score_weight: Any = None
 
@@ -86,7 +88,9 @@ class Attention(Layer):
         if counts is not None:
             scores = where(counts, scores, scores - (65504.0 if scores.dtype == "float16" else 1e9))
         weights = softmax(scores)
-        result = matmul(self._dropping(weights, training=training), value)
+        drops = training and self.seed_generator is not None
+        kept = dropped(weights, self.dropout, self.seed_generator.generator) if drops else weights
+        result = matmul(kept, value)
         if query_mask is not None:
             result = where(joined([of_rows(query_mask)]), result, 0.0)
         return (result, weights) if return_attention_scores else result

@@ -57,15 +57,12 @@ class Dropout(Noise):
     """
 
     def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **options: Any) -> None:
-        self.rate = _checked_rate(rate)
+        self.rate = checked_rate(rate)
         super().__init__(seed, **options)
         self.noise_shape = None if noise_shape is None else _checked_shape(noise_shape)
 
     def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
-        if self.rate == 1.0:
-            return inputs * 0.0
-        mask = dropout_mask(source, self.mask_shape(tuple(inputs.shape)), self.rate, inputs)
-        return inputs * (mask if mask.dtype == inputs.dtype else cast(mask, inputs.dtype))
+        return dropped(inputs, self.rate, source, self.mask_shape(tuple(inputs.shape)))
 
     def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the mask for inputs of a shape."""
@@ -209,7 +206,7 @@ class GaussianDropout(Noise):
     """
 
     def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
-        self.rate = _checked_rate(rate)
+        self.rate = checked_rate(rate)
         if rate == 1:
             raise ValueError("GaussianDropout: the variance rate / (1 - rate) is infinite for rate=1.")
         super().__init__(seed, **options)
@@ -243,6 +240,14 @@ class ActivityRegularization(SameShape):
         return config
 
 
+def dropped(inputs: Tensor, rate: float, source: Any, mask_shape: tuple[int, ...] | None = None) -> Tensor:
+    """Zeros with this probability, the others scaled up; the mask is of the input's shape if None."""
+    if rate == 1.0:
+        return inputs * 0.0
+    mask = dropout_mask(source, tuple(inputs.shape) if mask_shape is None else mask_shape, rate, inputs)
+    return inputs * (mask if mask.dtype == inputs.dtype else cast(mask, inputs.dtype))
+
+
 def _normal(source: Any, like: Tensor) -> Tensor:
     """Standard normal numbers of a shape and dtype; in float32 where the dtype is smaller or equal."""
     kind, shape, xp = "float64" if like.dtype.size == 8 else "float32", tuple(like.shape), namespace(like._array)
@@ -250,7 +255,7 @@ def _normal(source: Any, like: Tensor) -> Tensor:
     return cast(draws, like.dtype)
 
 
-def _checked_rate(rate: Any) -> float:
+def checked_rate(rate: Any) -> float:
     if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
         raise ValueError(
             f"Invalid value received for argument `rate`. Expected a float value between 0 and 1. Received: rate={rate!r}."

@@ -45,7 +45,9 @@ class Wrapper(Layer):
             self.layer.build(input_shape)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "layer": serialize_keras_object(self.layer)}
+        layer = serialize_keras_object(self.layer)
+        layer.pop("build_config", None)  # it is built with this one, so that its weights have their paths
+        return {**super().get_config(), "layer": layer}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Wrapper:

@@ -55,6 +55,11 @@ class Row:
         return tf.constant(generator.permutation(values).reshape(shape), dtype)
 
 
+def within(cls: Callable[..., Any], options: dict[str, Any], *arguments: Any) -> Any:
+    """A layer within another one that has these options."""
+    return cls(*arguments, name="inner", dtype=options.get("dtype"))
+
+
 ROWS = [
     Row(lambda **o: L.Dense(3, activation="tanh", kernel_regularizer="l2", **o), (4, 2, 5)),
     Row(lambda **o: L.Activation("gelu", **o), (4, 3)),
@@ -149,4 +154,13 @@ ROWS = [
         )
     ),
     Row(lambda **o: L.UpSampling2D(2, "channels_first", "bicubic", **o), (2, 2, 3, 4), passes_mask=None),
+    Row(lambda **o: L.EinsumDense("abc,cde->abed", (None, 3, 2), "tanh", bias_axes="ed", **o), (4, 2, 5), passes_mask=None),
+    Row(lambda **o: L.ReversibleEmbedding(5, 3, mask_zero=True, **o), (4, 2), low=0, high=5),
+    Row(lambda **o: L.AlphaDropout(0.5, seed=3, **o), (4, 3)),
+    Row(lambda **o: L.Attention(use_scale=True, **o), [(4, 2, 3), (4, 5, 3)]),
+    Row(lambda **o: L.Attention(score_mode="concat", dropout=0.1, **o), [(4, 2, 3), (4, 5, 2), (4, 5, 3)]),
+    Row(lambda **o: L.AdditiveAttention(**o), [(4, 2, 3), (4, 5, 3)]),
+    Row(lambda **o: L.TimeDistributed(within(L.Dense, o, 3), **o), (4, 2, 5)),
+    Row(lambda **o: L.TimeDistributed(within(L.BatchNormalization, o), **o), (4, 2, 5)),
+    Row(lambda **o: L.SpectralNormalization(within(L.Dense, o, 3), **o), (4, 5)),
 ]
