@@ -67,26 +67,15 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     "keras.layers": [
         (
             "LSTM* GRU* SimpleRNN* RNN StackedRNNCells Bidirectional ConvLSTM*",
-            f"There are no recurrent layers yet. Use Conv1D(padding='causal'), or write the loop over time {_OWN_LAYER}.",
-        ),
-        (
-            "*Attention",
-            "There are no attention layers yet. Write tf.nn.softmax(tf.matmul(q, k, transpose_b=True) / d**0.5) @ v "
-            f"{_OWN_LAYER}.",
+            "There are no recurrent layers yet. Use Conv1D(padding='causal') or MultiHeadAttention with use_causal_mask, or "
+            f"write the loop over time {_OWN_LAYER}.",
         ),
         (
             "Random* *Lookup TextVectorization Discretization Hash* Resizing CenterCrop Aug* Auto* CutMix "
-            "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes Pipeline MelSpectrogram STFTSpectrogram",
+            "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes MelSpectrogram STFTSpectrogram",
             "Prepare data before it is batched, with NumPy, pandas, pillow or scikit-learn, or in tf.data.Dataset.map; "
             "Normalization and Rescaling are layers here.",
         ),
-        ("EinsumDense", f"Use tf.einsum {_OWN_LAYER}; Dense works on the last axis of inputs with any number of axes."),
-        (
-            "TimeDistributed Wrapper SpectralNormalization",
-            "Call the layer within one of your own; Dense works on every step as it is.",
-        ),
-        ("AlphaDropout", "Use Dropout."),
-        ("ReversibleEmbedding", f"Use tf.matmul(x, embedding.embeddings, transpose_b=True) {_OWN_LAYER}."),
         ("*Layer TorchModuleWrapper", "Code of other frameworks cannot run in a model here; exchange arrays with from_dlpack."),
         ("serialize deserialize", "They are in keras.saving: serialize_keras_object and deserialize_keras_object."),
         ("experimental", "Layers are in keras.layers itself."),

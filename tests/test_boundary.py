@@ -30,6 +30,8 @@ NEEDED = {
     **{"decay_rate": 0.5, "first_decay_steps": 2, "boundaries": [1], "values": [1.0, 2.0], "filename": "a.csv"},
     **{"filepath": "m.keras", "backup_dir": "b", "schedule": abs, "log_dir": "l"},
     **{"default_optimizer": optimizers.SGD(), "optimizer_map": optimizers.OptimizerMap(optimizers.SGD())},
+    **{"equation": "ab,bc->ac", "output_shape": 2, "num_heads": 2, "key_dim": 2, "head_dim": 2, "num_query_heads": 2},
+    **{"num_key_value_heads": 1, "layer": L.Dense(2), "layers": [L.Dense(2)]},
 }
 """Arguments without defaults, by their names."""
 ALSO_NEEDED = {"CategoryEncoding": {"num_tokens": 4}, "InputLayer": {"shape": (3,)}}

@@ -119,6 +119,10 @@ def test_a_compiled_step_has_the_losses_of_the_eager_one_bit_for_bit(tmp_path):
     assert float(after) < 0.5 * float(before)
 
 
+def test_a_transformer_over_columns_tells_tumours_apart(tmp_path):
+    assert last_number(run("table_transformer.py", tmp_path), r"test accuracy: ([\d.]+)") >= 0.95
+
+
 def test_every_example_is_run_here():
     text = pathlib.Path(__file__).read_text()
     assert all(f'"{path.name}"' in text or f'drawn("{path.stem}"' in text for path in EXAMPLES.glob("*.py"))

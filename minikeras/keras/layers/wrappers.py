@@ -1,4 +1,4 @@
-"""Layers around a layer: for each step of a series, with a kernel of bounded norm, and one after the other."""
+"""Layers around layers: for each step of a series, with a kernel of bounded norm, and several in turn."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class SpectralNormalization(Wrapper):
 
 
 class Pipeline(Layer):
-    """Layers one after the other, as a layer that is no model; in training unless the call says otherwise.
+    """Layers in turn, as a layer that is no model; in training unless the call says otherwise.
 
     Args:
         layers: a list of layers.

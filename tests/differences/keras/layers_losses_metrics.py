@@ -98,10 +98,10 @@ ROWS = [
         why="an integer is a number",
     ),
     Row(
-        what="`Lambda`",
-        code="L.Lambda(lambda x: 2 * x)(np.ones((1, 1)))",
-        ours="NotImplementedError: There is no Lambda layer",
-        theirs="[[2]]",
+        what="a `Lambda` around a Python lambda, in a file",
+        code="keras.Sequential([keras.Input((1,)), L.Lambda(lambda x: 2 * x)]).to_json()[:2]",
+        ours="ValueError: A lambda cannot be serialized",
+        theirs='{"',
         why="a function kept in a file is foreign code, which loading the file would run",
     ),
     Row(

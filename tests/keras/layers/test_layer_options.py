@@ -11,11 +11,6 @@ from minikeras.errors import InvalidArgumentError, ShapeError
 L = tf.keras.layers
 
 
-def test_there_is_no_lambda_and_the_error_says_what_to_write_instead():
-    with pytest.raises(NotImplementedError, match=r"foreign code.*Write a subclass of keras.layers.Layer"):
-        L.Lambda(lambda x: x)
-
-
 @pytest.mark.parametrize(
     "make", [lambda **o: L.Dense(2, **o), lambda **o: L.Embedding(2, 2, **o), lambda **o: L.Conv1D(2, 2, **o)]
 )
