@@ -10,6 +10,7 @@ from ...functions.elementwise import tanh, where
 from ...functions.nn import softmax
 from ...functions.reductions import reduce_sum
 from ...functions.shaping import expand_dims
+from ..arguments import made_with_numpy
 from ..initializers import GlorotUniform
 from ..seeds import SeedGenerator
 from .attention_masks import joined, of_columns, of_rows, order, unmarked
@@ -17,6 +18,7 @@ from .layer import Layer
 from .regularization import checked_rate, dropped
 
 
+@made_with_numpy
 class Attention(Layer):
     """Dot-product attention: softmax(q k^T) v, after Luong.
 
@@ -88,9 +90,8 @@ class Attention(Layer):
         if counts is not None:
             scores = where(counts, scores, scores - (65504.0 if scores.dtype == "float16" else 1e9))
         weights = softmax(scores)
-        drops = training and self.seed_generator is not None
-        kept = dropped(weights, self.dropout, self.seed_generator.generator) if drops else weights
-        result = matmul(kept, value)
+        noise = self.seed_generator if training else None
+        result = matmul(weights if noise is None else dropped(weights, self.dropout, noise.generator), value)
         if query_mask is not None:
             result = where(joined([of_rows(query_mask)]), result, 0.0)
         return (result, weights) if return_attention_scores else result
@@ -119,6 +120,7 @@ class Attention(Layer):
         return list(given)
 
 
+@made_with_numpy
 class AdditiveAttention(Attention):
     """Additive attention: softmax(scores) v, where a score is the sum of scale * tanh(q + k) over the features, after Bahdanau.
 
@@ -131,7 +133,7 @@ class AdditiveAttention(Attention):
 
     >>> query, value = tf.constant([[[1.0, 0.0]]]), tf.constant([[[9.0, 0.0], [0.0, 9.0]]])
     >>> print(tf.keras.layers.AdditiveAttention(use_scale=False)([query, value]).numpy().round(2))
-    [[[3.96 5.04]]]
+    [[[2.86 6.14]]]
     """
 
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **options: Any) -> None:

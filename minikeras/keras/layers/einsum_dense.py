@@ -11,6 +11,7 @@ from ...errors import ShapeError
 from ...functions.contractions import einsum
 from ...functions.elementwise import cast
 from .. import activations, initializers
+from ..arguments import made_with_numpy
 from . import weight_options
 from .inputs import InputSpec
 from .layer import Layer
@@ -29,6 +30,7 @@ class Sizes(NamedTuple):
     output_axes: list[int]
 
 
+@made_with_numpy
 class EinsumDense(Layer):
     """A fully connected layer over any axes: activation(einsum(equation, x, kernel) + bias).
 
@@ -117,8 +119,7 @@ class EinsumDense(Layer):
     def _parsed(self) -> tuple[bool, str, str, str]:
         """Whether '...' comes before the labels, and the labels of input, kernel and output."""
         found = _EQUATION.fullmatch(self.equation.replace(" ", "")) if isinstance(self.equation, str) else None
-        dots = (found[1], found[3], found[5], found[7]) if found else ()
-        if found is None or dots[:2] != dots[2:] or (dots[0] and dots[1]):
+        if found is None or (found[1], found[3]) != (found[5], found[7]) or (found[1] and found[3]):
             raise ValueError(
                 f"Invalid einsum equation '{self.equation}'. Equations must be in the form [X],[Y]->[Z], ...[X],[Y]->...[Z], "
                 "or [X]...,[Y]->[Z]...."
@@ -130,7 +131,7 @@ class EinsumDense(Layer):
                     raise ValueError(f"EinsumDense '{self.equation}': label '{label}' of the {part} occurs nowhere else.")
         if self.bias_axes is not None and (not self.bias_axes or not set(self.bias_axes) <= set(y)):
             raise ValueError(f"EinsumDense '{self.equation}': bias_axes '{self.bias_axes}' must be labels of the output '{y}'.")
-        return bool(dots[0]), x, kernel, y
+        return bool(found[1]), x, kernel, y
 
     def _sizes(self, shape: tuple[Any, ...]) -> Sizes:
         """The shapes of weights and output for an input of this shape."""

@@ -10,13 +10,15 @@ from typing import Any
 from ... import nest
 from ...errors import UnknownObjectError
 from ...types import as_dtype
+from ..arguments import made_with_numpy
 from ..saving import registry
 from ..saving.objects import deserialize_keras_object
-from .inputs import map_shapes
-from .keras_tensor import KerasTensor, Spec
+from ..symbolic.keras_tensor import KerasTensor, Spec
+from ..symbolic.shapes import map_shapes
 from .layer import Layer
 
 
+@made_with_numpy
 class Lambda(Layer):
     """A function as a layer, for what has no weights.
 
@@ -46,9 +48,9 @@ class Lambda(Layer):
         self._output_shape = output_shape
         self.supports_masking = mask is not None
         try:
-            taken = inspect.signature(function).parameters
+            taken = list(inspect.signature(function).parameters)
         except ValueError:  # some builtin functions have none
-            taken = {}
+            taken = []
         self._named = [name for name in ("mask", "training") if name in taken]
 
     def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:

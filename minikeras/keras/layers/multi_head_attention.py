@@ -13,6 +13,7 @@ from ...functions.elementwise import where
 from ...functions.shaping import repeat, reshape
 from ...types import as_dtype
 from .. import regularizers
+from ..arguments import made_with_numpy
 from . import weight_options
 from .activations import Softmax
 from .attention_masks import joined, of_columns, of_rows, order, unmarked
@@ -22,6 +23,7 @@ from .layer import Layer
 from .regularization import Dropout
 
 
+@made_with_numpy
 class MultiHeadAttention(Layer):
     """Attention of several heads: softmax(q k^T / sqrt(key_dim)) v for each head, with q, k, v and the result projected.
 
@@ -246,7 +248,9 @@ class MultiHeadAttention(Layer):
         dropped = self._dropout_layer(weights, training=training) if self.dropout > 0 else weights
         return einsum(self._combine_equation, dropped, value), weights
 
-    def compute_output_shape(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> tuple[Any, ...]:
+    def compute_output_shape(  # type: ignore[override]  # a shape for each argument of the call
+        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+    ) -> tuple[Any, ...]:
         """The query's, with other features if there is an `output_shape`."""
         if key_shape is not None and tuple(value_shape)[1:-1] != tuple(key_shape)[1:-1]:
             raise ShapeError(
@@ -262,6 +266,7 @@ class MultiHeadAttention(Layer):
         return (*rows, self.num_heads, *(query_shape[axis] for axis in axes), *(value_shape[axis] for axis in axes))
 
 
+@made_with_numpy
 class GroupedQueryAttention(MultiHeadAttention):
     """Attention of several heads, groups of which share the projected key and value.
 
@@ -342,3 +347,6 @@ class GroupedQueryAttention(MultiHeadAttention):
 
     def _for_each(self, of_groups: Tensor) -> Tensor:
         return repeat(of_groups, self.num_heads // self.num_key_value_heads, axis=2)
+
+
+GroupQueryAttention = GroupedQueryAttention  # Keras's name of it in `keras.layers`; the class has the other one

@@ -10,6 +10,7 @@ from ...functions.contractions import matmul
 from ...functions.elementwise import cast, where
 from ...functions.reductions import l2_normalize, reduce_all
 from ...functions.shaping import reshape, stack
+from ..arguments import made_with_numpy
 from ..initializers import TruncatedNormal
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from .batch_normalization import BatchNormalization
@@ -19,6 +20,7 @@ from .lambda_layer import Lambda
 from .layer import Layer
 
 
+@made_with_numpy
 class Wrapper(Layer):
     """Base of layers around another one, which is built with it and saved within it.
 
@@ -54,6 +56,7 @@ class Wrapper(Layer):
         return cls(**{**config, "layer": deserialize_keras_object(config["layer"], custom_objects)})
 
 
+@made_with_numpy
 class TimeDistributed(Wrapper):
     """A layer on each step of a series, with the same weights.
 
@@ -72,7 +75,7 @@ class TimeDistributed(Wrapper):
     supports_masking = True
     _takes_one_tensor = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any = None) -> None:
         super().build(self._step(input_shape))
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
@@ -118,6 +121,7 @@ class TimeDistributed(Wrapper):
         return (batch, input_shape[1], *rest)
 
 
+@made_with_numpy
 class SpectralNormalization(Wrapper):
     """A layer whose kernel is divided by its largest singular value in each call in training.
 
@@ -132,7 +136,7 @@ class SpectralNormalization(Wrapper):
 
     >>> layer = tf.keras.layers.SpectralNormalization(tf.keras.layers.Dense(2, use_bias=False), power_iterations=20)
     >>> y = layer(tf.ones([1, 3]), training=True)
-    >>> bool(abs(tf.norm(layer.layer.kernel, 2) - 1.0) < 1e-3)
+    >>> bool(abs(tf.norm(layer.layer.kernel, 2, axis=[0, 1]) - 1.0) < 1e-3)
     True
     """
 
@@ -142,12 +146,11 @@ class SpectralNormalization(Wrapper):
             raise ValueError(f"`power_iterations` should be an int greater than zero. Received: {power_iterations!r}.")
         self.power_iterations = power_iterations
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any = None) -> None:
         super().build(input_shape)
         self.input_spec = InputSpec(min_ndim=1, axes={-1: input_shape[-1]})
-        self.kernel = getattr(self.layer, "kernel", None)
-        if self.kernel is None:
-            self.kernel = getattr(self.layer, "embeddings", None)
+        found = [getattr(self.layer, name, None) for name in ("kernel", "embeddings")]
+        self.kernel: Any = found[1] if found[0] is None else found[0]
         if self.kernel is None:
             raise ValueError(f"SpectralNormalization: {type(self.layer).__name__} has neither `kernel` nor `embeddings`.")
         columns = self.kernel.shape[-1]
@@ -177,6 +180,7 @@ class SpectralNormalization(Wrapper):
         return self.layer.compute_output_shape(input_shape)
 
 
+@made_with_numpy
 class Pipeline(Layer):
     """Layers in turn, as a layer that is no model; in training unless the call says otherwise.
 

@@ -131,7 +131,7 @@ def _table() -> dict[tuple[str, str], Any]:
     """Everything of the package that a configuration may name, by Keras's module and name."""
     found: dict[tuple[str, str], Any] = {}
     for module, source, names in _sources:
-        for name, thing in _members(source() if callable(source) else source, names):
+        for name, thing in _members(source, names):
             found.setdefault((module, name), thing)
             found.setdefault((module, thing.__name__), thing)
     return found
@@ -139,6 +139,7 @@ def _table() -> dict[tuple[str, str], Any]:
 
 def _members(source: Any, names: tuple[str, ...] | None) -> Iterator[tuple[str, Any]]:
     own = __name__.partition(".")[0]
+    source = source() if callable(source) else source
     for name in source if isinstance(source, Mapping) else dir(source):  # with what is loaded at its first use
         if name.startswith("_") or name in _NO_ENTRIES or (names is not None and name not in names):
             continue

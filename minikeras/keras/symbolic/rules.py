@@ -15,7 +15,6 @@ from ... import nest
 from ...errors import LoadError
 from ...files import limits
 from ...types import as_dtype
-from . import inputs
 from .keras_tensor import KerasTensor, Spec
 
 _PACKAGE = __name__.partition(".")[0]
@@ -49,7 +48,8 @@ def _of_attention(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     """The result, and the weights if they are asked for; the arguments of both rules are the first ones of the call."""
     names = list(inspect.signature(layer.scores_shape).parameters)
     given = dict(zip(layer._call_names, args, strict=False)) | dict(kwargs)
-    shapes = {name: inputs.shapes_of(given.get(name.removesuffix("_shape"), given.get("inputs"))) for name in names}
+    of_shapes = {name: given.get(name.removesuffix("_shape"), given.get("inputs")) for name in names}
+    shapes = {name: nest.map_structure(lambda one: one.shape, one) for name, one in of_shapes.items() if one is not None}
     dtype = as_dtype(layer.compute_dtype)
     result = Spec(tuple(layer.compute_output_shape(**shapes)), dtype)
     if not given.get("return_attention_scores"):
