@@ -20,6 +20,9 @@ _THREAD_VARIABLES = (
     *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
 )
 
+_KERNEL_VARIABLES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+"""What would keep one library from the kernels that it has for this processor: of 120 Gflop/s, where it has some of 220."""
+
 
 class Settings(NamedTuple):
     """The options of a run.
@@ -50,9 +53,11 @@ class Settings(NamedTuple):
 
 
 def limit_threads(threads: int) -> None:
-    """Give every library, here and in child processes, the same number of threads and of processors."""
+    """Give every library, here and in child processes, the same number of threads and of processors, and its best kernels."""
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(threads)
+    for variable in _KERNEL_VARIABLES:
+        os.environ.pop(variable, None)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     for backend in ("tensorflow", "jax", "torch"):  # what `import keras` takes, where nothing else is asked for
         if importlib.util.find_spec(backend):
