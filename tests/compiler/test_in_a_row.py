@@ -13,6 +13,25 @@ pytestmark = needs_llvm
 
 K = tf.keras
 L = K.layers
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    """So many threads compute."""
+    tf.config.threading.set_intra_op_parallelism_threads(request.param)
+    yield request.param
+    tf.config.threading.set_intra_op_parallelism_threads(0)
+
+
+@pytest.fixture
+def all_shared(monkeypatch):
+    """Threads share kernels however small they are."""
+    from minikeras.compiler.executors.llvm import segment
+
+    monkeypatch.setattr(segment, "SHARED", 1e-9)
+    monkeypatch.setattr(segment, "WAKING", 0.0)
+
+
 ROWS, CLASSES = 210, 3  # a last batch of 2 rows
 X = np.random.default_rng(1).standard_normal((ROWS, 5)).astype("float32")
 LABELS = np.random.default_rng(2).integers(0, CLASSES, ROWS)
@@ -97,21 +116,12 @@ def test_steps_in_a_row_have_the_bits_of_one_by_one(case):
     assert in_one_call or case in MORE
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_fixed_number_of_threads_has_the_same_bits_on_every_run(threads, monkeypatch):
-    from minikeras.compiler.executors.llvm import segment
-
-    monkeypatch.setattr(segment, "SHARED", 1e-9)
-    monkeypatch.setattr(segment, "WAKING", 0.0)
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    try:
-        first, history = trained("metrics", "auto")
-        for _ in range(3):
-            again, others = trained("metrics", "auto")
-            assert others == history
-            assert_equal(state_of(again), state_of(first))
-    finally:
-        tf.config.threading.set_intra_op_parallelism_threads(0)
+def test_a_fixed_number_of_threads_has_the_same_bits_on_every_run(threads, all_shared):
+    first, history = trained("metrics", "auto")
+    for _ in range(3):
+        again, others = trained("metrics", "auto")
+        assert others == history
+        assert_equal(state_of(again), state_of(first))
 
 
 @pytest.mark.parametrize("case", ["plain", "metrics", "nadam", "dropout"])
@@ -249,7 +259,6 @@ def test_an_interrupt_finds_whole_steps_only(when, monkeypatch):
 
 
 @pytest.mark.parametrize("holding", [4e-3, 0.0])
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_large_batches_are_read_where_they_lie(shuffle, threads, holding, monkeypatch):
     """Batches of 77 kB; with a limit of 0 what writes weights is a call of its own, as in long steps."""
@@ -266,41 +275,28 @@ def test_large_batches_are_read_where_they_lie(shuffle, threads, holding, monkey
         model.compile(K.optimizers.Adam(0.01), loss, metrics=["accuracy"], jit_compile=jit_compile, steps_per_execution=steps)
         return model.fit(rows, labels, batch_size=64, epochs=4, verbose=0, shuffle=shuffle).history, model
 
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    try:
-        (eager, _), (alone, _), (together, model) = fitted(False, 1), fitted(True, 1), fitted(True, "auto")
-    finally:
-        tf.config.threading.set_intra_op_parallelism_threads(0)
+    (eager, _), (alone, _), (together, model) = fitted(False, 1), fitted(True, 1), fitted(True, "auto")
     assert alone == together
     for name, values in eager.items():
         np.testing.assert_allclose(together[name], values, rtol=1e-4)
     assert all((replay._in_a_row is None) == (holding == 0.0) for replay in replays_of(model))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_subnormal_numbers_are_zero_in_steps_of_training_and_nowhere_else(threads, monkeypatch):
+def test_subnormal_numbers_are_zero_in_steps_of_training_and_nowhere_else(threads, all_shared):
     """What is left of a mean that decays: in each step it would cost as much as a hundred other elements."""
-    from minikeras.compiler.executors.llvm import segment
+    w, optimizer = tf.Variable(np.ones(4096, "float32")), K.optimizers.SGD(1.0, momentum=0.5)
+    optimizer.build([w])
+    optimizer.variables[-1].assign(np.full(4096, 1e-39, "float32"))
 
-    monkeypatch.setattr(segment, "SHARED", 1e-9)
-    monkeypatch.setattr(segment, "WAKING", 0.0)
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    try:
-        w, optimizer = tf.Variable(np.ones(4096, "float32")), K.optimizers.SGD(1.0, momentum=0.5)
-        optimizer.build([w])
-        optimizer.variables[-1].assign(np.full(4096, 1e-39, "float32"))
+    @tf.function(jit_compile=True)
+    def step(g):
+        optimizer.apply([g], [w])
+        return tf.reduce_sum(g)
 
-        @tf.function(jit_compile=True)
-        def step(g):
-            optimizer.apply([g], [w])
-            return tf.reduce_sum(g)
-
-        for _ in range(4):
-            step(tf.zeros([4096]))
-        assert not optimizer.variables[-1].numpy().any()
-        halved = tf.function(lambda x: x * 0.5 + 0.0, jit_compile=True)
-        tiny = np.full(4096, 1e-39, "float32")
-        np.testing.assert_array_equal(halved(tf.constant(tiny)).numpy(), tiny * np.float32(0.5))
-        np.testing.assert_array_equal(tiny * np.float32(0.5) > 0, True)  # NumPy's numbers are as before in this thread
-    finally:
-        tf.config.threading.set_intra_op_parallelism_threads(0)
+    for _ in range(4):
+        step(tf.zeros([4096]))
+    assert not optimizer.variables[-1].numpy().any()
+    halved = tf.function(lambda x: x * 0.5 + 0.0, jit_compile=True)
+    tiny = np.full(4096, 1e-39, "float32")
+    np.testing.assert_array_equal(halved(tf.constant(tiny)).numpy(), tiny * np.float32(0.5))
+    np.testing.assert_array_equal(tiny * np.float32(0.5) > 0, True)  # NumPy's numbers are as before in this thread

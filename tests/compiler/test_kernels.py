@@ -11,9 +11,10 @@ pytest.importorskip("llvmlite")
 pytest.importorskip("scipy")
 
 from in_threads import in_threads
+from interrupts import interrupt
 
 import minikeras as tf
-from minikeras.compiler.executors.llvm import blas, jit
+from minikeras.compiler.executors.llvm import blas, jit, runner
 from minikeras.compiler.executors.llvm import kernels as m
 from minikeras.compiler.executors.llvm.encode import bits
 from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY
@@ -35,6 +36,10 @@ SHAPES = st.one_of(st.tuples(st.integers(0, 9), MANY), st.tuples(MANY, FEW), st.
 
 def carry_out(*instructions, parts=1):
     """Run kernels, each with its arrays and further operands: (kernel, sizes, arrays, numbers)."""
+    return job_of(*instructions, parts=parts)()
+
+
+def job_of(*instructions, parts=1):
     arrays = [array for _, _, own, _ in instructions for array in own]
     assert all(array.flags.c_contiguous for array in arrays)
     addresses = np.array([array.ctypes.data for array in arrays], np.int64)
@@ -44,7 +49,7 @@ def carry_out(*instructions, parts=1):
         (function, [*sizes, *[places[id(array)] for array in own], *numbers], parts)
         for function, (_, sizes, own, numbers) in zip(functions, instructions, strict=True)
     ]
-    return Job(listed, addresses)()
+    return Job(listed, addresses)
 
 
 def loop(body, kinds, hows, shape, inputs, outputs, by_rows=False):
@@ -363,6 +368,24 @@ def test_runs_of_several_threads_share_the_workers_one_at_a_time():
             np.testing.assert_array_equal(y, expected)
 
     in_threads(*[work] * 4)
+
+
+def test_after_an_interrupt_anywhere_within_a_run_threads_share_the_next_one():
+    body = body_of(lambda x: x + 1.0, "float64")
+    x, y = np.zeros(100), np.zeros(100)
+    interrupts = 0
+    for number in range(1000):
+        job = job_of(loop(body, [Kind.FULL], [(body.outputs[0], Result.STORE)], [1, x.size], [x], [y]), parts=2)
+        try:
+            with interrupt(Job.__call__, number):
+                job()
+        except KeyboardInterrupt:
+            interrupts += 1
+        else:
+            break
+        assert job() == 0 and not runner._team().mailboxes[:1, runner._TAKEN].any()
+        np.testing.assert_array_equal(y, x + 1.0)
+    assert interrupts > 10
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "int32", "int64"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupts import interrupt
 from random_programs import cases, recorded
 
 import minikeras as tf
@@ -284,30 +283,12 @@ def test_an_interrupt_within_an_assignment_gives_all_old_values_or_all_new_ones(
     for wanted in range(1000):
         buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
         buffer.flats[0][...] = 1.0
-        left = wanted
-
-        def trace(frame, event, argument):
-            nonlocal left
-            if frame.f_code is not FlatBuffer.assign.__code__:
-                return None
-            frame.f_trace_opcodes = True
-            if event == "opcode":
-                left -= 1
-                if left < 0:
-                    sys.settrace(None)
-                    frame.f_trace = None
-                    raise KeyboardInterrupt
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
         try:
-            buffer.assign(variables)
+            with interrupt(FlatBuffer.assign, wanted):
+                buffer.assign(variables)
         except KeyboardInterrupt:
             outcomes.append({float(tf.reduce_max(variable)) for variable in variables if tf.size(variable) > 0})
         else:
             break
-        finally:
-            sys.settrace(before)
     assert all(len(values) == 1 for values in outcomes)
     assert len(outcomes) > 40 and {0.0} in outcomes

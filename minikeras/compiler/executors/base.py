@@ -125,13 +125,14 @@ def executor_for(program: Program, fast: bool) -> Executor:
 @functools.cache
 def available() -> bool:
     """Whether LLVM can be had. The first question that is answered no says what to install."""
-    if llvm.installed():
-        return True
-    logger.warning(
-        "jit_compile=True: llvmlite and SciPy are not installed, so NumPy carries out compiled functions. "
-        "To have LLVM compile them: pip install 'minikeras[jit]'."
-    )
-    return False
+    missing = llvm.missing()
+    if missing:
+        logger.warning(
+            "jit_compile=True: %s not installed, so NumPy carries out compiled functions. To have LLVM compile them: "
+            "pip install 'minikeras[jit]'.",
+            " and ".join(missing) + (" is" if len(missing) == 1 else " are"),
+        )
+    return not missing
 
 
 def is_worth_compiling(seconds: float) -> bool:

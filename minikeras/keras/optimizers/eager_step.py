@@ -91,10 +91,7 @@ def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence
     user's: they may read anything, at any time.
     """
     for one in (optimizer, *getattr(optimizer, "optimizers", ())):
-        rate = one._learning_rate
-        if not type(one).__module__.startswith("minikeras."):
-            return None
-        if not isinstance(rate, Variable) and not type(rate).__module__.startswith("minikeras."):
+        if not type(one).__module__.startswith("minikeras.") or not one.rate_is_own:
             return None  # to compile would call it once more
     held = weakref.proxy(optimizer)  # which has the program; the two are freed with the last reference to the optimizer
     slots = [Slot(number, tuple(array.shape), array.dtype) for number, array in enumerate(gradients)]

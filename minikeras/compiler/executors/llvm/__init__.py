@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import importlib.util
 
+NEEDED = {"llvmlite": "llvmlite", "scipy": "SciPy"}
+"""Modules and their names: llvmlite brings LLVM, SciPy a BLAS whose functions have addresses."""
 
-def installed() -> bool:
-    """Whether llvmlite is installed, which brings LLVM, and SciPy, which brings a BLAS whose functions have addresses.
 
-    >>> installed() in (True, False)
+def missing() -> list[str]:
+    """What is not installed of that which kernels need.
+
+    >>> set(missing()) <= {"llvmlite", "SciPy"}
     True
     """
-    return all(importlib.util.find_spec(name) is not None for name in ("llvmlite", "scipy"))
+    return [name for module, name in NEEDED.items() if importlib.util.find_spec(module) is None]
+
+
+def installed() -> bool:
+    """Whether all is installed that kernels need.
+
+    >>> installed() == (not missing())
+    True
+    """
+    return not missing()

@@ -155,13 +155,13 @@ class Encoder:
         if x.key in self._addressed and x.dtype == wanted:
             return x
         found = self._copies.get((x.key, wanted))
-        if found is None:
-            found = self._copies[x.key, wanted] = self.temporary(x.shape or (), wanted)
+        if found is None and x.array is not None:
+            found = self.constant(np.ascontiguousarray(x.array, wanted).reshape(x.shape))
+        elif found is None:
+            found = self.temporary(x.shape or (), wanted)
             self._addressed.add(found.key)
-            if x.array is not None:
-                found.array = np.ascontiguousarray(x.array, wanted).reshape(x.shape)
-            else:
-                self._staged.setdefault(x.key, []).append(_brought(x, found, record))
+            self._staged.setdefault(x.key, []).append(_brought(x, found, record))
+        self._copies[x.key, wanted] = found
         return found
 
     def constant(self, array: Array) -> Slot:

@@ -284,7 +284,8 @@ class _Run:
     def give_arguments(self, batches: RowBatches, start: int, stop: int) -> bool:
         """Gather the rows of all steps; False if a test refuses any."""
         columns, rows = batches.columns, batches.rows[start:stop]
-        found = {number: _rows_of(columns[number], rows) for number, _ in self._layout.tests}
+        neighbours = _are_neighbours(rows.reshape(-1))
+        found = {number: _rows_of(columns[number], rows, neighbours) for number, _ in self._layout.tests}
         try:
             for number, test in self._layout.tests:
                 test(found[number])
@@ -292,12 +293,12 @@ class _Run:
             return False  # one by one they tell which
         for position, given in enumerate(self._layout.arguments):
             column = columns[given.source]
-            if given.source not in found and _can_gather(column, rows, given.slot):
+            if given.source not in found and not neighbours and _can_gather(column, rows, given.slot):
                 self._gathers[position] = column, np.ascontiguousarray(rows)
                 self._arguments.append(np.empty(given.slot.shape, given.slot.dtype))
                 continue
             if given.source not in found:
-                found[given.source] = _rows_of(column, rows)
+                found[given.source] = _rows_of(column, rows, neighbours)
             self._arguments.append(np.ascontiguousarray(found[given.source], given.slot.dtype))
         return True
 
@@ -344,17 +345,17 @@ class _Run:
         layout, known = self._layout, len(self._turn.addresses)
         stored = [*(one.value for one in layout.assigned), *layout.results]
         given = [*layout.arguments, *layout.made]
-        moves = [(one.place, _bytes(one.slot)) for position, one in enumerate(given) if position not in self._gathers]
+        moves = [(one.place, one.slot.bytes) for position, one in enumerate(given) if position not in self._gathers]
         if stacked:
             first = known + len(layout.assigned)
-            moves += [(first + number, _bytes(one.slot)) for number, one in enumerate(layout.results)]
+            moves += [(first + number, one.slot.bytes) for number, one in enumerate(layout.results)]
         gathers: list[Instruction] = []
         for place, position in zip(itertools.count(known + len(stored), 2), self._gathers, strict=False):
             one = layout.arguments[position]
             rows = one.slot.shape[0]
             moves.append((place + 1, 8 * rows))
-            parts = threads if _bytes(one.slot) >= SHARED_BYTES else 1
-            gathers.append((_gathering(), [one.place, place, place + 1, rows, _bytes(one.slot) // rows], parts))
+            parts = threads if one.slot.bytes >= SHARED_BYTES else 1
+            gathers.append((_gathering(), [one.place, place, place + 1, rows, one.slot.bytes // rows], parts))
         last = [_copy(one, known + number) for number, one in enumerate(stored)]
         return Around(gathers, last, moves, len(stored) + 2 * len(gathers))
 
@@ -375,22 +376,20 @@ class _Run:
         return [output if stacked else copy_of(output[0]) for output in self._outputs]
 
 
-def _rows_of(column: Array, rows: Array) -> Array:
+def _rows_of(column: Array, rows: Array, neighbours: bool) -> Array:
     """The rows of all steps, one by one; neighbours are not copied."""
     numbers = rows.reshape(-1)
-    if numbers.size and _are_neighbours(numbers):
-        return column[numbers[0] : numbers[-1] + 1]
-    return column.take(numbers, axis=0)
+    return column[numbers[0] : numbers[-1] + 1] if neighbours else column.take(numbers, axis=0)
 
 
 def _can_gather(column: Array, rows: Array, slot: Slot) -> bool:
     """Whether kernels can take rows of a column as they are, and there is so much of it that it pays."""
     plain = isinstance(column, np.ndarray) and column.flags.c_contiguous and column.dtype == slot.dtype
-    return plain and rows.ndim == 2 and _bytes(slot) >= BOUND and rows.size > 0 and not _are_neighbours(rows.reshape(-1))
+    return plain and rows.ndim == 2 and slot.bytes >= BOUND and rows.size > 0
 
 
 def _are_neighbours(numbers: Array) -> bool:
-    return bool(numbers[-1] - numbers[0] == numbers.size - 1 and (np.diff(numbers) == 1).all())
+    return bool(numbers.size and numbers[-1] - numbers[0] == numbers.size - 1 and (np.diff(numbers) == 1).all())
 
 
 @functools.cache
@@ -400,10 +399,6 @@ def _gathering() -> int:
 
 def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
-
-
-def _bytes(slot: Slot) -> int:
-    return math.prod(slot.shape or ()) * int(slot.dtype.itemsize)
 
 
 def _copy(value: Value, to: int) -> Instruction:

@@ -59,11 +59,12 @@ def addresses(kernels: Sequence[Any]) -> list[int]:
     Args:
         kernels: objects whose `text(name)` is a function of that name.
     """
-    names = [_name(kernel) for kernel in kernels]
+    texts = [kernel.text("k") for kernel in kernels]
+    names = ["k" + hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]
     with _lock:
-        new = {name: kernel for name, kernel in zip(names, kernels, strict=True) if name not in _known}
+        new = {name: text.replace("@k(", f"@{name}(") for name, text in zip(names, texts, strict=True) if name not in _known}
         if new:
-            compiler().load(module_of({name: kernel.text(name) for name, kernel in new.items()}))
+            compiler().load(module_of(new))
             _known.update((name, compiler().engine.get_function_address(name)) for name in new)
         return [_known[name] for name in names]
 
@@ -75,12 +76,19 @@ def functions(text: str, names: Sequence[str]) -> list[int]:
         return [compiler().engine.get_function_address(name) for name in names]
 
 
+def _is_x86() -> bool:
+    return bool(llvm.get_default_triple().startswith("x86_64-"))
+
+
+def _is_arm() -> bool:
+    return bool(llvm.get_default_triple().startswith(("aarch64-", "arm64-")))
+
+
 def pause() -> tuple[str, str]:
     """The instruction by which a thread that spins leaves its processor's units to others, and its declaration."""
-    architecture = llvm.get_default_triple().split("-")[0]
-    if architecture == "x86_64":
+    if _is_x86():
         return "call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"
-    if architecture in ("aarch64", "arm64"):
+    if _is_arm():
         return "call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"
     return "fence seq_cst", ""
 
@@ -126,16 +134,11 @@ _RESTORE_ARM = """%old = load i64, ptr %saved
 
 def flushing() -> str:
     """`flush(job, saved)` lets this thread take subnormal numbers for 0, if the job wants it; `restore(saved)` ends that."""
-    architecture = llvm.get_default_triple().split("-")[0]
-    if architecture == "x86_64":
+    if _is_x86():
         return _X86 + _FLUSHING.replace("SAVE", _SAVE_X86).replace("RESTORE", "call void @llvm.x86.sse.ldmxcsr(ptr %saved)")
-    if architecture in ("aarch64", "arm64"):
+    if _is_arm():
         return _ARM + _FLUSHING.replace("SAVE", _SAVE_ARM).replace("RESTORE", _RESTORE_ARM)
     return _FLUSHING.replace("SAVE", "").replace("RESTORE", "")
-
-
-def _name(kernel: Any) -> str:
-    return "k" + hashlib.sha256(kernel.text("k").encode()).hexdigest()[:24]
 
 
 def module_of(texts: dict[str, str]) -> str:

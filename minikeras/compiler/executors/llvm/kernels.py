@@ -103,15 +103,15 @@ class LoopKernel:
 
     def _begin(self) -> None:
         to, body = self._to, self._body
-        rows, columns = self._operand(0), self._operand(1)
+        rows, columns = load_operand(to, 0), load_operand(to, 1)
         self._columns = columns
         self._values, self._pointers = {}, {}
         for number in range(len(body.inputs)):
-            self._pointers["in", number] = self._address(2 + number)
+            self._pointers["in", number] = load_address(to, 2 + number)
         for number in range(len(self._outputs)):
-            self._pointers["out", number] = self._address(2 + len(body.inputs) + number)
+            self._pointers["out", number] = load_address(to, 2 + len(body.inputs) + number)
         for number, (register, _) in enumerate(body.literals):
-            bits = self._operand(2 + len(body.inputs) + len(self._outputs) + number)
+            bits = load_operand(to, 2 + len(body.inputs) + len(self._outputs) + number)
             self._values[register] = to.add(f"bitcast i64 {bits} to double")
             self._dtypes[register] = NUMBER
         for number, kind in enumerate(self._kinds):
@@ -119,20 +119,9 @@ class LoopKernel:
                 self._values[number] = self._load("in", number, "0", "")
         for step in body.numbers:
             self._values[step.register] = self._number(step)
-        whole = self._part_of(rows if self._by_rows else columns, 1 if self._by_rows else ALIGN)
+        whole = part_of(to, rows if self._by_rows else columns, 1 if self._by_rows else ALIGN)
         self._first_row, self._last_row = whole if self._by_rows else ("0", rows)
         self._first, self._last = ("0", columns) if self._by_rows else whole
-
-    def _operand(self, place: int) -> Value:
-        return self._to.add(f"load i64, ptr {self._to.add(f'getelementptr i64, ptr %o, i64 {place}')}")
-
-    def _address(self, place: int) -> Value:
-        to = self._to
-        return to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {self._operand(place)}')}")
-
-    def _part_of(self, count: Value, align: int) -> tuple[Value, Value]:
-        """The first and the last of this part, plus one."""
-        return part_of(self._to, count, align)
 
     def _number(self, step: Step) -> Value:
         """A step on Python numbers."""
@@ -348,6 +337,16 @@ METADATA = """
 """What the loops of a module refer to: no iteration reads or writes what another one writes."""
 
 
+def load_operand(to: Instructions, number: int) -> Value:
+    """An operand of the kernel."""
+    return to.add(f"load i64, ptr {to.add(f'getelementptr i64, ptr %o, i64 {number}')}")
+
+
+def load_address(to: Instructions, number: int) -> Value:
+    """The address of the array that an operand stands for."""
+    return to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {load_operand(to, number)}')}")
+
+
 def part_of(to: Instructions, count: Value, align: int) -> tuple[Value, Value]:
     """The first of a part of `count`, and the one after its last; all but the last part end at a multiple of `align`."""
 
@@ -376,9 +375,8 @@ class ProductKernel:
     def text(self, name: str) -> str:
         """The function."""
         to, kind = Instructions(), self._kind
-        numbers = [to.add(f"load i64, ptr {to.add(f'getelementptr i64, ptr %o, i64 {place}')}") for place in range(10)]
-        out, a, b = [to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {place}')}") for place in numbers[:3]]
-        m, n, k, transpose_a, transpose_b, gemm, by_rows = numbers[3:]
+        out, a, b = [load_address(to, number) for number in range(3)]
+        m, n, k, transpose_a, transpose_b, gemm, by_rows = [load_operand(to, number) for number in range(3, 10)]
         turned_a, turned_b, rows = [to.add(f"icmp ne i64 {one}, 0") for one in (transpose_a, transpose_b, by_rows)]
         start, stop = part_of(to, to.add(f"select i1 {rows}, i64 {m}, i64 {n}"), ALIGN)
         count = to.add(f"sub i64 {stop}, {start}")
@@ -441,40 +439,39 @@ class IndexKernel:
 
     def text(self, name: str) -> str:
         """The function."""
-        kind, index = type_of(self._dtype), type_of(self._indices)
+        to, kind, index = Instructions(), type_of(self._dtype), type_of(self._indices)
+        out, x, at = [load_address(to, number) for number in range(3)]
+        count, columns, bits = [load_operand(to, number) for number in range(3, 6)]
         widened = "%at32 = sext i32 %raw to i64" if index == "i32" else "%at32 = add i64 %raw, 0"
         number = "%number = fptrunc double %exact to float" if kind == "float" else "%number = fadd double %exact, 0.0"
-        take = f"  %to = getelementptr {kind}, ptr %out, i64 %r\n  store {kind} %x0, ptr %to"
-        add = f"  %to = getelementptr {kind}, ptr %out, i64 %here\n  %y = fadd {kind} %x0, %number\n  store {kind} %y, ptr %to"
-        loads = [f"  %q{i} = getelementptr i64, ptr %o, i64 {i}\n  %v{i} = load i64, ptr %q{i}" for i in range(6)]
-        places = [f"  %w{i} = getelementptr ptr, ptr %a, i64 %v{i}" for i in range(3)]
+        take = f"  %to = getelementptr {kind}, ptr {out}, i64 %r\n  store {kind} %x0, ptr %to"
+        add = f"  %to = getelementptr {kind}, ptr {out}, i64 %here\n  %y = fadd {kind} %x0, %number\n  store {kind} %y, ptr %to"
         copy = f"""
-  %same = icmp eq ptr %out, %x
-  %size = mul i64 %rows, %v4
+  %same = icmp eq ptr {out}, {x}
+  %size = mul i64 %rows, {columns}
   %bytes = mul i64 %size, {self._dtype.itemsize}
   %moved = select i1 %same, i64 0, i64 %bytes
-  call void @llvm.memmove.p0.p0.i64(ptr %out, ptr %x, i64 %moved, i1 0)"""
+  call void @llvm.memmove.p0.p0.i64(ptr {out}, ptr {x}, i64 %moved, i1 0)"""
         return "\n".join(
             [
                 "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)" if self._adds else "",
                 f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{",
-                *("entry:", *loads, *places),
-                "  %out = load ptr, ptr %w0\n  %x = load ptr, ptr %w1\n  %at = load ptr, ptr %w2",
-                f"  %exact = bitcast i64 %v5 to double\n  {number}",
-                "  %only = icmp eq i64 %part, 0\n  %rows = select i1 %only, i64 %v3, i64 0",
+                *("entry:", *to.lines),
+                f"  %exact = bitcast i64 {bits} to double\n  {number}",
+                f"  %only = icmp eq i64 %part, 0\n  %rows = select i1 %only, i64 {count}, i64 0",
                 copy if self._adds else "",
                 "  br label %row",
                 "row:",
                 "  %r = phi i64 [ 0, %entry ], [ %next, %body ]",
                 "  %more = icmp slt i64 %r, %rows\n  br i1 %more, label %look, label %done",
                 "look:",
-                f"  %p = getelementptr {index}, ptr %at, i64 %r\n  %raw = load {index}, ptr %p\n  {widened}",
-                "  %wrapped = add i64 %at32, %v4\n  %negative = icmp slt i64 %at32, 0",
+                f"  %p = getelementptr {index}, ptr {at}, i64 %r\n  %raw = load {index}, ptr %p\n  {widened}",
+                f"  %wrapped = add i64 %at32, {columns}\n  %negative = icmp slt i64 %at32, 0",
                 "  %column = select i1 %negative, i64 %wrapped, i64 %at32",
-                "  %inside = icmp ult i64 %column, %v4\n  br i1 %inside, label %body, label %outside",
+                f"  %inside = icmp ult i64 %column, {columns}\n  br i1 %inside, label %body, label %outside",
                 "body:",
-                "  %first = mul i64 %r, %v4\n  %here = add i64 %first, %column",
-                f"  %from = getelementptr {kind}, ptr {'%out' if self._adds else '%x'}, i64 %here",
+                f"  %first = mul i64 %r, {columns}\n  %here = add i64 %first, %column",
+                f"  %from = getelementptr {kind}, ptr {out if self._adds else x}, i64 %here",
                 f"  %x0 = load {kind}, ptr %from",
                 add if self._adds else take,
                 "  %next = add i64 %r, 1\n  br label %row",
@@ -499,9 +496,7 @@ class ArgmaxKernel:
     def text(self, name: str) -> str:
         """The function."""
         to, kind, index = Instructions(), type_of(self._dtype), type_of(self._indices)
-        numbers = [to.add(f"load i64, ptr {to.add(f'getelementptr i64, ptr %o, i64 {place}')}") for place in range(4)]
-        out, x = [to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {place}')}") for place in numbers[:2]]
-        rows, columns = numbers[2:]
+        out, x, rows, columns = load_address(to, 0), load_address(to, 1), load_operand(to, 2), load_operand(to, 3)
         start, stop = part_of(to, rows, 1)
         larger = "fcmp ogt" if self._dtype.kind == "f" else "icmp sgt"
         strange, usual = "icmp ne i1 false, false", "icmp eq i1 false, false"
@@ -540,9 +535,9 @@ class GatherKernel:
     def text(self, name: str) -> str:
         """The function."""
         to = Instructions()
-        values = [to.add(f"load i64, ptr {to.add(f'getelementptr i64, ptr %o, i64 {place}')}") for place in range(5)]
-        out, x, numbers = [to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {place}')}") for place in values[:3]]
-        start, stop = part_of(to, values[3], 1)
+        out, x, numbers = [load_address(to, number) for number in range(3)]
+        rows, size = load_operand(to, 3), load_operand(to, 4)
+        start, stop = part_of(to, rows, 1)
         return "\n".join(
             [
                 "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
@@ -551,9 +546,9 @@ class GatherKernel:
                 f"row:\n  %r = phi i64 [ {start}, %entry ], [ %r1, %take ]\n  %more = icmp slt i64 %r, {stop}",
                 "  br i1 %more, label %take, label %done",
                 f"take:\n  %at = getelementptr i64, ptr {numbers}, i64 %r\n  %number = load i64, ptr %at",
-                f"  %from = mul i64 %number, {values[4]}\n  %source = getelementptr i8, ptr {x}, i64 %from",
-                f"  %to = mul i64 %r, {values[4]}\n  %target = getelementptr i8, ptr {out}, i64 %to",
-                f"  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 {values[4]}, i1 0)",
+                f"  %from = mul i64 %number, {size}\n  %source = getelementptr i8, ptr {x}, i64 %from",
+                f"  %to = mul i64 %r, {size}\n  %target = getelementptr i8, ptr {out}, i64 %to",
+                f"  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 {size}, i1 0)",
                 "  %r1 = add i64 %r, 1\n  br label %row\ndone:\n  ret i64 0\n}",
             ]
         )

@@ -25,27 +25,35 @@ from . import jit
 COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS = range(8)
 MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES, FLUSHES = range(8, 15)
 """What a job is made of: integers of 64 bits."""
-_FUNCTION, _OPERANDS, _OWN_PARTS = range(3)
-"""What an instruction is made of."""
-_LOCK, _JOB, _THREAD, _BUSY, _STOP, _ACQUIRE, _RELEASE = range(7)
-"""What a mailbox is made of: how a worker is told of a job."""
+_LOCK, _JOB, _THREAD, _BUSY, _STOP, _ACQUIRE, _RELEASE, _TAKEN = range(8)
+"""What a mailbox is made of: how a worker is told of a job. The first one's TAKEN says whether a job has the workers."""
 MARK = 16
 """Integers for each part: by whom it was claimed and that it is done, two lines of the cache apart from others."""
 MAILBOX = 16
 """Integers of a mailbox."""
 
+_LOAD_JOB = """%count = load i64, ptr %job
+  %p1 = getelementptr i64, ptr %job, i64 INSTRUCTIONS
+  %table = load ptr, ptr %p1
+  %p2 = getelementptr i64, ptr %job, i64 ADDRESSES
+  %addresses = load ptr, ptr %p2"""
+_LOAD_INSTRUCTION = """%row = mul i64 %i, 3
+  %at = getelementptr i64, ptr %table, i64 %row
+  %function = load ptr, ptr %at
+  %q1 = getelementptr i64, ptr %at, i64 1
+  %operands = load ptr, ptr %q1
+  %q2 = getelementptr i64, ptr %at, i64 2
+  %parts = load i64, ptr %q2"""
 _RUNNER = """
 define internal void @wait(ptr %cell, i64 %generation) {
 entry:
   br label %look
 look:
-  %turns = phi i64 [ 0, %entry ], [ %next, %spin ]
   %now = load atomic i64, ptr %cell acquire, align 8
   %done = icmp sge i64 %now, %generation
   br i1 %done, label %out, label %spin
 spin:
   PAUSE
-  %next = add i64 %turns, 1
   br label %look
 out:
   ret void
@@ -53,24 +61,14 @@ out:
 
 define internal i64 @alone(ptr %job) {
 entry:
-  %count = load i64, ptr %job
-  %p1 = getelementptr i64, ptr %job, i64 INSTRUCTIONS
-  %table = load ptr, ptr %p1
-  %p2 = getelementptr i64, ptr %job, i64 ADDRESSES
-  %addresses = load ptr, ptr %p2
+  LOAD_JOB
   br label %instruction
 instruction:
   %i = phi i64 [ 0, %entry ], [ %following, %next ]
   %more = icmp slt i64 %i, %count
   br i1 %more, label %begin, label %done
 begin:
-  %row = mul i64 %i, 3
-  %at = getelementptr i64, ptr %table, i64 %row
-  %function = load ptr, ptr %at
-  %q1 = getelementptr i64, ptr %at, i64 1
-  %operands = load ptr, ptr %q1
-  %q2 = getelementptr i64, ptr %at, i64 2
-  %parts = load i64, ptr %q2
+  LOAD_INSTRUCTION
   br label %part
 part:
   %c = phi i64 [ 0, %begin ], [ %other, %fine ]
@@ -95,11 +93,7 @@ failed:
 
 define internal void @pass(ptr %job, i64 %thread, i64 %generation) {
 entry:
-  %count = load i64, ptr %job
-  %p1 = getelementptr i64, ptr %job, i64 INSTRUCTIONS
-  %table = load ptr, ptr %p1
-  %p2 = getelementptr i64, ptr %job, i64 ADDRESSES
-  %addresses = load ptr, ptr %p2
+  LOAD_JOB
   %p4 = getelementptr i64, ptr %job, i64 MARKS
   %marks = load ptr, ptr %p4
   %failed = getelementptr i64, ptr %job, i64 FAILED
@@ -111,13 +105,7 @@ instruction:
   %more = icmp slt i64 %i, %count
   br i1 %more, label %begin, label %done
 begin:
-  %row = mul i64 %i, 3
-  %at = getelementptr i64, ptr %table, i64 %row
-  %function = load ptr, ptr %at
-  %q1 = getelementptr i64, ptr %at, i64 1
-  %operands = load ptr, ptr %q1
-  %q2 = getelementptr i64, ptr %at, i64 2
-  %parts = load i64, ptr %q2
+  LOAD_INSTRUCTION
   %block = mul i64 %i, %most
   br label %turn
 turn:
@@ -248,16 +236,26 @@ begin:
   %p5 = getelementptr i64, ptr %job, i64 FAILED
   store atomic i64 0, ptr %p5 release, align 8
   %p7 = getelementptr i64, ptr %job, i64 WORKERS
-  %workers = load i64, ptr %p7
+  %all = load i64, ptr %p7
   %p8 = getelementptr i64, ptr %job, i64 MAILBOXES
   %mailboxes = load ptr, ptr %p8
-  %shared = icmp sgt i64 %workers, 0
+  %taken = getelementptr i64, ptr %mailboxes, i64 TAKEN
   %control = alloca i64
+  %any = icmp sgt i64 %all, 0
+  br i1 %any, label %take, label %prepare
+take:
+  %pair = cmpxchg ptr %taken, i64 0, i64 1 seq_cst seq_cst
+  %got = extractvalue { i64, i1 } %pair, 1
+  %given = select i1 %got, i64 %all, i64 0
+  br label %prepare
+prepare:
+  %workers = phi i64 [ 0, %begin ], [ %given, %take ]
+  %shared = icmp sgt i64 %workers, 0
   call void @flush(ptr %job, ptr %control)
   store atomic i64 %first, ptr %p3 release, align 8
   br label %waking
 waking:
-  %w = phi i64 [ 0, %begin ], [ %w1, %wake ]
+  %w = phi i64 [ 0, %prepare ], [ %w1, %wake ]
   %more = icmp slt i64 %w, %workers
   br i1 %more, label %wake, label %step
 wake:
@@ -267,8 +265,8 @@ wake:
   store atomic ptr %job, ptr %slot seq_cst, align 8
   %lock = load ptr, ptr %box
   %rp = getelementptr i64, ptr %box, i64 RELEASE
-  %release = load ptr, ptr %rp
-  call void %release(ptr %lock)
+  %wakes = load ptr, ptr %rp
+  call void %wakes(ptr %lock)
   %w1 = add i64 %w, 1
   br label %waking
 step:
@@ -319,6 +317,11 @@ left:
   br label %leaving
 out:
   call void @restore(ptr %control)
+  br i1 %shared, label %release, label %end
+release:
+  store atomic i64 0, ptr %taken seq_cst, align 8
+  br label %end
+end:
   %result = load atomic i64, ptr %p5 acquire, align 8
   ret i64 %result
 }
@@ -360,12 +363,14 @@ out:
 def _text() -> str:
     """The loops, with places filled in, and with what tells a processor that a thread spins."""
     values = {"JOB": _JOB, "THREAD": _THREAD, "BUSY": _BUSY, "STOP": _STOP, "ACQUIRE": _ACQUIRE, "RELEASE": _RELEASE}
+    values |= {"TAKEN": _TAKEN}
     values |= {"MARK_SIZE": MARK, "MAILBOX_SIZE": MAILBOX, "HALF": MARK // 2}
     values |= {"INSTRUCTIONS": INSTRUCTIONS, "ADDRESSES": ADDRESSES, "GENERATION": GENERATION, "MARKS": MARKS}
     values |= {"FAILED": FAILED, "PARTS": PARTS, "WORKERS": WORKERS, "MAILBOXES": MAILBOXES}
     values |= {"STEPS": STEPS, "LAST": LAST, "DONE": DONE, "MOVED": MOVED, "MOVES": MOVES, "FLUSHES": FLUSHES}
     pause, declaration = jit.pause()
     text = declaration + jit.flushing() + _RUNNER.replace("PAUSE", pause)
+    text = text.replace("LOAD_JOB", _LOAD_JOB).replace("LOAD_INSTRUCTION", _LOAD_INSTRUCTION)
     for name in sorted(values, key=len, reverse=True):
         text = text.replace(f" {name}\n", f" {values[name]}\n")
     return text
@@ -417,6 +422,7 @@ class Job:
         self._place = self._head.ctypes.data
         self.alone: Sequence[tuple[Owned, int]] = ()
         self._run = _entries().run_holding if holds else _entries().run
+        self._team: _Team | None = None
 
     def __call__(self) -> int:
         """Carry the instructions out; 0, or the number of that which found an index outside its row, counted from 1.
@@ -424,17 +430,9 @@ class Job:
         Returns:
             -1, and nothing was done, if something refers to what is to be written alone.
         """
-        if self.parts == 1 or not _taken.acquire(blocking=False):
-            return self._begin()
-        try:
-            team = _team()
-            self._head[WORKERS], self._head[MAILBOXES] = team.workers, team.mailboxes.ctypes.data
-            return self._begin()
-        finally:
-            self._head[WORKERS] = 0
-            _taken.release()
-
-    def _begin(self) -> int:
+        if self.parts > 1 and (team := _team()) is not self._team:
+            self._head[MAILBOXES], self._head[WORKERS] = team.mailboxes.ctypes.data, team.workers
+            self._team = team
         return int(called_with_others(self._run, self._place, self.alone) if self.alone else self._run(self._place, 0))
 
     @property
@@ -457,7 +455,7 @@ class Job:
 
 
 class _Team:
-    """Threads that wait for jobs, beside the one that has them.
+    """Threads that wait for jobs, beside the one that has them. One job at a time takes them; another goes on alone.
 
     Args:
         workers: their number.
@@ -479,15 +477,14 @@ class _Team:
             threading.Thread(target=work, args=(box.ctypes.data,), name=f"minikeras-kernels-{number + 1}", daemon=True).start()
 
     def stop(self) -> None:
-        """Let the threads end, when no job is under way."""
+        """Let the threads end, after the job that has taken them."""
         for box in self.mailboxes:
             box[_STOP] = 1
             ctypes.pythonapi.PyThread_release_lock(ctypes.c_void_p(int(box[_LOCK])))
         _stopped.append(self)  # their memory is read until they have ended
 
 
-_taken = threading.Lock()
-"""Held by the run that the workers help."""
+_starting = threading.Lock()
 _current: _Team | None = None
 _stopped: list[_Team] = []
 
@@ -514,17 +511,20 @@ def _team() -> _Team:
     """As many workers as `thread_count()` wants beside the caller."""
     global _current
     wanted = thread_count() - 1
-    if _current is None or _current.workers != wanted:
+    team = _current
+    if team is not None and team.workers == wanted:
+        return team
+    with _starting:
         if _current is not None:
             _current.stop()
-        _current = _Team(wanted)
-    return _current
+        _current = team = _Team(wanted)
+    return team
 
 
 def _after_fork() -> None:
     """A child process has none of its parent's threads."""
-    global _current, _taken
-    _current, _taken = None, threading.Lock()
+    global _current, _starting
+    _current, _starting = None, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,0 +1,32 @@
+"""Interrupts at a chosen instruction of Python's bytecode, as Ctrl-C may come."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+
+
+@contextmanager
+def interrupt(function, number):
+    """Within the block, KeyboardInterrupt comes before the instruction of that number of the function's first run."""
+    left = number
+
+    def trace(frame, event, argument):
+        nonlocal left
+        if frame.f_code is not function.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                frame.f_trace = None
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
