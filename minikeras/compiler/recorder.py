@@ -6,6 +6,7 @@ What could differ in the next run (a value that leaves for Python, a Variable th
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -55,9 +56,8 @@ class Recorder(Interpreter):
         self._strict, self._frozen = strict, frozen
         self._within = False
         self._slots: dict[int, Slot] = {}
-        self._holders: dict[int, Slot] = {}
-        """Slots by the identity of their array: a Tensor made of the array of another one is the same value."""
-        self._alive: list[Array] = []
+        self._holders: dict[int, tuple[Callable[[], Array], Slot]] = {}
+        """Slots by the identity of their array, which may be gone: a Tensor made of that of another one is the same value."""
         self._count = 0
         self.arguments = [self._new(x, False) for x in arguments]
         self._start = next_key()
@@ -135,8 +135,13 @@ class Recorder(Interpreter):
             self._own_streams.setdefault(id(stream), (stream, stream.state))
 
     def put_back(self) -> None:
-        """Have Variables and random streams as they were before the run; what it made is kept, as it was at first."""
+        """Have Variables and random streams as they were before the run; what it made is kept, as it was at first.
+
+        The recording is over: arrays of the run can be freed.
+        """
         _put_back(self.before.values(), self._own_streams.values(), self._streams)
+        self.before.clear()
+        self._holders.clear()
 
     def state(self) -> Callable[[], Callable[[], None]]:
         """A function that reads what the run has changed, as it is when it is called, and returns one that puts that back."""
@@ -182,7 +187,8 @@ class Recorder(Interpreter):
         """The Slot of a Tensor. One that the run has not made is a constant."""
         found = self._slots.get(x.key)
         if found is None and x.key > self._start:
-            found = self._holders.get(id(x._array))
+            array, holder = self._holders.get(id(x._array), (_gone, None))
+            found = holder if array() is x._array else None
         if found is None:
             found = self._number(x, True, True)
         self._slots[x.key] = found
@@ -192,12 +198,11 @@ class Recorder(Interpreter):
         """The Slot of a result or an argument."""
         slot = self._slots[x.key] = self._number(x, fixed, False)
         if type(x._array) is not np.bool_:  # of which there are but two
-            self._holders[id(x._array)] = slot
+            self._holders[id(x._array)] = _reference(x._array), slot
         return slot
 
     def _number(self, x: Tensor, fixed: bool, constant: bool) -> Slot:
         self._count += 1
-        self._alive.append(x._array)
         array = x._array
         slot = Slot(self._count - 1, tuple(array.shape), array.dtype, namespace(array), fixed, array if constant else None)
         slot.order = _order(array)
@@ -219,6 +224,15 @@ class Recorder(Interpreter):
             kind = "IndexedSlices (tf.convert_to_tensor makes a tensor of it)"
         self.refuse(f"the function returns {kind}")
         return None
+
+
+def _gone() -> None:
+    return None
+
+
+def _reference(array: Array) -> Callable[[], Array]:
+    """A weak reference, so that a recorded run takes no more memory than another; NumPy's numbers know none."""
+    return weakref.ref(array) if isinstance(array, np.ndarray) else lambda: array
 
 
 def _put_back(variables: Iterable[tuple[Variable, Array]], streams: Iterable[tuple[Any, Any]], states: Any) -> None:

@@ -282,6 +282,17 @@ def test_large_batches_are_read_where_they_lie(shuffle, threads, holding, monkey
     assert all((replay._in_a_row is None) == (holding == 0.0) for replay in replays_of(model))
 
 
+def test_single_batches_train_where_the_weights_lie():
+    (expected, _), (model, _) = trained("metrics", 1, jit_compile=False), trained("metrics", 1)
+    held = [variable._array.__array_interface__["data"][0] for variable in model.weights]
+    for rows in (16, 2, 16):
+        found = model.train_on_batch(X[:rows], LABELS[:rows], return_dict=True)
+        wanted = expected.train_on_batch(X[:rows], LABELS[:rows], return_dict=True)
+        for name, value in wanted.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-4)
+    assert held == [variable._array.__array_interface__["data"][0] for variable in model.weights]
+
+
 def test_subnormal_numbers_are_zero_in_steps_of_training_and_nowhere_else(threads, all_shared):
     """What is left of a mean that decays: in each step it would cost as much as a hundred other elements."""
     w, optimizer = tf.Variable(np.ones(4096, "float32")), K.optimizers.SGD(1.0, momentum=0.5)

@@ -16,7 +16,7 @@ from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.passes.pipeline import optimized
 from minikeras.compiler.planning.arena import ALIGNMENT, Interval, allocate
-from minikeras.compiler.planning.flat_variables import FlatBuffer
+from minikeras.compiler.planning.flat_variables import FlatBuffer, FlatVariables
 from minikeras.core import Tensor
 from minikeras.core.layout import Layout
 
@@ -251,7 +251,6 @@ def test_programs_that_read_a_buffer_do_not_use_it():
 
 def test_a_buffer_that_variables_hold_is_in_use_until_they_hold_something_else():
     buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
-    buffer.fill(variables, LAYOUT)
     assert not buffer.is_held_by(variables) and not buffer.in_use
     buffer.assign(variables)
     assert buffer.is_held_by(variables) and buffer.in_use
@@ -263,6 +262,32 @@ def test_a_buffer_that_variables_hold_is_in_use_until_they_hold_something_else()
     assert buffer.in_use, "a snapshot holds a part of it"
     del snapshot
     assert not buffer.in_use
+
+
+def test_a_buffer_takes_over_what_variables_hold_and_what_is_seen_of_that_stays():
+    buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.fill(shape, 2.0)) for shape in LAYOUT.shapes]
+    seen = [variable.value() for variable in variables]
+    buffer.take_over(variables)
+    assert buffer.is_held_by(variables)
+    buffer.flats[0][...] = 3.0
+    assert all((x.numpy() == 2.0).all() for x in seen) and all((v.numpy() == 3.0).all() for v in variables)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_programs_of_one_model_read_what_one_of_them_wrote_without_copies(in_place, monkeypatch):
+    variables = [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+    one, other = [FlatVariables(variables, LAYOUT, in_place) for _ in range(2)]
+    taken = []
+    take_over = FlatBuffer.take_over
+    monkeypatch.setattr(FlatBuffer, "take_over", lambda self, held: (taken.append(self), take_over(self, held)))
+    for number, program in enumerate((one, other) * 4):
+        read = program.read()
+        np.testing.assert_array_equal(read.flats[0], number)
+        written = program.begin()
+        written.flats[0][...] = read.flats[0] + 1.0
+        program.assign()
+        assert (written is read) is in_place
+    assert len(taken) == 1 and len({id(one) for program in (one, other) for one in program._buffers}) <= 3
 
 
 def test_the_columns_of_a_buffer_begin_with_a_line_of_the_cache_and_are_what_variables_hold():

@@ -286,7 +286,7 @@ def interrupted(jit_compile):
     model = made(jit_compile=jit_compile)
     model.fit(x[:80], y[:80], batch_size=8, verbose=0)
     before = int(model.optimizer.iterations)
-    timer = threading.Timer(0.15, signal.raise_signal, [signal.SIGINT])
+    timer = threading.Timer(0.03, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import ctypes
+import functools
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,6 +77,16 @@ def _take(pieces: list[_Piece], value: Interval) -> int:
         position += 1
     pieces.insert(position, _Piece(start, start + size, value))
     return start
+
+
+@functools.cache
+def _trim() -> Callable[[int], Any]:
+    return getattr(ctypes.CDLL(None), "malloc_trim", lambda size: 0) if sys.platform == "linux" else lambda size: 0
+
+
+def give_back() -> None:
+    """Give the system what is free between pieces in use, as glibc keeps it: 20 MiB after two steps with 2 M weights."""
+    _trim()(0)
 
 
 def memory_of(size: int) -> Array:

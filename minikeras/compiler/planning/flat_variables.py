@@ -20,7 +20,7 @@ from ...core.layout import Layout
 from ...core.ownership import Owned
 from ...core.state import are_held, drop_spares, restore
 from ...types import Array
-from .arena import ALIGNMENT, memory_of
+from .arena import ALIGNMENT, give_back, memory_of
 
 
 def _flatten(*arrays: Array, layout: Layout) -> Array:
@@ -78,10 +78,9 @@ class FlatBuffer:
         addresses: of the flat arrays.
         pieces: what the Variables hold, column by column.
         held: its parts, and how many references there are beside those of programs if each is held by its Variable alone.
-        bound: what an executor has made of it, for the next run.
     """
 
-    __slots__ = ("__weakref__", "_base", "_owned", "addresses", "bound", "flats", "held", "pieces")
+    __slots__ = ("__weakref__", "_base", "_owned", "addresses", "flats", "held", "pieces")
 
     def __init__(self, layout: Layout, columns: int) -> None:
         per_line = ALIGNMENT // layout.dtype.itemsize
@@ -96,7 +95,6 @@ class FlatBuffer:
         self.pieces = [piece for start in starts for piece in layout.pieces(self._base[start : start + layout.size])]
         self._owned = Owned([*self.pieces, self._base])
         self.held = self._owned, len(self.pieces)
-        self.bound: Any = None
         _by_base[id(self._base)] = self
 
     @property
@@ -113,14 +111,13 @@ class FlatBuffer:
         """Whether this is what the Variables hold."""
         return are_held(self.pieces, variables)
 
-    def fill(self, variables: Sequence[Variable], layout: Layout) -> None:
-        """Copy what the Variables hold. They keep arrays of their own."""
-        arrays = [variable._array for variable in variables]
-        count = len(layout.shapes)
-        for flat, start in zip(self.flats, range(0, len(arrays), count), strict=True):
-            for piece, array in zip(layout.pieces(flat), arrays[start : start + count], strict=True):
-                piece[...] = array
-        drop_spares(variables)
+    def take_over(self, variables: Sequence[Variable]) -> None:
+        """Copy what the Variables hold, and let them hold the copies; what another thread assigns meanwhile stays."""
+        for variable, piece in zip(variables, self.pieces, strict=True):
+            array = variable._array
+            piece[...] = array
+            if variable._array is array:
+                variable._array = piece
 
     def assign(self, variables: Sequence[Variable]) -> None:
         """Let the Variables hold it; an interrupt on the way gives them all the old values back."""
@@ -137,17 +134,17 @@ _by_base: WeakValueDictionary[int, FlatBuffer] = WeakValueDictionary()
 """The buffers, by the identity of the array that their pieces are views of."""
 
 
-def whole_of(arrays: Sequence[Array]) -> Array:
-    """The flat array of which these are all the pieces, in their order; None if there is none.
+def buffer_of(arrays: Sequence[Array], columns: int = 1) -> FlatBuffer | None:
+    """The buffer of so many columns of which these are all the pieces, in their order; None if there is none.
 
     >>> buffer = FlatBuffer(Layout([(2,), (3, 1)], "float32"), 1)
-    >>> whole_of(buffer.pieces) is buffer.flats[0], whole_of(buffer.pieces[:1]), whole_of([np.ones(2)])
+    >>> buffer_of(buffer.pieces) is buffer, buffer_of(buffer.pieces[:1]), buffer_of([np.ones(2)])
     (True, None, None)
     """
     buffer = _by_base.get(id(arrays[0].base))
-    if buffer is None or len(arrays) != len(buffer.pieces) or not all(map(operator.is_, arrays, buffer.pieces)):
+    if buffer is None or len(buffer.flats) != columns or len(arrays) != len(buffer.pieces):
         return None
-    return buffer.flats[0] if len(buffer.flats) == 1 else None
+    return buffer if all(map(operator.is_, arrays, buffer.pieces)) else None
 
 
 class FlatVariables:
@@ -184,14 +181,26 @@ class FlatVariables:
         return buffer
 
     def read(self) -> FlatBuffer:
-        """The buffer that the Variables hold, or one with copies of what they hold."""
-        for buffer in reversed(self._buffers):
-            if buffer.is_held_by(self._variables):
-                break
-        else:
-            buffer = FlatBuffer(self._layout, self._columns)
-            buffer.fill(self._variables, self._layout)
-        self._current = buffer  # its memory must stay while it is read by its address
+        """The buffer that the Variables hold, which may be another program's, or a new one that takes them over."""
+        held = self._current
+        if held is None or not held.is_held_by(self._variables):
+            held = buffer_of([variable._array for variable in self._variables], self._columns)
+            if held is None:
+                held = self._taken_over()
+        self._current = held  # its memory must stay while it is read by its address
+        if held not in self._buffers:
+            self._buffers = [*self._buffers[-1:], held]
+        return held
+
+    def _taken_over(self) -> FlatBuffer:
+        """A new buffer that the Variables hold. Before the first one, and after it, there is memory to give back."""
+        buffer, is_first = FlatBuffer(self._layout, self._columns), self._current is None
+        drop_spares(self._variables)
+        if is_first:
+            give_back()
+        buffer.take_over(self._variables)
+        if is_first:
+            give_back()
         return buffer
 
     @property

@@ -202,6 +202,8 @@ class Function:
         self.recordings += recorded
         self.eager_calls += not recorded
         program: Any = facts
+        decided = any(getattr(record.params.get("step"), "decided", False) for record in recorder.records)
+        state = recorder.state() if decided else None
         if recorder.refusal is None:
             replay = self._ready(Program(recorder.arguments, recorder.records, results, structure), once=not recorded)
             if replay is not None and not replay.exact:  # its bits are not NumPy's, so it carries out the first run as well
@@ -210,8 +212,6 @@ class Function:
             if replay is not None and isinstance(facts, Facts):
                 program, facts.guards = replay, replay.program.guards
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
-        decided = any(getattr(record.params.get("step"), "decided", False) for record in recorder.records)
-        state = recorder.state() if decided else None
         self._cache[key] = CacheEntry(program, facts if isinstance(facts, Facts) else None, others, packed, state)
         if len(self._cache) > CAPACITY:
             self._cache.popitem(last=False)

@@ -363,14 +363,14 @@ class Model(Layer):
     ) -> Any:
         """One step on one batch; metrics start anew. Gives the loss, [loss, metrics...], or logs by name with `return_dict`."""
         self._trainer.need_compile("train_on_batch")
-        data = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True).first()
-        return self._trainer.on_batch(self, "train_step", data, return_dict)
+        source = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True)
+        return self._trainer.on_batch(self, "train_step", source, return_dict)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
         """Loss and metrics of one batch, which start anew."""
         self._trainer.need_compile("test_on_batch")
-        data = batches.source("test_on_batch", x, y, sample_weight, None, False, whole=True).first()
-        return self._trainer.on_batch(self, "test_step", data, return_dict)
+        source = batches.source("test_on_batch", x, y, sample_weight, None, False, whole=True)
+        return self._trainer.on_batch(self, "test_step", source, return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays."""

@@ -12,11 +12,13 @@ import numpy as np
 
 from ... import nest
 from ...arrays import to_numpy
+from ...compiler import Function
 from ...core.state import restore, snapshot
+from ...data.table import RowBatches
 from ...errors import ShapeError
 from .. import batches, metrics, optimizers
 from ..arguments import whole
-from ..batches import Feed
+from ..batches import Feed, Source
 from ..callbacks import CallbackList, History
 from ..logs import numbers
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
@@ -153,12 +155,14 @@ class Trainer:
 
     # Loops ---------------------------------------------------------------------------------------------------------------
 
-    def on_batch(self, model: Model, name: str, data: Any, return_dict: bool) -> Any:
-        """One step on one batch; metrics start anew."""
-        step = self.steps.of(model, name)
+    def on_batch(self, model: Model, name: str, source: Source, return_dict: bool) -> Any:
+        """One step on the first batch; metrics start anew."""
+        attempt, step, found = Transaction(model), self.steps.of(model, name), None
         model.reset_metrics()
         with np.errstate(all="ignore"):
-            logs = numbers(Transaction(model)(step, data))
+            if source.table is not None and isinstance(step, Function):
+                found = attempt.replay(step, RowBatches(source.table, [next(source.from_position(0))]))
+            logs = numbers(attempt(step, source.first()) if found is None else found)
         return logs if return_dict else listed(logs)
 
     def fit(

@@ -13,7 +13,7 @@ from ....core import Record, Variable
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot
-from ...planning.flat_variables import whole_of
+from ...planning.flat_variables import buffer_of
 from ...planning.liveness import touched
 from .blocks import put
 from .calls import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View
@@ -146,7 +146,8 @@ class Builder:
 
         def gather(registers: list[Any]) -> None:
             if len(moved) > 1 and layout.size >= WHOLE:
-                whole = whole_of([registers[register] for register, _ in moved])
+                found = buffer_of([registers[register] for register, _ in moved])
+                whole = None if found is None else found.flats[0]
                 if whole is not None and whole.size == layout.size and whole.dtype == layout.dtype:
                     registers[to] = whole
                     return

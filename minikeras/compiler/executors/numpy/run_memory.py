@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class FlatRegisters:
 
     __slots__ = (
         "_addressed",
+        "_bound",
         "_flats",
         "_number",
         "_numbers",
@@ -73,6 +75,8 @@ class FlatRegisters:
         written = [slot.key for slot in flats_of(writing.record)] if writing else []
         self._flats = [registers[key] for key in written]
         self._numbers = np.array([addressed[key] for key in written if key in addressed], np.int64)
+        self._bound: WeakKeyDictionary[FlatBuffer, Any] = WeakKeyDictionary()
+        """What registers and addresses get, by the buffer that is read."""
 
     def begin(self, turn: Turn) -> None:
         """Choose memory for new values."""
@@ -94,16 +98,16 @@ class FlatRegisters:
         if turn.read[self._number] is buffer:
             return
         turn.read[self._number] = None
-        if buffer.bound is None:
-            buffer.bound = self._bound(buffer)
-        found, numbers, own = buffer.bound
+        if buffer not in self._bound:
+            self._bound[buffer] = self._views_of(buffer)
+        found, numbers, own = self._bound[buffer]
         for register, array in found:
             arrays[register] = turn.registers[register] = array
         if numbers.size:
             turn.addresses[numbers] = own
         turn.read[self._number] = buffer
 
-    def _bound(self, buffer: FlatBuffer) -> Any:
+    def _views_of(self, buffer: FlatBuffer) -> Any:
         """The registers with the flat arrays and views that they get; the positions of addresses, and those."""
         arrays = dict(zip(self._reads, buffer.flats, strict=True))
         for view in self._views:
