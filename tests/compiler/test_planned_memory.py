@@ -267,7 +267,7 @@ def test_a_buffer_that_variables_hold_is_in_use_until_they_hold_something_else()
 def test_a_buffer_takes_over_what_variables_hold_and_what_is_seen_of_that_stays():
     buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.fill(shape, 2.0)) for shape in LAYOUT.shapes]
     seen = [variable.value() for variable in variables]
-    buffer.take_over(variables)
+    buffer.adopt(variables)
     assert buffer.is_held_by(variables)
     buffer.flats[0][...] = 3.0
     assert all((x.numpy() == 2.0).all() for x in seen) and all((v.numpy() == 3.0).all() for v in variables)
@@ -278,8 +278,8 @@ def test_programs_of_one_model_read_what_one_of_them_wrote_without_copies(in_pla
     variables = [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
     one, other = [FlatVariables(variables, LAYOUT, in_place) for _ in range(2)]
     taken = []
-    take_over = FlatBuffer.take_over
-    monkeypatch.setattr(FlatBuffer, "take_over", lambda self, held: (taken.append(self), take_over(self, held)))
+    adopt = FlatBuffer.adopt
+    monkeypatch.setattr(FlatBuffer, "adopt", lambda self, held: (taken.append(self), adopt(self, held)))
     for number, program in enumerate((one, other) * 4):
         read = program.read()
         np.testing.assert_array_equal(read.flats[0], number)

@@ -111,7 +111,7 @@ class FlatBuffer:
         """Whether this is what the Variables hold."""
         return are_held(self.pieces, variables)
 
-    def take_over(self, variables: Sequence[Variable]) -> None:
+    def adopt(self, variables: Sequence[Variable]) -> None:
         """Copy what the Variables hold, and let them hold the copies; what another thread assigns meanwhile stays."""
         for variable, piece in zip(variables, self.pieces, strict=True):
             array = variable._array
@@ -186,19 +186,19 @@ class FlatVariables:
         if held is None or not held.is_held_by(self._variables):
             held = buffer_of([variable._array for variable in self._variables], self._columns)
             if held is None:
-                held = self._taken_over()
+                held = self._adopted()
         self._current = held  # its memory must stay while it is read by its address
         if held not in self._buffers:
             self._buffers = [*self._buffers[-1:], held]
         return held
 
-    def _taken_over(self) -> FlatBuffer:
+    def _adopted(self) -> FlatBuffer:
         """A new buffer that the Variables hold. Before the first one, and after it, there is memory to give back."""
         buffer, is_first = FlatBuffer(self._layout, self._columns), self._current is None
         drop_spares(self._variables)
         if is_first:
             give_back()
-        buffer.take_over(self._variables)
+        buffer.adopt(self._variables)
         if is_first:
             give_back()
         return buffer
