@@ -46,7 +46,6 @@ square = unary(arithmetic.square, "square", "Square: x**2", "2x", "print(tf.squa
 reciprocal = unary(arithmetic.reciprocal, "reciprocal", "Reciprocal: 1 / x", "-1/x**2", "print(tf.math.reciprocal(4.0).numpy()) -> 0.25")
 floor = unary(arithmetic.floor, "floor", "Largest integer not above: floor(x)", "none", "print(tf.floor(1.7).numpy()) -> 1.0", "f")
 ceil = unary(arithmetic.ceil, "ceil", "Smallest integer not below: ceil(x)", "none", "print(tf.math.ceil(1.2).numpy()) -> 2.0", "f")
-round = unary(arithmetic.round_half_even, "round", "Nearest integer, halves to even: round(x)", "none", "print(tf.round(2.5).numpy()) -> 2.0", "iuf")
 rint = unary(arithmetic.round_half_even, "rint", "Nearest integer, halves to even: round(x)", "none", "print(tf.math.rint(1.5).numpy()) -> 2.0", "f")
 
 # Exponentials, logarithms and roots ------------------------------------------------------------------------------------
@@ -118,6 +117,16 @@ identity = unary(arithmetic.identity, "identity", "The same values as a new Tens
 stop_gradient = unary(arithmetic.stop_gradient, "stop_gradient", "The same values, through which no gradient flows: x", "none", "print(tf.stop_gradient(2.0).numpy()) -> 2.0", "any")
 
 # fmt: on
+
+
+def round(x: TensorLike, name: str | None = None) -> Tensor:
+    """Nearest integer, halves to even; integers stay as they are. Derivative: none.
+
+    >>> print(tf.round(2.5).numpy(), tf.round([1, 2]).numpy())
+    2.0 [1 2]
+    """
+    x = inexact("round", tensor(x), "iuf")
+    return x if x.dtype.is_integer else arithmetic.round_half_even(x)
 
 
 def angle(input: TensorLike, name: str | None = None) -> Tensor:

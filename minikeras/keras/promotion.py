@@ -11,6 +11,8 @@ from ..functions.elementwise import cast
 from ..types import DType, TensorLike, as_dtype
 from . import config
 
+_WEAK: dict[Any, type] = {int: int, "int": int, float: float, "float": float}
+
 
 def result_type(*dtypes: Any) -> str:
     """The name of the dtype in which operands meet.
@@ -25,8 +27,9 @@ def result_type(*dtypes: Any) -> str:
     >>> result_type("int64", "float16"), result_type("float32", float), result_type("int8", "uint8"), result_type(bool, int)
     ('float16', 'float32', 'int16', 'int32')
     """
-    weak = {int if one == "int" else float if one == "float" else one for one in dtypes if one in (int, float, "int", "float")}
-    strong = [as_dtype(config.floatx() if one is None else one) for one in dtypes if one not in (int, float, "int", "float")]
+    weak = {_WEAK[one] for one in dtypes if isinstance(one, (type, str)) and one in _WEAK}
+    others = [one for one in dtypes if not (isinstance(one, (type, str)) and one in _WEAK)]
+    strong = [as_dtype(config.floatx() if one is None else one) for one in others]
     floats = {one.name: one for one in strong if one.is_floating}
     if any(one.is_complex for one in strong):
         wide = any(one.name in ("float64", "complex128") for one in strong)

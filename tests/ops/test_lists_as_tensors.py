@@ -226,12 +226,18 @@ def a_functional_model_may_make_lists_in_a_layer(specimen, position):
     assert_equal(tf.nest.flatten(found), called(specimen, position, tf.identity)(*xs))
 
 
-def a_list_with_a_symbol_is_refused_as_the_symbol_is(specimen, position):
+def a_function_of_a_symbol_is_a_step_of_a_model(specimen, position):
+    if specimen.reference is None or specimen.name.startswith(("where with a number", "adaptive")):
+        pytest.skip("a random draw, or no function of tf")
     xs: list[Any] = samples(specimen)
-    symbol = tf.keras.Input(xs[position].shape[1:], batch_size=xs[position].shape[0], dtype=xs[position].dtype)
-    for given in ([symbol], [[xs[position], symbol]]):
-        with pytest.raises(TypeError, match="A KerasTensor is symbolic"):
-            specimen.call(*[given if i == position else x for i, x in enumerate(xs)])
+    x = tf.keras.Input(xs[position].shape[1:], batch_size=xs[position].shape[0], dtype=xs[position].dtype)
+    for form in (lambda x: x, lambda x: [x[i] for i in range(x.shape[0])]):
+        try:
+            outputs = specimen.call(*[form(x) if i == position else y for i, y in enumerate(xs)])
+        except tf.errors.InvalidArgumentError:
+            pytest.skip("shapes are found by trying zeros, which this operation refuses")
+        found = tf.keras.Model(x, outputs)(xs[position])
+        assert_equal(tf.nest.flatten(found), called(specimen, position, tf.identity)(*xs))
 
 
 LAWS = [
@@ -241,7 +247,7 @@ LAWS = [
     a_slice_may_stand_in_a_list_of_numbers,
     a_recorded_run_sees_new_values_in_a_list,
     a_functional_model_may_make_lists_in_a_layer,
-    a_list_with_a_symbol_is_refused_as_the_symbol_is,
+    a_function_of_a_symbol_is_a_step_of_a_model,
 ]
 
 

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ... import functions
+from ... import functions, nest
 from .. import ops
 from ..names import auto_name
 from ..symbolic.keras_tensor import holds_symbol
@@ -46,20 +46,30 @@ def operate_on_symbols(name: str, operands: tuple[Any, ...]) -> Any:
 
 
 def call_on_symbols(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The step of a functional model that a call of a function of `tf` with KerasTensors is."""
+    """The step of a functional model that a call of a function of `tf` with KerasTensors is.
+
+    Keras's function of the same name may give other dtypes, for integers for example; then the step is ours.
+    """
     if not holds_symbol((args, options)):
         raise TypeError(
             f"{function.__name__}: a function that it was given uses a KerasTensor from outside. Give the KerasTensor as an "
             "argument, or write the computation as a layer of your own, a subclass of keras.layers.Layer with `call`."
         )
+    outputs = TensorFunction(_public_name(function))(*args, **options)
     signature = inspect.signature(function)
     given = {name: value for name, value in signature.bind(*args, **options).arguments.items() if name != "name"}
     same = _same().get(inspect.unwrap(function))
     if same is not None:
         names = dict(zip(signature.parameters, inspect.signature(same).parameters, strict=False))
         if given.keys() <= names.keys():
-            return same(**{names[name]: value for name, value in given.items()})
-    return TensorFunction(_public_name(function))(*args, **options)
+            keras_outputs = same(**{names[name]: value for name, value in given.items()})
+            if _specs(keras_outputs) == _specs(outputs):
+                return keras_outputs
+    return outputs
+
+
+def _specs(outputs: Any) -> list[tuple[Any, Any]]:
+    return [(one.shape, one.dtype) for one in nest.flatten(outputs)]
 
 
 def _public_name(function: Callable[..., Any]) -> str:

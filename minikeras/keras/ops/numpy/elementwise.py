@@ -168,7 +168,7 @@ minimum = of_two("minimum", tf.minimum)
 multiply = of_two("multiply", tf.multiply)
 not_equal = of_two("not_equal", tf.not_equal)
 subtract = of_two("subtract", tf.subtract)
-power = of_two("power", tf.pow)
+power = of_two("power", lambda x, y: tf.pow(*_numbers(x, y)), "Power: x1**x2.")
 floor_divide = of_two("floor_divide", lambda x, y: _whole(tf.floordiv, x, y), "floor(x1 / x2); of integers 0 where x2 is 0.")
 mod = of_two("mod", lambda x, y: _whole(tf.floormod, x, y), "x1 - floor(x1 / x2) x2; of integers 0 where x2 is 0.")
 arctan2 = of_two_floats("arctan2", tf.atan2)
@@ -247,8 +247,8 @@ def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
     >>> print(tf.keras.ops.fmod([5.5, -5.5], 2.0).numpy())
     [ 1.5 -1.5]
     """
-    x, y = promoted(x1, x2)
-    rest = tf.floormod(tf.abs(x), tf.abs(y))
+    x, y = _numbers(*promoted(x1, x2))
+    rest = _whole(tf.floormod, tf.abs(x), tf.abs(y))
     return tf.where(x < 0, -rest, rest)
 
 
@@ -460,10 +460,14 @@ def _is_inf(x: Tensor) -> Tensor:
     return tf.is_inf(x) if is_float(x.dtype) else tf.cast(zeros_like(x), "bool")
 
 
+def _numbers(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Bools as int32."""
+    return (tf.cast(x, "int32"), tf.cast(y, "int32")) if x.dtype.is_bool else (x, y)
+
+
 def _whole(function: Any, x: Tensor, y: Tensor) -> Tensor:
     """A quotient or a remainder; 0 where integers are divided by 0."""
-    if x.dtype.is_bool:
-        x, y = tf.cast(x, "int32"), tf.cast(y, "int32")
+    x, y = _numbers(x, y)
     if not x.dtype.is_integer:
         return function(x, y)
     zero = y == 0

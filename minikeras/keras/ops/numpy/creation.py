@@ -1,0 +1,305 @@
+"""New tensors, under Keras's names. The dtype is `floatx()` where nothing says otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....core import Tensor, convert_to_tensor
+from ....functions import creation as tf
+from ....functions.elementwise import bitcast, cast, pow
+from ....functions.publish import static_shape
+from ....functions.shaping import broadcast_to
+from ....types import TensorLike, as_dtype
+from ... import config
+from ...promotion import floating, promoted, result_type
+from ...symbolic.keras_tensor import KerasTensor
+from ...symbolic.operation import operation
+from ...symbolic.rules import cost_of_anything
+from .indexing import tril
+
+__all__ = [
+    *("arange", "array", "bartlett", "blackman", "empty", "empty_like", "eye", "full", "full_like", "geomspace", "hamming"),
+    *(
+        "hanning",
+        "identity",
+        "kaiser",
+        "linspace",
+        "logspace",
+        "ones",
+        "ones_like",
+        "tri",
+        "vander",
+        "view",
+        "zeros",
+        "zeros_like",
+    ),
+]
+
+
+def array(x: Any, dtype: Any = None) -> Any:
+    """The value as a Tensor of a dtype.
+
+    >>> print(tf.keras.ops.array([1, 2]).numpy())
+    [1 2]
+    """
+    if isinstance(x, KerasTensor):
+        return _array(x, dtype)
+    x = convert_to_tensor(x)
+    return x if dtype is None else cast(x, dtype)
+
+
+@operation(name="Array")
+def _array(x: TensorLike, dtype: Any = None) -> Tensor:
+    return array(x, dtype)
+
+
+@operation(cost=cost_of_anything)
+def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, dtype: Any = None) -> Tensor:
+    """start, start + step, and so on, below `stop`; from 0 to `start` if there is no `stop`.
+
+    >>> print(tf.keras.ops.arange(3).numpy(), tf.keras.ops.arange(1, 2, 0.5).numpy())
+    [0 1 2] [1.  1.5]
+    """
+    if dtype is None:
+        dtype = result_type(*(getattr(one, "dtype", type(one)) for one in (start, stop, step) if one is not None))
+    limits = (0, start) if stop is None else (start, stop)
+    numbers = [convert_to_tensor(one).numpy() for one in (*limits, 1 if step is None else step)]
+    return cast(convert_to_tensor(np.arange(*numbers)), dtype)
+
+
+def zeros(shape: Any, dtype: Any = None) -> Tensor:
+    """Zeros.
+
+    >>> print(tf.keras.ops.zeros((2,)).numpy())
+    [0. 0.]
+    """
+    return tf.zeros(shape, dtype or config.floatx())
+
+
+def ones(shape: Any, dtype: Any = None) -> Tensor:
+    """Ones.
+
+    >>> print(tf.keras.ops.ones((2,)).numpy())
+    [1. 1.]
+    """
+    return tf.ones(shape, dtype or config.floatx())
+
+
+def empty(shape: Any, dtype: Any = None) -> Tensor:
+    """Elements of any values; zeros here.
+
+    >>> tf.keras.ops.empty((2, 3)).shape
+    TensorShape([2, 3])
+    """
+    return zeros(shape, dtype)
+
+
+@operation(cost=cost_of_anything)
+def full(shape: Any, fill_value: TensorLike, dtype: Any = None) -> Tensor:
+    """One value, or what can be broadcast, in every place.
+
+    >>> print(tf.keras.ops.full((2,), 7.0).numpy())
+    [7. 7.]
+    """
+    return broadcast_to(cast(convert_to_tensor(fill_value), dtype or config.floatx()), static_shape(shape))
+
+
+@operation
+def zeros_like(x: TensorLike, dtype: Any = None) -> Tensor:
+    """Zeros of the shape of `x`, and of its dtype if no other one is given.
+
+    >>> print(tf.keras.ops.zeros_like([1, 2]).numpy())
+    [0 0]
+    """
+    return tf.zeros_like(convert_to_tensor(x), dtype)
+
+
+@operation
+def ones_like(x: TensorLike, dtype: Any = None) -> Tensor:
+    """Ones of the shape of `x`, and of its dtype if no other one is given.
+
+    >>> print(tf.keras.ops.ones_like([1, 2]).numpy())
+    [1 1]
+    """
+    return tf.ones_like(convert_to_tensor(x), dtype)
+
+
+@operation
+def empty_like(x: TensorLike, dtype: Any = None) -> Tensor:
+    """Elements of any values, zeros here, in the shape of `x`.
+
+    >>> tf.keras.ops.empty_like([1, 2]).shape
+    TensorShape([2])
+    """
+    return tf.zeros_like(convert_to_tensor(x), dtype)
+
+
+@operation
+def full_like(x: TensorLike, fill_value: TensorLike, dtype: Any = None) -> Tensor:
+    """One value in every place of the shape of `x`, in its dtype if no other one is given.
+
+    >>> print(tf.keras.ops.full_like([1, 2], 7).numpy())
+    [7 7]
+    """
+    x = convert_to_tensor(x)
+    return broadcast_to(cast(convert_to_tensor(fill_value), dtype or x.dtype), x.shape)
+
+
+@operation
+def view(x: TensorLike, dtype: Any = None) -> Tensor:
+    """The same bytes as another dtype.
+
+    >>> print(tf.keras.ops.view([1.0], "int32").numpy())
+    [1065353216]
+    """
+    return bitcast(convert_to_tensor(x), as_dtype(dtype)) if dtype is not None else convert_to_tensor(x)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
+    """N rows and M columns with ones on the k-th diagonal.
+
+    >>> print(tf.keras.ops.eye(2).numpy().tolist())
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return convert_to_tensor(np.eye(N, M, k, dtype=as_dtype(dtype or config.floatx()).numpy))
+
+
+def identity(n: int, dtype: Any = None) -> Tensor:
+    """The identity matrix.
+
+    >>> print(tf.keras.ops.identity(2).numpy().tolist())
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
+    """Ones on and below the k-th diagonal, else zeros.
+
+    >>> print(tf.keras.ops.tri(2).numpy().tolist())
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    return tril(ones((N, N if M is None else M), dtype), k)
+
+
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """Numbers at equal distances from `start` to `stop`, which is left out if `endpoint` is False.
+
+    Returns:
+        A Tensor with a new axis; with `retstep` the distance too.
+
+    >>> print(tf.keras.ops.linspace(0, 1, 3).numpy())
+    [0.  0.5 1. ]
+    """
+    first, last = map(floating, promoted(start, stop))
+    parts = num - 1 if endpoint else num
+    step = (last - first) / max(parts, 1) if parts else (last - first) * float("nan")
+    found = tf.linspace(first, last if endpoint else first + step * (num - 1), num, axis=axis)
+    found = found if dtype is None else cast(found, dtype)
+    return (found, step) if retstep else found
+
+
+def logspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: float = 10,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Tensor:
+    """Powers of `base` with exponents at equal distances.
+
+    >>> print(tf.keras.ops.logspace(0, 2, 3).numpy())
+    [  1.  10. 100.]
+    """
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    found = pow(cast(base, exponents.dtype), exponents)
+    return found if dtype is None else cast(found, dtype)
+
+
+def geomspace(
+    start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Tensor:
+    """Numbers at equal quotients from `start` to `stop`, two numbers of one sign.
+
+    >>> print(tf.keras.ops.geomspace(1, 100, 3).numpy())
+    [  1.  10. 100.]
+    """
+    first, last = map(floating, promoted(start, stop))
+    found = first * pow(last / first, linspace(first * 0.0, last * 0.0 + 1.0, num, endpoint, axis=axis))
+    return found if dtype is None else cast(found, dtype)
+
+
+@operation(cost=cost_of_anything)
+def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Powers of a vector as columns: N of them, the highest first, or 1, x, x**2, and so on.
+
+    >>> print(tf.keras.ops.vander([1, 2, 3], increasing=True).numpy().tolist())
+    [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
+    """
+    x = convert_to_tensor(x)
+    powers = np.arange(x.shape[0] if N is None else N)
+    return pow(x[:, None], cast(powers if increasing else powers[::-1], x.dtype))
+
+
+# Windows of signals --------------------------------------------------------------------------------------------------------
+
+
+def bartlett(x: int) -> Tensor:
+    """The triangular window of so many places.
+
+    >>> print(tf.keras.ops.bartlett(3).numpy())
+    [0. 1. 0.]
+    """
+    return _window(np.bartlett, x)
+
+
+def blackman(x: int) -> Tensor:
+    """Blackman's window: 0.42 - 0.5 cos(2 pi n / (x - 1)) + 0.08 cos(4 pi n / (x - 1)).
+
+    >>> print(tf.keras.ops.blackman(3).numpy().round(4) + 0.0)
+    [0. 1. 0.]
+    """
+    return _window(np.blackman, x)
+
+
+def hamming(x: int) -> Tensor:
+    """Hamming's window: 0.54 - 0.46 cos(2 pi n / (x - 1)).
+
+    >>> print(tf.keras.ops.hamming(3).numpy())
+    [0.08 1.   0.08]
+    """
+    return _window(np.hamming, x)
+
+
+def hanning(x: int) -> Tensor:
+    """Hann's window: 0.5 - 0.5 cos(2 pi n / (x - 1)).
+
+    >>> print(tf.keras.ops.hanning(3).numpy())
+    [0. 1. 0.]
+    """
+    return _window(np.hanning, x)
+
+
+def kaiser(x: int, beta: float) -> Tensor:
+    """Kaiser's window: I0(beta sqrt(1 - (2n / (x - 1) - 1)**2)) / I0(beta).
+
+    >>> print(tf.keras.ops.kaiser(3, 5.0).numpy().round(4))
+    [0.0367 1.     0.0367]
+    """
+    return _window(np.kaiser, x, float(convert_to_tensor(beta).numpy()))
+
+
+def _window(function: Any, places: Any, *options: float) -> Tensor:
+    return cast(convert_to_tensor(function(int(convert_to_tensor(places).numpy()), *options)), config.floatx())

@@ -1,0 +1,419 @@
+"""Axes and shapes, joining and cutting, under Keras's names."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....core import Tensor, convert_to_tensor
+from ....errors import ShapeError
+from ....functions import shaping as tf
+from ....functions.creation import meshgrid as meshgrid_of
+from ....functions.elementwise import cast
+from ....functions.publish import integer, negative_axis
+from ....types import TensorLike
+from ...promotion import promoted
+from ...symbolic.operation import operation
+from ...symbolic.rules import cost_of_anything
+
+__all__ = [
+    *("append", "array_split", "broadcast_to", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud"),
+    *(
+        "hsplit",
+        "hstack",
+        "meshgrid",
+        "moveaxis",
+        "ndim",
+        "pad",
+        "ravel",
+        "repeat",
+        "reshape",
+        "roll",
+        "rot90",
+        "size",
+        "split",
+    ),
+    *("split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vsplit", "vstack"),
+]
+
+
+@operation
+def reshape(x: TensorLike, newshape: Any) -> Tensor:
+    """The same elements in another shape; -1 stands for the size that is left.
+
+    >>> tf.keras.ops.reshape(tf.keras.Input((2, 3)), (-1, 6)).shape
+    (None, 6)
+    """
+    return tf.reshape(convert_to_tensor(x), newshape)
+
+
+@operation
+def ravel(x: TensorLike) -> Tensor:
+    """The same elements along one axis.
+
+    >>> print(tf.keras.ops.ravel([[1, 2], [3, 4]]).numpy())
+    [1 2 3 4]
+    """
+    return tf.reshape(convert_to_tensor(x), [-1])
+
+
+@operation
+def transpose(x: TensorLike, axes: Any = None) -> Tensor:
+    """The axes in another order; reversed if None.
+
+    >>> tf.keras.ops.transpose(tf.keras.Input((2, 3)), (0, 2, 1)).shape
+    (None, 3, 2)
+    """
+    return tf.transpose(convert_to_tensor(x), axes)
+
+
+@operation
+def expand_dims(x: TensorLike, axis: Any) -> Tensor:
+    """New axes of size 1, at the places that they have in the result.
+
+    >>> tf.keras.ops.expand_dims(tf.keras.Input((3,)), (1, -1)).shape
+    (None, 1, 3, 1)
+    """
+    x = convert_to_tensor(x)
+    axes = [axis] if not isinstance(axis, (list, tuple)) else list(axis)
+    rank = x.ndim + len(axes)
+    for one in sorted(negative_axis(one, rank, "expand_dims") + rank for one in axes):
+        x = tf.expand_dims(x, one)
+    return x
+
+
+@operation
+def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
+    """Without these axes, which have size 1; without all such axes if None.
+
+    >>> tf.keras.ops.squeeze(tf.keras.Input((1, 3)), axis=1).shape
+    (None, 3)
+    """
+    return tf.squeeze(convert_to_tensor(x), axis)
+
+
+@operation
+def moveaxis(x: TensorLike, source: Any, destination: Any) -> Tensor:
+    """Axes moved to other places; the others stay in their order.
+
+    >>> tf.keras.ops.moveaxis(tf.keras.Input((2, 3)), 1, -1).shape
+    (None, 3, 2)
+    """
+    x = convert_to_tensor(x)
+    froms, tos = ([one] if not isinstance(one, (list, tuple)) else list(one) for one in (source, destination))
+    if len(froms) != len(tos):
+        raise ShapeError(f"moveaxis: source and destination must name as many axes, found {source} and {destination}.")
+    froms, tos = ([negative_axis(one, x.ndim, "moveaxis") + x.ndim for one in axes] for axes in (froms, tos))
+    order = [axis for axis in range(x.ndim) if axis not in froms]
+    for to, axis in sorted(zip(tos, froms, strict=True)):
+        order.insert(to, axis)
+    return tf.transpose(x, order)
+
+
+@operation
+def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
+    """Two axes in each other's place.
+
+    >>> tf.keras.ops.swapaxes(tf.keras.Input((2, 3)), 1, 2).shape
+    (None, 3, 2)
+    """
+    x = convert_to_tensor(x)
+    first, second = (negative_axis(one, x.ndim, "swapaxes") + x.ndim for one in (axis1, axis2))
+    order = list(range(x.ndim))
+    order[first], order[second] = second, first
+    return tf.transpose(x, order)
+
+
+@operation
+def flip(x: TensorLike, axis: Any = None) -> Tensor:
+    """Backwards along axes, all if None.
+
+    >>> print(tf.keras.ops.flip([1, 2, 3]).numpy())
+    [3 2 1]
+    """
+    x = convert_to_tensor(x)
+    return tf.reverse(x, list(range(x.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis])
+
+
+@operation
+def flipud(x: TensorLike) -> Tensor:
+    """Backwards along the first axis.
+
+    >>> print(tf.keras.ops.flipud([[1], [2]]).numpy().tolist())
+    [[2], [1]]
+    """
+    return tf.reverse(convert_to_tensor(x), [0])
+
+
+@operation
+def fliplr(x: TensorLike) -> Tensor:
+    """Backwards along the second axis.
+
+    >>> print(tf.keras.ops.fliplr([[1, 2]]).numpy())
+    [[2 1]]
+    """
+    return tf.reverse(convert_to_tensor(x), [1])
+
+
+@operation
+def rot90(array: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:
+    """Turned by k quarters from the first of two axes towards the second.
+
+    >>> print(tf.keras.ops.rot90([[1, 2], [3, 4]]).numpy().tolist())
+    [[2, 4], [1, 3]]
+    """
+    x = convert_to_tensor(array)
+    first, second = axes
+    turns = integer(k) % 4
+    if turns == 0:
+        return x
+    if turns == 2:
+        return tf.reverse(x, [first, second])
+    return swapaxes(tf.reverse(x, [second]), first, second) if turns == 1 else tf.reverse(swapaxes(x, first, second), [second])
+
+
+@operation
+def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
+    """Elements moved on along axes, those that leave at one end come back at the other; of the flattened tensor if None.
+
+    >>> print(tf.keras.ops.roll([1, 2, 3], 1).numpy())
+    [3 1 2]
+    """
+    x = convert_to_tensor(x)
+    if axis is None:
+        return tf.reshape(tf.roll(tf.reshape(x, [-1]), sum(shift) if isinstance(shift, (list, tuple)) else shift, 0), x.shape)
+    if isinstance(axis, (list, tuple)) and not isinstance(shift, (list, tuple)):
+        shift = [shift] * len(axis)
+    return tf.roll(x, shift, axis)
+
+
+# Joining -----------------------------------------------------------------------------------------------------------------
+
+
+def _several(xs: Any) -> list[Tensor]:
+    """The tensors of a list, or the slices of one tensor, in the dtype in which they meet."""
+    return promoted(*(list(xs) if isinstance(xs, (list, tuple)) else tf.unstack(convert_to_tensor(xs))))
+
+
+@operation
+def concatenate(xs: Sequence[TensorLike], axis: int | None = 0) -> Tensor:
+    """Tensors behind one another along an axis; flattened ones if `axis` is None.
+
+    >>> print(tf.keras.ops.concatenate([[1, 2], [3.5]]).numpy())
+    [1.  2.  3.5]
+    """
+    tensors = _several(xs)
+    return tf.concat([ravel(x) for x in tensors], 0) if axis is None else tf.concat(tensors, axis)
+
+
+@operation
+def stack(x: Sequence[TensorLike], axis: int = 0) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    >>> print(tf.keras.ops.stack([[1, 2], [3, 4]], axis=1).numpy().tolist())
+    [[1, 3], [2, 4]]
+    """
+    return tf.stack(_several(x), axis)
+
+
+@operation
+def vstack(xs: Sequence[TensorLike]) -> Tensor:
+    """Tensors below one another: along the first axis, vectors as rows.
+
+    >>> print(tf.keras.ops.vstack([[1, 2], [3, 4]]).numpy().tolist())
+    [[1, 2], [3, 4]]
+    """
+    return tf.concat([tf.reshape(x, [1, -1]) if x.ndim < 2 else x for x in _several(xs)], 0)
+
+
+@operation
+def hstack(xs: Sequence[TensorLike]) -> Tensor:
+    """Tensors beside one another: along the second axis, vectors along their only one.
+
+    >>> print(tf.keras.ops.hstack([[1, 2], [3, 4]]).numpy())
+    [1 2 3 4]
+    """
+    tensors = [tf.reshape(x, [-1]) if x.ndim < 1 else x for x in _several(xs)]
+    return tf.concat(tensors, min(1, tensors[0].ndim - 1))
+
+
+@operation
+def dstack(xs: Sequence[TensorLike]) -> Tensor:
+    """Tensors behind one another: along the third axis.
+
+    >>> tf.keras.ops.dstack([[1, 2], [3, 4]]).shape
+    TensorShape([1, 2, 2])
+    """
+    shaped = [x if x.ndim > 2 else tf.reshape(x, [1, -1, 1] if x.ndim < 2 else [*x.shape, 1]) for x in _several(xs)]
+    return tf.concat(shaped, 2)
+
+
+@operation
+def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
+    """x2 behind x1 along an axis; flattened ones if `axis` is None.
+
+    >>> print(tf.keras.ops.append([1, 2], [3]).numpy())
+    [1 2 3]
+    """
+    return concatenate([x1, x2], axis)
+
+
+@operation
+def meshgrid(*x: TensorLike, indexing: str = "xy") -> list[Tensor]:
+    """The coordinates of a grid from those along its axes; with 'xy' the first two axes change places.
+
+    >>> print([one.numpy().tolist() for one in tf.keras.ops.meshgrid([1, 2], [3])])
+    [[[1, 2]], [[3, 3]]]
+    """
+    return meshgrid_of(*map(convert_to_tensor, x), indexing=indexing)
+
+
+# Cutting -----------------------------------------------------------------------------------------------------------------
+
+
+@operation
+def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """Parts along an axis: so many of one size, or cut in front of these places.
+
+    >>> print([part.numpy().tolist() for part in tf.keras.ops.split([1, 2, 3, 4], [1, 3])])
+    [[1], [2, 3], [4]]
+    """
+    x = convert_to_tensor(x)
+    size = x.shape[axis]
+    if isinstance(indices_or_sections, int):
+        if indices_or_sections < 1 or size % indices_or_sections:
+            raise ShapeError(f"split: {size} elements along axis {axis} are not {indices_or_sections} parts of one size.")
+        return tf.split(x, indices_or_sections, axis)
+    places = [0, *(slice(0, int(place)).indices(size)[1] for place in indices_or_sections), size]
+    return tf.split(x, [max(0, after - before) for before, after in itertools.pairwise(places)], axis)
+
+
+@operation
+def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """Parts along an axis, the first ones larger by one where the size asks for it.
+
+    >>> print([part.numpy().tolist() for part in tf.keras.ops.array_split([1, 2, 3], 2)])
+    [[1, 2], [3]]
+    """
+    x = convert_to_tensor(x)
+    if isinstance(indices_or_sections, int):
+        each, more = divmod(x.shape[axis], indices_or_sections)
+        return tf.split(x, [each + (part < more) for part in range(indices_or_sections)], axis)
+    return split(x, indices_or_sections, axis)
+
+
+@operation
+def vsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along the first axis.
+
+    >>> [tuple(part.shape) for part in tf.keras.ops.vsplit(tf.ones([4, 2]), 2)]
+    [(2, 2), (2, 2)]
+    """
+    return split(x, indices_or_sections, 0)
+
+
+@operation
+def hsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along the second axis, of vectors along their only one.
+
+    >>> [tuple(part.shape) for part in tf.keras.ops.hsplit(tf.ones([2, 4]), 2)]
+    [(2, 2), (2, 2)]
+    """
+    x = convert_to_tensor(x)
+    return split(x, indices_or_sections, min(1, x.ndim - 1))
+
+
+@operation
+def dsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along the third axis.
+
+    >>> [tuple(part.shape) for part in tf.keras.ops.dsplit(tf.ones([1, 2, 4]), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
+    return split(x, indices_or_sections, 2)
+
+
+# Growing -----------------------------------------------------------------------------------------------------------------
+
+
+@operation(cost=cost_of_anything)
+def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
+    """Repeated along axes of size 1, and new ones in front, to a shape.
+
+    >>> print(tf.keras.ops.broadcast_to([1, 2], (2, 2)).numpy().tolist())
+    [[1, 2], [1, 2]]
+    """
+    return tf.broadcast_to(convert_to_tensor(x), shape)
+
+
+@operation(cost=cost_of_anything)
+def tile(x: TensorLike, repeats: Any) -> Tensor:
+    """The whole tensor repeated along its axes, the last ones if fewer numbers are given; more numbers make new axes in front.
+
+    >>> print(tf.keras.ops.tile([1, 2], 2).numpy())
+    [1 2 1 2]
+    """
+    x = convert_to_tensor(x)
+    times = [repeats] if not isinstance(repeats, (list, tuple)) else list(repeats)
+    rank = max(x.ndim, len(times))
+    return tf.tile(tf.reshape(x, [*[1] * (rank - x.ndim), *x.shape]), [*[1] * (rank - len(times)), *times])
+
+
+@operation(cost=cost_of_anything)
+def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element repeated, the same number of times or each its own; of the flattened tensor if `axis` is None.
+
+    >>> print(tf.keras.ops.repeat([1, 2], 2).numpy())
+    [1 1 2 2]
+    """
+    return tf.repeat(convert_to_tensor(x), repeats, axis)
+
+
+@operation(cost=cost_of_anything)
+def pad(x: TensorLike, pad_width: Any, mode: str = "constant", constant_values: float | None = None) -> Tensor:
+    """More elements before and behind, along each axis.
+
+    Args:
+        x: tensor of any shape.
+        pad_width: a pair of numbers for each axis, or one pair, or one number, for all.
+        mode: 'constant', 'reflect' (without the edge) or 'symmetric' (with it).
+        constant_values: what 'constant' fills with; 0 if None.
+
+    Raises:
+        ValueError: for constant_values with another mode.
+
+    >>> print(tf.keras.ops.pad([1, 2], 1).numpy())
+    [0 1 2 0]
+    """
+    if mode != "constant" and constant_values is not None:
+        raise ValueError(f"pad: constant_values= belongs to mode='constant', found mode={mode!r}.")
+    x = convert_to_tensor(x)
+    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    return tf.pad(x, widths, mode.upper(), cast(constant_values or 0, x.dtype))
+
+
+# Facts -------------------------------------------------------------------------------------------------------------------
+
+
+@operation
+def ndim(x: TensorLike) -> Tensor:
+    """The number of axes.
+
+    >>> print(tf.keras.ops.ndim([[1, 2]]).numpy())
+    2
+    """
+    return convert_to_tensor(convert_to_tensor(x).ndim)
+
+
+@operation
+def size(x: TensorLike) -> Tensor:
+    """The number of elements.
+
+    >>> print(tf.keras.ops.size([[1, 2]]).numpy())
+    2
+    """
+    return convert_to_tensor(math.prod(convert_to_tensor(x).shape))
