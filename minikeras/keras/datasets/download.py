@@ -30,11 +30,19 @@ class BrokenTransferError(LoadError):
 
 
 def download(
-    urls: Sequence[str], target: Path, sha256: str, max_bytes: int, attempts: list[Attempt], *, gunzip: bool, policy: Policy
+    urls: Sequence[str],
+    target: Path,
+    wanted: str | None,
+    max_bytes: int,
+    attempts: list[Attempt],
+    *,
+    gunzip: bool,
+    policy: Policy,
 ) -> bool:
     """Fetch a file from the first mirror that delivers the right bytes; whether one did. Failures are appended to `attempts`.
 
-    Hash and bound are those of what is stored: `gunzip` decompresses what comes from addresses that end in `.gz`.
+    Hash (SHA-256 or MD5, None for any file) and bound are those of what is stored: `gunzip` decompresses what comes from
+    addresses that end in `.gz`.
     """
     remaining = list(urls)
     for round_number in range(policy.rounds):
@@ -42,7 +50,7 @@ def download(
             time.sleep(policy.pause_seconds)
         for url in list(remaining):
             try:
-                _transfer(url, target, sha256, max_bytes, gunzip and url.endswith(".gz"), policy)
+                _transfer(url, target, wanted, max_bytes, gunzip and url.endswith(".gz"), policy)
             except (OSError, http.client.HTTPException, LoadError) as error:
                 attempts.append(Attempt(url, _reason(error)))
                 if not _worth_another_try(error):
@@ -64,7 +72,7 @@ def require_https(url: str, policy: Policy) -> None:
     raise LoadError(f"refused to download from {url[:200]!r}: only https addresses are allowed")
 
 
-def _transfer(url: str, target: Path, sha256: str, max_bytes: int, gunzip: bool, policy: Policy) -> None:
+def _transfer(url: str, target: Path, wanted: str | None, max_bytes: int, gunzip: bool, policy: Policy) -> None:
     """One attempt: `target` appears only if length and hash are right."""
     require_https(url, policy)
     _require_reachable(url, policy)
@@ -75,13 +83,14 @@ def _transfer(url: str, target: Path, sha256: str, max_bytes: int, gunzip: bool,
         chunks = _received(response, url, max_received, time.monotonic() + policy.total_seconds)
         if gunzip:
             chunks = gunzip_chunks(chunks, max_bytes, url)
-        digest = hashlib.sha256()
+        digest = hashlib.md5(usedforsecurity=False) if len(wanted or "") == 32 else hashlib.sha256()
         with atomic_file(target, mode=0o600) as stream:
             for chunk in chunks:
                 digest.update(chunk)
                 stream.write(chunk)
-            if digest.hexdigest() != sha256:
-                raise LoadError(f"SHA-256 is {digest.hexdigest()[:16]}..., expected {sha256[:16]}...")
+            if wanted is not None and digest.hexdigest() != wanted:
+                kind = "MD5" if digest.name == "md5" else "SHA-256"
+                raise LoadError(f"{kind} is {digest.hexdigest()[:16]}..., expected {wanted[:16]}...")
 
 
 def _received(response: IO[bytes], url: str, max_bytes: int, deadline: float) -> Iterator[bytes]:

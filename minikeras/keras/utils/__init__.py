@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...absent import late as _late
 from ...figures import plot_history
@@ -23,6 +23,7 @@ from ..seeds import set_random_seed
 from .arrays import normalize, split_dataset, to_categorical
 
 if TYPE_CHECKING:
+    from ..datasets.remote_file import get_file
     from .directories import image_dataset_from_directory, text_dataset_from_directory
     from .images import array_to_img, img_to_array, load_img, save_img
     from .progress import Progbar
@@ -36,6 +37,7 @@ _LATE = {
     **dict.fromkeys(("array_to_img", "img_to_array", "load_img", "save_img"), "images"),
     **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "sequences"),
     "Progbar": "progress",
+    "get_file": ".datasets.remote_file",
 }
 
 __all__ = [
@@ -71,13 +73,6 @@ __all__ = [
     "to_categorical",
     "unpack_x_y_sample_weight",
 ]
-
-
-def get_file(*arguments: Any, **options: Any) -> str:
-    """Download a file once and verify it; see `keras.datasets.get_file`."""
-    from .. import datasets
-
-    return datasets.get_file(*arguments, **options)
 
 
 __getattr__, __dir__ = _late(__name__, _LATE)
