@@ -305,7 +305,9 @@ def _searchsorted(xp: Any, sequence: Array, values: Array, side: Any) -> Array:
     return xp.asarray(places.reshape(values.shape))
 
 
-searchsorted = elementwise("searchsorted", ordered("searchsorted", _searchsorted), None, None, batching="fill")
+searchsorted = elementwise(
+    "searchsorted", ordered("searchsorted", _searchsorted), None, None, batching="fill", elementwise=False
+)  # the values may be more or fewer than the sequence has
 
 
 def variance(x: Any, axes: Axes, keepdims: bool) -> Any:

@@ -72,8 +72,8 @@ SPECIMENS = [
     plain(tf.unique, fixed([5, 7, 5, 1, 7]), lambda a: [np.array([5, 7, 1]), np.array([0, 1, 0, 2, 1])]),
     plain(
         tf.searchsorted,
-        (fixed([[1.0, 3.0], [5.0, 7.0]]), fixed([[2.0, 3.0], [9.0, 5.0]])),
-        lambda s, v: np.array([[1, 2], [2, 1]]),
+        (fixed([[1.0, 3.0], [5.0, 7.0]]), fixed([[2.0, 3.0, 8.0], [9.0, 5.0, 6.0]])),
+        lambda s, v: np.array([[1, 2, 2], [2, 1, 1]]),
         side="right",
     ),
     plain(M.bincount, few, lambda a: np.bincount(a.ravel(), minlength=3), minlength=3),
