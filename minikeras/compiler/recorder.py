@@ -172,7 +172,7 @@ class Recorder(Interpreter):
         made = tuple([self._new(y, fixed) for y in results])
         for slot, y in zip(made, results, strict=True):
             slot.shares = any(_share(x, y) for x in inputs)
-            if slot.dtype.kind == "O":  # of which NumPy makes bare elements, not arrays
+            if slot.dtype.kind == "O" and not (slot.shares and slot.shape):  # NumPy makes bare elements of text, not arrays
                 self.refuse("a result of text")
                 return
         self.records.append(Record(primitive, given, params, made if several else made[0]))

@@ -118,7 +118,11 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
         if array.dtype.kind in "US" or (array.dtype.kind == "O" and dtype is not None):
             array = array.astype(object)
         if array.dtype.kind == "O" and not all(isinstance(item, (str, bytes)) for item in array.flat):
-            raise ValueError(f"an object array of shape {array.shape} is no tensor; convert it to numbers first.")
+            kinds = ", ".join(sorted({type(item).__name__ for item in array.flat}))
+            raise ValueError(
+                f"an object array of shape {array.shape} that holds {kinds} is no tensor; convert it to numbers, or make it "
+                "text: in a column of a data frame fill in what is missing, column.fillna('')."
+            )
         return _scalar_or_array(array)
     if value is None:
         raise ValueError("Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.")

@@ -46,12 +46,15 @@ def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str 
 
 
 def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
-    """Zeros of a shape.
+    """Zeros of a shape; of dtype 'string' empty texts.
 
     >>> print(tf.zeros([2]).numpy())
     [0. 0.]
     """
-    return Tensor(creation_namespace().zeros(static_shape(shape), dtype=as_dtype(dtype).numpy))
+    kind = as_dtype(dtype)
+    if kind.name == "string":
+        return Tensor(np.full(static_shape(shape), "", object))
+    return Tensor(creation_namespace().zeros(static_shape(shape), dtype=kind.numpy))
 
 
 def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
