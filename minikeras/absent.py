@@ -71,10 +71,10 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             f"write the loop over time {_OWN_LAYER}.",
         ),
         (
-            "Random* *Lookup TextVectorization Discretization Hash* Resizing CenterCrop Aug* Auto* CutMix "
+            "Random* TextVectorization Resizing CenterCrop Aug* Auto* CutMix "
             "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes MelSpectrogram STFTSpectrogram",
             "Prepare data before it is batched, with NumPy, pandas, pillow or scikit-learn, or in tf.data.Dataset.map; "
-            "Normalization and Rescaling are layers here.",
+            "Normalization, Rescaling and layers for the columns of tables are here.",
         ),
         ("*Layer TorchModuleWrapper", "Code of other frameworks cannot run in a model here; exchange arrays with from_dlpack."),
         ("serialize deserialize", "They are in keras.saving: serialize_keras_object and deserialize_keras_object."),

@@ -60,7 +60,15 @@ LAYERS = [
     ["keras.layers", "keras.optimizers"],
     ["keras.batches", "keras.callbacks"],
     ["keras.training"],
-    ["keras.export", "keras.models", "keras.preprocessing", "keras.saving", "keras.utils", "keras.wrappers"],
+    [
+        "keras.export",
+        "keras.feature_space",
+        "keras.models",
+        "keras.preprocessing",
+        "keras.saving",
+        "keras.utils",
+        "keras.wrappers",
+    ],
     ["keras", "test", "debugging"],
     [""],
 ]

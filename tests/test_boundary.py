@@ -26,6 +26,7 @@ NEEDED = {
         "initial_learning_rate": 0.1,
         "decay_steps": 2,
         "output_size": 2,
+        "num_bins": 3,
     },
     **{"decay_rate": 0.5, "first_decay_steps": 2, "boundaries": [1], "values": [1.0, 2.0], "filename": "a.csv"},
     **{"filepath": "m.keras", "backup_dir": "b", "schedule": abs, "log_dir": "l"},
@@ -34,7 +35,7 @@ NEEDED = {
     **{"num_key_value_heads": 1, "layer": L.Dense(2), "layers": [L.Dense(2)]},
 }
 """Arguments without defaults, by their names."""
-ALSO_NEEDED = {"CategoryEncoding": {"num_tokens": 4}, "InputLayer": {"shape": (3,)}}
+ALSO_NEEDED = {"CategoryEncoding": {"num_tokens": 4}, "Discretization": {"num_bins": 3}, "InputLayer": {"shape": (3,)}}
 """By the name of a class, arguments of which it needs one of several."""
 
 

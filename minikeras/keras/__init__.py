@@ -43,6 +43,13 @@ def _operations(module: str) -> dict[str, type[Operation]]:
     return _CLASSES.get(module, {})
 
 
+def _feature_space() -> dict[str, type]:
+    """What files of feature spaces name."""
+    from .feature_space import CLASSES
+
+    return CLASSES
+
+
 saving.registry.know("keras", models, ("Model", "Sequential"))
 saving.registry.know("keras", mixed_precision, ("DTypePolicy",))
 saving.registry.know("keras.src.models.functional", models, ("Functional",))
@@ -53,6 +60,8 @@ for _module in (activations, constraints, initializers, layers, losses, metrics,
 for _name in ("core", "einops", "image", "linalg", "math", "nn", "numpy"):
     saving.registry.know(f"keras.src.ops.{_name}", _partial(_operations, _name))
 saving.registry.know("minikeras", _partial(_operations, "symbols"))
+saving.registry.know("keras.utils", _feature_space, ("FeatureSpace",))
+saving.registry.know("keras.src.layers.preprocessing.feature_space", _feature_space)
 
 __all__ = sorted({name for name in globals() if not name.startswith("_")} | {*_LATE})
 

@@ -42,6 +42,7 @@ CASES = {
     "DepthwiseConv1D": (SERIES, {"kernel_size": 3, "depth_multiplier": 2, "depthwise_initializer": "ones"}),
     "DepthwiseConv2D": (IMAGE, {"kernel_size": 3, "depthwise_regularizer": "l2", "activation": "relu"}),
     "Dense": (ROW, {"units": 3, "activation": "relu", "kernel_constraint": "non_neg", "bias_initializer": "ones"}),
+    "Discretization": (ROW, {"bin_boundaries": [-0.5, 0.0, 0.5], "output_mode": "one_hot"}),
     "Dropout": (ROW, {"rate": 0.3, "seed": 1}),
     "ELU": (ROW, {"alpha": 0.7}),
     "EinsumDense": (SERIES, {"equation": "abc,cd->abd", "output_shape": (None, 4), "bias_axes": "d", "activation": "relu"}),
@@ -114,6 +115,7 @@ NOT_LAYERS = {
     *("InputLayer", "InputSpec", "Layer", "Lambda", "Wrapper", "Pipeline"),
     *("CategoryEncoding", "Embedding", "ReversibleEmbedding"),
 }
+NOT_LAYERS |= {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup"}  # they need TensorFlow: test_golden_tables.py
 """No layers of their own, or with a test of their own below."""
 
 OPTIMIZERS = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import nest
 from ...arrays import is_array, to_numpy
+from ...core import convert_to_tensor
 from ...core.operand import Operand
 from ...data import Dataset
 from ...errors import DTypeError, ShapeError
@@ -54,16 +55,21 @@ def is_iterable_of_batches(x: Any) -> bool:
     return not plain and (hasattr(x, "__iter__") or hasattr(x, "__getitem__"))
 
 
-def as_columns(structure: Any) -> Any:
-    """Arrays, Tensors, data frames and nested lists of numbers as arrays; float64 becomes the default float dtype."""
+def as_columns(structure: Any, text: bool = False) -> Any:
+    """Arrays, Tensors, data frames and nested lists as arrays, of numbers, or of text where it is allowed; float64 becomes the
+    default float dtype.
+    """
     if structure is None:
         return None
     if isinstance(structure, Mapping):
-        return {key: as_columns(value) for key, value in structure.items()}
+        return {key: as_columns(value, text) for key, value in structure.items()}
     if isinstance(structure, (list, tuple)) and structure and not _is_row_list(structure):
-        parts = [as_columns(value) for value in structure]
+        parts = [as_columns(value, text) for value in structure]
         return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
-    array = structure._array if isinstance(structure, Operand) else structure if is_array(structure) else _as_array(structure)
+    whole = isinstance(structure, Operand) or is_array(structure)
+    array = getattr(structure, "_array", structure) if whole else _as_array(structure, text)
+    if text and array.dtype.kind in "OUS":
+        return convert_to_tensor(array)._array
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise DTypeError(
             f"the data holds {array.dtype} values of shape {array.shape}, numbers are needed. Encode them first (for data "
@@ -72,14 +78,14 @@ def as_columns(structure: Any) -> Any:
     return array.astype(floatx()) if array.dtype == np.float64 and floatx() != "float64" else array
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: Any, text: bool) -> Any:
     """An array of a data frame, a column of one, or nested lists."""
     if _is_sparse(value):
         raise DTypeError(
             f"the data is a sparse {type(value).__name__} of shape {value.shape}; sparse arrays are not supported. Use "
             "x.toarray(), or a generator that does so for each batch."
         )
-    if not hasattr(value, "dtypes"):
+    if not hasattr(value, "dtypes") or (text and np.asarray(value).dtype == object):
         return np.asarray(value)
     kinds = {value.name: value.dtypes} if len(value.shape) == 1 else dict(zip(value.columns, value.dtypes, strict=True))
     other = {str(name): str(dtype) for name, dtype in kinds.items() if getattr(dtype, "kind", "f") not in "biuf"}
@@ -95,9 +101,9 @@ def _is_sparse(value: Any) -> bool:
 
 
 def _is_row_list(value: Any) -> bool:
-    """True for lists of numbers: one array, not a list of inputs."""
+    """True for lists of numbers or text: one array, not a list of inputs."""
     first = value[0]
-    return isinstance(first, (int, float, bool, np.number)) or (
+    return isinstance(first, (int, float, bool, np.number, str, bytes)) or (
         isinstance(first, (list, tuple)) and bool(first) and _is_row_list(first)
     )
 

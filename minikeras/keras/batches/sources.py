@@ -172,12 +172,13 @@ def source(
     shuffle: bool | str,
     class_weight: Mapping[int, float] | None = None,
     whole: bool = False,
+    text: bool = False,
 ) -> Source:
-    """Batches from what was handed over; arrays as one batch if `whole`."""
+    """Batches from what was handed over; arrays as one batch if `whole`. With `text` columns of x may hold text."""
     if class_weight is not None and sample_weight is not None:
         raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
     if not is_iterable_of_batches(x):
-        x, y, sample_weight = as_columns(x), as_columns(y), as_columns(sample_weight)
+        x, y, sample_weight = as_columns(x, text), as_columns(y), as_columns(sample_weight)
         weights = sample_weight if class_weight is None else class_weights(y, class_weight)
         rows = count_rows(name, x, y, weights)
         return of_arrays(x, y, weights, rows, rows if whole else batch_size, shuffle)
@@ -203,5 +204,6 @@ def _iterated(x: Any, shuffle: bool) -> Source:
 
 def _converted(batch: Any) -> Any:
     """A batch made of Tensors; floats of the default dtype."""
-    columns = pack_x_y_sample_weight(*(as_columns(part) for part in unpack_x_y_sample_weight(batch)))
+    x, y, sample_weight = unpack_x_y_sample_weight(batch)
+    columns = pack_x_y_sample_weight(as_columns(x, text=True), as_columns(y), as_columns(sample_weight))
     return nest.map_structure(lambda leaf: None if leaf is None else convert_to_tensor(leaf), columns)

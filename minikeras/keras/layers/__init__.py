@@ -72,7 +72,10 @@ if _TYPE_CHECKING:
     from .einsum_dense import EinsumDense
     from .lambda_layer import Lambda
     from .multi_head_attention import GroupQueryAttention, MultiHeadAttention
+    from .preprocessing.discretization import Discretization
     from .preprocessing.encoding import CategoryEncoding
+    from .preprocessing.hashing import HashedCrossing, Hashing
+    from .preprocessing.lookup import IntegerLookup, StringLookup
     from .resizing import (
         Cropping1D,
         Cropping2D,
@@ -113,7 +116,10 @@ _LATE = {
         "einsum_dense": "EinsumDense",
         "lambda_layer": "Lambda",
         "multi_head_attention": "GroupQueryAttention MultiHeadAttention",
+        "preprocessing.discretization": "Discretization",
         "preprocessing.encoding": "CategoryEncoding",
+        "preprocessing.hashing": "HashedCrossing Hashing",
+        "preprocessing.lookup": "IntegerLookup StringLookup",
         "resizing": (
             "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"
         ),
@@ -171,6 +177,7 @@ __all__ = [
     "Dense",
     "DepthwiseConv1D",
     "DepthwiseConv2D",
+    "Discretization",
     "Dot",
     "Dropout",
     "EinsumDense",
@@ -192,10 +199,13 @@ __all__ = [
     "GlobalMaxPooling3D",
     "GroupNormalization",
     "GroupQueryAttention",
+    "HashedCrossing",
+    "Hashing",
     "Identity",
     "Input",
     "InputLayer",
     "InputSpec",
+    "IntegerLookup",
     "Lambda",
     "Layer",
     "LayerNormalization",
@@ -230,6 +240,7 @@ __all__ = [
     "SpatialDropout2D",
     "SpatialDropout3D",
     "SpectralNormalization",
+    "StringLookup",
     "Subtract",
     "TimeDistributed",
     "UnitNormalization",

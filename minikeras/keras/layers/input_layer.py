@@ -56,6 +56,7 @@ class InputLayer(Layer):
             batch_shape = (batch_size, *((shape,) if isinstance(shape, int) else shape))
         self.batch_shape = tuple(None if size is None else int(size) for size in batch_shape)
         self.input_dtype = as_dtype(dtype or floatx())
+        self._takes_text = self.input_dtype.name == "string"
         self.optional = bool(optional)
         self.autocast = False  # `call` casts
         self._built = True

@@ -418,6 +418,9 @@ class Layer(Module):
     supports_masking = False
     """Whether a mask of the input is passed on to the output, by `compute_mask`."""
 
+    _takes_text = False
+    """Whether it is meant for text, so that columns of it may be given to a model."""
+
     _takes_one_tensor = False
     """Whether a list of several inputs is a mistake."""
 

@@ -263,6 +263,10 @@ class Normalization(SameShape):
             self.input_spec = InputSpec(axes=axes, fixed_by=self.adapt_mean)
 
     @property
+    def _can_adapt(self) -> bool:
+        return self.input_mean is None
+
+    @property
     def mean(self) -> Any:
         """The mean, ready to be broadcast to the inputs that the layer was built for; None before that."""
         return self._statistics(self._shape)[0] if self._built else None

@@ -56,6 +56,8 @@ class Reshape(Layer):
     TensorShape([5, 2, 3])
     """
 
+    _takes_one_tensor = True
+
     def __init__(self, target_shape: Any, **options: Any) -> None:
         super().__init__(**options)
         self.target_shape = tuple(int(size) for size in target_shape)

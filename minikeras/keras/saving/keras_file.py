@@ -164,7 +164,7 @@ def _load_assets(model: Any, members: Mapping[str, bytes], file: Path) -> None:
                 _write_asset(Path(folder), name.removeprefix(start), saved[name], file)
             try:
                 place.owner.load_assets(folder)
-            except (LookupError, TypeError, ValueError, OSError) as error:
+            except (LookupError, TypeError, ValueError, OSError, RuntimeError) as error:
                 raise refused(file, start, f"load_assets raised {type(error).__name__}: {excerpt(error, 120)}") from error
 
 

@@ -50,6 +50,8 @@ def load_legacy_model(
     training = _json(root, "training_config", file) if compile else None
     with limits.loading(allowed), CustomObjectScope(custom_objects):
         model = made_from(_modern(config), file, "model_config")
+        if not hasattr(model, "layers"):
+            raise refused(file, "model_config", f"describes {kind_of(model)}, no model")
         load_legacy_weights(model, root, file, False, False, False)
         if training is not None:
             arguments = {key: value for key, value in training.items() if key not in ("optimizer_config", "sample_weight_mode")}
@@ -67,7 +69,7 @@ def made_from(config: Any, file: Path, place: str) -> Any:
     except Exception as error:
         reason = f"a layer could not be made ({type(error).__name__}: {excerpt(error, 160)})"
         raise refused(file, place, reason) from error
-    if not hasattr(model, "layers") or not hasattr(model, "compile_from_config"):
+    if not hasattr(model, "save"):  # models have it, and feature spaces
         raise refused(file, place, f"describes {kind_of(model)}, no model")
     return model
 

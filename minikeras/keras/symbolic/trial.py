@@ -83,7 +83,8 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
 
 def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
     """What a layer itself says of its output, where a trial could not find it out."""
-    return operation.output_spec(args[0]) if hasattr(operation, "output_spec") and args and _is_symbol(args[0]) else None
+    knows = hasattr(operation, "output_spec") and args and all(map(_is_symbol, nest.flatten(args[0])))
+    return operation.output_spec(args[0]) if knows else None
 
 
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

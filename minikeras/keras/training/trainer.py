@@ -311,20 +311,25 @@ def hooks_of(model: Model, callbacks: Any, history: bool, verbose: Any, epochs: 
     return CallbackList(callbacks, history, level > 0, model, 1 if isinstance(group, str) else group, **params)
 
 
-def validation_feed(data: Any, batch_size: int | None, steps: int | None) -> Feed | None:
+def takes_text(model: Any) -> bool:
+    """Whether columns of text may be given to a model: an input or another layer of it is meant for them."""
+    return any(layer._takes_text for layer in model._collect().sublayers)
+
+
+def validation_feed(data: Any, batch_size: int | None, steps: int | None, text: bool) -> Feed | None:
     """The batches of validation data, if there is any."""
     if data is None:
         return None
     x, y, weight = batches.unpack_x_y_sample_weight(data)
     size = None if batches.is_iterable_of_batches(x) else batch_size
-    return Feed(batches.source("evaluate", x, y, weight, size, False), steps)
+    return Feed(batches.source("evaluate", x, y, weight, size, False, text=text), steps)
 
 
-def split_off(x: Any, y: Any, sample_weight: Any, share: float) -> tuple[Any, Any]:
+def split_off(x: Any, y: Any, sample_weight: Any, share: float, text: bool) -> tuple[Any, Any]:
     """The columns for training and a share for validation."""
     if batches.is_iterable_of_batches(x):
         raise ValueError("validation_split needs arrays; split batches yourself and give validation_data.")
-    return batches.split((batches.as_columns(x), batches.as_columns(y), batches.as_columns(sample_weight)), share)
+    return batches.split((batches.as_columns(x, text), batches.as_columns(y), batches.as_columns(sample_weight)), share)
 
 
 def check_counts(name: str, least: int = 0, **counts: int | None) -> None:

@@ -24,6 +24,7 @@ from .arrays import normalize, split_dataset, to_categorical
 
 if TYPE_CHECKING:
     from ..datasets.remote_file import get_file
+    from ..feature_space import FeatureSpace
     from .directories import image_dataset_from_directory, text_dataset_from_directory
     from .images import array_to_img, img_to_array, load_img, save_img
     from .progress import Progbar
@@ -36,12 +37,14 @@ _LATE = {
     **dict.fromkeys(("image_dataset_from_directory", "text_dataset_from_directory"), "directories"),
     **dict.fromkeys(("array_to_img", "img_to_array", "load_img", "save_img"), "images"),
     **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "sequences"),
+    "FeatureSpace": ".feature_space",
     "Progbar": "progress",
     "get_file": ".datasets.remote_file",
 }
 
 __all__ = [
     "CustomObjectScope",
+    "FeatureSpace",
     "Progbar",
     "PyDataset",
     "Sequence",
