@@ -195,6 +195,11 @@ ceil = elementwise("ceil", "ceil", None)
 round_half_even = elementwise("round", "rint", None)
 trunc = elementwise("trunc", "trunc", None)
 
+# Common divisors and multiples of integers ----------------------------------------------------------------------------
+
+greatest_common_divisor = elementwise("gcd", "gcd", None, None)
+least_common_multiple = elementwise("lcm", "lcm", None, None)
+
 # Comparisons and logic -----------------------------------------------------------------------------------------------
 
 equal = elementwise("equal", "equal", None, None)

@@ -58,6 +58,7 @@ CASES = {
     "moments": (lambda x: tf.nn.moments(x, [0]), near_one(N, 2)),
     "add_n": (lambda *xs: tf.add_n(xs), *near_one(300, 2)),
     "cumsum": (lambda x: tf.cumsum(x), ones(N)),
+    "segment_prod": (lambda x: tf.math.segment_prod(x, [0] * (N // 10)), 1 + 1e-2 * small(N // 10)),
     "cumprod": (lambda x: tf.math.cumprod(x), 1 + 1e-2 * small(300)),
     "softmax": (lambda x: tf.nn.softmax(x), small(2, 2000)),
     "log_softmax": (lambda x: tf.nn.log_softmax(x), small(2, 2000)),

@@ -35,6 +35,8 @@ SPECIMENS = [
     plain(tf.round, halves, np.round),
     plain(M.rint, halves, np.rint),
     plain(arithmetic.trunc, halves, np.trunc),
+    plain(arithmetic.greatest_common_divisor, (fixed([-12, 7]), fixed([18, 0])), np.gcd),
+    plain(arithmetic.least_common_multiple, (fixed([-12, 7]), fixed([18, 0])), np.lcm),
     plain(M.floordiv, (nonzero(3, 4), nonzero(4)), np.floor_divide),
     plain(M.floordiv, (fixed([-7, 7]), fixed([2, -2])), np.floor_divide, "of integers"),
     plain(M.floormod, (fixed([-7, 7]), fixed([3, -3])), np.mod, "of integers"),

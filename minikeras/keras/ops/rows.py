@@ -82,7 +82,7 @@ def of_truths(name: str, function: Callable[..., Tensor], summary: str | None = 
 
 
 def of_bits(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[..., Tensor]:
-    """A function of the bits of two tensors of integers; arguments as in `of_floats`."""
+    """A function of the bits of two tensors of integers, which are called x and y; arguments as in `of_floats`."""
 
     def row(x: TensorLike, y: TensorLike) -> Tensor:
         return function(*promoted(x, y))

@@ -1,6 +1,6 @@
 """`keras.ops.numpy`: what NumPy has under the same names."""
 
-from . import creation, elementwise, indexing, products, reductions, shaping, statistics
+from . import creation, elementwise, indexing, products, reductions, shaping, statistics, vectorizing
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
@@ -8,7 +8,11 @@ from .products import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .statistics import *  # noqa: F403
+from .vectorizing import *  # noqa: F403
 
 __all__ = sorted(
-    {name for module in (creation, elementwise, indexing, products, reductions, shaping, statistics) for name in module.__all__}
+    {
+        *(*creation.__all__, *elementwise.__all__, *indexing.__all__, *products.__all__, *reductions.__all__),
+        *(*shaping.__all__, *statistics.__all__, *vectorizing.__all__),
+    }
 )

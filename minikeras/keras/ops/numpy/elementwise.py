@@ -11,6 +11,7 @@ from ....functions import elementwise as tf
 from ....functions.creation import ones_like, zeros_like
 from ....functions.reductions import norm, reduce_all
 from ....functions.shaping import stack
+from ....ops import arithmetic
 from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
@@ -57,10 +58,12 @@ __all__ = [
     "fmax",
     "fmin",
     "fmod",
+    "gcd",
     "greater",
     "greater_equal",
     "heaviside",
     "hypot",
+    "i0",
     "imag",
     "isclose",
     "isfinite",
@@ -69,6 +72,7 @@ __all__ = [
     "isneginf",
     "isposinf",
     "isreal",
+    "lcm",
     "ldexp",
     "left_shift",
     "less",
@@ -89,6 +93,7 @@ __all__ = [
     "multiply",
     "nan_to_num",
     "negative",
+    "nextafter",
     "not_equal",
     "power",
     "rad2deg",
@@ -187,6 +192,12 @@ left_shift = of_bits("left_shift", tf.left_shift)
 right_shift = of_bits("right_shift", tf.right_shift)
 logical_not = of_any("logical_not", lambda x: tf.logical_not(truth(x)), "Whether an element is 0.")
 
+gcd = of_two("gcd", arithmetic.greatest_common_divisor, "Greatest common divisor of integers, not negative.")
+lcm = of_two("lcm", arithmetic.least_common_multiple, "Least common multiple of integers, not negative.")
+nextafter = of_two_floats("nextafter", tf.nextafter)
+logaddexp = of_two_floats("logaddexp", tf.logaddexp)
+i0 = of_floats("i0", tf.bessel_i0)
+
 # With a formula of their own -------------------------------------------------------------------------------------------
 
 
@@ -237,7 +248,7 @@ def trunc(x: TensorLike) -> Tensor:
     [ 1. -1.]
     """
     x = convert_to_tensor(x)
-    return tf.where(x < 0, tf.ceil(x), tf.floor(x)) if x.dtype.is_floating else x
+    return arithmetic.trunc(x) if x.dtype.is_floating else x
 
 
 @operation
@@ -314,19 +325,6 @@ def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 @operation
-def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Logarithm of the sum of exponentials, without overflow: ln(e**x1 + e**x2).
-
-    >>> print(f"{tf.keras.ops.logaddexp(0.0, 0.0):.4f}")
-    0.6931
-    """
-    x, y = map(floating, promoted(x1, x2))
-    difference = y - x
-    finite = tf.is_finite(difference)
-    return tf.where(finite, x + tf.softplus(tf.where(finite, difference, zeros_like(difference))), tf.maximum(x, y))
-
-
-@operation
 def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Binary logarithm of the sum of powers of two: log2(2**x1 + 2**x2).
 
@@ -334,7 +332,7 @@ def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
     2.0
     """
     x, y = map(floating, promoted(x1, x2))
-    return logaddexp(x * math.log(2.0), y * math.log(2.0)) / math.log(2.0)
+    return tf.logaddexp(x * math.log(2.0), y * math.log(2.0)) / math.log(2.0)
 
 
 @operation

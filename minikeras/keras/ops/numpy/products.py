@@ -7,6 +7,7 @@ from typing import Any
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import contractions as tf
+from ....functions import linalg
 from ....functions.creation import zeros_like
 from ....functions.elementwise import cast, conj
 from ....functions.reductions import reduce_sum
@@ -17,7 +18,7 @@ from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything, cost_of_product
 from .shaping import moveaxis
 
-__all__ = ["cross", "diff", "dot", "einsum", "inner", "kron", "matmul", "outer", "tensordot", "trapezoid", "vdot"]
+__all__ = ["cross", "diff", "dot", "einsum", "inner", "kron", "matmul", "outer", "slogdet", "tensordot", "trapezoid", "vdot"]
 
 
 @operation(cost=cost_of_product)
@@ -144,6 +145,18 @@ def cross(x1: TensorLike, x2: TensorLike, axisa: int = -1, axisb: int = -1, axis
     if len(parts[0]) == len(parts[1]) == 2:
         return z
     return moveaxis(stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, z]), 0, third)
+
+
+@operation
+def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """Sign and logarithm of the absolute value of the determinants of matrices.
+
+    >>> sign, logarithm = tf.keras.ops.slogdet([[2.0, 0.0], [0.0, -0.5]])
+    >>> print(sign.numpy(), logarithm.numpy())
+    -1.0 0.0
+    """
+    sign, logarithm = linalg.slogdet(floating(x))
+    return sign, logarithm
 
 
 # Differences and integrals -------------------------------------------------------------------------------------------------
