@@ -15,6 +15,7 @@ from minikeras.keras.datasets.__main__ import main
 from minikeras.keras.datasets.catalogue import IRIS
 
 SHIPPED = ["digits", "iris", "wine", "breast_cancer", "fashion_mnist_6k"]
+OTHERS = ["boston_housing", "california_housing", "imdb", "reuters", "cifar10", "cifar100"]
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_the_path_of_an_absent_dataset_is_an_error(tmp_path, monkeypatch):
 def test_the_command_line_lists_every_dataset(capsys):
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*SHIPPED, "fashion_mnist", "mnist"]
+    assert [line.split()[0] for line in lines] == [*SHIPPED, "fashion_mnist", "mnist", *OTHERS]
 
 
 def test_the_command_line_finds_what_is_there_and_fails_for_what_is_not(capsys, monkeypatch):

@@ -6,20 +6,39 @@ May import `minikeras.errors`, `minikeras.files`, NumPy and the standard library
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minikeras.keras.datasets import breast_cancer, digits, fashion_mnist, iris, mnist, wine
+    from minikeras.keras.datasets import (
+        boston_housing,
+        breast_cancer,
+        california_housing,
+        cifar10,
+        cifar100,
+        digits,
+        fashion_mnist,
+        imdb,
+        iris,
+        mnist,
+        reuters,
+        wine,
+    )
     from minikeras.keras.datasets.manage import clear_cache, list_available, path
     from minikeras.keras.datasets.remote_file import get_file
 
 __all__ = [
+    "boston_housing",
     "breast_cancer",
+    "california_housing",
+    "cifar10",
+    "cifar100",
     "clear_cache",
     "digits",
     "fashion_mnist",
     "get_file",
+    "imdb",
     "iris",
     "list_available",
     "mnist",
     "path",
+    "reuters",
     "wine",
 ]
 

@@ -12,7 +12,8 @@ class DataFile(NamedTuple):
     """One file of a dataset.
 
     Args:
-        name: File name without `.gz`; a copy may be stored plain or as `name + ".gz"`.
+        name: File name without `.gz`; a copy may be stored plain or as `name + ".gz"`. An archive that is never stored
+            otherwise keeps the ending, and its size and hash are those of the archive itself.
         size: Bytes after decompression.
         sha256: Hash after decompression, hence the same for every way a mirror or Debian wraps the gzip stream.
         urls: https addresses, best first; an address that ends in `.gz` is decompressed on arrival.
@@ -130,7 +131,41 @@ MNIST_IDX = Dataset(
     (28, 28),
 )
 
-DATASETS = (DIGITS, IRIS, WINE, BREAST_CANCER, FASHION_MNIST_6K, FASHION_MNIST, MNIST, MNIST_IDX)
+
+def _published(name: str, size: int, sha256: str, shape: tuple[int, int], url: str = "") -> Dataset:
+    """A dataset of one file that was not at hand: size and hash are those that Keras or TensorFlow Datasets publish."""
+    address = url or f"https://storage.googleapis.com/tensorflow/tf-keras-datasets/{name}.npz"
+    file = DataFile(address.rpartition("/")[2], size, sha256, (address,))
+    return Dataset(name, (file,), "not stated; see its source", shape, ("~/.keras/datasets",))
+
+
+BOSTON_HOUSING = _published(
+    "boston_housing", 57_026, "f553886a1f8d56431e820c5b82552d9d95cfcb96d1e678153f8839538947dff5", (506, 14)
+)
+CALIFORNIA_HOUSING = _published(
+    "california_housing", 743_530, "1a2e3a52e0398de6463aebe6f4a8da34fb21fbb6b934cf88c3425e766f2a1a6f", (20640, 9)
+)
+IMDB = _published("imdb", 17_464_789, "69664113be75683a8fe16e3ed0ab59fda8886cb3cd7ada244f7d9544e4676b9f", (50_000, 1))
+REUTERS = _published("reuters", 2_110_848, "d6586e694ee56d7a4e65172e12b3e987c03096cb01eab99753921ef915959916", (11_228, 1))
+CIFAR10 = _published(
+    "cifar10",
+    170_052_171,
+    "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+    (32, 32),
+    url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+)
+CIFAR100 = _published(
+    "cifar100",
+    168_513_733,
+    "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+    (32, 32),
+    url="https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+)
+
+DATASETS = (
+    *(DIGITS, IRIS, WINE, BREAST_CANCER, FASHION_MNIST_6K, FASHION_MNIST, MNIST, MNIST_IDX),
+    *(BOSTON_HOUSING, CALIFORNIA_HOUSING, IMDB, REUTERS, CIFAR10, CIFAR100),
+)
 
 
 def forms_of(name: str) -> tuple[Dataset, ...]:

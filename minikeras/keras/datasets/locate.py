@@ -108,7 +108,7 @@ def read_file(file: DataFile, directory: Path) -> bytes:
         content = stream.read(limit + 1)
     if len(content) > limit:
         raise LoadError(f"{stored.name} is larger than the expected {file.size} bytes")
-    if stored.suffix == ".gz":
+    if stored.suffix == ".gz" and not file.name.endswith(".gz"):
         content = b"".join(gunzip_chunks([content], file.size, stored.name))
     if len(content) != file.size:
         raise LoadError(f"{stored.name} has {len(content)} bytes, expected {file.size}")
@@ -145,7 +145,7 @@ def fetch(form: Dataset, attempts: list[Attempt], policy: Policy = DEFAULT_POLIC
     for file in form.files:
         target = directory / file.name
         if not _is_intact(file, directory) and not download(
-            file.urls, target, file.sha256, file.size, attempts, gunzip=True, policy=policy
+            file.urls, target, file.sha256, file.size, attempts, gunzip=not file.name.endswith(".gz"), policy=policy
         ):
             return None
     return read_intact(form, directory, attempts)

@@ -1,7 +1,7 @@
 """What the four tables share: `load_data`, reading, and the split into training and test rows."""
 
 import os
-from typing import Literal, Protocol, overload
+from typing import Literal, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from minikeras.keras.datasets.formats import parse_csv
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 Path = str | os.PathLike[str] | None
+X = TypeVar("X", bound=np.generic)
+Y = TypeVar("Y", bound=np.generic)
 
 
 class LoadTable(Protocol):
@@ -67,7 +69,9 @@ def table_loader(dataset: Dataset, module: str, values: str, source: str) -> Loa
     return load_data  # type: ignore[return-value]  # mypy does not match one signature with two overloads
 
 
-def split_table(table: Table, test_split: float, seed: int) -> tuple[Table, Table]:
+def split_table(
+    table: tuple[NDArray[X], NDArray[Y]], test_split: float, seed: int
+) -> tuple[tuple[NDArray[X], NDArray[Y]], tuple[NDArray[X], NDArray[Y]]]:
     """Shuffle the rows and cut off the test part, exactly as Keras' tabular loaders do.
 
     >>> table = np.arange(10.0).reshape(5, 2), np.arange(5)
