@@ -74,7 +74,7 @@ def _tokens(x: Array, vocabulary: Vocabulary, other: Any) -> Array:
     return np.array(found, object if isinstance(other, str) else np.int64).reshape(x.shape)
 
 
-_look_up, _look_back = by_elements("look_up", _places), by_elements("look_back", _tokens)
+_look_up, _look_back = by_elements("places_of_tokens", _places), by_elements("tokens_of_places", _tokens)
 
 
 class IndexLookup(ColumnLayer):
@@ -321,7 +321,7 @@ class IndexLookup(ColumnLayer):
         return self.max_tokens if self.pad_to_max_tokens else self._size
 
     def call(self, inputs: Tensor) -> Tensor:
-        if self._size is None:
+        if not self._vocabulary.tokens:
             raise RuntimeError(
                 f"When using `output_mode={self.output_mode}` and `pad_to_max_tokens={self.pad_to_max_tokens}`, you must set "
                 f"the vocabulary of layer '{self.name}' before calling it: give it a `vocabulary`, or call `adapt` with data."
