@@ -123,6 +123,12 @@ def test_a_transformer_over_columns_tells_tumours_apart(tmp_path):
     assert last_number(run("table_transformer.py", tmp_path), r"test accuracy: ([\d.]+)") >= 0.95
 
 
+def test_a_cross_tells_where_and_when_ice_cream_sells(tmp_path):
+    output = run("tabular_features.py", tmp_path)
+    assert last_number(output, r"alone ([\d.]+)") < 0.55
+    assert last_number(output, r"with their cross: ([\d.]+)") > 0.96
+
+
 def test_every_example_is_run_here():
     text = pathlib.Path(__file__).read_text()
     assert all(f'"{path.name}"' in text or f'drawn("{path.stem}"' in text for path in EXAMPLES.glob("*.py"))
