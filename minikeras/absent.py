@@ -50,7 +50,8 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("random", "Use tf.random, and keras.utils.set_random_seed."),
         ("tree", "Use tf.nest."),
         ("device", "Use tf.device."),
-        ("dtype_policies DTypePolicy FloatDTypePolicy", "They are in keras.mixed_precision."),
+        ("dtype_policies FloatDTypePolicy", "Use keras.DTypePolicy, and the functions of keras.mixed_precision."),
+        ("version", "Use tf.__version__."),
         (
             "applications",
             "There are no pretrained models; weights of Keras's models of the same layers can be read with load_weights.",
@@ -77,13 +78,14 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Normalization, Rescaling and layers for the columns of tables are here.",
         ),
         ("*Layer TorchModuleWrapper", "Code of other frameworks cannot run in a model here; exchange arrays with from_dlpack."),
-        ("serialize deserialize", "They are in keras.saving: serialize_keras_object and deserialize_keras_object."),
         ("experimental", "Layers are in keras.layers itself."),
     ],
     "keras.optimizers": [("legacy experimental", "Use the optimizers of keras.optimizers itself.")],
     "keras.utils": [
         ("audio_dataset_from_directory", "Read files in the function of tf.data.Dataset.map, or write a PyDataset."),
         ("np_utils generic_utils", "to_categorical is in keras.utils itself."),
+        ("FeatureSpace", "Use keras.layers.Normalization, CategoryEncoding and Concatenate."),
+        ("Config", "Use a dict, or Python's types.SimpleNamespace."),
     ],
     "keras.preprocessing": [
         ("text", "Split texts in Python, or with scikit-learn."),
@@ -96,6 +98,11 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "keras.preprocessing.sequence": [("TimeseriesGenerator", "Use keras.utils.timeseries_dataset_from_array.")],
+    "keras.callbacks": [
+        ("RemoteMonitor", "Send what LambdaCallback(on_epoch_end=...) is given with Python's urllib.request."),
+        ("OrbaxCheckpoint", "Use ModelCheckpoint, BackupAndRestore or tf.train.CheckpointManager."),
+    ],
+    "keras.saving": [("KerasFileEditor", "Use load_weights(skip_mismatch=True), or h5py with the file of weights.")],
     "keras.wrappers": [
         ("scikit_learn KerasClassifier KerasRegressor", "Use keras.wrappers.SKLearnClassifier or SKLearnRegressor.")
     ],

@@ -21,11 +21,16 @@ from . import (
     regularizers,
     saving,
 )
-from .layers import Input, InputLayer, Layer
+from .calls import name_scope
+from .initializers import Initializer
+from .layers import Input, InputLayer, InputSpec, Layer
 from .losses import Loss
 from .metrics import Metric
+from .mixed_precision import DTypePolicy
 from .models import Model, Sequential
+from .models.function import Function
 from .optimizers import Optimizer
+from .regularizers import Regularizer
 from .symbolic.keras_tensor import KerasTensor
 from .symbolic.operation import CLASSES as _CLASSES
 from .symbolic.operation import Operation

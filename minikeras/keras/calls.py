@@ -7,10 +7,48 @@ from typing import Any
 
 
 class CallContext(threading.local):
-    """`training` as the outer calls have it, and the layer that is being called or built."""
+    """`training` as the outer calls have it, and the layer that is being called or built; the scopes that were opened in it."""
 
     training: bool | None = None
     caller: Any = None
+    scopes: tuple[Any, tuple[str, ...]] = (None, ())
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the scopes that the present caller opened."""
+        caller, names = self.scopes
+        return names if caller is self.caller else ()
 
 
 context = CallContext()
+
+
+class name_scope:
+    """A context that adds a name to the paths of what is made in it: weights, and layers that are built.
+
+    Args:
+        name: a string without '/'.
+
+    >>> class Scaled(tf.keras.layers.Layer):
+    ...     def build(self, input_shape):
+    ...         with tf.keras.name_scope("inner"):
+    ...             self.factor = self.add_weight((), "ones", name="factor")
+    ...     def call(self, x):
+    ...         return x * self.factor
+    >>> layer = Scaled(name="outer")
+    >>> layer.build((None, 2))
+    >>> layer.factor.path
+    'outer/inner/factor'
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name or "/" in name:
+            raise ValueError(f"name_scope: name must be a string without '/', found {name!r}.")
+        self.name = name
+
+    def __enter__(self) -> name_scope:
+        self._before = context.scopes
+        context.scopes = (context.caller, (*context.names(), self.name))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        context.scopes = self._before

@@ -18,3 +18,31 @@ def numbers(logs: Logs) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     values = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
     return values if values.ndim else float(values)
+
+
+# Bars ----------------------------------------------------------------------------------------------------------------
+
+_bars = True
+
+
+def enable_interactive_logging() -> None:
+    """Have `fit` and the like draw bars where they can, which they do unless they were told not to."""
+    global _bars
+    _bars = True
+
+
+def disable_interactive_logging() -> None:
+    """Have `fit` and the like write lines only.
+
+    >>> tf.keras.utils.disable_interactive_logging()
+    >>> tf.keras.utils.is_interactive_logging_enabled()
+    False
+    >>> tf.keras.utils.enable_interactive_logging()
+    """
+    global _bars
+    _bars = False
+
+
+def is_interactive_logging_enabled() -> bool:
+    """Whether bars are drawn."""
+    return _bars

@@ -191,8 +191,8 @@ class BackupAndRestore(_Saver):
         self,
         backup_dir: str | os.PathLike[str],
         save_freq: str | int = "epoch",
-        delete_checkpoint: bool = True,
         double_checkpoint: bool = False,
+        delete_checkpoint: bool = True,
     ) -> None:
         self._set_frequency(save_freq)
         if not backup_dir:

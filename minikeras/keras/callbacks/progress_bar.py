@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..arguments import made_with_numpy
-from ..logs import Logs
+from ..logs import Logs, is_interactive_logging_enabled
 from .callback import Callback
 
 
@@ -21,7 +21,7 @@ class ProgressBar(Callback):
     """
 
     def __init__(self, verbose: int = 1) -> None:
-        self._live = verbose == 1 and _can_go_back(sys.stderr)
+        self._live = verbose == 1 and is_interactive_logging_enabled() and _can_go_back(sys.stderr)
         self._bar: Any = None
         self._label = ""
         self._seen = 0

@@ -19,6 +19,7 @@ from .draws import (
 from .initializer import Initializer, deserialize, serialize
 
 # Keras's second names of the classes.
+IdentityInitializer, OrthogonalInitializer, STFTInitializer = Identity, Orthogonal, STFT
 zeros, ones, constant, identity, stft = Zeros, Ones, Constant, Identity, STFT
 random_normal, random_uniform, truncated_normal, orthogonal = RandomNormal, RandomUniform, TruncatedNormal, Orthogonal
 glorot_normal, glorot_uniform, variance_scaling = GlorotNormal, GlorotUniform, VarianceScaling
@@ -32,14 +33,17 @@ __all__ = [
     "HeNormal",
     "HeUniform",
     "Identity",
+    "IdentityInitializer",
     "Initializer",
     "LecunNormal",
     "LecunUniform",
     "Ones",
     "Orthogonal",
+    "OrthogonalInitializer",
     "RandomInitializer",
     "RandomNormal",
     "RandomUniform",
+    "STFTInitializer",
     "TruncatedNormal",
     "VarianceScaling",
     "Zeros",

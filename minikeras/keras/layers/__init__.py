@@ -69,6 +69,7 @@ if _TYPE_CHECKING:
         AdaptiveMaxPooling3D,
     )
     from .attention import AdditiveAttention, Attention
+    from .description import deserialize, serialize
     from .einsum_dense import EinsumDense
     from .lambda_layer import Lambda
     from .multi_head_attention import GroupQueryAttention, MultiHeadAttention
@@ -113,6 +114,7 @@ _LATE = {
             "AdaptiveMaxPooling2D AdaptiveMaxPooling3D"
         ),
         "attention": "AdditiveAttention Attention",
+        "description": "deserialize serialize",
         "einsum_dense": "EinsumDense",
         "lambda_layer": "Lambda",
         "multi_head_attention": "GroupQueryAttention MultiHeadAttention",
@@ -254,10 +256,12 @@ __all__ = [
     "add",
     "average",
     "concatenate",
+    "deserialize",
     "dot",
     "maximum",
     "minimum",
     "multiply",
+    "serialize",
     "subtract",
 ]
 

@@ -47,8 +47,8 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
         before = dict(self.__dict__)
         caller = context.caller
         labels = None if caller is None else caller._labels
-        if caller is not None:
-            self._scope = (*caller._scope, caller.name)
+        if caller is not None or context.names():
+            self._scope = (*(() if caller is None else (*caller._scope, caller.name)), *context.names())
         settle_stream(self)
         self._building = True
         context.caller = self
@@ -104,7 +104,7 @@ def add_weight(
     penalty, projection = regularizers.get(regularizer), constraints.get(constraint)
     cast_on_read = autocast and kind.is_floating and kind != layer._dtype
     cls = CastWeight if cast_on_read else Weight
-    weight = cls(value, name, f"{layer.path}/{name}", trainable, penalty, projection)
+    weight = cls(value, name, "/".join((layer.path, *context.names(), name)), trainable, penalty, projection)
     weight.freeze(not layer._trainable)
     layer._added = (*layer._added, weight)
     return weight

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ...core.operand import Operand
 from ..saving.objects import serialize_keras_object
 from ..saving.registry import place_of
+from .weight_discovery import is_layer
 
 if TYPE_CHECKING:
     from .layer import Layer
@@ -55,6 +57,36 @@ def options(layer: Layer, base: type[Layer]) -> dict[str, Any]:
                 f"therefore the object must override `get_config()` in order to be serializable: the constructor takes "
                 f"'{name}', but '{layer.name}' has no attribute of that name. Keep it in self.{name}, or override `get_config`."
             )
+    return found
+
+
+def serialize(layer: Layer) -> dict[str, Any]:
+    """The configuration of a layer, as plain data that `deserialize` reads.
+
+    >>> tf.keras.layers.serialize(tf.keras.layers.Flatten())["class_name"]
+    'Flatten'
+    """
+    return serialize_keras_object(layer)  # type: ignore[no-any-return]
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The layer for a configuration.
+
+    Args:
+        config: what `serialize` gives.
+        custom_objects: further classes and functions by name.
+
+    Raises:
+        ValueError: if the configuration is not that of a layer.
+
+    >>> tf.keras.layers.deserialize({"class_name": "Dense", "config": {"units": 3, "name": "d"}})
+    <Dense name=d, built=False>
+    """
+    from ..saving.objects import deserialize_keras_object
+
+    found = deserialize_keras_object(config, custom_objects)
+    if not is_layer(found):
+        raise ValueError(f"layers.deserialize: {config!r:.200} is no configuration of a layer.")
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...absent import late as _late
 from ...figures import plot_history
 from ..batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
+from ..logs import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
 from ..models.drawing import model_drawing, model_to_dot, plot_model
 from ..names import clear_session
 from ..saving import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .images import array_to_img, img_to_array, load_img, save_img
     from .progress import Progbar
     from .sequences import pad_sequences, timeseries_dataset_from_array
+    from .symbols import get_source_inputs, is_keras_tensor, standardize_dtype
 
 Sequence = PyDataset
 """The older name."""
@@ -38,6 +40,7 @@ _LATE = {
     **dict.fromkeys(("array_to_img", "img_to_array", "load_img", "save_img"), "images"),
     **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "sequences"),
     "FeatureSpace": ".feature_space",
+    **dict.fromkeys(("get_source_inputs", "is_keras_tensor", "standardize_dtype"), "symbols"),
     "Progbar": "progress",
     "get_file": ".datasets.remote_file",
 }
@@ -52,12 +55,17 @@ __all__ = [
     "clear_session",
     "custom_object_scope",
     "deserialize_keras_object",
+    "disable_interactive_logging",
+    "enable_interactive_logging",
     "get_custom_objects",
     "get_file",
     "get_registered_name",
     "get_registered_object",
+    "get_source_inputs",
     "image_dataset_from_directory",
     "img_to_array",
+    "is_interactive_logging_enabled",
+    "is_keras_tensor",
     "load_img",
     "model_drawing",
     "model_to_dot",
@@ -71,6 +79,7 @@ __all__ = [
     "serialize_keras_object",
     "set_random_seed",
     "split_dataset",
+    "standardize_dtype",
     "text_dataset_from_directory",
     "timeseries_dataset_from_array",
     "to_categorical",
