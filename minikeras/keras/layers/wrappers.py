@@ -10,9 +10,11 @@ from ...functions.contractions import matmul
 from ...functions.elementwise import cast, where
 from ...functions.reductions import l2_normalize, reduce_all
 from ...functions.shaping import reshape, stack
+from ...types import as_dtype
 from ..arguments import made_with_numpy
 from ..initializers import TruncatedNormal
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..symbolic.keras_tensor import KerasTensor, Spec
 from .batch_normalization import BatchNormalization
 from .description import is_of_package
 from .inputs import InputSpec
@@ -86,6 +88,11 @@ class TimeDistributed(Wrapper):
             return reshape(y, (batch, steps, *y.shape[1:]))
         masks = [{} if mask is None else {"mask": mask[:, step]} for step in range(steps)]
         return stack([self._on_step(inputs[:, step], training, masks[step]) for step in range(steps)], 1)
+
+    def output_spec(self, x: KerasTensor) -> Spec:
+        """What comes out, by the rule of the layer: a trial would call it for each of many steps."""
+        floating = x.dtype.is_floating or self._gives_floats
+        return Spec(self.compute_output_shape(x.shape), as_dtype(self.compute_dtype) if floating else x.dtype)
 
     def _has_separate_rows(self) -> bool:
         """Whether the layer is known to do to each row what it would do to it alone, so that all steps may be one batch."""

@@ -63,7 +63,8 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
         limits.spend_work(limits.CALL, f"calls such as that of '{operation.name}'")
         if (spec := _told(operation, args)) is not None:
             return [spec], 0
-        if by_rules and limits.is_loading() and (ruled := by_rule(operation, args, kwargs)) is not None:
+        costly = limits.is_loading() or hasattr(operation, "scores_shape")  # attention: the square of the number of steps
+        if by_rules and costly and (ruled := by_rule(operation, args, kwargs)) is not None:
             return ruled
         found = _found(trial, operation, args, kwargs)
     except BaseException:

@@ -72,6 +72,13 @@ def test_the_shapes_of_the_outputs_are_foretold_with_open_axes(make):
     assert [symbol.shape for symbol in symbols] == [(None, None, *y.shape[2:]), (None, scores.shape[1], None, None)]
 
 
+def test_attention_over_many_steps_is_not_tried_on_zeros():
+    x = tf.keras.Input((10**6, 5))
+    y, scores = L.MultiHeadAttention(2, 3)(x, x, return_attention_scores=True)
+    assert y.shape == (None, 10**6, 5) and scores.shape == (None, 2, 10**6, 10**6)
+    assert L.Attention()([x, x]).shape == (None, 10**6, 5) and L.AdditiveAttention()([y, x]).dtype == tf.float32
+
+
 @each
 def test_gradients_are_the_numerical_ones(make):
     layer = make(dtype="float64")

@@ -119,9 +119,20 @@ def test_a_mask_goes_to_a_layer_that_takes_one_step_by_step():
         layer(x, mask=mask[:, :2])
 
 
-def test_open_steps_stay_open():
+def test_open_steps_stay_open_and_are_not_tried():
     y = L.TimeDistributed(L.Conv1D(2, 2))(tf.keras.Input((None, 6, 3)))
     assert y.shape == (None, None, 5, 2)
+    calls = []
+
+    class Counted(L.Dense):
+        def call(self, x):
+            calls.append(x.shape)
+            return super().call(x)
+
+    series = tf.keras.Input((None, 4))
+    model = tf.keras.Model(series, L.TimeDistributed(Counted(3))(series))
+    assert model.output_shape == (None, None, 3) and len(calls) < 4
+    assert model(X[..., :4]).shape == (4, 3, 3)
     with pytest.raises(ValueError, match="at least 3 dimensions"):
         L.TimeDistributed(L.Dense(2))(np.ones((2, 3)))
 
