@@ -98,6 +98,17 @@ ROWS = [
         why="an integer is a number",
     ),
     Row(
+        what="the mask of an input of `MultiHeadAttention`, after the call",
+        code="""
+x = L.Embedding(3, 2, mask_zero=True)(np.array([[1, 0]]))
+y = L.MultiHeadAttention(1, 1)(x, x)
+getattr(x, "_keras_mask", None) is None
+""",
+        ours="False",
+        theirs="True",
+        why="a layer that reads the same tensor later needs it too; and `query_mask=` given by hand counts",
+    ),
+    Row(
         what="a `Lambda` around a Python lambda, in a file",
         code="keras.Sequential([keras.Input((1,)), L.Lambda(lambda x: 2 * x)]).to_json()[:2]",
         ours="ValueError: A lambda cannot be serialized",
