@@ -84,7 +84,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     "keras.utils": [
         ("audio_dataset_from_directory", "Read files in the function of tf.data.Dataset.map, or write a PyDataset."),
         ("np_utils generic_utils", "to_categorical is in keras.utils itself."),
-        ("FeatureSpace", "Use keras.layers.Normalization, CategoryEncoding and Concatenate."),
         ("Config", "Use a dict, or Python's types.SimpleNamespace."),
     ],
     "keras.preprocessing": [
