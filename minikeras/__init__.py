@@ -22,6 +22,7 @@ from .core import (
     no_gradient,
     recompute_grad,
 )
+from .core.name_scope import name_scope
 from .functions.contractions import einsum, matmul, tensordot
 from .functions.control_flow import case, cond, foldl, grad_pass_through, map_fn, scan, switch_case, vectorized_map, while_loop
 from .functions.creation import (
@@ -92,7 +93,7 @@ from .functions.elementwise import (
     truediv,
     where,
 )
-from .functions.graph_mode import gradients, hessians
+from .functions.graph_mode import control_dependencies, executing_eagerly, gradients, group, hessians, init_scope, no_op
 from .functions.indexing import (
     boolean_mask,
     dynamic_partition,
@@ -113,6 +114,7 @@ from .functions.indexing import (
 from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
 from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique
+from .functions.printing import print_ as print
 from .functions.reductions import (
     argmax,
     argmin,
@@ -170,9 +172,21 @@ from .types import (
     uint64,
 )
 from .types import boolean as bool
+from .types import float16 as half
+from .types import float64 as double
 
 if _TYPE_CHECKING:
     from . import autodiff, bitwise, config, data, debugging, experimental, image, keras, linalg, math, nn, random, test, train
+    from .aliases import (
+        constant_initializer,
+        ones_initializer,
+        random_normal_initializer,
+        random_uniform_initializer,
+        zeros_initializer,
+    )
+    from .functions.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank
+    from .functions.tensor_array import TensorArray
+    from .keras import initializers, losses, metrics, optimizers
 
 _LATE = dict.fromkeys(
     (
@@ -183,6 +197,14 @@ _LATE = dict.fromkeys(
 
 _explain_imports()
 _publish(globals())
+_LATE |= {
+    **dict.fromkeys(("initializers", "losses", "metrics", "optimizers"), "keras"),
+    "TensorArray": "functions.tensor_array",
+    **dict.fromkeys(("Assert", "assert_equal", "assert_greater", "assert_less", "assert_rank"), "functions.assertions"),
+    **dict.fromkeys(
+        (f"{kind}_initializer" for kind in ["constant", "ones", "random_normal", "random_uniform", "zeros"]), "aliases"
+    ),
+}
 newaxis = None
 __version__ = "0.1.0"
 

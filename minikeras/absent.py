@@ -22,7 +22,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Session placeholder compat estimator global_variables_initializer graph_util Graph",
             "Everything runs at once, as in TensorFlow 2.",
         ),
-        ("print py_function numpy_function autograph TensorArray", "Use Python's own print, functions, loops and lists."),
+        ("py_function numpy_function autograph", "Use Python's own functions and loops."),
         ("version", "Use tf.__version__."),
         ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
         (
@@ -33,7 +33,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "strings io lookup audio feature_column",
             "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset.",
         ),
-        ("layers losses metrics optimizers initializers", "They are in tf.keras."),
+        ("layers", "They are in tf.keras."),
         ("python contrib", "It is TensorFlow's own; use the public names of tf and tf.keras."),
         ("app flags logging gfile", "Use Python's own argparse, logging and pathlib."),
         (

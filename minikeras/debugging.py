@@ -1,4 +1,4 @@
-"""`tf.debugging`: find the operation that makes the first NaN or infinity, and check gradients numerically."""
+"""`tf.debugging`: assertions, the operation that makes the first NaN or infinity, and numerical checks of gradients."""
 
 from __future__ import annotations
 
@@ -7,9 +7,61 @@ from typing import Any
 from .core import Tensor, convert_to_tensor
 from .diagnostics.numerics import NumericsCheck, active_checks, first_bad_index
 from .errors import InvalidArgumentError, NotFiniteError
+from .functions.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_proper_iterable,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_same_float_dtype,
+    assert_scalar,
+    assert_shapes,
+    assert_type,
+    is_numeric_tensor,
+)
 from .test import check_gradients
 
-__all__ = ["check_gradients", "check_numerics", "disable_check_numerics", "enable_check_numerics"]
+__all__ = [
+    "Assert",
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_shapes",
+    "assert_type",
+    "check_gradients",
+    "check_numerics",
+    "disable_check_numerics",
+    "enable_check_numerics",
+    "is_numeric_tensor",
+]
 
 
 def enable_check_numerics() -> NumericsCheck:
@@ -70,3 +122,12 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
             f"{result.dtype.name}[{','.join(map(str, result.shape))}]."
         )
     return result
+
+
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
+    """`check_numerics` by another name.
+
+    >>> assert_all_finite([1.0, 2.0], "weights").shape
+    TensorShape([2])
+    """
+    return check_numerics(x, message)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .core import Variable
 from .core.changes import watched
+from .core.name_scope import name_scope
 from .object_graph import Named, attributes, elements, walk
 
 waiting: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -52,6 +54,34 @@ class Module:
     def name(self) -> str:
         """The name given or made up."""
         return self._name
+
+    @property
+    def name_scope(self) -> name_scope:
+        """A `tf.name_scope` of its name."""
+        return name_scope(self._name)
+
+    @classmethod
+    def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A decorator of a method: names of the Variables that it makes begin with the name of the module.
+
+        >>> class Scale(tf.Module):
+        ...     @tf.Module.with_name_scope
+        ...     def __call__(self, x):
+        ...         if not hasattr(self, "factor"):
+        ...             self.factor = tf.Variable(2.0, name="factor")
+        ...         return x * self.factor
+        >>> scale = Scale()
+        >>> _ = scale(1.0)
+        >>> print(scale.factor.name)
+        scale/factor:0
+        """
+
+        @functools.wraps(method)
+        def scoped(self: Module, *args: Any, **kwargs: Any) -> Any:
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return scoped
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
-__all__ = ["assert_same_structure", "flatten", "flatten_up_to", "is_nested", "map_structure", "pack"]
+__all__ = ["assert_same_structure", "flatten", "flatten_up_to", "is_nested", "map_structure", "pack", "pack_sequence_as"]
 
 _VIEWS = (KeysView, ValuesView, ItemsView)  # of a dict
 
@@ -114,6 +114,26 @@ def pack(structure: Any, leaves: list[Any]) -> Any:
     if expected != len(leaves):
         raise ValueError(f"pack: the structure has {expected} leaves, {len(leaves)} were given.")
     return _pack(structure, iter(leaves))
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+    """`pack` by TensorFlow's name; a structure that is a leaf gives the only element.
+
+    Args:
+        structure: a nest.
+        flat_sequence: a list or another nest, whose leaves are packed.
+        expand_composites: accepted for compatibility, ignored.
+
+    >>> pack_sequence_as({"b": 0, "a": [0, 0]}, [1, 2, 3])
+    {'b': 3, 'a': [1, 2]}
+
+    Raises:
+        TypeError: if `flat_sequence` is no nest.
+        ValueError: if the number of leaves differs.
+    """
+    if not is_nested(flat_sequence):
+        raise TypeError(f"pack_sequence_as: flat_sequence must be a list of leaves, found {flat_sequence!r:.80}.")
+    return pack(structure, flatten(flat_sequence))
 
 
 def _pack(structure: Any, leaves: Iterator[Any]) -> Any:

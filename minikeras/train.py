@@ -1,5 +1,6 @@
-"""Checkpoints: Checkpoint, CheckpointManager, and looking into what was saved. TensorFlow's names."""
+"""Checkpoints: Checkpoint, CheckpointManager, and looking into what was saved; moving averages. TensorFlow's names."""
 
+from .averages import ExponentialMovingAverage
 from .checkpoint.checkpoint import Checkpoint, CheckpointOptions
 from .checkpoint.manager import CheckpointManager
 from .checkpoint.pointer import CheckpointState, get_checkpoint_state, latest_checkpoint
@@ -10,6 +11,7 @@ __all__ = [
     "CheckpointManager",
     "CheckpointOptions",
     "CheckpointState",
+    "ExponentialMovingAverage",
     "get_checkpoint_state",
     "latest_checkpoint",
     "list_variables",

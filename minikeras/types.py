@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -148,53 +149,139 @@ def as_dtype(value: Any) -> DType:
 
 
 class TensorShape(tuple[int, ...]):
-    """The shape of a Tensor: a tuple of ints that also equals lists.
+    """The shape of a Tensor: a tuple of ints that also equals lists. None stands for an axis of any size, and for any shape.
 
     >>> shape = tf.zeros([3, 2]).shape
     >>> shape == (3, 2), shape == [3, 2], shape.rank, shape.num_elements(), shape.as_list()
     (True, True, 2, 6, [3, 2])
+    >>> tf.TensorShape([None, 2]).is_compatible_with(shape), tf.TensorShape(None).rank
+    (True, None)
     """
 
     __slots__ = ()
 
+    def __new__(cls, dims: Any = ()) -> TensorShape:
+        if dims is None or isinstance(dims, _AnyShape):
+            return tuple.__new__(_AnyShape)
+        return tuple.__new__(cls, (dims,) if isinstance(dims, int) else dims)
+
     @property
-    def rank(self) -> int:
-        """Number of axes."""
+    def rank(self) -> Any:
+        """Number of axes; None if it may be any."""
         return len(self)
 
-    ndims = rank
+    @property
+    def ndims(self) -> Any:
+        """The same as `rank`."""
+        return self.rank
 
     @property
-    def dims(self) -> list[int]:
-        """The sizes as a list."""
-        return list(self)
+    def dims(self) -> Any:
+        """The sizes as a list; None if there may be any number."""
+        return None if self.rank is None else list(self)
 
     def as_list(self) -> list[int]:
-        """The sizes as a list."""
+        """The sizes as a list.
+
+        Raises:
+            ValueError: if the number of axes is not known.
+        """
         return list(self)
 
     def num_elements(self) -> Any:
-        """Product of the sizes, 1 for a scalar; None if a TensorSpec leaves one open."""
-        if None in self:
-            return None
-        count = 1
-        for size in self:
-            count *= size
-        return count
+        """Product of the sizes, 1 for a scalar; None if a size is not known."""
+        return math.prod(self) if self.is_fully_defined() else None
+
+    def is_fully_defined(self) -> bool:
+        """Whether all sizes are known: always those of a tensor, but not all of a TensorSpec need be."""
+        return self.rank is not None and None not in self
 
     def concatenate(self, other: Iterable[int]) -> TensorShape:
         """This shape followed by another."""
-        return TensorShape((*self, *other))
+        other = TensorShape(other)
+        return TensorShape(None) if None in (self.rank, other.rank) else tuple.__new__(TensorShape, (*self, *other))
 
     def __add__(self, other: Any) -> TensorShape:
         return self.concatenate(other)
 
     def __radd__(self, other: Any) -> TensorShape:
-        return TensorShape((*other, *self))
+        return TensorShape(other).concatenate(self)
 
-    def is_fully_defined(self) -> bool:
-        """Whether all sizes are known: always those of a tensor, but not all of a TensorSpec need be."""
-        return None not in self
+    # Shapes that leave something open ----------------------------------------------------------------------------------
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether some shape fits both."""
+        other = TensorShape(other)
+        if None in (self.rank, other.rank):
+            return True
+        return len(self) == len(other) and all(None in pair or pair[0] == pair[1] for pair in zip(self, other, strict=True))
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every shape that fits this one fits the other."""
+        other = TensorShape(other)
+        if None in (self.rank, other.rank):
+            return other.rank is None
+        return len(self) == len(other) and all(wide in (None, size) for size, wide in zip(self, other, strict=True))
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """The shape that says what either says.
+
+        Raises:
+            ValueError: if no shape fits both.
+        """
+        other = TensorShape(other)
+        self.assert_is_compatible_with(other)
+        if None in (self.rank, other.rank):
+            return other if self.rank is None else self
+        return TensorShape([a if b is None else b for a, b in zip(self, other, strict=True)])
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The shape that says what both say."""
+        other = TensorShape(other)
+        if self.rank is None or self.rank != other.rank:
+            return TensorShape(None)
+        return TensorShape([a if a == b else None for a, b in zip(self, other, strict=True)])
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """This shape, which must have that many axes; of any shape the one with them.
+
+        Raises:
+            ValueError: if it has another number.
+        """
+        return self.merge_with([None] * int(rank))
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape, if it has no fewer axes, or ValueError."""
+        if self.rank is not None and self.rank < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}.")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape, if it has no more axes, or ValueError."""
+        if self.rank is not None and self.rank > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}.")
+        return self
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """ValueError if no shape fits both."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible.")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """ValueError if it has another number of axes."""
+        if self.rank not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}.")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """ValueError if the numbers of axes differ."""
+        other = TensorShape(other)
+        if None not in (self.rank, other.rank) and self.rank != other.rank:
+            raise ValueError(f"Shapes {self} and {other} must have the same rank.")
+
+    def assert_is_fully_defined(self) -> None:
+        """ValueError if a size is not known."""
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined.")
 
     def __getitem__(self, key: Any) -> Any:
         item = tuple.__getitem__(self, key)
@@ -208,11 +295,45 @@ class TensorShape(tuple[int, ...]):
 
     __hash__ = tuple.__hash__
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorShape, (self.dims,)
+
     def __str__(self) -> str:
         return tuple.__repr__(self)
 
     def __repr__(self) -> str:
-        return f"TensorShape({list(self)})"
+        return f"TensorShape({self.dims})"
+
+
+class _AnyShape(TensorShape):
+    """What `TensorShape(None)` gives: neither the sizes nor their number are known."""
+
+    __slots__ = ()
+
+    @property
+    def rank(self) -> None:
+        """Not known."""
+        return None
+
+    def _refuse(self, *key: Any) -> Any:
+        raise ValueError("The number of axes of TensorShape(None) is not known, so it has no sizes. Give it by with_rank(n).")
+
+    __len__ = __iter__ = as_list = _refuse
+
+    def __getitem__(self, key: Any) -> Any:
+        return TensorShape(None) if isinstance(key, slice) else None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or isinstance(other, _AnyShape)
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+    def __str__(self) -> str:
+        return "<unknown>"
 
 
 class TensorSpec:
@@ -231,8 +352,8 @@ class TensorSpec:
     __slots__ = ("dtype", "name", "shape")
 
     def __init__(self, shape: Iterable[int | None] | None, dtype: Any = "float32", name: str | None = None) -> None:
-        sizes: Any = shape if shape is None else [None if size is None else int(size) for size in shape]
-        self.shape: TensorShape | None = None if sizes is None else TensorShape(sizes)
+        sizes = None if shape is None or isinstance(shape, _AnyShape) else shape
+        self.shape = None if sizes is None else TensorShape([None if size is None else int(size) for size in sizes])
         self.dtype = as_dtype(dtype)
         self.name = name
 
@@ -245,10 +366,7 @@ class TensorSpec:
         """Whether a tensor, or another spec, has this dtype and fits this shape."""
         if as_dtype(value.dtype) != self.dtype:
             return False
-        if self.shape is None or value.shape is None:
-            return True
-        pairs = zip(self.shape, value.shape, strict=False)
-        return len(self.shape) == len(value.shape) and all(None in pair or pair[0] == pair[1] for pair in pairs)
+        return TensorShape(self.shape).is_compatible_with(value.shape)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorSpec) and self._facts() == other._facts()

@@ -32,7 +32,7 @@ LAYERS = [
     ["autodiff", "bitwise", "config", "experimental", "image", "linalg", "math", "nn", "random"],
     ["object_graph", "data"],
     ["module"],
-    ["checkpoint", "train"],
+    ["averages", "checkpoint", "train"],
     ["keras.saving.registry", "keras.saving.objects"],
     [
         *(
@@ -69,7 +69,7 @@ LAYERS = [
         "keras.utils",
         "keras.wrappers",
     ],
-    ["keras", "test", "debugging"],
+    ["keras", "aliases", "test", "debugging"],
     [""],
 ]
 """Names below `minikeras`; each stands for itself and what is in it without an entry of its own. '' is the package."""

@@ -18,7 +18,9 @@ INTERNAL = {
     f"minikeras.{name}"
     for name in (
         "absent",
+        "aliases",
         "arrays",
+        "averages",
         "boundary",
         "checkpoint",
         "core",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..types import Array
+from .namespaces import to_numpy
 
 # W. J. Cody, Rational Chebyshev approximation for the error function, Math. Comp. 23 (1969), 631-637.
 _SMALL = (
@@ -245,3 +246,21 @@ def bessel_ie(xp: Any, x: Array, order: int) -> Array:
     large = _polynomial(1.0 / far, [math.prod(factors[:k]) for k in range(30)]) / xp.sqrt(2.0 * math.pi * far)
     value = xp.where(size <= 20.0, small, large)
     return (xp.where(wide < 0, -value, value) if order % 2 else value).astype(x.dtype)
+
+
+def gamma_slope(xp: Any, alpha: Array, z: Array) -> Array:
+    """How a sample z of the gamma distribution P moves with alpha while its rank stays: -(dP/dalpha) / (dP/dz).
+
+    P(alpha, z) is exp(-z) z**alpha times the sum over k of z**k / gamma(alpha + k + 1): DLMF 8.7.1.
+    M. Figurnov, S. Mohamed, A. Mnih, Implicit Reparameterization Gradients (2018), equation (6).
+    """
+    dtype = alpha.dtype
+    alpha, z = alpha.astype("float64"), xp.maximum(z.astype("float64"), 1e-300)
+    term = 1.0 / alpha  # z**k gamma(alpha) / gamma(alpha + k + 1)
+    slope = xp.log(z) - digamma(xp, alpha + 1.0)  # of the logarithm of what stands in front of z**k
+    total, k, largest = term * slope, 0, float(to_numpy((z - alpha).max())) if z.size else 0.0
+    while k < largest or bool(to_numpy((term * (1.0 + abs(slope)) > 1e-17 * abs(total)).any())):
+        k += 1
+        term, slope = term * z / (alpha + k), slope - 1.0 / (alpha + k)
+        total = total + term * slope
+    return (-total * z).astype(dtype)

@@ -41,6 +41,9 @@ class Reference:
         return id(self._referent) < id(other._referent)
 
 
+_new = tuple.__new__  # without what a TensorShape of the user's may need
+
+
 class Operand:
     """Base of Tensor and Variable: everything that only needs `_array`, the values at this moment."""
 
@@ -52,7 +55,7 @@ class Operand:
     @property
     def shape(self) -> TensorShape:
         """The sizes of the axes."""
-        return TensorShape(self._array.shape)
+        return _new(TensorShape, self._array.shape)
 
     @property
     def dtype(self) -> DType:

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..arrays import namespace, to_device, to_numpy
 from ..errors import InvalidArgumentError, ShapeError
-from ..types import Array, as_dtype
+from ..types import Array, TensorShape, as_dtype
 from .changes import clock
 from .convert import convert_to_tensor, holds_tensor, to_array
-from .effects import State, Write, effect
+from .effects import State, Write, decide, effect
+from .name_scope import scoped
 from .operand import Operand
 from .ownership import is_only_reference
 from .precision import is_short
@@ -54,7 +55,8 @@ class Variable(Operand):
         trainable: whether tapes watch it by themselves.
         name: shown with TensorFlow's suffix ':0'.
         dtype: as in `tf.convert_to_tensor`.
-        shape: if given, the initial value must have it.
+        shape: if given, all values must have it. None in it, or `tf.TensorShape(None)`, lets values have different shapes;
+            functions that use such a Variable are not compiled.
         constraint: a function of a Tensor that an optimizer applies after its step; `assign` does not.
 
     Raises:
@@ -65,7 +67,7 @@ class Variable(Operand):
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__weakref__", "_array", "_constraint", "_name", "_spare", "_trainable", "_update_lock", "key")
+    __slots__ = ("__weakref__", "_array", "_constraint", "_name", "_open", "_spare", "_trainable", "_update_lock", "key")
 
     def __init__(
         self,
@@ -83,12 +85,14 @@ class Variable(Operand):
         if holds_tensor(initial_value) and not isinstance(initial_value, Operand):
             initial_value = convert_to_tensor(initial_value, dtype)
         array = _own_array(initial_value, dtype)
-        if shape is not None and tuple(shape) != array.shape:
-            raise ValueError(f"Variable: the initial value's shape {array.shape} is not the given shape {tuple(shape)}.")
+        declared = TensorShape(array.shape if shape is None else shape)
+        if not declared.is_compatible_with(array.shape):
+            raise ValueError(f"Variable: the initial value's shape {array.shape} is not the given shape {declared}.")
         self._array = array
         self._spare: Array = None
         self._trainable = bool(trainable)
-        self._name = name or "Variable"
+        self._name = scoped(name or "Variable") if type(self) is Variable else name or "Variable"
+        self._open: TensorShape | None = None if declared.is_fully_defined() else declared
         self._constraint = constraint
         self._update_lock: UpdateLock | None = None
         self.key = next_key()
@@ -126,6 +130,8 @@ class Variable(Operand):
         frame = current()
         if frame is BOTTOM:
             return Tensor(self._array)
+        if self._open is not None:
+            decide(self)  # what is computed next depends on the shape that it has now
         return frame.interpreter.process(read_variable, (self,), {}, frame.below)
 
     def value(self) -> Tensor:
@@ -142,7 +148,7 @@ class Variable(Operand):
     # Assigning ---------------------------------------------------------------------------------------------------
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Hold another value of the same shape and dtype.
+        """Hold another value of the same dtype, and of the same shape or another that the Variable may have.
 
         Returns:
             The Variable itself, or None with `read_value=False`.
@@ -152,10 +158,12 @@ class Variable(Operand):
         """
         value = self._stacked(value)
         array = self._convert(value)
-        if array.shape != self._array.shape:
+        if self._open is not None and self._open.is_compatible_with(array.shape):
+            decide(self)
+        elif array.shape != self._array.shape:
             raise ShapeError(
-                f"Cannot assign value to variable ' {self.name}': Shape mismatch. The variable shape {self.shape}, and the "
-                f"assigned value shape {tuple(array.shape)} are incompatible."
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch. The variable shape "
+                f"{self._open or self.shape}, and the assigned value shape {tuple(array.shape)} are incompatible."
             )
         self._note(value, array, Write.ASSIGN)
         self._array = array
@@ -229,13 +237,57 @@ class Variable(Operand):
         """Replace the elements at `indices`, an integer tensor of shape (..., n), by `updates`."""
         return self._scatter(indices, updates, np.ndarray.__setitem__, nd=True)
 
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Add `updates` to the elements at `indices`, an integer tensor of shape (..., n); repeated ones add up."""
+        return self._scatter(indices, updates, _at(np.add), nd=True)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtract `updates` from the elements at `indices`."""
+        return self._scatter(indices, updates, _at(np.subtract), nd=True)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Replace the elements at `indices` by updates that are larger."""
+        return self._scatter(indices, updates, _at(np.maximum), nd=True)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Replace the elements at `indices` by updates that are smaller."""
+        return self._scatter(indices, updates, _at(np.minimum), nd=True)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """The elements or rows at `indices`, an integer tensor of shape (..., n)."""
+        return operations.gather_nd(self.read_value(), convert_to_tensor(indices))
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """The rows at `indices`."""
+        return operations.look_up(self.read_value(), convert_to_tensor(indices), axis=-self.ndim)
+
+    def scatter_sub(self, sparse_delta: Any, name: str | None = None) -> Variable:
+        """Subtract from the rows named by `IndexedSlices(values, indices)`."""
+        return self._scatter(sparse_delta.indices, sparse_delta.values, _at(np.subtract), nd=False)
+
+    def scatter_mul(self, sparse_delta: Any, name: str | None = None) -> Variable:
+        """Multiply the rows named by `IndexedSlices(values, indices)`."""
+        return self._scatter(sparse_delta.indices, sparse_delta.values, _at(np.multiply), nd=False)
+
+    def scatter_div(self, sparse_delta: Any, name: str | None = None) -> Variable:
+        """Divide the rows named by `IndexedSlices(values, indices)`."""
+        return self._scatter(sparse_delta.indices, sparse_delta.values, _at(np.divide), nd=False)
+
+    def scatter_max(self, sparse_delta: Any, name: str | None = None) -> Variable:
+        """Replace the rows named by `IndexedSlices(values, indices)` where these are larger."""
+        return self._scatter(sparse_delta.indices, sparse_delta.values, _at(np.maximum), nd=False)
+
+    def scatter_min(self, sparse_delta: Any, name: str | None = None) -> Variable:
+        """Replace the rows named by `IndexedSlices(values, indices)` where these are smaller."""
+        return self._scatter(sparse_delta.indices, sparse_delta.values, _at(np.minimum), nd=False)
+
     def scatter_update(self, sparse_delta: Any, name: str | None = None) -> Variable:
         """Replace the rows named by `IndexedSlices(values, indices)`."""
         return self._scatter(sparse_delta.indices, sparse_delta.values, np.ndarray.__setitem__, nd=False)
 
     def scatter_add(self, sparse_delta: Any, name: str | None = None) -> Variable:
         """Add to the rows named by `IndexedSlices(values, indices)`; repeated indices add up."""
-        return self._scatter(sparse_delta.indices, sparse_delta.values, _add_at, nd=False)
+        return self._scatter(sparse_delta.indices, sparse_delta.values, _at(np.add), nd=False)
 
     def _scatter(self, indices: Any, updates: Any, write: Callable[..., Any], nd: bool) -> Variable:
         where = np.asarray(to_numpy(convert_to_tensor(indices)._array))
@@ -290,7 +342,7 @@ class Variable(Operand):
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={values_text(self._array)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.numpy(), self.trainable, self._name)
+        return type(self), (self.numpy(), self.trainable, self._name, None, self._open)
 
     def __copy__(self) -> Variable:
         """The Variable itself: a shallow copy shares the state."""
@@ -328,11 +380,15 @@ class Part(Tensor):
         return self._variable._rewrite(lambda values: values.__setitem__(index, new))
 
 
-def _add_at(values: np.ndarray[Any, Any], positions: Any, new: np.ndarray[Any, Any]) -> None:
-    """Add at positions that may repeat; 16-bit floats in float32, rounded once."""
-    total = values.astype("float32") if is_short(values.dtype) else values
-    np.add.at(total, positions, new)
-    values[...] = total
+def _at(combine: np.ufunc) -> Callable[..., None]:
+    """A function that combines values at positions that may repeat; 16-bit floats in float32, rounded once."""
+
+    def write(values: np.ndarray[Any, Any], positions: Any, new: np.ndarray[Any, Any]) -> None:
+        total = values.astype("float32") if is_short(values.dtype) else values
+        combine.at(total, positions, new)
+        values[...] = total
+
+    return write
 
 
 def _own_array(value: Any, dtype: Any) -> Array:

@@ -12,12 +12,13 @@ import numpy as np
 
 from ..arrays import namespace, to_device, to_numpy
 from ..arrays import random as streams
-from ..core import Tensor
+from ..core import Tensor, convert_to_tensor
+from ..core.batch import own_values
 from ..core.effects import draw
-from ..errors import InvalidArgumentError
-from ..ops import arithmetic
+from ..errors import InvalidArgumentError, ShapeError
+from ..ops import arithmetic, transcendental
 from ..types import Array, TensorLike, as_dtype
-from .publish import static_shape, tensor
+from .publish import integer, static_shape, tensor
 
 
 def set_seed(seed: int | None) -> None:
@@ -147,6 +148,10 @@ def categorical(
     >>> print(tf.random.categorical([[0.0, -1e9]], 3).numpy())
     [[0 0 0]]
     """
+    return _categorical(source_of(seed), logits, num_samples, dtype)
+
+
+def _categorical(source: Source, logits: TensorLike, num_samples: int, dtype: Any) -> Tensor:
     from .reductions import argmax
     from .shaping import expand_dims
 
@@ -157,7 +162,63 @@ def categorical(
         noise = to_numpy(streams.uniform(generator, sizes, np.dtype("float64")))
         return to_device((-np.log(-np.log(np.maximum(noise, 1e-300)))).astype(kind), xp)
 
-    return argmax(expand_dims(rows, 1) + draw(source_of(seed), gumbel), -1, dtype)
+    return argmax(expand_dims(rows, 1) + draw(source, gumbel), -1, dtype)
+
+
+def gamma(
+    shape: Any,
+    alpha: TensorLike,
+    beta: TensorLike = None,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers with the density beta**alpha x**(alpha - 1) exp(-beta x) / gamma(alpha).
+
+    Args:
+        shape: how many for each pair of parameters.
+        alpha, beta: tensors of positive numbers, broadcast against one another; beta is 1 by default.
+        dtype: of the results.
+        seed: of these numbers.
+
+    Returns:
+        A Tensor of shape `shape` + that of the parameters. Gradients go to beta, and to alpha by implicit differentiation.
+
+    >>> tf.random.gamma([10], [0.5, 1.5]).shape
+    TensorShape([10, 2])
+    """
+    return _gamma(source_of(seed), shape, alpha, beta, dtype)
+
+
+def _gamma(source: Source, shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any) -> Tensor:
+    kind = as_dtype(dtype)
+    shaped = convert_to_tensor(alpha, kind)
+    rate = None if beta is None else convert_to_tensor(beta, kind)
+    if rate is not None:
+        shaped = shaped + arithmetic.zeros_like(rate)
+    sizes, xp = (*static_shape(shape), *shaped.shape), namespace(shaped._array)
+    concentrations = own_values(shaped)
+    sample = draw(source, lambda generator: to_device(generator.standard_gamma(concentrations, sizes).astype(kind.numpy), xp))
+    sample = transcendental.gamma_sample(shaped, sample)
+    return sample if rate is None else arithmetic.maximum(sample / rate, float(np.finfo(kind.numpy).tiny))
+
+
+def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | None = None, name: str | None = None) -> Tensor:
+    """Counts of events that come `lam` times on average: P(k) = lam**k exp(-lam) / k!. Without gradients.
+
+    Returns:
+        A Tensor of shape `shape` + lam.shape.
+
+    >>> tf.random.poisson([10], [12.2, 3.3]).shape
+    TensorShape([10, 2])
+    """
+    return _poisson(source_of(seed), shape, lam, dtype)
+
+
+def _poisson(source: Source, shape: Any, lam: TensorLike, dtype: Any) -> Tensor:
+    rates, kind = tensor(lam), as_dtype(dtype).numpy
+    sizes, means, xp = (*static_shape(shape), *rates.shape), own_values(rates), namespace(rates._array)
+    return draw(source, lambda generator: to_device(generator.poisson(means, sizes).astype(kind), xp))
 
 
 def _seed_pair(seed: Any) -> tuple[int, int]:
@@ -188,6 +249,82 @@ def stateless_uniform(
     """
     pair = _seed_pair(seed)
     return _uniform(lambda: streams.generator_at(*pair), shape, minval, maxval, dtype)
+
+
+def stateless_truncated_normal(
+    shape: Any, seed: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
+) -> Tensor:
+    """As `truncated_normal`, of numbers that depend only on the arguments; `seed` is a pair of integers.
+
+    >>> bool(tf.reduce_all(tf.abs(tf.random.stateless_truncated_normal([100], [1, 2])) <= 2.0))
+    True
+    """
+    pair, sizes, kind = _seed_pair(seed), static_shape(shape), as_dtype(dtype).numpy
+    source = lambda: streams.generator_at(*pair)
+    return draw(source, lambda generator: streams.truncated_normal(generator, sizes, kind)) * stddev + mean
+
+
+def stateless_gamma(
+    shape: Any, seed: Any, alpha: TensorLike, beta: TensorLike = None, dtype: Any = "float32", name: str | None = None
+) -> Tensor:
+    """As `gamma`, of numbers that depend only on the arguments; `shape` is that of the result.
+
+    >>> tf.random.stateless_gamma([10, 2], [1, 2], [0.5, 1.5]).shape
+    TensorShape([10, 2])
+    """
+    pair = _seed_pair(seed)
+    return _gamma(lambda: streams.generator_at(*pair), _in_front("stateless_gamma", shape, alpha, beta), alpha, beta, dtype)
+
+
+def stateless_poisson(shape: Any, seed: Any, lam: TensorLike, dtype: Any = "int32", name: str | None = None) -> Tensor:
+    """As `poisson`, of numbers that depend only on the arguments; `shape` is that of the result.
+
+    >>> tf.random.stateless_poisson([10, 2], [1, 2], [12.2, 3.3]).shape
+    TensorShape([10, 2])
+    """
+    pair = _seed_pair(seed)
+    return _poisson(lambda: streams.generator_at(*pair), _in_front("stateless_poisson", shape, lam, None), lam, dtype)
+
+
+def _in_front(name: str, shape: Any, *parameters: TensorLike) -> tuple[int, ...]:
+    """The axes of a result in front of those of the parameters."""
+    sizes = static_shape(shape)
+    own = np.broadcast_shapes(*(tuple(tensor(one).shape) for one in parameters if one is not None))
+    if sizes[len(sizes) - len(own) :] != own:
+        raise ShapeError(f"{name}: shape {list(sizes)} must end with that of the parameters, {list(own)}.")
+    return sizes[: len(sizes) - len(own)]
+
+
+def stateless_categorical(
+    logits: TensorLike, num_samples: int, seed: Any, dtype: Any = "int64", name: str | None = None
+) -> Tensor:
+    """As `categorical`, of numbers that depend only on the arguments.
+
+    >>> print(tf.random.stateless_categorical([[0.0, -1e9]], 3, [1, 2]).numpy())
+    [[0 0 0]]
+    """
+    pair = _seed_pair(seed)
+    return _categorical(lambda: streams.generator_at(*pair), logits, num_samples, dtype)
+
+
+def split(seed: Any, num: int = 2) -> Tensor:
+    """New seeds for the stateless functions from one: (num, 2) integers that depend on it alone.
+
+    >>> tf.random.split([1, 2]).shape
+    TensorShape([2, 2])
+    """
+    found = streams.generator_at(*_seed_pair(seed)).integers(2**31, size=(integer(num), 2), dtype="int32")
+    return tensor(found)
+
+
+def fold_in(seed: Any, data: int) -> Tensor:
+    """A new seed from a seed and a number.
+
+    >>> tf.random.fold_in([1, 2], 3).shape
+    TensorShape([2])
+    """
+    first, second = _seed_pair(seed)
+    return tensor(streams.generator_at(first ^ (integer(data) << 32), second).integers(2**31, size=2, dtype="int32"))
 
 
 class Generator:
@@ -231,6 +368,25 @@ class Generator:
     ) -> Tensor:
         """Evenly distributed numbers in [minval, maxval)."""
         return _uniform(self._stream.generator, shape, minval, maxval, dtype)
+
+    def truncated_normal(
+        self, shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
+    ) -> Tensor:
+        """Normally distributed numbers within two standard deviations."""
+        sizes, kind = static_shape(shape), as_dtype(dtype).numpy
+        drawn = draw(self._stream.generator, lambda generator: streams.truncated_normal(generator, sizes, kind))
+        return drawn * stddev + mean
+
+    def binomial(
+        self, shape: Any, counts: TensorLike, probs: TensorLike, dtype: Any = "int32", name: str | None = None
+    ) -> Tensor:
+        """How many of `counts` trials succeed, each with probability `probs`; the last axes of `shape` are the parameters'."""
+        sizes, kind = static_shape(shape), as_dtype(dtype).numpy
+        trials, chances = own_values(tensor(counts)), own_values(tensor(probs))
+        return draw(
+            self._stream.generator,
+            lambda generator: to_device(generator.binomial(trials.astype("int64"), chances, sizes).astype(kind)),
+        )
 
     def split(self, count: int = 1) -> list[Generator]:
         """Independent generators that depend only on this one's state."""

@@ -100,6 +100,19 @@ digamma: Primitive = elementwise("digamma", special.digamma, lambda x, y: zeta(2
 zeta: Primitive = elementwise("zeta", special.zeta, None, lambda s, q, y: negative(multiply(s, zeta(add(s, 1.0), q))))
 
 
+# A sample of the gamma distribution moves with its parameter as its rank stays; how that slope moves is not known here.
+gamma_slope = elementwise(
+    "gamma_slope", special.gamma_slope, None, None, differentiable=True, vjp=None, jvp=None, registered=False
+)
+gamma_sample = elementwise(
+    "gamma_sample",
+    lambda xp, alpha, sample: sample + xp.zeros_like(alpha),
+    lambda alpha, sample, y: gamma_slope(alpha, y),
+    None,
+    registered=False,
+)
+
+
 def _bessel_slope(x: Any, y: Any, order: int) -> Any:
     """(I_n-1 + I_n+1) / 2, scaled, less the slope of the scale; I_-1 is I_1."""
     neighbours = add(bessel_ie(x, order=abs(order - 1)), bessel_ie(x, order=order + 1))

@@ -21,6 +21,7 @@ from ...core import Tensor, convert_to_tensor
 from ...core.stack import BOTTOM, current
 from ...core.warnings import logger
 from ...errors import CompileError
+from ...types import TensorSpec
 from ..executors import base as executors
 from ..executors import llvm
 from ..executors.base import Executable
@@ -270,6 +271,33 @@ class Function:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
         return entry.program if isinstance(entry.program, NoProgram) else entry.program.program
 
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Function:
+        """The function for one signature alone: other shapes and dtypes are refused. It is recorded in its first call.
+
+        Args:
+            args, kwargs: a `tf.TensorSpec` or a tensor for each argument that calls give; all others are fixed to their values.
+
+        Raises:
+            TypeError: if they are no arguments of the function; at a call that does not fit the signature.
+
+        >>> double = tf.function(lambda x, n: x * n).get_concrete_function(tf.TensorSpec([None]), 2.0)
+        >>> print(double(tf.constant([1.0, 3.0])).numpy())
+        [2. 6.]
+        """
+        if self.input_signature is not None and not (args or kwargs):
+            return self
+        given = self._parameters.bind(*args, **kwargs)
+        named = dict(given.arguments)
+        specs = {name: _specs(value) for name, value in named.items() if any(map(_has_shape, nest.flatten(value)))}
+
+        def concrete(*tensors: Any) -> Any:
+            given.arguments.update(named | dict(zip(specs, tensors, strict=True)))
+            return self.python_function(*given.args, **given.kwargs)
+
+        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in specs]
+        concrete.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return Function(concrete, list(specs.values()), self.name, self.jit_compile)
+
     def plan(self, calls: int) -> None:
         """Say how many calls there will be, so that LLVM carries out programs that are worth it, known ones included."""
         if calls == self.planned:
@@ -352,11 +380,32 @@ class Method(functools.partial[Any]):
 
     __slots__ = ()
 
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Function:
+        """As `Function.get_concrete_function`."""
+        found: Function = self.func.get_concrete_function(*self.args, *args, **kwargs)  # type: ignore[attr-defined]
+        return found
+
     def scan(self, *data: Any) -> Any:
         """As `Function.scan`."""
         from .scan import scan
 
         return scan(self.func, self.args, data)  # type: ignore[arg-type]
+
+
+def _has_shape(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _specs(value: Any) -> Any:
+    """What an argument has to be: of a tensor its shape and dtype."""
+    return nest.map_structure(
+        lambda leaf: (
+            TensorSpec.from_tensor(convert_to_tensor(leaf))
+            if _has_shape(leaf) and not hasattr(leaf, "is_compatible_with")
+            else leaf
+        ),
+        value,
+    )
 
 
 def _never() -> bool:

@@ -1,0 +1,46 @@
+"""`get_concrete_function`: a function for one signature."""
+
+import pytest
+
+import minikeras as tf
+
+
+def test_tensors_are_given_and_other_arguments_are_fixed():
+    f = tf.function(lambda x, n=2.0, *, shift=0.0: x * n + shift)
+    concrete = f.get_concrete_function(tf.TensorSpec([None, 2]), 3.0, shift=1.0)
+    assert concrete(tf.ones([1, 2])).numpy().tolist() == [[4, 4]]
+    assert concrete(x=tf.ones([3, 2])).shape == (3, 2)
+    with pytest.raises(TypeError, match="input_signature"):
+        concrete(tf.ones([3]))
+    with pytest.raises(TypeError, match="input_signature"):
+        concrete(tf.ones([1, 2], tf.float64))
+
+
+def test_a_tensor_stands_for_its_shape_and_dtype():
+    concrete = tf.function(lambda x: x + 1.0).get_concrete_function(tf.zeros([2]))
+    assert [concrete(tf.fill([2], k)).numpy().tolist() for k in (1.0, 2.0, 3.0)] == [[2, 2], [3, 3], [4, 4]]
+    assert concrete.recordings == 1 and concrete.replays == 2
+
+
+def test_methods_and_signatures():
+    class Scale(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = tf.Variable(2.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def __call__(self, x):
+            return self.factor * x
+
+        @tf.function
+        def shifted(self, x, by):
+            return self.factor * x + by["b"]
+
+    scale = Scale()
+    assert scale.__call__.get_concrete_function is not None
+    shifted = scale.shifted.get_concrete_function(tf.TensorSpec([]), {"b": tf.TensorSpec([])})
+    assert shifted(tf.constant(1.0), {"b": tf.constant(5.0)}).numpy() == 7.0
+    scale.factor.assign(3.0)
+    assert shifted(tf.constant(1.0), {"b": tf.constant(5.0)}).numpy() == 8.0
+    f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    assert f.get_concrete_function() is f
