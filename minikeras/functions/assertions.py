@@ -28,9 +28,8 @@ def _hold(name: str, what: str, holds: Tensor, message: str | None) -> None:
 
     def test(values: np.ndarray[Any, Any]) -> None:
         if not values.all():
-            place = np.argwhere(~values)[0].tolist()
-            found = f"{name}: {what} does not hold at index {place} of {list(values.shape)}."
-            raise InvalidArgumentError(f"{message or ''} {found}".lstrip())
+            where = f" at index {np.argwhere(~values)[0].tolist()} of {list(values.shape)}" if values.ndim else ""
+            raise InvalidArgumentError(f"{message or ''} {name}: {what} does not hold{where}.".lstrip())
 
     check_values(holds, test)
 

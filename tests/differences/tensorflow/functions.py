@@ -59,6 +59,45 @@ any(name.endswith('.safetensors') for name in os.listdir(folder))
         why="a format that other libraries read, under the same calls",
     ),
     Row(
+        what="`executing_eagerly` within a `tf.function`",
+        code="""
+@tf.function
+def f():
+    return tf.executing_eagerly()
+bool(f())
+""",
+        ours="True",
+        theirs="False",
+        why="it is Python that runs the function, also where the run is recorded for later calls",
+    ),
+    Row(
+        what="the shape of a Variable whose values may have several",
+        code="tf.Variable([1.0, 2.0], shape=[None]).shape",
+        ours="(2,)",
+        theirs="(None,)",
+        why="it is that of the value that it holds",
+    ),
+    Row(
+        what="the logarithm of a real matrix",
+        code="tf.linalg.logm(tf.eye(2))",
+        ours="[[0, 0], [0, 0]]",
+        theirs="InvalidArgumentError",
+        why="it is real where there is a real one, and NaN where there is none",
+    ),
+    Row(
+        what="gradients of `qr` with `full_matrices=True`",
+        code="""
+x = tf.Variable([[1.0], [0.0]])
+with tf.GradientTape() as tape:
+    q, r = tf.linalg.qr(x, full_matrices=True)
+    y = q[0, 0] * r[0, 0]
+tape.gradient(y, x)
+""",
+        ours="[[1], [0]]",
+        theirs="NotImplementedError",
+        why="the columns that are added turn with the others, which is all that a result may depend on; `svd` likewise",
+    ),
+    Row(
         what="the logger",
         code="tf.get_logger().name",
         ours="minikeras",
