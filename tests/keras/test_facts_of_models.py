@@ -623,3 +623,17 @@ def test_two_models_trained_in_turn_replay_though_attributes_are_set_that_no_ste
     for model in (one, other):
         step = model._trainer.steps["train_step"]
         assert (step.recordings, step.replays) == (1, 9)
+
+
+def test_batches_of_two_sizes_and_a_new_learning_rate_each_epoch_need_two_programs(caplog):
+    class Schedule(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            pass
+
+        def on_epoch_begin(self, epoch, logs=None):
+            self.model.optimizer.learning_rate = 0.1 / (epoch + 1)
+
+    model = keras.Sequential([L.Dense(2)])
+    model.compile(keras.optimizers.RMSprop(0.1), "mse")
+    model.fit(X, Y, batch_size=9, epochs=15, verbose=0, callbacks=[Schedule()])
+    assert "goes on eagerly" not in caplog.text
