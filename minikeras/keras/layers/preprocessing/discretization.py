@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ....core import Tensor
+from ....core.primitive import Primitive
 from ....errors import DTypeError
-from ....functions.creation import constant
 from ....functions.elementwise import cast
-from ....functions.ordering import searchsorted
-from ....functions.shaping import reshape
 from ....types import Array
 from ...arguments import made_with_numpy, plain, whole
 from ..layer import Layer
@@ -20,6 +19,15 @@ from .columns import ColumnLayer, batches
 from .encoding import Shape, check_mode, encode, encoded_shape, encoded_spec
 
 _MODES = ("int", "one_hot", "multi_hot", "count")
+
+
+def _intervals_of(xp: Any, x: Array, boundaries: tuple[float, ...]) -> Array:
+    return xp.searchsorted(xp.asarray(boundaries, dtype=x.dtype), x, side="right").astype("int32")
+
+
+_intervals = Primitive(
+    "intervals", lambda xp: partial(_intervals_of, xp), differentiable=False, batching="keep", registered=False
+)
 
 
 @made_with_numpy
@@ -142,8 +150,8 @@ class Discretization(ColumnLayer):
         if inputs.dtype.name == "string" or inputs.dtype.is_complex:
             raise DTypeError(f"Layer '{self.name}' (Discretization) takes numbers, found {inputs.dtype.name}.")
         x = inputs if inputs.dtype.is_floating and inputs.dtype.size >= 4 else cast(inputs, "float64")
-        indices = searchsorted(constant(self._boundaries, x.dtype), reshape(x, (-1,)), side="right")
-        return encode(reshape(indices, x.shape), self.output_mode, len(self._boundaries) + 1, self.output_dtype)
+        found = _intervals(x, boundaries=tuple(self._boundaries))
+        return encode(found, self.output_mode, len(self._boundaries) + 1, self.output_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """By `output_mode`."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ....core import Tensor
 from ....core.batch import check_values
+from ....core.primitive import Primitive
 from ....errors import InvalidArgumentError
-from ....functions.creation import one_hot, ones_like, zeros_like
-from ....functions.elementwise import cast, where
+from ....functions.elementwise import cast
 from ....functions.publish import tensor
-from ....functions.shaping import expand_dims, squeeze, transpose
+from ....functions.shaping import expand_dims, transpose
 from ....ops.indexing import add_along
-from ....types import as_dtype
+from ....types import Array, as_dtype
 from ...arguments import made_with_numpy
 from ...symbolic.keras_tensor import KerasTensor, Spec
 from ..layer import Layer
@@ -39,6 +41,27 @@ def check_mode(layer: Layer, mode: Any, modes: tuple[str, ...], sparse: bool) ->
     return str(mode)
 
 
+def _rows_of(xp: Any, indices: Array, depth: int, dtype: Any, counts: bool) -> Array:
+    """A row for the integers along the last axis: how often each occurs, or whether."""
+    length = indices.shape[-1]
+    rest = indices.shape[:-1]
+    lines = indices.reshape(math.prod(rest), length)
+    has_none = bool(lines.size) and bool(lines.min() < 0)
+    width = depth + has_none  # no entry counts in a column of its own, which is left out
+    places = xp.arange(len(lines))[:, None] * width + (xp.where(lines < 0, depth, lines) if has_none else lines)
+    if counts:
+        rows = xp.bincount(places.reshape(-1), minlength=len(lines) * width).astype(dtype)
+    else:
+        rows = xp.zeros(len(lines) * width, dtype)
+        rows[places] = 1
+    return rows.reshape(*rest, width)[..., :depth]
+
+
+_rows = Primitive(
+    "encoded_rows", lambda xp: partial(_rows_of, xp), differentiable=False, uniform=False, batching="keep", registered=False
+)
+
+
 def encode(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor | None = None) -> Tensor:
     """Integers in one of Keras's output modes.
 
@@ -48,7 +71,7 @@ def encode(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor |
             the batch, or of all if there is no other axis.
         depth: the length of a row.
         dtype: of the result.
-        weights: what each integer counts, in mode 'count'; 1 by default.
+        weights: what each integer counts, in mode 'count'; 1 by default. All integers must be in range then.
     """
     if mode == "int":
         return cast(indices, dtype)
@@ -56,16 +79,14 @@ def encode(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor |
         indices = expand_dims(indices, -1)
     if mode == "one_hot":
         single = indices.ndim > 1 and indices.shape[-1] == 1
-        return one_hot(squeeze(indices, -1) if single else indices, depth, dtype=dtype)
-    amounts = ones_like(indices, dtype) if weights is None else weights
-    if indices.ndim > 2:
+        indices = indices if single else expand_dims(indices, -1)
+    elif indices.ndim > 2:
         order = [0, *range(2, indices.ndim), 1]
-        indices, amounts = transpose(indices, order), transpose(amounts, order)
-    known = indices >= 0
-    counts: Tensor = add_along(
-        where(known, amounts, zeros_like(amounts)), where(known, indices, zeros_like(indices)), axis=-1, size=depth
-    )
-    return counts if mode == "count" else cast(counts > 0, dtype)
+        indices = transpose(indices, order)
+        weights = None if weights is None else transpose(weights, order)
+    if weights is not None:
+        return add_along(weights, indices, axis=-1, size=depth)  # type: ignore[no-any-return]
+    return _rows(indices, depth=depth, dtype=as_dtype(dtype).numpy, counts=mode == "count")  # type: ignore[no-any-return]
 
 
 def encoded_shape(shape: Any, mode: str, depth: int | None) -> Shape:

@@ -50,12 +50,15 @@ def _places(x: Array, vocabulary: Vocabulary, oov: tuple[int, int, str, Any], en
     """The place of each element; of tokens out of the vocabulary `oov` is the number of places, the first of them, how they are
     spread, and a key.
     """
-    values = texts(x, encoding)
-    found = np.fromiter(map(vocabulary.places.get, values, repeat(_UNKNOWN)), np.int64, x.size)
+    flat, look_up = x.ravel(), vocabulary.places.get
+    found = np.fromiter(map(look_up, flat.tolist(), repeat(_UNKNOWN)), np.int64, flat.size)
     unknown = np.flatnonzero(found == _UNKNOWN)
+    if unknown.size and x.dtype == object:  # they may be bytes
+        found[unknown] = [look_up(value, _UNKNOWN) for value in texts(flat[unknown], encoding)]
+        unknown = np.flatnonzero(found == _UNKNOWN)
     if unknown.size:
         count, first, method, key = oov
-        others = x.ravel()[unknown]
+        others = flat[unknown]
         if not count:
             named = sorted(set(texts(others, encoding)))[:10]
             raise InvalidArgumentError(
