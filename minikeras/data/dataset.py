@@ -63,7 +63,7 @@ class Dataset:
         self._parents, self._spec = parents, spec
         self.batch_size = batch_size
         """The number of elements in a batch, if these are batches."""
-        self._options: Options = parents[0]._options if parents else Options()
+        self._options: Options | None = parents[0]._options if parents else None
         above = [one for parent in parents for one in parent.random_streams]
         self.random_streams: list[streams.Stream] = above if stream is None else [*above, stream]
         """The streams that belong to shuffles with a seed; with `order_stream()` they are all the state of the order."""
@@ -263,7 +263,7 @@ class Dataset:
 
     def options(self) -> Options:
         """What `with_options` was given, or what the first dataset that this one is made of was."""
-        return self._options
+        return self._options or Options()
 
     def with_options(self, options: Options) -> Dataset:
         """The same elements; see `Options`."""

@@ -53,14 +53,15 @@ def pad_sequences(
     shape = next((np.asarray(one).shape[1:] for one in sequences if len(one)), ())
     padded = np.full((len(sequences), length, *shape), value, dtype)
     for number, one in enumerate(sequences):
-        kept = one[max(len(one) - length, 0) :] if truncating == "pre" else one[:length]
-        row = np.asarray(kept, dtype)
-        if len(row) and row.shape[1:] != shape:
-            raise ValueError(
-                f"pad_sequences: elements of sequence {number} have shape {row.shape[1:]}, the first ones {shape}."
-            )
-        begin = length - len(row) if padding == "pre" else 0
-        padded[number, begin : begin + len(row)] = row.reshape(len(row), *shape)
+        if not len(one) or not length:
+            continue
+        row = np.asarray(one[-length:] if truncating == "pre" else one[:length], dtype)
+        if row.shape[1:] != shape:
+            raise ValueError(f"pad_sequences: elements of sequence {number} have shape {row.shape[1:]}, the first ones {shape}.")
+        if padding == "pre":
+            padded[number, length - len(row) :] = row
+        else:
+            padded[number, : len(row)] = row
     return padded
 
 
