@@ -107,7 +107,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "data": [
         (
-            "TFRecordDataset TextLineDataset FixedLengthRecordDataset",
+            "TFRecordDataset FixedLengthRecordDataset",
             "Read files with Python, NumPy or pandas, and use tf.data.Dataset.from_tensor_slices or from_generator.",
         ),
     ],

@@ -139,6 +139,30 @@ def test_buckets_need_boundaries_that_rise_and_rows_below_the_last_one_to_fill_u
         list(Dataset.from_tensors([1]).bucket_by_sequence_length(len, [3], [1, 1], pad_to_bucket_boundary=True))
 
 
+def test_groups_are_those_of_tensorflows_documentation():
+    texts = [[0], [1, 2, 3, 4], [5, 6, 7], [7, 8, 9, 10, 11], [13, 14, 15, 16, 19, 20], [21, 22]]
+    rows = Dataset.from_generator(lambda: texts, tf.int64, output_shapes=[None])
+    buckets = rows.bucket_by_sequence_length(lambda row: tf.shape(row)[0], [3, 5], [2, 2, 2])
+    assert shown(buckets) == [
+        [[1, 2, 3, 4], [5, 6, 7, 0]],
+        [[7, 8, 9, 10, 11, 0], [13, 14, 15, 16, 19, 20]],
+        [[0, 0], [21, 22]],
+    ]
+    filled = Dataset.range(1, 5, output_type=tf.int32).map(lambda x: tf.fill([x], x))
+    assert shown(filled.padded_batch(2)) == [[[1, 0], [2, 2]], [[3, 3, 3, 0], [4, 4, 4, 4]]]
+    assert shown(filled.padded_batch(2, padded_shapes=5))[0] == [[1, 0, 0, 0, 0], [2, 2, 0, 0, 0]]
+    pairs = Dataset.zip((filled, filled)).padded_batch(2, ([4], [None]), padding_values=(-1, 100))
+    assert shown(pairs)[0] == ([[1, -1, -1, -1], [2, 2, -1, -1]], [[1, 100], [2, 2]])
+    odd = Dataset.range(10).group_by_window(lambda x: x % 2, lambda key, rows: rows.batch(5), window_size=5)
+    assert shown(odd) == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
+    assert [shown(window) for window in Dataset.range(7).window(3, 1, 2, True)] == [[0, 2, 4], [1, 3, 5], [2, 4, 6]]
+    named = Dataset.from_tensor_slices({"a": np.arange(1, 5), "c": np.arange(9, 13)}).window(2)
+    assert [{key: shown(part) for key, part in window.items()} for window in named] == [
+        {"a": [1, 2], "c": [9, 10]},
+        {"a": [3, 4], "c": [11, 12]},
+    ]
+
+
 # Several datasets in one -------------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from .specs import DatasetSpec
 
 if _TYPE_CHECKING:
     from . import experimental
+    from .lines import TextLineDataset
 
 __all__ = [
     "AUTOTUNE",
@@ -21,7 +22,8 @@ __all__ = [
     "Iterator",
     "Options",
     "Resumable",
+    "TextLineDataset",
     "experimental",
 ]
 
-__getattr__, __dir__ = _late(__name__, {"experimental": None})
+__getattr__, __dir__ = _late(__name__, {"TextLineDataset": "lines", "experimental": None})

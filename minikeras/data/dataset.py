@@ -16,7 +16,6 @@ import numpy as np
 
 from .. import nest
 from ..arrays import random as streams
-from ..arrays import to_numpy
 from ..boundary import explaining_methods
 from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError, NotFoundError
@@ -547,4 +546,4 @@ class Dataset:
 
 
 def _as_numpy(leaf: Any) -> Any:
-    return to_numpy(leaf._array) if isinstance(leaf, Tensor) else leaf
+    return leaf.numpy() if isinstance(leaf, Tensor) else leaf

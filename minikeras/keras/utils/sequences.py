@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...boundary import explaining
-from ...core import Tensor, convert_to_tensor
+from ...core import Tensor
 from ...data import Dataset
+from ...data.table import Table, own_column
 
 _SIDES = ("pre", "post")
 
@@ -57,7 +58,9 @@ def pad_sequences(
             continue
         row = np.asarray(one[-length:] if truncating == "pre" else one[:length], dtype)
         if row.shape[1:] != shape:
-            raise ValueError(f"pad_sequences: elements of sequence {number} have shape {row.shape[1:]}, the first ones {shape}.")
+            raise ValueError(
+                f"pad_sequences: elements of sequence {number} have shape {row.shape[1:]}, the first ones {shape}."
+            )
         if padding == "pre":
             padded[number, length - len(row) :] = row
         else:
@@ -114,16 +117,16 @@ def timeseries_dataset_from_array(
             "timeseries_dataset_from_array: sequence_length must be at least 1 and format 'tf', found "
             f"{sequence_length} and {format!r}."
         )
-    rows = convert_to_tensor(data[start:end])._array
-    labels = None if targets is None else convert_to_tensor(targets[start:end])._array
-    count = len(rows) - (sequence_length - 1) * sampling_rate
-    firsts = np.arange(0, count if labels is None else min(count, len(labels)), sequence_stride)
+    rows = Table(own_column(data[start:end]))
+    labels = None if targets is None else Table(own_column(targets[start:end]))
+    count = rows.length - (sequence_length - 1) * sampling_rate
+    firsts = np.arange(0, count if labels is None else min(count, labels.length), sequence_stride)
     steps = np.arange(sequence_length) * sampling_rate
 
     def windows(begin: Tensor) -> Any:
         first = begin.numpy()
-        x = Tensor(rows.take(np.add.outer(first, steps), axis=0))
-        return x if labels is None else (x, Tensor(labels.take(first, axis=0)))
+        x = rows.take(np.add.outer(first, steps))
+        return x if labels is None else (x, labels.take(first))
 
     dataset = Dataset.from_tensor_slices(firsts)
     if shuffle and len(firsts):

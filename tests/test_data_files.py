@@ -1,4 +1,4 @@
-"""CSV files as Datasets: dtypes that are found or told, and errors that say what to do."""
+"""Files as Datasets: CSV with dtypes that are found or told, lines of text, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -120,3 +120,21 @@ def test_without_pandas_the_extra_is_named(file, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"make_csv_dataset needs pandas: pip install 'minikeras\[pandas\]'"):
         make(file, 2)
+
+
+# Lines -----------------------------------------------------------------------------------------------------------------
+
+
+def test_lines_come_from_one_file_after_another_without_their_ends(tmp_path):
+    (tmp_path / "a.txt").write_bytes("one\r\n\nthr\u00e9e".encode())
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"four\nfive\n"))
+    first, second = str(tmp_path / "a.txt"), str(tmp_path / "b.gz")
+    lines = tf.data.TextLineDataset([first, first])
+    assert shown(lines) == ["one", "", "thr\u00e9e"] * 2 and lines.element_spec == tf.TensorSpec([], "string")
+    assert shown(tf.data.TextLineDataset(tf.constant(second), "GZIP").batch(2)) == [["four", "five"]]
+    names = tf.data.Dataset.list_files(str(tmp_path / "a.*"), shuffle=False)
+    assert shown(names.interleave(tf.data.TextLineDataset)) == shown(tf.data.TextLineDataset(names)) == shown(lines.take(3))
+    with pytest.raises(NotFoundError, match="TextLineDataset: there is no file 'nowhere'"):
+        shown(tf.data.TextLineDataset("nowhere"))
+    with pytest.raises(ValueError, match="compression_type must be None, '' or 'GZIP', found 'ZLIB'"):
+        tf.data.TextLineDataset(first, "ZLIB")
