@@ -66,8 +66,34 @@ def others():
     yield "HashedCrossing", {"num_bins": 7}, None, ["A", 101]
 
 
+LINES = ["The cat sat.  On the mat!", "a Dog; Ä\tb, the the", "", "don't STOP"]
+TEXT = (
+    {},
+    {"output_sequence_length": 3},
+    {"output_sequence_length": 9, "max_tokens": 5},
+    {"standardize": None, "split": "character"},
+    {"standardize": "lower", "ngrams": 2},
+    {"standardize": "strip_punctuation", "ngrams": [3, 1], "output_mode": "count"},
+    {"output_mode": "multi_hot", "max_tokens": 30, "pad_to_max_tokens": True},
+    {"output_mode": "tf_idf"},
+    {"output_mode": "tf_idf", "ngrams": 2, "max_tokens": 7},
+)
+
+
+def lines():
+    for options in TEXT:
+        yield "TextVectorization", options, LINES, [*LINES, "the unknown DOG"]
+    words = {"vocabulary": ["the", "cat"]}
+    yield "TextVectorization", words, None, [[line] for line in LINES]
+    yield "TextVectorization", words | {"split": None, "ngrams": 2}, None, [["the", "cat", "x"], ["cat", "", "the"]]
+    yield "TextVectorization", words | {"split": None, "output_mode": "count"}, None, [["the", "The"], ["cat", ""]]
+    yield "TextVectorization", words, None, "The cat and the dog"
+    yield "TextVectorization", words | {"output_mode": "tf_idf", "idf_weights": [0.5, 2.0]}, None, LINES
+
+
 def run(number, layer, options, adapt, x):
-    made = getattr(L, layer)(**options)
+    several = {"ngrams": tuple(options["ngrams"])} if isinstance(options.get("ngrams"), list) else {}
+    made = getattr(L, layer)(**options | several)
     if adapt is not None:
         ragged = layer == "Discretization" and isinstance(adapt[0], list) and len({*map(len, adapt)}) > 1
         made.adapt([np.array(one) for one in adapt] if ragged else np.array(adapt))
@@ -132,7 +158,7 @@ def hashes():
 
 
 def main():
-    cases = [run(number, *case) for number, case in enumerate([*lookups(), *others()])]
+    cases = [run(number, *case) for number, case in enumerate([*lookups(), *others(), *lines()])]
     concat, separate = space("concat"), space("dict")
     concat.save(FOLDER / "files" / "tables.keras")
     spaces = {

@@ -115,7 +115,7 @@ NOT_LAYERS = {
     *("InputLayer", "InputSpec", "Layer", "Lambda", "Wrapper", "Pipeline"),
     *("CategoryEncoding", "Embedding", "ReversibleEmbedding"),
 }
-NOT_LAYERS |= {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup"}  # they need TensorFlow: test_golden_tables.py
+NOT_LAYERS |= {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"}  # they need TensorFlow
 """No layers of their own, or with a test of their own below."""
 
 OPTIMIZERS = {

@@ -77,6 +77,7 @@ if _TYPE_CHECKING:
     from .preprocessing.encoding import CategoryEncoding
     from .preprocessing.hashing import HashedCrossing, Hashing
     from .preprocessing.lookup import IntegerLookup, StringLookup
+    from .preprocessing.text_vectorization import TextVectorization
     from .resizing import (
         Cropping1D,
         Cropping2D,
@@ -122,6 +123,7 @@ _LATE = {
         "preprocessing.encoding": "CategoryEncoding",
         "preprocessing.hashing": "HashedCrossing Hashing",
         "preprocessing.lookup": "IntegerLookup StringLookup",
+        "preprocessing.text_vectorization": "TextVectorization",
         "resizing": (
             "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"
         ),
@@ -244,6 +246,7 @@ __all__ = [
     "SpectralNormalization",
     "StringLookup",
     "Subtract",
+    "TextVectorization",
     "TimeDistributed",
     "UnitNormalization",
     "UpSampling1D",

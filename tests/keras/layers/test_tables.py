@@ -246,6 +246,51 @@ def test_an_integer_has_the_bin_of_its_digits(values, bins):
     assert (found >= 0).all() and (found < bins).all()
 
 
+# Lines of text ----------------------------------------------------------------------------------------------------------
+
+
+@tf.keras.saving.register_keras_serializable("tables")
+def without_digits(lines):
+    return np.char.replace(lines, "7", "")
+
+
+@tf.keras.saving.register_keras_serializable("tables")
+def by_commas(lines):
+    return [line.split(",") for line in lines.tolist()]
+
+
+def test_functions_standardize_and_split_lines(tmp_path):
+    layer = L.TextVectorization(standardize=without_digits, split=by_commas, vocabulary=["a b", "c"])
+    assert layer(["a b,c7", "x"]).numpy().tolist() == [[2, 3], [1, 0]]
+    made = tf.keras.Sequential([tf.keras.Input((1,), dtype="string"), layer])
+    made.save(tmp_path / "m.keras")
+    assert tf.keras.models.load_model(tmp_path / "m.keras")(tf.constant([["c,7c"]])).numpy().tolist() == [[3, 3]]
+
+
+def test_lines_are_learned_from_datasets_and_saved(tmp_path):
+    layer = L.TextVectorization(output_mode="tf_idf", ngrams=2)
+    lines = tf.data.Dataset.from_tensor_slices((["The cat", "the dog"], [0, 1]))
+    layer.adapt(lines.batch(1))
+    assert layer.get_vocabulary(include_special_tokens=False)[0] == "the"
+    made = tf.keras.Sequential([tf.keras.Input((1,), dtype="string"), layer, L.Dense(1)])
+    made.save(tmp_path / "m.keras")
+    with zipfile.ZipFile(tmp_path / "m.keras") as archive:
+        names = [name.removeprefix("assets/layers/text_vectorization/") for name in archive.namelist()]
+    assert {"vocabulary.txt", "_lookup_layer/vocabulary.txt"} <= set(names)
+    again = tf.keras.models.load_model(tmp_path / "m.keras")
+    words = np.array([["the cat"], ["a dog"]])
+    np.testing.assert_array_equal(again.predict(words, verbose=0), made.predict(words, verbose=0))
+
+
+def test_models_of_lines_are_trained(caplog):
+    layer = L.TextVectorization(output_mode="multi_hot", vocabulary=["good", "bad"])
+    model = tf.keras.Sequential([tf.keras.Input((1,), dtype="string"), layer, L.Dense(1)])
+    model.compile(tf.keras.optimizers.Adam(0.1), "mse")
+    losses = model.fit(["good one", "bad one"] * 4, [1.0, -1.0] * 4, batch_size=4, epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < 0.1 * losses[0]
+    assert "runs eagerly: a result of text" in caplog.text
+
+
 # What is refused ---------------------------------------------------------------------------------------------------------
 
 REFUSED = {
@@ -303,6 +348,22 @@ REFUSED = {
     "a call before adapt": (lambda: L.Discretization(num_bins=3)([1.0]), ValueError, "call `adapt.dataset.` before"),
     "boundaries that are given": (lambda: L.Discretization([1.0]).adapt([2.0]), ValueError, "Cannot adapt a Discretization"),
     "intervals of text": (lambda: L.Discretization([1.0])(["a"]), TypeError, "takes numbers, found string"),
+    "ragged rows": (lambda: L.TextVectorization(ragged=True), ValueError, "ragged=True is not available"),
+    "a standard": (lambda: L.TextVectorization(standardize="upper"), ValueError, "standardize must be a function or one of"),
+    "a split": (lambda: L.TextVectorization(split="words"), ValueError, "split must be a function or one of"),
+    "no tokens together": (lambda: L.TextVectorization(ngrams=(0,)), ValueError, "ngrams must be a positive integer"),
+    "one of no tokens": (lambda: L.TextVectorization(ngrams=0), ValueError, "ngrams must be a positive integer"),
+    "a length of counts": (
+        lambda: L.TextVectorization(output_mode="count", output_sequence_length=3),
+        ValueError,
+        "given in output_mode 'int' only",
+    ),
+    "several lines in a row": (
+        lambda: L.TextVectorization(vocabulary=["a"])([["a", "b"]]),
+        ValueError,
+        "the input rank must be 1 or the last shape dimension",
+    ),
+    "numbers for lines": (lambda: L.TextVectorization(vocabulary=["a"])([1]), TypeError, "takes text, found int32"),
     "an error bound": (lambda: L.Discretization(num_bins=2, epsilon=0), ValueError, "epsilon must be above 0"),
     "data with NaN": (lambda: L.Discretization(num_bins=2).adapt([np.nan]), ValueError, "holds NaN or infinity"),
 }

@@ -24,7 +24,6 @@ from ..layer import Layer
 class ColumnLayer(Layer):
     """Base of layers whose input is a column of text or integers."""
 
-    _makes_nothing = True
     _takes_text = True
     encoding = "utf-8"
 

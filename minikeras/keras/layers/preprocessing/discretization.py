@@ -54,6 +54,8 @@ class Discretization(ColumnLayer):
      [1 3 3 1]]
     """
 
+    _makes_nothing = True
+
     def __init__(
         self,
         bin_boundaries: Any = None,

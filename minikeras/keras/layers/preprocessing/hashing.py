@@ -83,6 +83,8 @@ class Hashing(ColumnLayer):
     [[1 2 0]]
     """
 
+    _makes_nothing = True
+
     def __init__(
         self,
         num_bins: int,

@@ -360,9 +360,14 @@ class IndexLookup(ColumnLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A new layer from `get_config`; a ValueError for the name of a file, which another's configuration is not to open."""
+        cls.check_config(config)
+        return super().from_config(config)
+
+    @classmethod
+    def check_config(cls, config: Mapping[str, Any]) -> None:
+        """Refuse a configuration that names a file to be opened."""
         if isinstance(config.get("vocabulary"), str):
             raise ValueError(f"{cls.__name__}: a configuration may not name a vocabulary file: {config['vocabulary']!r:.80}.")
-        return super().from_config(config)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """The weights of mode 'tf_idf'."""
@@ -438,7 +443,7 @@ class StringLookup(IndexLookup):
     [1 5 0]
     """
 
-    _text = True
+    _text = _makes_nothing = True
 
     def __init__(
         self,
@@ -485,7 +490,7 @@ class IntegerLookup(IndexLookup):
      [1 0 3]]
     """
 
-    _text = False
+    _text, _makes_nothing = False, True
 
     def __init__(
         self,
