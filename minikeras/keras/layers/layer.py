@@ -59,7 +59,7 @@ class Layer(Module):
     _makes_nothing = False
     """Whether it has neither weights nor sublayers, so that there is nothing to build. A subclass may have some."""
     _call_names: tuple[str, ...] = ()
-    _unwatched = ("_accepted",)
+    _unwatched: tuple[str, ...] = ("_accepted",)
     _not_walked: tuple[str, ...] = (
         *("_losses", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
         *("_added", "_settled", "_given"),
