@@ -43,16 +43,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "keras": [
         (
-            "backend",
-            "There is one backend. clear_session is in keras.utils, floatx in keras.config; the functions are those of tf.",
-        ),
-        ("Variable", "Use tf.Variable, or add_weight of a layer."),
-        ("random", "Use tf.random, and keras.utils.set_random_seed."),
-        ("tree", "Use tf.nest."),
-        ("device", "Use tf.device."),
-        ("dtype_policies FloatDTypePolicy", "Use keras.DTypePolicy, and the functions of keras.mixed_precision."),
-        ("version", "Use tf.__version__."),
-        (
             "applications",
             "There are no pretrained models; weights of Keras's models of the same layers can be read with load_weights.",
         ),
@@ -63,8 +53,28 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
         ("engine experimental", "It is Keras's own; use the public names of tf.keras."),
         ("estimator", "Use keras.Sequential or keras.Model and fit, or keras.wrappers with scikit-learn."),
-        ("StatelessScope SymbolicScope remat RematScope", "Models keep their own state; tf.recompute_grad saves memory."),
+        ("StatelessScope SymbolicScope", "Models keep their own state."),
+        ("RematScope", "Use keras.remat on the function or layer whose results are to be computed again."),
+        ("legacy src visualization", "It is Keras's own; pictures of training and of models are in keras.utils."),
     ],
+    "keras.backend": [
+        (
+            "function Function gradients learning_phase set_learning_phase in_t*_phase placeholder rnn",
+            "It is of Keras 1 and 2: use keras.Model(inputs, outputs), tf.GradientTape, and the argument `training`.",
+        ),
+        (
+            "batch_dot batch_normalization bias_add conv* ctc_* *_conv2d fold* hard_sigmoid in_top_k l2_normalize map_fn "
+            "*focal_crossentropy moving_average_update pool* random_bernoulli random_*_variable repeat resize_* *_padding "
+            "switch",
+            "Use keras.ops, or the functions of tf.",
+        ),
+    ],
+    "keras.config": [
+        ("set_backend is_nnx_enabled", "There is one backend."),
+        ("*flash_attention*", "There is one way in which attention is computed."),
+        ("enable_traceback_filtering", "Tracebacks are shown whole."),
+    ],
+    "keras.dtype_policies": [("*DTypePolicy", "There is no quantization; DTypePolicy knows floats and mixed precision.")],
     "keras.layers": [
         (
             "LSTM* GRU* SimpleRNN* RNN StackedRNNCells Bidirectional ConvLSTM*",
@@ -152,8 +162,8 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
 def error(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have.
 
-    >>> print(error("minikeras.keras", "tree"))
-    module 'minikeras.keras' has no attribute 'tree'. Use tf.nest.
+    >>> print(error("minikeras.keras", "StatelessScope"))
+    module 'minikeras.keras' has no attribute 'StatelessScope'. Models keep their own state.
     """
     said = f"module {module!r} has no attribute {name!r}. {advice(module, name)}".rstrip()
     return AttributeError(said, name=name, obj=sys.modules.get(module))  # with both, Python suggests names like it

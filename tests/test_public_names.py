@@ -40,8 +40,11 @@ INTERNAL = {
         "keras.catalogue",
         "keras.logs",
         "keras.names",
+        "keras.path_map",
         "keras.seeds",
+        "keras.settings",
         "keras.training",
+        "keras.variable",
         "keras.weight",
     )
 }

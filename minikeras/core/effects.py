@@ -99,7 +99,7 @@ decided = effect("decide", _never, repeatable=False)
 checked = effect("check", lambda values, *, test: test(to_numpy(values)) or ())
 """Stands on the stack for a test that may refuse values."""
 
-drawn = effect("draw", lambda *, sample, source: sample(source()), reads=(State.STREAM,), writes=(State.STREAM,))
+drawn = effect("draw", lambda *given, sample, source: sample(source(), *given), reads=(State.STREAM,), writes=(State.STREAM,))
 
 
 def leave(operand: Any, conversion: str, value: Any = None) -> None:
@@ -127,7 +127,7 @@ def decide(operand: Any) -> None:
         notify(frame, decided, (operand,), {}, ())
 
 
-def draw(source: Callable[[], np.random.Generator], sample: Callable[[np.random.Generator], Array]) -> Tensor:
-    """Random numbers: `sample` of the generator that `source` gives, another one each time."""
-    result: Tensor = perform(drawn, (), {"sample": sample, "source": source})
+def draw(source: Callable[[], np.random.Generator], sample: Callable[..., Array], *given: Tensor) -> Tensor:
+    """Random numbers: `sample` of the generator that `source` gives, another one each time, and of further Tensors."""
+    result: Tensor = perform(drawn, given, {"sample": sample, "source": source})
     return result

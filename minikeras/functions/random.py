@@ -37,7 +37,9 @@ Source = Callable[[], "np.random.Generator"]
 
 
 def source_of(seed: Any) -> Source:
-    """Draws of the global stream; an operation seed gives them a stream of their own beside it."""
+    """Draws of the global stream; an operation seed gives them a stream of their own beside it. A source stays what it is."""
+    if callable(seed):
+        return seed  # type: ignore[no-any-return]
     stream = streams.global_stream()
     if seed is None:
         return stream.generator

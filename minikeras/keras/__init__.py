@@ -3,9 +3,12 @@ it is first used.
 """
 
 from functools import partial as _partial
+from importlib import import_module as _import
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..absent import late as _late
+from ..arrays import device
+from ..core import recompute_grad as remat
 from . import (
     activations,
     callbacks,
@@ -26,7 +29,7 @@ from .initializers import Initializer
 from .layers import Input, InputLayer, InputSpec, Layer
 from .losses import Loss
 from .metrics import Metric
-from .mixed_precision import DTypePolicy
+from .mixed_precision import DTypePolicy, FloatDTypePolicy
 from .models import Model, Sequential
 from .models.function import Function
 from .optimizers import Optimizer
@@ -36,9 +39,23 @@ from .symbolic.operation import CLASSES as _CLASSES
 from .symbolic.operation import Operation
 
 if _TYPE_CHECKING:
-    from . import datasets, export, ops, preprocessing, utils, wrappers
+    from . import backend, datasets, dtype_policies, export, ops, preprocessing, random, tree, utils, wrappers
+    from .variable import Variable
 
-_LATE = dict.fromkeys(("datasets", "export", "ops", "preprocessing", "utils", "wrappers"))
+_MODULES = ("backend", "datasets", "dtype_policies", "export", "ops", "preprocessing", "random", "tree", "utils", "wrappers")
+_LATE = dict.fromkeys(_MODULES) | {"Variable": "variable"}
+
+__version__ = "3.15.1"
+"""The version of Keras whose names and numbers are followed."""
+
+
+def version() -> str:
+    """The version of Keras whose names and numbers are followed.
+
+    >>> tf.keras.version()
+    '3.15.1'
+    """
+    return __version__
 
 
 def _operations(module: str) -> dict[str, type[Operation]]:
@@ -56,7 +73,8 @@ def _feature_space() -> dict[str, type]:
 
 
 saving.registry.know("keras", models, ("Model", "Sequential"))
-saving.registry.know("keras", mixed_precision, ("DTypePolicy",))
+saving.registry.know("keras", {"DTypePolicy": DTypePolicy, "FloatDTypePolicy": FloatDTypePolicy})
+saving.registry.know("keras.dtype_policies", _partial(_import, ".dtype_policies", __name__), ("DTypePolicyMap",))
 saving.registry.know("keras.src.models.functional", models, ("Functional",))
 saving.registry.know("keras.models", models, ("Functional", "Model", "Sequential"))
 saving.registry.know("keras.optimizers.schedules", optimizers.schedules, tuple(optimizers.schedules.__all__))

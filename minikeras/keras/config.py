@@ -1,43 +1,53 @@
-"""Keras's global settings: the default float dtype and the fuzz factor."""
+"""`keras.config`: Keras's global settings. Names only; definitions are in `settings.py` and `mixed_precision.py`."""
 
-from __future__ import annotations
+from typing import NoReturn as _NoReturn
 
-from typing import Any
+from ..absent import error as _error
+from .mixed_precision import dtype_policy, set_dtype_policy
+from .settings import (
+    backend,
+    disable_interactive_logging,
+    disable_traceback_filtering,
+    enable_interactive_logging,
+    enable_unsafe_deserialization,
+    epsilon,
+    floatx,
+    image_data_format,
+    is_interactive_logging_enabled,
+    is_traceback_filtering_enabled,
+    max_epochs,
+    max_steps_per_epoch,
+    set_epsilon,
+    set_floatx,
+    set_image_data_format,
+    set_max_epochs,
+    set_max_steps_per_epoch,
+)
 
-from ..core.changes import clock
-from ..types import as_dtype
-
-_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7}
-
-
-def floatx() -> str:
-    """The dtype of new weights.
-
-    >>> floatx()
-    'float32'
-    """
-    return _settings["floatx"]
-
-
-def set_floatx(value: Any) -> None:
-    """Make new weights 'float16', 'float32' or 'float64'."""
-    dtype = as_dtype(value)
-    if not dtype.is_floating:
-        raise ValueError(f"set_floatx: expected a float dtype, found {dtype.name}.")
-    _settings["floatx"] = dtype.name
-    clock.set()
-
-
-def epsilon() -> float:
-    """The fuzz factor that keeps logarithms and quotients finite.
-
-    >>> epsilon()
-    1e-07
-    """
-    return _settings["epsilon"]
+__all__ = [
+    "backend",
+    "disable_interactive_logging",
+    "disable_traceback_filtering",
+    "dtype_policy",
+    "enable_interactive_logging",
+    "enable_unsafe_deserialization",
+    "epsilon",
+    "floatx",
+    "image_data_format",
+    "is_interactive_logging_enabled",
+    "is_traceback_filtering_enabled",
+    "max_epochs",
+    "max_steps_per_epoch",
+    "set_dtype_policy",
+    "set_epsilon",
+    "set_floatx",
+    "set_image_data_format",
+    "set_max_epochs",
+    "set_max_steps_per_epoch",
+]
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 
 
-def set_epsilon(value: float) -> None:
-    """Change the fuzz factor."""
-    _settings["epsilon"] = float(value)
-    clock.set()
+def __getattr__(name: str) -> _NoReturn:
+    """What Keras has and this package has not is explained."""
+    raise _error(__name__, name)

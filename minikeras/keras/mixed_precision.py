@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..types import as_dtype
-from .config import floatx
+from .settings import floatx
 
 __all__ = ["DTypePolicy", "Policy", "dtype_policy", "global_policy", "set_dtype_policy", "set_global_policy"]
 
@@ -76,7 +76,7 @@ class DTypePolicy:
         return f'<DTypePolicy "{self._name}">'
 
 
-Policy = DTypePolicy
+Policy = FloatDTypePolicy = DTypePolicy
 
 _chosen: dict[str, DTypePolicy] = {}
 

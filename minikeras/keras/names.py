@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 _counts: Counter[str] = Counter()
+_asked: Counter[str] = Counter()
 
 
 def auto_name(prefix: str) -> str:
@@ -14,6 +15,17 @@ def auto_name(prefix: str) -> str:
     return f"{prefix}_{count}" if count else prefix
 
 
-def clear_session() -> None:
+def get_uid(prefix: str = "") -> int:
+    """How often this was asked for a prefix.
+
+    >>> get_uid("layer of mine"), get_uid("layer of mine")
+    (1, 2)
+    """
+    _asked[prefix] += 1
+    return _asked[prefix]
+
+
+def clear_session(free_memory: bool = True) -> None:
     """Start the counting of automatic names anew."""
     _counts.clear()
+    _asked.clear()

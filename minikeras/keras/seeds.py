@@ -89,6 +89,7 @@ class SeedGenerator:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
             raise ValueError(f"SeedGenerator: seed must be an int of at least 0 or None, found {seed!r}.")
         self._given_seed = seed
+        self.name = name or "seed_generator"
         start = default_seed() if seed is None else int(seed) % 2**32
         with device("CPU:0"):
             state = np.array([start, 0], dtype=np.uint32)
@@ -106,8 +107,8 @@ class SeedGenerator:
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         yield "state", self.state
 
-    def next(self) -> Any:
-        """Seed and position of the next draw; the position moves on."""
+    def next(self, ordered: bool = True) -> Any:
+        """Seed and position of the next draw; the position moves on, in order whatever `ordered` says."""
         decide(self.state)
         state = np.array(self.state._array)
         self.state.assign(Tensor(state + np.array([0, 1], dtype=np.uint32)))
@@ -120,4 +121,9 @@ class SeedGenerator:
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"seed": self._given_seed}
+        return {"seed": self._given_seed, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
+        """A generator from `get_config`."""
+        return cls(**config)

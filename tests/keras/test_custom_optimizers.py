@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from custom_optimizers import OPTIONS
 from golden_numbers import golden
-from keras_ops import ops
 
 import minikeras as tf
 
 GOLDEN = golden("custom_optimizers")
-CLASSES = custom_optimizers.made(tf.keras, ops)
+CLASSES = custom_optimizers.made(tf.keras, tf.keras.ops)
 FIRST = {name: np.array(value, "float32") for name, value in GOLDEN["first"].items()}
 GRADIENTS = [[np.array(one, "float32") for one in step] for step in GOLDEN["gradients"]]
 every_class = pytest.mark.parametrize("kind", CLASSES.values(), ids=CLASSES)

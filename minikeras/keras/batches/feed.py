@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ...data.passes import Passes
+from ..config import max_steps_per_epoch
 from .sources import Source
 
 
@@ -18,6 +20,11 @@ class Feed:
     """
 
     def __init__(self, source: Source, steps: int | None = None) -> None:
+        limit = max_steps_per_epoch()
+        given = source.steps if steps is None else steps
+        if limit is not None and (given is None or given > limit):
+            warnings.warn(f"Limiting steps_per_epoch to {limit}, see keras.config.set_max_steps_per_epoch.", stacklevel=4)
+            steps = limit
         if source.steps == np.inf and steps is None:
             raise ValueError("The data has no end: say how many batches an epoch has, with `steps_per_epoch` or `steps`.")
         self.source = source

@@ -9,6 +9,7 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...functions.shaping import transpose
 from ...ops.shaping import broadcast_to, reshape
+from ..config import image_data_format
 from ..symbolic.keras_tensor import KerasTensor, Spec
 from .inputs import InputSpec
 from .layer import Layer
@@ -148,4 +149,4 @@ def checked_format(layer: Any, data_format: Any) -> str:
         raise ValueError(
             f"{type(layer).__name__}: data_format must be 'channels_last' or 'channels_first', found {data_format!r}."
         )
-    return data_format or "channels_last"
+    return data_format or image_data_format()

@@ -439,6 +439,7 @@ class Model(Layer):
         trainer.check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
         trainer.check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
         trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
+        epochs = trainer.limited(epochs)
         due = trainer.due(validation_freq)
         text = trainer.takes_text(self)
         if validation_split:

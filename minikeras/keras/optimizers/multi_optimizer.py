@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from ...core import Variable
+from ..path_map import PathMap, check_patterns
 from ..saving.objects import deserialize_keras_object
 from .lookup import deserialize, serialize
 from .loss_scale import LossScaleOptimizer
@@ -14,11 +14,8 @@ from .optimizer import Optimizer
 from .per_layer import Member, PerLayer
 from .state import name_of
 
-LONGEST, REPEATS = 200, 4
-"""What a pattern from a file may have: characters, and signs of repetition. Matching could take years otherwise."""
 
-
-class OptimizerMap(MutableMapping[str, Optimizer]):
+class OptimizerMap(PathMap[Optimizer]):
     """Which optimizer a Variable has, by its path: the entry of that very path, else the one whose regular expression matches
     all of it, else the default.
 
@@ -41,31 +38,16 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
                 "OptimizerMap: expected an optimizer and a dict from patterns to optimizers, found "
                 f"{default_optimizer!r:.100} and {optimizer_map!r:.100}."
             )
+        super().__init__()
         self.default_optimizer = default_optimizer
-        self._entries: dict[str, Optimizer] = {}
         self.update(optimizer_map or {})
 
-    def __getitem__(self, key: str) -> Optimizer:
-        if key in self._entries:
-            return self._entries[key]
-        found = [pattern for pattern in self._entries if re.fullmatch(pattern, key)]
-        if len(found) > 1:
-            raise ValueError(f"OptimizerMap: several patterns match '{key}': {found}. Write them so that one does.")
-        return self._entries[found[0]] if found else self.default_optimizer
+    @property
+    def _default(self) -> Optimizer:
+        return self.default_optimizer
 
-    def __setitem__(self, key: str, optimizer: Optimizer) -> None:
-        if not isinstance(key, str) or key in self._entries:
-            raise ValueError(f"OptimizerMap: expected a new path or pattern, found {key!r}; there are {list(self._entries)}.")
-        self._entries[key] = _member(optimizer)
-
-    def __delitem__(self, key: str) -> None:
-        del self._entries[key]
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+    def _checked(self, value: Any) -> Optimizer:
+        return _member(value)
 
     def __call__(self, variable: Variable) -> Optimizer:
         """The optimizer of a Variable."""
@@ -79,11 +61,7 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         """A map from `get_config`; ValueError for a pattern that could take long to match."""
-        for pattern in config["optimizer_map"]:
-            if len(pattern) > LONGEST or len(re.findall(r"[*+?{]", pattern)) > REPEATS or re.search(r"\)[*+{]", pattern):
-                raise ValueError(
-                    f"OptimizerMap: the pattern {pattern!r:.100} could take too long to match. Write a shorter one."
-                )
+        check_patterns(config["optimizer_map"])
         entries = {key: deserialize(written) for key, written in config["optimizer_map"].items()}
         return cls(deserialize(config["default_optimizer"]), entries)
 

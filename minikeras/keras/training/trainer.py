@@ -20,6 +20,7 @@ from .. import batches, metrics, optimizers
 from ..arguments import whole
 from ..batches import Feed, Source
 from ..callbacks import CallbackList, History
+from ..config import is_interactive_logging_enabled, max_epochs
 from ..logs import numbers
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
@@ -306,7 +307,8 @@ class Trainer:
 
 def hooks_of(model: Model, callbacks: Any, history: bool, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
     """The callbacks of one call of `fit`, `evaluate` or `predict`."""
-    level, group = 1 if verbose == "auto" else int(verbose), model.steps_per_execution
+    level = (1 if is_interactive_logging_enabled() else 2) if verbose == "auto" else int(verbose)
+    group = model.steps_per_execution
     params = {"epochs": epochs, "steps": steps, "verbose": level}
     return CallbackList(callbacks, history, level > 0, model, 1 if isinstance(group, str) else group, **params)
 
@@ -330,6 +332,15 @@ def split_off(x: Any, y: Any, sample_weight: Any, share: float, text: bool) -> t
     if batches.is_iterable_of_batches(x):
         raise ValueError("validation_split needs arrays; split batches yourself and give validation_data.")
     return batches.split((batches.as_columns(x, text), batches.as_columns(y), batches.as_columns(sample_weight)), share)
+
+
+def limited(epochs: int) -> int:
+    """A number of epochs, or the limit of the settings."""
+    limit = max_epochs()
+    if limit is None or limit >= epochs:
+        return epochs
+    warnings.warn(f"Limiting epochs to {limit}, see keras.config.set_max_epochs.", stacklevel=5)
+    return limit
 
 
 def check_counts(name: str, least: int = 0, **counts: int | None) -> None:

@@ -1,0 +1,256 @@
+"""`keras.backend`: questions about dtypes and settings, and the names of Keras 2 that people still use, which are a table over
+`keras.ops`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..absent import error as _error
+from ..core import Tensor, convert_to_tensor
+from ..core.operand import Operand
+from ..types import as_dtype
+from .calls import name_scope
+from .config import backend, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
+from .names import clear_session, get_uid
+from .promotion import result_type
+from .symbolic.keras_tensor import KerasTensor
+from .variable import Variable
+
+_OPS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{
+        name: (f"ops.{name}", {})
+        for name in (
+            *("abs", "all", "any", "arange", "cast", "clip", "cos", "dot", "equal", "exp", "eye", "greater", "greater_equal"),
+            *(
+                "less",
+                "less_equal",
+                "log",
+                "max",
+                "maximum",
+                "mean",
+                "min",
+                "minimum",
+                "not_equal",
+                "ones",
+                "ones_like",
+                "prod",
+            ),
+            *("reshape", "round", "shape", "sign", "sin", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sum"),
+            *("tile", "transpose", "var", "zeros", "zeros_like"),
+        )
+    },
+    **{name: (f"ops.{name}", {"axis": -1}) for name in ("argmax", "argmin", "concatenate", "expand_dims")},
+    **{name: (f"ops.{name}", {"axis": 0}) for name in ("cumprod", "cumsum")},
+    **{name: (f"activations.{name}", {}) for name in ("elu", "relu", "sigmoid", "softmax", "softplus", "softsign", "tanh")},
+    "dropout": ("random.dropout", {}),
+    "gather": ("ops.take", {"axis": 0}),
+    "permute_dimensions": ("ops.transpose", {}),
+    "pow": ("ops.power", {}),
+    "random_normal": ("random.normal", {}),
+    "random_uniform": ("random.uniform", {}),
+    "repeat_elements": ("ops.repeat", {}),
+    "reverse": ("ops.flip", {}),
+    "truncated_normal": ("random.truncated_normal", {}),
+}
+"""By the name of Keras 2: where the function is now, and what its arguments are if they are not given."""
+
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
+
+
+def standardize_dtype(dtype: Any) -> str:
+    """The name of a dtype; None is `floatx()`.
+
+    >>> standardize_dtype(float), standardize_dtype(np.dtype("int8"))
+    ('float32', 'int8')
+    """
+    python = {bool: "bool", int: "int32", float: floatx(), str: "string", "int": "int32", "float": floatx(), None: floatx()}
+    known = python.get(dtype) if dtype is None or isinstance(dtype, (type, str)) else None
+    return known or as_dtype(dtype).name
+
+
+def is_float_dtype(dtype: Any) -> bool:
+    """Whether a dtype, given in any form, is one of floats.
+
+    >>> is_float_dtype("bfloat16"), is_float_dtype("int32")
+    (True, False)
+    """
+    return as_dtype(standardize_dtype(dtype)).is_floating
+
+
+def is_int_dtype(dtype: Any) -> bool:
+    """Whether it is one of integers, with or without a sign.
+
+    >>> is_int_dtype("uint8"), is_int_dtype(bool)
+    (True, False)
+    """
+    return as_dtype(standardize_dtype(dtype)).is_integer
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether a value is one of a functional model.
+
+    >>> is_keras_tensor(tf.keras.Input((2,))), is_keras_tensor(tf.ones([2]))
+    (True, False)
+    """
+    return isinstance(x, KerasTensor)
+
+
+def int_shape(x: Any) -> tuple[int | None, ...]:
+    """The shape as a tuple, with None for unknown sizes."""
+    return tuple(x.shape)
+
+
+def ndim(x: Any) -> int:
+    """The number of axes."""
+    return len(x.shape)
+
+
+def dtype(x: Any) -> str:
+    """The name of the dtype."""
+    return standardize_dtype(x.dtype)
+
+
+def count_params(x: Any) -> int:
+    """The number of elements."""
+    return math.prod(x.shape)
+
+
+def get_value(x: Any) -> Any:
+    """The values as an array.
+
+    >>> get_value(tf.Variable([1.0, 2.0]))
+    array([1., 2.], dtype=float32)
+    """
+    return x.numpy() if isinstance(x, Operand) else x
+
+
+def set_value(x: Any, value: Any) -> None:
+    """Let a Variable hold a value, in its own dtype."""
+    x.assign(np.asarray(value, x.dtype.numpy))
+
+
+def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
+    """The values of several."""
+    return [get_value(x) for x in tensors]
+
+
+def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
+    """Let several Variables hold values."""
+    for x, value in tuples:
+        set_value(x, value)
+
+
+def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Variable:
+    """A Variable that holds a value."""
+    made = Variable(convert_to_tensor(value, floatx() if dtype is None else dtype), name=name)
+    made.constraint = constraint
+    return made
+
+
+def constant(value: Any, dtype: Any = None, shape: Sequence[int] | None = None, name: str | None = None) -> Tensor:
+    """A Tensor of a value, repeated to a shape."""
+    array = np.asarray(value, as_dtype(floatx() if dtype is None else dtype).numpy)
+    return convert_to_tensor(array if shape is None else np.broadcast_to(array, tuple(shape)))
+
+
+def cast_to_floatx(x: Any) -> Any:
+    """An array in the default float dtype; a Tensor as a Tensor."""
+    if isinstance(x, (Operand, KerasTensor)):
+        return __getattr__("cast")(x, floatx())
+    return np.asarray(x, as_dtype(floatx()).numpy)
+
+
+def update(x: Any, new_x: Any) -> Any:
+    """`x.assign(new_x)`."""
+    return x.assign(new_x)
+
+
+def update_add(x: Any, increment: Any) -> Any:
+    """`x.assign_add(increment)`."""
+    return x.assign_add(increment)
+
+
+def update_sub(x: Any, decrement: Any) -> Any:
+    """`x.assign_sub(decrement)`."""
+    return x.assign_sub(decrement)
+
+
+def flatten(x: Any) -> Any:
+    """All elements in one axis."""
+    return __getattr__("reshape")(x, (-1,))
+
+
+def batch_flatten(x: Any) -> Any:
+    """All elements of each row in one axis."""
+    return __getattr__("reshape")(x, (-1, math.prod(x.shape[1:])))
+
+
+eval = get_value
+
+
+def _with_defaults(function: Callable[..., Any], defaults: dict[str, Any]) -> Callable[..., Any]:
+    """A function whose arguments have other defaults."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        given = signature.bind_partial(*arguments, **options).arguments
+        return function(**{**defaults, **given})
+
+    return call
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the table, found when it is first used."""
+    if name not in _OPS:
+        raise _error(__name__, name)
+    place, defaults = _OPS[name]
+    module, _, attribute = place.partition(".")
+    function = getattr(importlib.import_module(f".{module}", __package__), attribute)
+    found = globals()[name] = _with_defaults(function, defaults) if defaults else function
+    return found
+
+
+__all__ = [
+    "backend",
+    "batch_flatten",
+    "batch_get_value",
+    "batch_set_value",
+    "cast_to_floatx",
+    "clear_session",
+    "constant",
+    "count_params",
+    "dtype",
+    "epsilon",
+    "eval",
+    "flatten",
+    "floatx",
+    "get_uid",
+    "get_value",
+    "image_data_format",
+    "int_shape",
+    "is_float_dtype",
+    "is_int_dtype",
+    "is_keras_tensor",
+    "name_scope",
+    "ndim",
+    "result_type",
+    "set_epsilon",
+    "set_floatx",
+    "set_image_data_format",
+    "set_value",
+    "standardize_dtype",
+    "update",
+    "update_add",
+    "update_sub",
+    "variable",
+]
+__all__ += sorted(_OPS)

@@ -1,0 +1,186 @@
+"""`keras.random`: random tensors under Keras's names. `seed` says where they come from: an int gives the same numbers at each
+call, a `SeedGenerator` its next ones, None those of the global stream, which `keras.utils.set_random_seed` starts anew.
+
+The numbers are not Keras's; the contracts are. No gradient flows to the parameters of gamma, beta and binomial distributions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace, to_device, to_numpy
+from ..arrays import random as streams
+from ..core import Tensor
+from ..core.effects import draw
+from ..functions import random as tf
+from ..functions.creation import zeros_like
+from ..functions.elementwise import cast
+from ..functions.indexing import gather
+from ..functions.nn import dropout_mask
+from ..functions.publish import static_shape, tensor
+from ..types import Array, TensorLike, as_dtype
+from .config import floatx
+from .seeds import SeedGenerator
+
+__all__ = [
+    *("SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma", "normal", "randint", "shuffle"),
+    *("truncated_normal", "uniform"),
+]
+
+Seed = int | SeedGenerator | None
+
+
+def normal(shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = None, seed: Seed = None) -> Tensor:
+    """Normally distributed numbers.
+
+    >>> same = [tf.keras.random.normal((2,), seed=1).numpy().tolist() for _ in range(2)]
+    >>> same[0] == same[1]
+    True
+    """
+    return tf.normal(shape, mean, stddev, _floating("normal", dtype), _source(seed))
+
+
+def truncated_normal(
+    shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = None, seed: Seed = None
+) -> Tensor:
+    """Normally distributed numbers, redrawn where they lie more than two standard deviations from the mean.
+
+    >>> bool(tf.reduce_all(tf.abs(tf.keras.random.truncated_normal([100], stddev=0.1)) <= 0.2))
+    True
+    """
+    return tf.truncated_normal(shape, mean, stddev, _floating("truncated_normal", dtype), _source(seed))
+
+
+def uniform(shape: Any, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtype: Any = None, seed: Seed = None) -> Tensor:
+    """Evenly distributed numbers in [minval, maxval).
+
+    >>> generator = tf.keras.random.SeedGenerator(1)
+    >>> first, second = (tf.keras.random.uniform((), seed=generator) for _ in range(2))
+    >>> bool(first == second)
+    False
+    """
+    return tf.uniform(shape, minval, maxval, _floating("uniform", dtype), _source(seed))
+
+
+def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "int32", seed: Seed = None) -> Tensor:
+    """Evenly distributed integers in [minval, maxval).
+
+    >>> sorted(set(tf.keras.random.randint([100], 0, 3, seed=1).numpy().tolist()))
+    [0, 1, 2]
+    """
+    if not as_dtype(dtype).is_integer:
+        raise ValueError(f"random.randint: expected an integer dtype, found {dtype!r}. `uniform` gives floats.")
+    return tf.uniform(shape, minval, maxval, dtype, _source(seed))
+
+
+def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
+    """Indices drawn with probabilities softmax(logits), for each row (batch, classes) -> (batch, num_samples).
+
+    >>> print(tf.keras.random.categorical([[0.0, -1e9]], 3).numpy())
+    [[0 0 0]]
+    """
+    rows = tensor(logits)
+    if rows.ndim != 2:
+        raise ValueError(f"random.categorical: expected logits of shape (batch, classes), found {tuple(rows.shape)}.")
+    return tf.categorical(rows, num_samples, dtype, _source(seed))
+
+
+def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:
+    """The slices along an axis in random order.
+
+    >>> sorted(tf.keras.random.shuffle([1, 2, 3]).numpy().tolist())
+    [1, 2, 3]
+    """
+    values = tensor(x)
+    size, xp = values.shape[axis], namespace(values._array)
+    order = draw(_source(seed), lambda generator: to_device(generator.permutation(size), xp))
+    return gather(values, order, axis=axis)
+
+
+def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] | None = None, seed: Seed = None) -> Tensor:
+    """Each element is zero with probability `rate`; the others are scaled by 1 / (1 - rate).
+
+    Args:
+        inputs: floats.
+        rate: in [0, 1].
+        noise_shape: the shape of the mask, broadcast over the inputs; None entries follow the inputs.
+        seed: see above.
+
+    >>> sorted(set(tf.keras.random.dropout(tf.ones([100]), 0.5, seed=1).numpy().tolist()))
+    [0.0, 2.0]
+    """
+    x = tensor(inputs)
+    if not 0.0 <= rate <= 1.0:
+        raise ValueError(f"random.dropout: rate must be in [0, 1], found {rate}.")
+    if rate in (0.0, 1.0):
+        return zeros_like(x) if rate else x
+    sizes = noise_shape if noise_shape is not None else [None] * x.ndim
+    shape = tuple([size if wanted is None else wanted for wanted, size in zip(sizes, x.shape, strict=True)])
+    return x * cast(dropout_mask(_source(seed), shape, rate, x), x.dtype)
+
+
+def gamma(shape: Any, alpha: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
+    """Numbers of the gamma distribution with shape parameter `alpha`, above 0, and scale 1.
+
+    >>> tf.keras.random.gamma((2, 3), 0.5).shape
+    TensorShape([2, 3])
+    """
+    return _drawn("gamma", shape, dtype, seed, np.random.Generator.standard_gamma, alpha)
+
+
+def beta(shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
+    """Numbers of the beta distribution with parameters `alpha` and `beta`, above 0.
+
+    >>> bool(tf.reduce_all(tf.keras.random.beta((9,), 2.0, 3.0) < 1.0))
+    True
+    """
+    return _drawn("beta", shape, dtype, seed, np.random.Generator.beta, alpha, beta)
+
+
+def binomial(shape: Any, counts: TensorLike, probabilities: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
+    """Numbers of successes among `counts` trials, each of probability `probabilities`.
+
+    >>> tf.keras.random.binomial((2,), 5, 1.0).numpy()
+    array([5., 5.], dtype=float32)
+    """
+
+    def sample(generator: np.random.Generator, counts: Any, probabilities: Any, size: Any) -> Any:
+        return generator.binomial(np.asarray(counts, np.int64), probabilities, size)
+
+    return _drawn("binomial", shape, dtype, seed, sample, counts, probabilities)
+
+
+def _drawn(name: str, shape: Any, dtype: Any, seed: Seed, sample: Callable[..., Any], *parameters: TensorLike) -> Tensor:
+    """What a method of NumPy's generator draws for parameters, which may be others in each run."""
+    sizes, kind = static_shape(shape), _floating(name, dtype)
+
+    def drawn(generator: np.random.Generator, *given: Array) -> Array:
+        wide = [np.asarray(to_numpy(one), np.float64) for one in given]
+        try:
+            return to_device(np.asarray(sample(generator, *wide, sizes)).astype(kind.numpy))
+        except ValueError as error:
+            found = [one.tolist() for one in wide]
+            raise ValueError(f"random.{name}: {found!r:.100} are no parameters of this distribution: {error}.") from None
+
+    return draw(_source(seed), drawn, *[tensor(one) for one in parameters])
+
+
+def _source(seed: Any) -> Any:
+    """Where numbers come from."""
+    if seed is None:
+        return streams.global_stream().generator
+    if isinstance(seed, SeedGenerator):
+        return seed.generator
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        return lambda: streams.generator_at(int(seed), 0)
+    raise ValueError(f"random: seed must be an int, a SeedGenerator or None, found {seed!r:.100}.")
+
+
+def _floating(name: str, dtype: Any) -> Any:
+    wanted = as_dtype(floatx() if dtype is None else dtype)
+    if not wanted.is_floating:
+        raise ValueError(f"random.{name}: expected a float dtype, found {dtype!r}. `randint` gives integers.")
+    return wanted

@@ -1,0 +1,133 @@
+"""Global settings: default dtypes and formats, the fuzz factor, limits for short trial runs, and what is printed."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..core.changes import clock
+from ..types import as_dtype
+
+_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last", "interactive": True}
+
+
+def floatx() -> str:
+    """The dtype of new weights.
+
+    >>> floatx()
+    'float32'
+    """
+    return _settings["floatx"]
+
+
+def set_floatx(value: Any) -> None:
+    """Make new weights 'float16', 'float32' or 'float64'."""
+    dtype = as_dtype(value)
+    if not dtype.is_floating:
+        raise ValueError(f"set_floatx: expected a float dtype, found {dtype.name}.")
+    _settings["floatx"] = dtype.name
+    clock.set()
+
+
+def epsilon() -> float:
+    """The fuzz factor that keeps logarithms and quotients finite.
+
+    >>> epsilon()
+    1e-07
+    """
+    return _settings["epsilon"]
+
+
+def set_epsilon(value: float) -> None:
+    """Change the fuzz factor."""
+    _settings["epsilon"] = float(value)
+    clock.set()
+
+
+def image_data_format() -> str:
+    """Where the channels are in new layers that are not told.
+
+    >>> image_data_format()
+    'channels_last'
+    """
+    return _settings["image_data_format"]
+
+
+def set_image_data_format(data_format: str) -> None:
+    """Make that 'channels_last' or 'channels_first'."""
+    if data_format not in ("channels_last", "channels_first"):
+        raise ValueError(f"set_image_data_format: expected 'channels_last' or 'channels_first', found {data_format!r}.")
+    _settings["image_data_format"] = data_format
+    clock.set()
+
+
+def backend() -> str:
+    """What computes: 'minikeras', which is none of the backends that Keras has.
+
+    >>> backend()
+    'minikeras'
+    """
+    return "minikeras"
+
+
+def max_epochs() -> int | None:
+    """How many epochs `fit` trains at most, None for as many as it is told."""
+    return _settings.get("max_epochs")
+
+
+def set_max_epochs(max_epochs: int | None) -> None:
+    """Limit the epochs of every `fit`, to try a script out; None for no limit.
+
+    >>> set_max_epochs(2)
+    >>> max_epochs()
+    2
+    >>> set_max_epochs(None)
+    """
+    _limit("max_epochs", max_epochs)
+
+
+def max_steps_per_epoch() -> int | None:
+    """How many batches `fit`, `evaluate` and `predict` take at most in an epoch."""
+    return _settings.get("max_steps_per_epoch")
+
+
+def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
+    """Limit the batches of every epoch; None for no limit."""
+    _limit("max_steps_per_epoch", max_steps_per_epoch)
+
+
+def _limit(name: str, value: int | None) -> None:
+    if value is not None and (not isinstance(value, int) or value < 1):
+        raise ValueError(f"set_{name}: expected an int of at least 1 or None, found {value!r}.")
+    _settings[name] = value
+
+
+def enable_interactive_logging() -> None:
+    """Have `verbose="auto"` draw a progress bar, as it does at first."""
+    _settings["interactive"] = True
+
+
+def disable_interactive_logging() -> None:
+    """Have `verbose="auto"` write a line an epoch and no bar."""
+    _settings["interactive"] = False
+
+
+def is_interactive_logging_enabled() -> bool:
+    """Whether `verbose="auto"` draws a progress bar."""
+    return bool(_settings["interactive"])
+
+
+def disable_traceback_filtering() -> None:
+    """Nothing: tracebacks are shown whole."""
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """False: tracebacks are shown whole."""
+    return False
+
+
+def enable_unsafe_deserialization() -> NoReturn:
+    """Refused: nothing in a file runs."""
+    raise NotImplementedError(
+        "enable_unsafe_deserialization: code in a file never runs here. Register functions and classes that a model needs: "
+        "keras.saving.register_keras_serializable, or load_model(path, custom_objects={...})."
+    )

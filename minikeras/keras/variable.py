@@ -1,0 +1,75 @@
+"""`keras.Variable`: a Variable made from an initializer or a value, with Keras's arguments and name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import convert_to_tensor
+from ..core.operand import Operand
+from . import initializers
+from .calls import context
+from .config import floatx
+from .names import auto_name
+from .weight import KerasVariable
+
+
+class Variable(KerasVariable):
+    """A Variable outside of layers.
+
+    Args:
+        initializer: a value; or an initializer or its name, which is given the shape and dtype.
+        shape: needed for an initializer.
+        dtype: that of the value, `floatx()` for an initializer.
+        trainable: whether tapes watch it by themselves.
+        autocast, aggregation, synchronization, layout: about other backends: unused.
+        name: without a slash.
+
+    Attributes:
+        path: the names of the scopes around it and its own, joined by '/'.
+
+    Raises:
+        ValueError: for an initializer without a shape, or a name with a slash.
+
+    >>> with tf.keras.name_scope("counters"):
+    ...     steps = tf.keras.Variable("zeros", shape=(), dtype="int32", trainable=False, name="steps")
+    >>> steps.path, int(steps.assign_add(1))
+    ('counters/steps', 1)
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(
+        self,
+        initializer: Any,
+        shape: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        autocast: bool = True,
+        aggregation: str = "none",
+        synchronization: str = "auto",
+        name: str | None = None,
+        layout: Any = None,
+    ) -> None:
+        name = auto_name("variable") if name is None else name
+        if not isinstance(name, str) or "/" in name:
+            raise ValueError(f"Variable: name must be text without '/', found {name!r}. For a path use keras.name_scope.")
+        if isinstance(initializer, str):
+            initializer = initializers.get(initializer)
+        if callable(initializer) and not isinstance(initializer, Operand):
+            if shape is None:
+                raise ValueError(f"Variable: the initializer {initializer!r} needs a shape: Variable('zeros', shape=(2, 3)).")
+            initializer = initializer(tuple(shape), dtype=floatx() if dtype is None else dtype)
+        value = convert_to_tensor(initializer, None if isinstance(initializer, Operand) else dtype)
+        super().__init__(value, trainable=trainable, name=name, dtype=dtype)
+        caller = context.caller
+        self.path = "/".join([*([] if caller is None else [caller.path]), *context.names(), name])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.numpy(), self._trainable, self._name, self.path)
+
+
+def _restored(value: Any, trainable: bool, name: str, path: str) -> Variable:
+    """A Variable from its pickled parts."""
+    variable = Variable(value, trainable=trainable, name=name)
+    variable.path = path
+    return variable
