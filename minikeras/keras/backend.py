@@ -196,7 +196,7 @@ def batch_flatten(x: Any) -> Any:
 eval = get_value
 
 
-def _with_defaults(function: Callable[..., Any], defaults: dict[str, Any]) -> Callable[..., Any]:
+def _with_defaults(name: str, function: Callable[..., Any], defaults: dict[str, Any]) -> Callable[..., Any]:
     """A function whose arguments have other defaults."""
     signature = inspect.signature(function)
 
@@ -205,6 +205,7 @@ def _with_defaults(function: Callable[..., Any], defaults: dict[str, Any]) -> Ca
         given = signature.bind_partial(*arguments, **options).arguments
         return function(**{**defaults, **given})
 
+    call.__module__, call.__name__, call.__qualname__ = __name__, name, name  # where a pickle finds it
     return call
 
 
@@ -215,7 +216,7 @@ def __getattr__(name: str) -> Any:
     place, defaults = _OPS[name]
     module, _, attribute = place.partition(".")
     function = getattr(importlib.import_module(f".{module}", __package__), attribute)
-    found = globals()[name] = _with_defaults(function, defaults) if defaults else function
+    found = globals()[name] = _with_defaults(name, function, defaults) if defaults else function
     return found
 
 

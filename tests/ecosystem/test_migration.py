@@ -15,8 +15,7 @@ from minikeras.absent import ABSENT
 keras = tf.keras
 MODULES = {name: importlib.import_module(f"minikeras.{name}".rstrip(".")) for name in ABSENT}
 UNEXPLAINED = {
-    "keras": {"src", "version", "legacy", "visualization"}
-    | {"Function", "Initializer", "InputSpec", "KerasTensor", "Operation", "Regularizer", "name_scope"},
+    "keras": set(),
     "keras.layers": set(),
 }
 """Names that no user is expected to look for: parts of Keras's own machinery, and classes that are under another name."""
