@@ -14,9 +14,9 @@ from typing import Any
 Runner = Callable[[int], float]
 """Carries out that many steps of a candidate and returns the seconds that they took."""
 
-# OpenBLAS and OpenMP let idle threads spin for some milliseconds. Without this pause they would spin into the next
-# candidate's block and take its second processor.
-PAUSE = 0.04
+# OpenBLAS lets idle threads spin for 2^26 cycles and more. With a shorter pause they would spin into the next candidate's block
+# and take its second processor: with 40 ms a step of 0.41 ms takes 0.52, with 70 ms 0.46, with 100 ms 0.41.
+PAUSE = 0.12
 
 
 def compare(runners: Mapping[str, Runner], rounds: int, block: float) -> dict[str, list[float]]:
