@@ -24,16 +24,21 @@ _KEY_ERROR = (
     ", got {!r}. To pick several elements use tf.gather."
 )
 
+_WHOLE = (slice(None),)
+
 
 def getitem(x: TensorLike, key: Any) -> Any:
     """`x[key]`: integers, slices, Ellipsis, None, scalar integer tensors, or one boolean mask."""
     value = tensor(x) if not isinstance(x, Operand) else convert_to_tensor(x)
+    shape = tuple(value.shape)
+    if type(key) is int and shape and -shape[0] <= key < shape[0]:  # the usual one, spelt out: 2 us less
+        return indexing.strided_slice(value, key=(Ellipsis, key, *_WHOLE * (len(shape) - 1)), shape=shape)
     if _is_mask(key):
         return boolean_mask(value, key)
     parts = tuple(key) if isinstance(key, (tuple, list)) else (key,)
     if not parts:
         return value
-    key = _canonical(parts, tuple(value.shape))
+    key = _canonical(parts, shape)
     if any(isinstance(part, BatchedTensor) for part in key):
         value, key = _picked_for_each(value, key)
     return indexing.strided_slice(value, key=key, shape=tuple(value.shape))

@@ -24,9 +24,10 @@ def positive_solve(matrix: Array, vector: Array, shift: float = 0.0) -> Array | 
     """x with (A + shift) x = b; None if A + shift is not positive definite, up to rounding."""
     if not len(matrix):
         return vector
-    places, shifted = namespace(matrix).arange(len(matrix)), matrix.copy()
-    shifted[places, places] += shift
-    largest = abs(shifted[places, places]).max()
+    shifted = matrix.copy()
+    diagonal = shifted.reshape(-1)[:: len(matrix) + 1]
+    diagonal[...] += shift
+    largest = abs(diagonal).max()
     try:
         factored(shifted)
         x = substituted(shifted, vector)
@@ -71,14 +72,15 @@ def inverse(lower: Array) -> Array:
 
 def substituted(factor: Array, vector: Array) -> Array:
     """x with L L^T x = b: forward, then back."""
-    xp, count = namespace(factor), len(factor)
-    x = vector.copy()
-    for start in range(0, count, SUBSTITUTED):
-        stop = min(start + SUBSTITUTED, count)
-        corner = xp.tril(factor[start:stop, start:stop])
-        x[start:stop] = xp.linalg.solve(corner, x[start:stop] - factor[start:stop, :start] @ x[:start])
-    for start in reversed(range(0, count, SUBSTITUTED)):
-        stop = min(start + SUBSTITUTED, count)
-        corner = xp.tril(factor[start:stop, start:stop]).swapaxes(0, 1)
-        x[start:stop] = xp.linalg.solve(corner, x[start:stop] - factor[stop:, start:stop].swapaxes(0, 1) @ x[stop:])
+    xp, count, x = namespace(factor), len(factor), vector.copy()
+    parts = [slice(start, min(start + SUBSTITUTED, count)) for start in range(0, count, SUBSTITUTED)]
+    corners = [factor[part, part] for part in parts]
+    if count > WHOLE:  # else LAPACK has left zeros above the diagonal
+        corners = [xp.tril(corner) for corner in corners]
+    for part, corner in zip(parts, corners, strict=True):
+        known = factor[part, : part.start] @ x[: part.start] if part.start else 0.0
+        x[part] = xp.linalg.solve(corner, x[part] - known)
+    for part, corner in zip(reversed(parts), reversed(corners), strict=True):
+        known = factor[part.stop :, part].swapaxes(0, 1) @ x[part.stop :] if part.stop < count else 0.0
+        x[part] = xp.linalg.solve(corner.swapaxes(0, 1), x[part] - known)
     return x
