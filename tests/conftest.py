@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from minikeras.arrays import devices, probe
 from minikeras.core.stack import BOTTOM, current, switch
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures without a window
+os.environ.setdefault("MINIKERAS_HOME", str(Path(__file__).parents[1] / ".pytest_cache" / "minikeras"))
 strict_array.install()
 settings.register_profile(
     "minikeras", max_examples=30, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

@@ -73,7 +73,7 @@ LAYERS = [
         "keras.utils",
         "keras.wrappers",
     ],
-    ["keras", "aliases", "test", "debugging"],
+    ["keras", "aliases", "test", "debugging", "warm_up"],
     [""],
 ]
 """Names below `minikeras`; each stands for itself and what is in it without an entry of its own. '' is the package."""

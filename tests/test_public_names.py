@@ -46,6 +46,7 @@ INTERNAL = {
         "keras.training",
         "keras.variable",
         "keras.weight",
+        "warm_up",
     )
 }
 """Modules that are not for users, although an import makes them attributes of the package that they lie in."""

@@ -6,7 +6,8 @@ import os
 import pytest
 
 from minikeras.errors import DatasetUnavailableError, LoadError
-from minikeras.keras.datasets import cache, locate
+from minikeras.files import cache
+from minikeras.keras.datasets import locate
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from minikeras.errors import DatasetUnavailableError, LoadError
-from minikeras.keras.datasets import cache
+from minikeras.files import cache
 from minikeras.keras.datasets.catalogue import DataFile, Dataset
 from minikeras.keras.datasets.formats import gunzip_chunks
 from minikeras.keras.datasets.policy import DEFAULT_POLICY, OFFLINE, Attempt, Policy, tried

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, LoadError
-from minikeras.keras.datasets import archives, cache
+from minikeras.files import cache
+from minikeras.keras.datasets import archives
 from minikeras.keras.datasets.policy import DEFAULT_POLICY, OFFLINE, Attempt, Policy, tried
 
 _DIGITS = {"sha256": 64, "md5": 32}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 from collections.abc import Sequence
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 
+from . import object_files
 from .kernels import METADATA
 
 _lock = threading.Lock()
@@ -23,23 +26,32 @@ class _Compiler:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple()
-        features = llvm.get_host_cpu_features().flatten()
-        self.machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
+        processor, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        self.machine = target.create_target_machine(cpu=processor, features=features, opt=3, jit=True)
+        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.machine)
+        self._made_by = repr((llvmlite.__version__, llvm.llvm_version_info, target.triple, processor, features))
+
+    @functools.cached_property
+    def _passes(self) -> Any:
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = True
-        self.passes = llvm.create_pass_builder(self.machine, options)
-        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.machine)
+        return llvm.create_pass_builder(self.machine, options)
 
     def optimized(self, text: str) -> Any:
         """A module after all passes."""
         module = llvm.parse_assembly(text)
         module.verify()
-        self.passes.getModulePassManager().run(module, self.passes)
+        self._passes.getModulePassManager().run(module, self._passes)
         return module
 
     def load(self, text: str) -> None:
-        """Compile a module, whose functions then have addresses."""
-        self.engine.add_module(self.optimized(text))
+        """Compile a module, unless an earlier process has done it; its functions then have addresses."""
+        name = hashlib.sha256((self._made_by + text).encode()).hexdigest()
+        code = object_files.read(name)
+        if code is None:
+            code = bytes(self.machine.emit_object(self.optimized(text)))
+            object_files.keep(name, code)
+        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self.engine.finalize_object()
 
 
@@ -54,7 +66,7 @@ def compiler() -> _Compiler:
 
 
 def addresses(kernels: Sequence[Any]) -> list[int]:
-    """Where the machine code of kernels begins; those that are new are compiled together.
+    """Where the machine code of kernels begins.
 
     Args:
         kernels: objects whose `text(name)` is a function of that name.
@@ -63,9 +75,9 @@ def addresses(kernels: Sequence[Any]) -> list[int]:
     names = ["k" + hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]
     with _lock:
         new = {name: text.replace("@k(", f"@{name}(") for name, text in zip(names, texts, strict=True) if name not in _known}
-        if new:
-            compiler().load(module_of(new))
-            _known.update((name, compiler().engine.get_function_address(name)) for name in new)
+        for name, text in new.items():
+            compiler().load(text + METADATA)
+            _known[name] = compiler().engine.get_function_address(name)
         return [_known[name] for name in names]
 
 
@@ -139,10 +151,3 @@ def flushing() -> str:
     if _is_arm():
         return _ARM + _FLUSHING.replace("SAVE", _SAVE_ARM).replace("RESTORE", _RESTORE_ARM)
     return _FLUSHING.replace("SAVE", "").replace("RESTORE", "")
-
-
-def module_of(texts: dict[str, str]) -> str:
-    """One module of several functions."""
-    lines = [line for text in texts.values() for line in text.split("\n")]
-    declared = sorted({line for line in lines if line.startswith("declare")})
-    return "\n".join([*declared, *(line for line in lines if not line.startswith("declare")), METADATA])
