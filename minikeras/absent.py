@@ -82,7 +82,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             f"write the loop over time {_OWN_LAYER}.",
         ),
         (
-            "Random* Resizing CenterCrop Aug* Auto* CutMix "
+            "Random* Aug* Auto* CutMix "
             "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes MelSpectrogram STFTSpectrogram",
             "Prepare data before it is batched, with NumPy, pandas, pillow or scikit-learn, or in tf.data.Dataset.map; "
             "Normalization, Rescaling and layers for the columns of tables are here.",

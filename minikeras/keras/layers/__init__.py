@@ -71,6 +71,7 @@ if _TYPE_CHECKING:
     from .attention import AdditiveAttention, Attention
     from .description import deserialize, serialize
     from .einsum_dense import EinsumDense
+    from .images import CenterCrop, Resizing
     from .lambda_layer import Lambda
     from .multi_head_attention import GroupQueryAttention, MultiHeadAttention
     from .preprocessing.discretization import Discretization
@@ -117,6 +118,7 @@ _LATE = {
         "attention": "AdditiveAttention Attention",
         "description": "deserialize serialize",
         "einsum_dense": "EinsumDense",
+        "images": "CenterCrop Resizing",
         "lambda_layer": "Lambda",
         "multi_head_attention": "GroupQueryAttention MultiHeadAttention",
         "preprocessing.discretization": "Discretization",
@@ -162,6 +164,7 @@ __all__ = [
     "AvgPool3D",
     "BatchNormalization",
     "CategoryEncoding",
+    "CenterCrop",
     "Concatenate",
     "Conv1D",
     "Conv1DTranspose",
@@ -234,6 +237,7 @@ __all__ = [
     "RepeatVector",
     "Rescaling",
     "Reshape",
+    "Resizing",
     "ReversibleEmbedding",
     "SeparableConv1D",
     "SeparableConv2D",

@@ -156,6 +156,8 @@ ROWS = [
     Row(lambda **o: L.UpSampling2D(2, "channels_first", "bicubic", **o), (2, 2, 3, 4), passes_mask=None),
     Row(lambda **o: L.EinsumDense("abc,cde->abed", (None, 3, 2), "tanh", bias_axes="ed", **o), (4, 2, 5), passes_mask=None),
     Row(lambda **o: L.ReversibleEmbedding(5, 3, mask_zero=True, **o), (4, 2), low=0, high=5),
+    Row(lambda **o: L.Resizing(3, 2, "bicubic", crop_to_aspect_ratio=True, **o), (2, 4, 5, 3), passes_mask=None),
+    Row(lambda **o: L.CenterCrop(2, 3, "channels_first", **o), (2, 3, 5, 4), passes_mask=None),
     Row(lambda **o: L.AlphaDropout(0.5, seed=3, **o), (4, 3)),
     Row(lambda **o: L.Attention(use_scale=True, **o), [(4, 2, 3), (4, 5, 3)]),
     Row(lambda **o: L.Attention(score_mode="concat", dropout=0.1, **o), [(4, 2, 3), (4, 5, 2), (4, 5, 3)]),

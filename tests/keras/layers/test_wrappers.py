@@ -206,3 +206,41 @@ def test_integers_are_found_again_from_their_vectors():
         scores = layer(y, reverse=True)
         assert scores.shape == (1, 2, 4) and scores.dtype == tf.float64 and len(layer.weights) == 2 - tied
         assert layer(tf.keras.Input((None, 3)), reverse=True).shape == (None, None, 4)
+
+
+# Images of one size ---------------------------------------------------------------------------------------------------------
+
+
+IMAGE = np.arange(2.0 * 5 * 8).reshape(2, 5, 8, 1).astype("float32")
+
+
+@pytest.mark.parametrize("batch", [True, False])
+@pytest.mark.parametrize(("size", "cut"), [((3, 3), IMAGE[:, 1:4, 2:5]), ((5, 8), IMAGE), ((10, 10), IMAGE[:, :, 1:6])])
+def test_the_middle_is_cut_out_or_resized(size, cut, batch):
+    x, cut = (IMAGE, cut) if batch else (IMAGE[0], cut[0])
+    expected = tf.image.resize(cut, size)
+    np.testing.assert_array_equal(L.CenterCrop(*size)(x).numpy(), expected.numpy())
+    np.testing.assert_array_equal(L.Resizing(*size, crop_to_aspect_ratio=True)(IMAGE[:, :, 1:6]).numpy().shape[1:3], size)
+
+
+def test_an_image_is_put_into_a_wider_one_before_it_is_resized():
+    y = L.Resizing(8, 8, pad_to_aspect_ratio=True, fill_value=7.0)(IMAGE)
+    assert (y.numpy()[:, 0] == 7.0).all() and (y.numpy()[:, 4] != 7.0).any()
+    first = np.moveaxis(IMAGE, -1, 1)
+    other = L.Resizing(8, 8, pad_to_aspect_ratio=True, fill_value=7.0, data_format="channels_first")(first)
+    np.testing.assert_array_equal(other.numpy(), np.moveaxis(y.numpy(), -1, 1))
+
+
+def test_whole_numbers_stay_whole_where_an_image_is_resized():
+    y = L.Resizing(2, 3, interpolation="bicubic")(IMAGE.astype("uint8"))
+    assert y.dtype == tf.uint8 and y.shape == (2, 2, 3, 1)
+    assert L.Resizing(2, 3)(tf.keras.Input((None, None, 3), dtype="uint8")).shape == (None, 2, 3, 3)
+    for make, said in (
+        (lambda: L.Resizing(0, 2), "Resizing: height must be at least 1"),
+        (lambda: L.Resizing(2, 2, "area"), "interpolation must be one of"),
+        (lambda: L.Resizing(2, 2, fill_mode="edge"), "only fill_mode='constant' is there"),
+        (lambda: L.Resizing(2, 2, crop_to_aspect_ratio=True, pad_to_aspect_ratio=True), "Only one of"),
+        (lambda: L.CenterCrop(2, 2)(np.ones((2, 2))), "expects images of 3 axes"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            make()
