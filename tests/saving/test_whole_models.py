@@ -133,6 +133,8 @@ def test_names_and_options_that_are_not_available_are_explained(tmp_path, path):
         model.save(tmp_path / "m.h5")
     with pytest.raises(ValueError, match="Invalid filepath extension"):
         model.save(tmp_path / "m")
+    with pytest.raises(ValueError, match="leave out zipped=False"):
+        model.save(path, zipped=False)
     with pytest.raises(FileExistsError):
         model.save(path, overwrite=False)
     with pytest.raises(NotFoundError):

@@ -31,16 +31,17 @@ FOLDER = "assets/"
 
 
 @explaining
-def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
+def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = True, zipped: bool | None = None) -> None:
     """Write a model, its weights, how it was compiled and the state of its optimizer to a `.keras` file, which Keras reads too.
 
     Args:
         model: the model; weights that are not made yet are not in the file.
         filepath: a name that ends in '.keras'.
         overwrite: whether an existing file may be replaced. It is replaced in one step, when the new one is complete.
+        zipped: None or True: one file; folders are not written.
 
     Raises:
-        ValueError: for another name.
+        ValueError: for another name, or with zipped=False.
         FileExistsError: with overwrite=False.
         TypeError: if something in the model cannot be described; the message names it.
 
@@ -53,6 +54,8 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
     np.True_
     """
     path = Path(filepath)
+    if zipped is False:
+        raise ValueError("save: a model is one file here; leave out zipped=False.")
     if path.suffix in (".h5", ".hdf5"):
         raise ValueError(
             f"save: '{filepath}': the HDF5 layout of old is read, not written. Use a name that ends in '.keras', or "

@@ -62,13 +62,13 @@ def get_custom_objects() -> dict[str, Any]:
     return _registered
 
 
-def get_registered_name(thing: Any) -> str:
+def get_registered_name(obj: Any) -> str:
     """'package>name' of a class or function that was registered, else its own name.
 
     >>> get_registered_name(len)
     'len'
     """
-    return next((name for name, known in _registered.items() if known is thing), thing.__name__)
+    return next((name for name, known in _registered.items() if known is obj), obj.__name__)
 
 
 def get_registered_object(name: str, custom_objects: Mapping[str, Any] | None = None, module_objects: Any = None) -> Any:
