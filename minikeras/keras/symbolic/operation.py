@@ -5,6 +5,7 @@ gives it in files, so that models with calls of `keras.ops` go both ways.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, overload
@@ -95,6 +96,19 @@ class FunctionOperation(Operation):
     def get_config(self) -> dict[str, Any]:
         """The name and the options."""
         return {"name": self.name, **self.config}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the places of the class: a module holds the function under its name, not the class."""
+        name = type(self).__name__
+        module = next(module for module, classes in CLASSES.items() if classes.get(name) is type(self))
+        return _unpickled, (module, name, vars(self))
+
+
+def _unpickled(module: str, name: str, state: dict[str, Any]) -> Operation:
+    importlib.import_module(f"{__package__.rpartition('.')[0]}.ops.symbols")  # makes the classes
+    made = object.__new__(CLASSES[module][name])
+    vars(made).update(state)
+    return made
 
 
 CLASSES: dict[str, dict[str, type[Operation]]] = {}
