@@ -82,6 +82,19 @@ def test_padded_batches_are_as_long_as_their_longest_row_or_as_told():
     assert rows.padded_batch(2, [4], drop_remainder=True).element_spec == spec([2, 4], "int32")
 
 
+def test_elements_of_another_device_are_grouped_there(device):
+    rows = rows_of_lengths(1, 3, 2).map(lambda row: row + 1)
+    assert shown(rows.padded_batch(2, padding_values=tf.constant(9))) == [[[2, 9, 9], [4, 4, 4]], [[3, 3]]]
+    assert shown(rows.unique().take(1)) == [[2]] and {batch.device for batch in rows.padded_batch(2)} == {tf.zeros([]).device}
+    columns = Dataset.from_tensor_slices(np.array([1, 2, 3, 4])).window(2).flat_map(lambda window: window.batch(2))
+    assert shown(columns) == [[1, 2], [3, 4]]
+    series = tf.keras.utils.timeseries_dataset_from_array(np.arange(5), np.arange(5), 3, batch_size=2)
+    assert shown(series) == [([[0, 1, 2], [1, 2, 3]], [0, 1]), ([[2, 3, 4]], [2])]
+    assert tf.keras.utils.normalize(tf.constant([[3.0, 4.0]])).numpy().round(6).tolist() == [
+        [0.6000000238418579, 0.800000011920929]
+    ]
+
+
 def test_each_leaf_is_padded_by_its_own_shape_and_value():
     words = [["a"], ["b", "c"]]
     rows = Dataset.from_generator(lambda: ((np.array(row), {"n": len(row), "m": np.ones((len(row), 1))}) for row in words))

@@ -297,7 +297,7 @@ class Dataset:
         """A dataset of elements that are made of these."""
         return Dataset(rows, length, (self,), spec=spec, batch_size=batch_size)
 
-    def shuffle(self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool = True) -> Dataset:
+    def shuffle(self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool | None = True) -> Dataset:
         """The elements in random order: each is drawn from a buffer of the next `buffer_size` ones.
 
         With a buffer of at least the dataset's length the order is a permutation. It is drawn anew for each iteration, from
@@ -306,14 +306,14 @@ class Dataset:
         Args:
             buffer_size: at least 1; `len(dataset)` for a full shuffle.
             seed: of the order.
-            reshuffle_each_iteration: if False, all iterations have one order.
+            reshuffle_each_iteration: if False, all iterations have one order; None is True.
 
         Raises:
             ValueError: for a buffer size below 1.
         """
         if buffer_size < 1:
             raise ValueError(f"shuffle: buffer_size must be at least 1, found {buffer_size}.")
-        own, generator = random_order(seed, reshuffle_each_iteration)
+        own, generator = random_order(seed, reshuffle_each_iteration is not False)
         numbers = self._numbers
         if numbers is not None and buffer_size >= self._cardinality:
             order = numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,6 +146,8 @@ def bucket_by_sequence_length(
             f"boundaries, found {bounds} and {sizes}."
         )
 
+    spec = cache(lambda: self.element_spec)
+
     def batched(key: Any, rows: Dataset) -> Dataset:
         bucket = int(key)
         if no_padding:
@@ -156,7 +158,7 @@ def bucket_by_sequence_length(
                 raise InvalidArgumentError(
                     f"bucket_by_sequence_length: with pad_to_bucket_boundary elements must be shorter than {bounds[-1:]}."
                 )
-            shapes = filled_shapes(self.element_spec, padded_shapes, bounds[bucket] - 1)
+            shapes = filled_shapes(spec(), padded_shapes, bounds[bucket] - 1)
         return rows.padded_batch(sizes[bucket], shapes, padding_values, drop_remainder)
 
     keys = lambda *element: bisect_right(bounds, int(element_length_func(*element)))
@@ -277,9 +279,11 @@ def filled_shapes(spec: Any, shapes: Any, size: int) -> Any:
 
 
 def _filler(value: Any, dtype: Any) -> Any:
-    """A padding value; refused if the elements' dtype cannot hold it."""
-    plain = convert_to_tensor(value).numpy() if isinstance(value, Tensor) else value
-    held = plain if dtype.kind in "OUS" else dtype.type(plain)
+    """A padding value as a Python scalar; refused if the elements' dtype cannot hold it."""
+    plain = value.numpy() if isinstance(value, Tensor) else value
+    if dtype.kind in "OUS":
+        return plain
+    held = dtype.type(plain)
     if dtype.kind in "biu" and held != plain:
         raise InvalidArgumentError(f"padded_batch: padding value {plain!r} is not of the elements' dtype {dtype}.")
-    return held
+    return held.item()

@@ -46,7 +46,6 @@ def interleave(
     need_function("interleave", map_func)
     cycle = at_least_one("interleave", "cycle_length", 4 if cycle_length in (None, AUTOTUNE) else cycle_length)
     block = at_least_one("interleave", "block_length", 1 if block_length is None else block_length)
-
     parts = partial(self._datasets, "interleave", map_func)
 
     def rows() -> Iterator[Any]:
