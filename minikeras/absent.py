@@ -97,7 +97,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("Config", "Use a dict, or Python's types.SimpleNamespace."),
     ],
     "keras.preprocessing": [
-        ("text", "Split texts in Python, or with scikit-learn."),
+        ("text", "Use keras.layers.TextVectorization, or split texts in Python."),
         ("timeseries TimeseriesGenerator", "Use keras.utils.timeseries_dataset_from_array."),
     ],
     "keras.preprocessing.image": [
