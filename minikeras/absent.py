@@ -42,6 +42,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "keras": [
+        ("visualization", "There is no drawing of images and boxes; use matplotlib."),
         (
             "applications",
             "There are no pretrained models; weights of Keras's models of the same layers can be read with load_weights.",
@@ -95,7 +96,9 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("audio_dataset_from_directory", "Read files in the function of tf.data.Dataset.map, or write a PyDataset."),
         ("np_utils generic_utils", "to_categorical is in keras.utils itself."),
         ("Config", "Use a dict, or Python's types.SimpleNamespace."),
+        ("bounding_boxes", "There are no functions of boxes in images; NumPy has what they are made of."),
     ],
+    "keras.export": [("ExportArchive", "Use model.export('m.onnx'), or keras.export.export_model.")],
     "keras.preprocessing": [
         ("text", "Use keras.layers.TextVectorization, or split texts in Python."),
         ("timeseries TimeseriesGenerator", "Use keras.utils.timeseries_dataset_from_array."),

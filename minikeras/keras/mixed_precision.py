@@ -6,10 +6,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..absent import late
 from ..types import as_dtype
 from .settings import floatx
 
-__all__ = ["DTypePolicy", "Policy", "dtype_policy", "global_policy", "set_dtype_policy", "set_global_policy"]
+__all__ = [
+    *("DTypePolicy", "LossScaleOptimizer", "Policy", "dtype_policy", "global_policy", "set_dtype_policy"),
+    "set_global_policy",
+]
+
+__getattr__, __dir__ = late(__name__, {"LossScaleOptimizer": ".optimizers"})
 
 
 class DTypePolicy:

@@ -94,7 +94,24 @@ def outer_sum(size):
     return graph([*repeat, *parts, {**operator, "name": "sum", "inbound_nodes": [call]}], "sum")
 
 
+def step(kind, module="keras.src.ops.numpy", more=(), **config):
+    """A model of one call of a function of `keras.ops`."""
+    described = {"module": module, "class_name": kind, "config": {"name": "s", **config}, "registered_name": kind}
+    call = call_of(("x", 0, 0))
+    return graph([{**described, "name": "s", "inbound_nodes": [{**call, "args": [*call["args"], *more]}]}], "s")
+
+
 HOSTILE = {
+    "tiles": step("Tile", repeats=[10**6, 10**6]),
+    "repeated elements": step("Repeat", repeats=10**11, axis=1),
+    "a broadcast": step("BroadcastTo", shape=[10**9, 2, 4]),
+    "wide paddings": step("Pad", pad_width=[[0, 10**10], [0, 0]]),
+    "powers": step("Vander", N=10**12),
+    "a product of a number of axes": step("Einsum", subscripts="ab->abcdefgh"),
+    "a function that may not be called": step("TensorFunction", "minikeras", function="keras.models.load_model"),
+    "a private function": step("TensorFunction", "minikeras", function="math._publish"),
+    "ones of a function of tf": step("TensorFunction", "minikeras", more=[10**12], function="one_hot"),
+    "unknown options": step("Mean", axes=1),
     "many thresholds": measured(metric("AUC", name="a", num_thresholds=300_000_000)),
     "very many thresholds": measured(metric("AUC", name="a", num_thresholds=10**12)),
     "thresholds of another metric": measured(metric("PrecisionAtRecall", name="a", recall=0.5, num_thresholds=10**9)),
