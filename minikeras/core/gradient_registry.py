@@ -14,9 +14,9 @@ Function = Callable[..., Any]
 _registry: dict[str, Function] = {}
 
 
-def missing_gradient(operation: str, which: str = "") -> LookupError:
-    """The error about an operation without gradient, or without one for `which` of its uses; `error.operation` is its name."""
-    error = LookupError(f"gradient registry has no entry for: {which or operation}")
+def missing_gradient(operation: str) -> LookupError:
+    """The error about an operation without gradient; `error.operation` is its name."""
+    error = LookupError(f"gradient registry has no entry for: {operation}")
     vars(error)["operation"] = operation
     return error
 

@@ -191,8 +191,8 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
 def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Singular values s (descending), U and V with A = U @ diag(s) @ V^T; only s with `compute_uv=False`.
 
-    Gradients for distinct singular values. The columns that only `full_matrices` adds are any that stand at right angles to the
-    others: differentiate only what does not depend on which.
+    Gradients for distinct singular values. Pairs of complex columns have no angle of their own, and the columns that only
+    `full_matrices` adds are any that stand at right angles to the others: differentiate only what does not depend on these.
 
     >>> print(tf.linalg.svd([[3.0, 0.0], [0.0, 2.0]], compute_uv=False).numpy())
     [3. 2.]

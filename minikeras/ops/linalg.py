@@ -13,7 +13,6 @@ from ..arrays import namespace, to_numpy
 from ..core.batch import all_values
 from ..core.effects import decide
 from ..core.families import is_complex, linear, primitive, unbroadcast
-from ..core.gradient_registry import missing_gradient
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor
 from ..types import Array
@@ -282,12 +281,8 @@ def _qr_vjp(g: Any, y: Any, a: Any) -> Any:
     (q, r), (gq, gr) = y, g
     rows, columns = a.shape[-2:]
     if q.shape[-1] > columns:
-        gq, q, gr, r = (
-            _turned_along(gq, q, columns),
-            _part(q, -1, 0, columns),
-            _part(gr, -2, 0, columns),
-            _part(r, -2, 0, columns),
-        )
+        gq, q = _turned_along(gq, q, columns), _part(q, -1, 0, columns)
+        gr, r = _part(gr, -2, 0, columns), _part(r, -2, 0, columns)
     if rows >= columns:
         return _tall_qr_vjp(gq, gr, q, r)
     beyond, change = _part(a, -1, rows, columns), _part(gr, -1, rows, columns)
@@ -325,30 +320,30 @@ def _svd(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
 
 
 def _svd_vjp(g: Any, y: Any, a: Any) -> Any:
-    s, u, v = y
-    gs, gu, gv = g
-    if is_complex(a):
-        raise missing_gradient("svd", "svd of a complex matrix with its vectors; use compute_uv=False")
+    """Pairs of complex vectors may be turned by any angle: a turn of A is taken for one of U."""
+    (s, u, v), (gs, gu, gv) = y, g
     n = s.shape[-1]
     if u.shape[-1] > n:
         gu, u = _turned_along(gu, u, n), _part(u, -1, 0, n)
     if v.shape[-1] > n:
         gv, v = _turned_along(gv, v, n), _part(v, -1, 0, n)
-    squares = _inverse_gaps(multiply(s, s))
-    scale = as_columns(s)
-    uu = multiply(squares, matrix_product(swap_last(u), gu))
-    vv = multiply(squares, matrix_product(swap_last(v), gv))
-    left = multiply(add(uu, swap_last(uu)), scale)
-    right = multiply(swap_last(scale), add(vv, swap_last(vv)))
-    middle = add(add(left, right), multiply(identity_like(s, n=s.shape[-1], trailing=0), as_columns(gs)))
-    result = matrix_product(matrix_product(u, middle), swap_last(v))
+    squares, scale = _like(_inverse_gaps(multiply(s, s)), u), _like(as_columns(s), u)
+    by_u, by_v = matrix_product(adjoint(u), gu), matrix_product(adjoint(v), gv)
+    uu, vv = multiply(squares, by_u), multiply(squares, by_v)
+    left = multiply(add(uu, adjoint(uu)), scale)
+    right = multiply(swap_last(scale), add(vv, adjoint(vv)))
     inverse_scale = divide(1.0, scale)
-    if u.shape[-2] > s.shape[-1]:
-        rest = subtract(gu, matrix_product(u, matrix_product(swap_last(u), gu)))
-        result = add(result, matrix_product(multiply(rest, inverse_scale), swap_last(v)))
-    if v.shape[-2] > s.shape[-1]:
-        rest = subtract(gv, matrix_product(v, matrix_product(swap_last(v), gv)))
-        result = add(result, matrix_product(multiply(u, inverse_scale), swap_last(rest)))
+    diagonal = _like(as_columns(gs), u)
+    if is_complex(a):
+        diagonal = add(diagonal, multiply(multiply(_like(imag(by_u), u), 1j), inverse_scale))
+    middle = add(add(left, right), multiply(identity_like(u, n=n, trailing=0), diagonal))
+    result = matrix_product(matrix_product(u, middle), adjoint(v))
+    if u.shape[-2] > n:
+        rest = subtract(gu, matrix_product(u, by_u))
+        result = add(result, matrix_product(multiply(rest, inverse_scale), adjoint(v)))
+    if v.shape[-2] > n:
+        rest = subtract(gv, matrix_product(v, by_v))
+        result = add(result, matrix_product(multiply(u, inverse_scale), adjoint(rest)))
     return result
 
 

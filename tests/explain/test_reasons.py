@@ -536,10 +536,3 @@ def test_an_ordinary_tape_says_where_its_knowledge_ends():
 def test_every_reason_has_a_sentence_and_a_hint():
     assert len(REASONS) == 12
     assert all(sentence and hint.endswith(".") for sentence, hint in REASONS.values())
-
-
-def test_an_operation_without_gradient_for_one_use_is_named_and_not_its_option():
-    x = tf.Variable([[1.0, 2.0, 3.0], [3.0, 5.0, 1.0]])
-    with tf.GradientTape() as tape:
-        y = tf.reduce_sum(tf.linalg.svd(x, full_matrices=True)[1])
-    assert tape.explain(y, x).op == "svd"

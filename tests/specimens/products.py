@@ -50,6 +50,16 @@ def full_svd_reference(a):
     return full_svd(s, u, np.swapaxes(vh, -1, -2))
 
 
+def low_rank(svd):
+    """What does not depend on the angles of the vectors: the singular values, and the nearest matrix of rank one."""
+
+    def call(a):
+        u, s, vh = svd(a)
+        return [s, u[:, :1] @ vh[:1]]
+
+    return call
+
+
 def full_qr(q, r):
     n = r.shape[-1]
     rest = q[..., n:] @ (q[..., n:].T if isinstance(q, np.ndarray) else tf.transpose(q[..., n:]))
@@ -327,6 +337,18 @@ MATRICES = [
             tolerance=1e-10,
         )
         for name, shape in (("tall", (2, 4, 2)), ("wide", (3, 5)), ("square", (3, 3)))
+    ),
+    *(
+        row(
+            L.svd,
+            complexes(*shape),
+            low_rank(lambda a: np.linalg.svd(a, full_matrices=False)),
+            f"of complex numbers, {name}",
+            call=low_rank(lambda a: (lambda s, u, v: (u, s, L.adjoint(v)))(*L.svd(a))),
+            analytic=False,
+            tolerance=1e-10,
+        )
+        for name, shape in (("tall", (4, 2)), ("wide", (3, 4)))
     ),
     row(
         L.svd,
