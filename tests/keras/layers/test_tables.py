@@ -70,6 +70,29 @@ def test_a_layer_gives_the_same_in_a_dataset(name):
     np.testing.assert_array_equal(np.concatenate(list(data.as_numpy_iterator())), expected)
 
 
+NUMBERS = {
+    "CategoryEncoding": (lambda: L.CategoryEncoding(9, "count"), [[1, 2], [8, 2]]),
+    "weights": (lambda: L.CategoryEncoding(9, "count"), [[1, 2], [8, 2]]),
+    "Discretization": (lambda: L.Discretization([0.0, 2.0], output_mode="multi_hot"), [[1.0, 2.0], [-8.0, 2.0]]),
+    "IntegerLookup": (lambda: L.IntegerLookup(vocabulary=[1, 2], mask_token=8, output_mode="count"), [[1, 2], [8, 2]]),
+    "inverse": (lambda: L.IntegerLookup(vocabulary=[10, 20], invert=True), [[1, 2], [8, 2]]),
+    "Hashing": (lambda: L.Hashing(5, output_mode="one_hot"), [[1, 2], [8, 2]]),
+    "StringLookup": (lambda: lookup(output_mode="multi_hot"), [["Ulm", "Bonn"], ["", "Ulm"]]),
+    "TextVectorization": (lambda: L.TextVectorization(vocabulary=["a"], output_mode="count"), ["a b", "a"]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_layer_runs_on_every_device(name, device):
+    make, values = NUMBERS[name]
+    options = {"count_weights": tf.ones([2, 2])} if name == "weights" else {}
+    y = make()(tf.constant(values), **options)
+    assert type(y._array) is type(tf.constant([1.0])._array)
+    if name != "StringLookup" and name != "TextVectorization":
+        crossed = L.HashedCrossing(5, "one_hot")([tf.constant([1, 2]), tf.constant(["a", "b"])])
+        assert type(crossed._array) is type(y._array)
+
+
 # In models ---------------------------------------------------------------------------------------------------------------
 
 
@@ -118,7 +141,19 @@ def test_a_recorded_step_sees_another_vocabulary():
     assert trained._trainer.steps["train_step"].recordings == 2
 
 
-def test_results_of_text_are_computed_eagerly(caplog):
+def test_functions_of_text_are_recorded_but_not_those_that_give_elements_of_it():
+    layer = lookup()
+    places = tf.function(lambda x: layer(tf.reshape(x, (2, -1))))
+    first = tf.function(lambda x: layer(x[0]))
+    for column in (TOWNS, TOWNS[::-1], ["", "Bonn", "Bonn", "Ulm"]):
+        expected = layer(column).numpy()
+        np.testing.assert_array_equal(places(tf.constant(column)).numpy(), expected.reshape(2, 2))
+        assert first(tf.constant(column)).numpy() == expected[0]
+    assert (places.recordings, places.replays) == (1, 2)
+    assert first.replays == 0
+
+
+def test_results_of_text_are_computed_eagerly():
     places = tf.keras.Sequential([tf.keras.Input((2,), dtype="int64"), lookup(invert=True)])
     assert places.predict(np.array([[1, 2], [3, 0]]), verbose=0).tolist() == [["Bonn", "Köln"], ["Ulm", "[UNK]"]]
 

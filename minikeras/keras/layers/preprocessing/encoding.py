@@ -41,18 +41,17 @@ def check_mode(layer: Layer, mode: Any, modes: tuple[str, ...], sparse: bool) ->
     return str(mode)
 
 
-def _rows_of(xp: Any, indices: Array, depth: int, dtype: Any, counts: bool) -> Array:
-    """A row for the integers along the last axis: how often each occurs, or whether."""
+def _rows_of(xp: Any, indices: Array, depth: int, dtype: Any, counts: bool, some_absent: bool) -> Array:
+    """A row for the integers along the last axis: how often each occurs, or whether; negative ones are not there."""
     length = indices.shape[-1]
     rest = indices.shape[:-1]
     lines = indices.reshape(math.prod(rest), length)
-    has_none = bool(lines.size) and bool(lines.min() < 0)
-    width = depth + has_none  # no entry counts in a column of its own, which is left out
-    places = xp.arange(len(lines))[:, None] * width + (xp.where(lines < 0, depth, lines) if has_none else lines)
+    width = depth + some_absent  # what is not there counts in a column that is cut off
+    places = xp.arange(lines.shape[0])[:, None] * width + (xp.where(lines < 0, depth, lines) if some_absent else lines)
     if counts:
-        rows = xp.bincount(places.reshape(-1), minlength=len(lines) * width).astype(dtype)
+        rows = xp.bincount(places.reshape(-1), minlength=lines.shape[0] * width).astype(dtype)
     else:
-        rows = xp.zeros(len(lines) * width, dtype)
+        rows = xp.zeros(lines.shape[0] * width, dtype=dtype)
         rows[places] = 1
     return rows.reshape(*rest, width)[..., :depth]
 
@@ -62,16 +61,19 @@ _rows = Primitive(
 )
 
 
-def encode(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor | None = None) -> Tensor:
+def encode(
+    indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor | None = None, some_absent: bool = False
+) -> Tensor:
     """Integers in one of Keras's output modes.
 
     Args:
-        indices: integers in [0, depth); negative ones stand for no entry.
+        indices: integers in [0, depth).
         mode: 'int' as they are; 'one_hot' a row for each; 'multi_hot' and 'count' one row for the integers along the axis after
             the batch, or of all if there is no other axis.
         depth: the length of a row.
         dtype: of the result.
-        weights: what each integer counts, in mode 'count'; 1 by default. All integers must be in range then.
+        weights: what each integer counts, in mode 'count'; 1 by default.
+        some_absent: whether negative integers stand for no entry.
     """
     if mode == "int":
         return cast(indices, dtype)
@@ -85,8 +87,10 @@ def encode(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor |
         indices = transpose(indices, order)
         weights = None if weights is None else transpose(weights, order)
     if weights is not None:
-        return add_along(weights, indices, axis=-1, size=depth)  # type: ignore[no-any-return]
-    return _rows(indices, depth=depth, dtype=as_dtype(dtype).numpy, counts=mode == "count")  # type: ignore[no-any-return]
+        rows: Tensor = add_along(weights, indices, axis=-1, size=depth)
+    else:
+        rows = _rows(indices, depth=depth, dtype=as_dtype(dtype).numpy, counts=mode == "count", some_absent=some_absent)
+    return rows
 
 
 def encoded_shape(shape: Any, mode: str, depth: int | None) -> Shape:
@@ -158,7 +162,7 @@ class CategoryEncoding(Layer):
                     f"output_mode={self.output_mode!r}. Leave the weights out, or count."
                 )
             count_weights = cast(tensor(count_weights), self.compute_dtype)
-        indices = inputs if inputs.dtype.is_integer else cast(inputs, "int64")
+        indices = cast(inputs, "int64")
         check_values(indices, self._within)
         return encode(indices, self.output_mode, self.num_tokens, self.compute_dtype, count_weights)
 

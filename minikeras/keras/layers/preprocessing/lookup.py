@@ -338,7 +338,13 @@ class IndexLookup(ColumnLayer):
         found = _look_up(self._keys(inputs), vocabulary=self._vocabulary, oov=oov, encoding=self.encoding)
         if self.output_mode == "int":
             return found
-        rows = encode(found, self.output_mode.replace("tf_idf", "count"), self._depth or 0, floatx())
+        rows = encode(
+            found,
+            self.output_mode.replace("tf_idf", "count"),
+            self._depth or 0,
+            floatx(),
+            some_absent=self.mask_token is not None,
+        )
         return rows * self.idf_weights if self.output_mode == "tf_idf" else rows
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
