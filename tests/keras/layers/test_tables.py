@@ -211,6 +211,15 @@ HOSTILE = {
 }
 
 
+@pytest.mark.parametrize("options", [{"num_oov_indices": HUGE}, {"output_mode": "tf_idf", "idf_weights": [1.0]}], ids=str)
+def test_tokens_that_only_a_number_in_a_file_asks_for_are_refused(options):
+    from minikeras.files import limits
+
+    config = {"vocabulary": ["a"], "max_tokens": HUGE, "pad_to_max_tokens": True, **options}
+    with limits.loading(limits.Budget.of_file(0, 1000, None)), pytest.raises(LoadError, match="asks for tokens of"):
+        L.StringLookup.from_config(config)
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_sizes_of_a_file_are_not_made_while_it_is_loaded(tmp_path, name):
     made = tf.keras.Sequential([tf.keras.Input((3,), dtype="int32"), getattr(L, name)(**HOSTILE[name])])

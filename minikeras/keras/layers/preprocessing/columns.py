@@ -38,8 +38,8 @@ def as_column(values: Any) -> Any:
     """Values as a Tensor; a KerasTensor as it is, and integers that a data frame holds as objects as integers."""
     if isinstance(values, (Operand, KerasTensor)):
         return values
-    if is_data(values) and (array := np.asarray(values)).dtype == object and set(map(type, array.flat)) == {int}:
-        return convert_to_tensor(array.astype(np.int64))
+    if is_data(values) and (array := np.asarray(values)).dtype == object and array.size and type(array.flat[0]) is int:
+        return convert_to_tensor(array.astype(np.int64) if set(map(type, array.flat)) == {int} else array)
     return convert_to_tensor(values)
 
 

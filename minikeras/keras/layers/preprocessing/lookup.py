@@ -14,6 +14,7 @@ import numpy as np
 from ....arrays import to_numpy
 from ....core import Tensor
 from ....errors import DTypeError, InvalidArgumentError
+from ....files import limits
 from ....functions.creation import constant
 from ....types import Array
 from ...arguments import made_with_numpy, whole
@@ -129,6 +130,9 @@ class IndexLookup(ColumnLayer):
         if vocabulary is not None and idf_weights is None and self.output_mode == "tf_idf":
             raise ValueError(f"{kind}: with a `vocabulary` in mode 'tf_idf' the `idf_weights` argument must also be provided.")
         whole(f"{kind}: vocabulary_size", vocabulary_size, 0, optional=True)
+        limits.spend_state(
+            (num_oov_indices + (max_tokens or 0) * bool(pad_to_max_tokens and idf_weights is not None),), 8, "tokens"
+        )
         self.max_tokens, self.num_oov_indices, self.invert = max_tokens, num_oov_indices, bool(invert)
         self.mask_token, self.oov_token = mask_token, oov_token
         self.pad_to_max_tokens, self.oov_method, self.salt = bool(pad_to_max_tokens), oov_method, checked_salt(kind, salt)
@@ -409,8 +413,9 @@ class IndexLookup(ColumnLayer):
             lines.pop()
         known = lines[: len(special)] == list(map(str, special))
         tokens, weights = self._parsed(lines[len(special) if known else 0 :]), self.idf_weights
-        if len(set(tokens)) != len(tokens) or (weights is None) != (self.output_mode != "tf_idf"):
-            raise ValueError(f"{_FILE}: its tokens are not all different, or weights for them are missing.")
+        needed = None if self.output_mode != "tf_idf" else self._depth if self.pad_to_max_tokens else len(special) + len(tokens)
+        if len(set(tokens)) != len(tokens) or needed != (None if weights is None else len(weights)):
+            raise ValueError(f"{_FILE}: its tokens are not all different, or they have no weights of their number.")
         self._have(tokens, None)
 
 
