@@ -21,4 +21,18 @@ ROWS = [
         theirs="ValueError: could not broadcast",
         why="`maxlen` is the length of the result, 0 too",
     ),
+    Row(
+        what="lookups and hashes without TensorFlow",
+        code="L.StringLookup(vocabulary=['a'])(np.array(['a', 'b']))",
+        ours="[1, 0]",
+        theirs="ImportError: requires TensorFlow",
+        why="they are Python and NumPy here, with the same places and bins; rows of lookups are of the default float dtype",
+    ),
+    Row(
+        what="integers that are no category",
+        code="L.CategoryEncoding(3, 'one_hot')(np.array([5]))",
+        ours="InvalidArgumentError: in the range",
+        theirs="[[0, 0, 0]]",
+        why="as documented; an unknown category is a mistake, or IntegerLookup has a place for it",
+    ),
 ]
