@@ -193,6 +193,11 @@ def test_arrays_become_the_images_of_keras():
     assert grey.mode == "L" and np.asarray(grey).tolist() == GOLDEN["grey"]
     assert utils.array_to_img(np.full((2, 2, 1), 300.0), scale=False).mode == "I"
     assert utils.array_to_img(np.zeros((4, 2, 3)), data_format="channels_first").size == (3, 2)
+    tf.keras.config.set_image_data_format("channels_first")
+    try:
+        assert utils.img_to_array(grey).shape == (1, 5, 8)
+    finally:
+        tf.keras.config.set_image_data_format("channels_last")
     assert utils.img_to_array(grey).shape == (5, 8, 1) and utils.img_to_array(grey, "channels_first").shape == (1, 5, 8)
     with pytest.raises(ShapeError, match=r"one image with 1, 3 or 4 channels is needed, found shape \(2, 5, 8, 3\)"):
         utils.array_to_img(np.stack([image, image]))

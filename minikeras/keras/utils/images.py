@@ -14,7 +14,7 @@ from ...core import Tensor, convert_to_tensor
 from ...errors import MissingExtraError, NotFoundError, ShapeError
 from ...functions.resizing import resize
 from ...functions.shaping import transpose
-from ..config import floatx
+from ..config import floatx, image_data_format
 
 MODES = {"grayscale": ("L", "I;16", "I"), "rgb": ("RGB",), "rgba": ("RGBA",)}
 """For each color mode the modes of Pillow that are taken as they are; others are converted to the first."""
@@ -30,10 +30,10 @@ def pillow(name: str) -> Any:
 
 
 def channels_first(name: str, data_format: str | None) -> bool:
-    """Whether channels come before height and width; None stands for 'channels_last'."""
+    """Whether channels come before height and width; None stands for the global setting."""
     if data_format not in (None, "channels_last", "channels_first"):
         raise ValueError(f"{name}: data_format must be 'channels_last' or 'channels_first', found {data_format!r}.")
-    return data_format == "channels_first"
+    return (data_format or image_data_format()) == "channels_first"
 
 
 def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None) -> Any:
@@ -41,7 +41,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
 
     Args:
         x: (height, width, channels), with 1, 3 or 4 channels.
-        data_format: 'channels_last', or 'channels_first' for (channels, height, width).
+        data_format: 'channels_last', or 'channels_first' for (channels, height, width); None for the global setting.
         scale: whether values are moved and scaled to lie from 0 to 255.
         dtype: in which that is computed; None for `floatx()`.
 
