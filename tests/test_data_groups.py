@@ -353,3 +353,35 @@ def test_an_iterator_at_its_end_stays_there():
     assert list(other) == []
     with pytest.raises(ValueError, match="1 shuffles with a seed"):
         iter(Dataset.range(2).shuffle(2, seed=1)).set_state(elements.get_state())
+
+
+def test_a_training_with_dropout_goes_on_bit_for_bit_from_an_iterator_in_its_checkpoint(tmp_path):
+    def training():
+        streams.set_global_seed(1)
+        layers = tf.keras.layers
+        model = tf.keras.Sequential([tf.keras.Input((3,)), layers.Dense(4, "relu"), layers.Dropout(0.5), layers.Dense(1)])
+        optimizer = tf.keras.optimizers.Adam(0.01)
+        x = np.random.default_rng(0).normal(size=(20, 3)).astype("float32")
+        rows = Dataset.from_tensor_slices((x, x[:, :1])).shuffle(20).map(lambda x, y: (x + tf.random.normal([3]), y))
+        elements = iter(rows.batch(4).repeat())
+
+        def step():
+            x, y = next(elements)
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+            optimizer.apply_gradients(
+                zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
+            )
+            return float(loss)
+
+        return step, tf.train.Checkpoint(model=model, optimizer=optimizer, elements=elements)
+
+    step, checkpoint = training()
+    for _ in range(7):
+        step()
+    path = checkpoint.save(str(tmp_path / "ckpt"))
+    whole = [step() for _ in range(9)]
+    step, checkpoint = training()
+    step()
+    checkpoint.restore(path).assert_consumed()
+    assert [step() for _ in range(9)] == whole
