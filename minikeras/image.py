@@ -1,8 +1,29 @@
-"""`tf.image`: what TensorFlow's autodiff guide uses, and other sizes."""
+"""`tf.image`: images turned, cut, padded, resized, and with other values. Names only; definitions are in `functions/`."""
 
 from .functions.elementwise import adjust_contrast
+from .functions.image import _transposed as transpose
+from .functions.image import (
+    adjust_brightness,
+    adjust_gamma,
+    central_crop,
+    convert_image_dtype,
+    crop_to_bounding_box,
+    flip_left_right,
+    flip_up_down,
+    grayscale_to_rgb,
+    pad_to_bounding_box,
+    per_image_standardization,
+    psnr,
+    random_brightness,
+    random_contrast,
+    random_flip_left_right,
+    random_flip_up_down,
+    rgb_to_grayscale,
+    rot90,
+    total_variation,
+)
 from .functions.resizing import resize
 from .functions.symbols import publish as _publish
 
 _publish(globals())
-__all__ = ["adjust_contrast", "resize"]
+__all__ = [name for name in dir() if not name.startswith("_")]

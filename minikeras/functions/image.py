@@ -1,0 +1,280 @@
+"""Images (height, width, channels), or batches of them: turned, cut out, padded, and with other values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..core import Tensor
+from ..errors import ShapeError
+from ..ops import arithmetic, indexing, transcendental
+from ..types import TensorLike, as_dtype
+from .contractions import tensordot
+from .elementwise import abs, adjust_contrast, cast, saturate_cast, squared_difference, where
+from .publish import beside, integer, tensor
+from .random import uniform
+from .reductions import reduce_mean, reduce_std, reduce_sum
+from .shaping import pad, reverse, tile, transpose
+
+
+def _images(name: str, value: TensorLike, channels: int | None = None) -> Tensor:
+    x = tensor(value)
+    if x.ndim not in (3, 4) or channels not in (None, x.shape[-1]):
+        wanted = "channels" if channels is None else channels
+        raise ShapeError(f"{name}: needs (height, width, {wanted}), or a batch of them, found shape {x.shape}.")
+    return x
+
+
+def flip_left_right(image: TensorLike) -> Tensor:
+    """The columns in reverse order.
+
+    >>> print(tf.image.flip_left_right([[[1], [2]]]).numpy().ravel())
+    [2 1]
+    """
+    return reverse(_images("flip_left_right", image), [-2])
+
+
+def flip_up_down(image: TensorLike) -> Tensor:
+    """The rows in reverse order.
+
+    >>> print(tf.image.flip_up_down([[[1]], [[2]]]).numpy().ravel())
+    [2 1]
+    """
+    return reverse(_images("flip_up_down", image), [-3])
+
+
+def _transposed(image: TensorLike, name: str | None = None) -> Tensor:
+    """Rows and columns exchanged.
+
+    >>> tf.image.transpose(tf.ones([2, 3, 1])).shape
+    TensorShape([3, 2, 1])
+    """
+    x = _images("transpose", image)
+    return transpose(x, [*range(x.ndim - 3), x.ndim - 2, x.ndim - 3, x.ndim - 1])
+
+
+def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
+    """Turned `k` times by 90 degrees to the left.
+
+    >>> print(tf.image.rot90([[[1], [2]]]).numpy().tolist())
+    [[[2]], [[1]]]
+    """
+    x, turns = _images("rot90", image), integer(k) % 4
+    if turns == 2:
+        return reverse(x, [-3, -2])
+    return x if not turns else reverse(_transposed(x), [-3 if turns == 1 else -2])
+
+
+def _sometimes(flip: Callable[[TensorLike], Tensor], name: str, axis: str) -> Callable[..., Tensor]:
+    def function(image: TensorLike, seed: int | None = None) -> Tensor:
+        x = _images(function.__name__, image)
+        chosen = uniform((*x.shape[:-3], 1, 1, 1), seed=seed) < 0.5
+        return where(beside(x, chosen), flip(x), x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""Each image with its {axis} in reverse order, in one case of two.
+
+    >>> tf.image.{name}(tf.ones([8, 2, 3, 1])).shape
+    TensorShape([8, 2, 3, 1])
+    """
+    return function
+
+
+random_flip_left_right = _sometimes(flip_left_right, "random_flip_left_right", "columns")
+random_flip_up_down = _sometimes(flip_up_down, "random_flip_up_down", "rows")
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
+
+
+def crop_to_bounding_box(
+    image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
+) -> Tensor:
+    """The part of a size that begins at a row and a column.
+
+    >>> tf.image.crop_to_bounding_box(tf.ones([5, 5, 1]), 1, 2, 3, 2).shape
+    TensorShape([3, 2, 1])
+    """
+    x = _images("crop_to_bounding_box", image)
+    top, left, height, width = map(integer, (offset_height, offset_width, target_height, target_width))
+    if min(top, left) < 0 or min(height, width) < 1 or top + height > x.shape[-3] or left + width > x.shape[-2]:
+        raise ShapeError(
+            f"crop_to_bounding_box: {height} x {width} from ({top}, {left}) on lies outside of an image of shape {x.shape}."
+        )
+    key = (Ellipsis, slice(top, top + height), slice(left, left + width), slice(None))
+    return indexing.strided_slice(x, key=key, shape=tuple(x.shape))
+
+
+def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
+    """The middle of the image, a share in (0, 1] of its height and width.
+
+    >>> tf.image.central_crop(tf.ones([8, 6, 1]), 0.5).shape
+    TensorShape([4, 4, 1])
+    """
+    x, share = _images("central_crop", image), float(central_fraction)
+    if not 0.0 < share <= 1.0:
+        raise ValueError(f"central_crop: central_fraction must lie in (0, 1], found {share}.")
+    top, left = (int((size - size * share) / 2) for size in x.shape[-3:-1])
+    return crop_to_bounding_box(x, top, left, x.shape[-3] - 2 * top, x.shape[-2] - 2 * left)
+
+
+def pad_to_bounding_box(
+    image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
+) -> Tensor:
+    """Zeros of a size with the image at a row and a column.
+
+    >>> tf.image.pad_to_bounding_box(tf.ones([2, 2, 1]), 1, 0, 4, 3).shape
+    TensorShape([4, 3, 1])
+    """
+    x = _images("pad_to_bounding_box", image)
+    top, left = integer(offset_height), integer(offset_width)
+    below, right = integer(target_height) - top - x.shape[-3], integer(target_width) - left - x.shape[-2]
+    if min(top, left, below, right) < 0:
+        raise ShapeError(
+            f"pad_to_bounding_box: an image of shape {x.shape} from ({top}, {left}) on does not fit into {target_height} x "
+            f"{target_width}."
+        )
+    return pad(x, [[0, 0]] * (x.ndim - 3) + [[top, below], [left, right], [0, 0]])
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+def convert_image_dtype(image: TensorLike, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+    """The image in another dtype: 1.0 as a float is the largest integer.
+
+    Args:
+        image: of floats in [0, 1], or of integers.
+        dtype: of the result.
+        saturate: whether to limit the values to the range of `dtype`.
+
+    >>> print(tf.image.convert_image_dtype(tf.constant([[[0, 255]]], tf.uint8), tf.float32).numpy().ravel())
+    [0. 1.]
+    >>> print(tf.image.convert_image_dtype([[[0.0, 1.0]]], tf.uint8).numpy().ravel())
+    [  0 255]
+    """
+    x, wanted = tensor(image), as_dtype(dtype)
+    if x.dtype == wanted or (x.dtype.is_floating and wanted.is_floating):
+        return cast(x, wanted)
+    convert = saturate_cast if saturate else cast
+    if wanted.is_floating:
+        return cast(x, wanted) * (1.0 / x.dtype.max)
+    if x.dtype.is_floating:
+        return convert(x * (wanted.max + 0.5), wanted)
+    if x.dtype.max > wanted.max:
+        return convert(x // ((x.dtype.max + 1) // (wanted.max + 1)), wanted)
+    return convert(x, wanted) * ((wanted.max + 1) // (x.dtype.max + 1))
+
+
+def _in_floats(name: str, image: TensorLike, change: Callable[[Tensor], Tensor]) -> Tensor:
+    """Change an image as floats in [0, 1], and give it back in its dtype."""
+    x = _images(name, image)
+    if x.dtype.is_floating:
+        return change(x)
+    return convert_image_dtype(change(convert_image_dtype(x, "float32")), x.dtype, saturate=True)
+
+
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
+    """x + delta, of integers as floats in [0, 1].
+
+    >>> print(tf.image.adjust_brightness([[[0.25, 0.5]]], 0.25).numpy().ravel())
+    [0.5  0.75]
+    """
+    return _in_floats("adjust_brightness", image, lambda x: x + cast(beside(x, delta), x.dtype))
+
+
+def adjust_gamma(image: TensorLike, gamma: float = 1.0, gain: float = 1.0) -> Tensor:
+    """gain x**gamma, of integers as floats in [0, 1].
+
+    >>> print(tf.image.adjust_gamma([[[0.25, 0.5]]], 2.0).numpy().ravel())
+    [0.0625 0.25  ]
+    """
+    if not hasattr(gamma, "dtype") and gamma < 0:
+        raise ValueError(f"adjust_gamma: gamma must not be negative, found {gamma}.")
+    return _in_floats("adjust_gamma", image, lambda x: x**gamma * gain)
+
+
+def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
+    """`adjust_brightness` by one number in [-max_delta, max_delta).
+
+    >>> tf.image.random_brightness(tf.ones([2, 2, 1]), 0.2).shape
+    TensorShape([2, 2, 1])
+    """
+    if max_delta < 0:
+        raise ValueError(f"random_brightness: max_delta must not be negative, found {max_delta}.")
+    return adjust_brightness(image, uniform([], -max_delta, max_delta, seed=seed))
+
+
+def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """`adjust_contrast` by one factor in [lower, upper).
+
+    >>> tf.image.random_contrast(tf.ones([2, 2, 1]), 0.2, 0.5).shape
+    TensorShape([2, 2, 1])
+    """
+    if not 0.0 <= lower < upper:
+        raise ValueError(f"random_contrast: needs 0 <= lower < upper, found {lower} and {upper}.")
+    return adjust_contrast(image, uniform([], lower, upper, seed=seed))
+
+
+def per_image_standardization(image: TensorLike) -> Tensor:
+    """(x - mean) / max(deviation, 1 / sqrt(n)) over the n elements of each image; integers become float32.
+
+    >>> print(tf.image.per_image_standardization([[[1.0], [3.0]]]).numpy().ravel())
+    [-1.  1.]
+    """
+    x = _images("per_image_standardization", image)
+    x, axes = x if x.dtype.is_floating else cast(x, "float32"), [-3, -2, -1]
+    least = 1.0 / math.sqrt(max(math.prod(x.shape[-3:]), 1))
+    return (x - reduce_mean(x, axes, True)) / arithmetic.maximum(reduce_std(x, axes, True), least)
+
+
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
+    """0.2989 red + 0.587 green + 0.114 blue, as one channel, in the dtype of the images.
+
+    >>> print(tf.image.rgb_to_grayscale([[[1.0, 1.0, 0.0]]]).numpy().round(4).ravel())
+    [0.8859]
+    """
+
+    def gray(x: Tensor) -> Tensor:
+        return tensordot(x, cast(beside(x, [[0.2989], [0.5870], [0.1140]], "float32"), x.dtype), 1)
+
+    return _in_floats("rgb_to_grayscale", _images("rgb_to_grayscale", images, 3), gray)
+
+
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
+    """The one channel three times.
+
+    >>> tf.image.grayscale_to_rgb(tf.ones([2, 2, 1])).shape
+    TensorShape([2, 2, 3])
+    """
+    x = _images("grayscale_to_rgb", images, 1)
+    return tile(x, [1] * (x.ndim - 1) + [3])
+
+
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
+    """The sum of absolute differences between neighbouring pixels, for each image.
+
+    >>> print(tf.image.total_variation([[[1.0], [3.0]], [[2.0], [3.0]]]).numpy())
+    4.0
+    """
+    x = _images("total_variation", images)
+    steps = x[..., 1:, :, :] - x[..., :-1, :, :], x[..., 1:, :] - x[..., :-1, :]
+    across, along = (reduce_sum(abs(step), [-3, -2, -1]) for step in steps)
+    return across + along
+
+
+def psnr(a: TensorLike, b: TensorLike, max_val: float, name: str | None = None) -> Tensor:
+    """The peak signal to noise ratio of two images in decibels: 10 log10(max_val**2 / mean((a - b)**2)).
+
+    >>> print(tf.image.psnr([[[0.0], [1.0]]], [[[0.1], [0.9]]], 1.0).numpy().round(3))
+    20.0
+    """
+    first, second = (convert_image_dtype(_images("psnr", one), "float32") for one in (a, b))
+    largest = float(convert_image_dtype(tensor(max_val) if hasattr(max_val, "dtype") else _peak(a, max_val), "float32"))
+    errors = reduce_mean(squared_difference(first, second), [-3, -2, -1])
+    return (2.0 * math.log(largest) - transcendental.log(errors)) * (10.0 / math.log(10.0))
+
+
+def _peak(image: TensorLike, value: float) -> Tensor:
+    return beside(tensor(image), value, tensor(image).dtype)
