@@ -119,7 +119,10 @@ class EinsumDense(Layer):
     def _parsed(self) -> tuple[bool, str, str, str]:
         """Whether '...' comes before the labels, and the labels of input, kernel and output."""
         found = _EQUATION.fullmatch(self.equation.replace(" ", "")) if isinstance(self.equation, str) else None
-        if found is None or (found[1], found[3]) != (found[5], found[7]) or (found[1] and found[3]):
+        wrong = found is None or (found[1], found[3]) != (found[5], found[7]) or (found[1] and found[3])
+        if (
+            found is None or wrong or (found[3] and len(found[2]) < 2)
+        ):  # the batch axis has a label, or is within the first dots
             raise ValueError(
                 f"Invalid einsum equation '{self.equation}'. Equations must be in the form [X],[Y]->[Z], ...[X],[Y]->...[Z], "
                 "or [X]...,[Y]->[Z]...."

@@ -59,6 +59,8 @@ class Layer(Module):
     _makes_nothing = False
     """Whether it has neither weights nor sublayers, so that there is nothing to build. A subclass may have some."""
     _call_names: tuple[str, ...] = ()
+    _input_name: str | None = None
+    """The name of the first argument of `call`, which may be given by name as well as by position."""
     _unwatched: tuple[str, ...] = ("_accepted",)
     _not_walked: tuple[str, ...] = (
         *("_losses", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
@@ -182,6 +184,8 @@ class Layer(Module):
             parameters = inspect.signature(cls.call).parameters
             cls._call_names = tuple(parameters)[1:]
             cls._takes_training, cls._takes_mask = "training" in parameters, "mask" in parameters
+            named = [one.name for one in parameters.values() if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+            cls._input_name = named[1] if len(named) > 1 else None
             cls._named_masks = tuple(name for name in cls._call_names if name.endswith("_mask"))
             default = parameters["training"].default if cls._takes_training else None
             cls._training_default = None if default is inspect.Parameter.empty else default
@@ -444,6 +448,8 @@ class Layer(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         training = kwargs.pop("training", None) if kwargs else None
+        if kwargs and not args and self._input_name in kwargs:
+            args = (kwargs.pop(self._input_name),)
         if len(args) == 1 and type(args[0]) is Tensor and not kwargs and args[0]._keras_mask is None:
             x, masks = args[0], None
             if x._array.dtype is not self._array_dtype:

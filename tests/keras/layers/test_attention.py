@@ -129,6 +129,17 @@ def test_masks_that_inputs_carry_count_and_the_query_s_is_passed_on():
     np.testing.assert_array_equal(other.numpy()[0, 3], 0.0)
 
 
+def test_inputs_may_be_given_by_name():
+    ids = np.array([[2, 1, 3, 0], [1, 2, 0, 0]])
+    embedded = L.Embedding(5, 6, mask_zero=True)(ids)
+    layer = L.MultiHeadAttention(2, 3)
+    y = layer(value=embedded, query=embedded)
+    np.testing.assert_array_equal(y.numpy(), layer(embedded, embedded).numpy())
+    np.testing.assert_array_equal(y._keras_mask.numpy(), ids != 0)
+    assert L.Attention()(inputs=[QUERY, VALUE]).shape == (4, 3, 5)
+    assert L.AdditiveAttention()(inputs=[tf.keras.Input((3, 5)), tf.keras.Input((6, 5))]).shape == (None, 3, 5)
+
+
 def test_masks_of_heads_are_joined_with_those_of_rows():
     layer = L.MultiHeadAttention(2, 3)
     of_heads = np.ones((4, 2, 3, 6), bool)

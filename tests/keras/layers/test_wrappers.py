@@ -164,6 +164,7 @@ def test_a_kernel_of_zeros_stays():
         (lambda: L.SpectralNormalization(L.Flatten())(X), "Flatten has neither `kernel` nor `embeddings`"),
         (lambda: L.EinsumDense("ab,bc", 2), "Invalid einsum equation 'ab,bc'"),
         (lambda: L.EinsumDense("...ab,bc->ac...", 2), "Invalid einsum equation"),
+        (lambda: L.EinsumDense("a...,ab->b...", 2), "Invalid einsum equation"),
         (lambda: L.EinsumDense("ab,bc->ad", 2), "label 'd' of the output occurs nowhere else"),
         (lambda: L.EinsumDense("ab,bcd->ac", 2), "label 'd' of the kernel occurs nowhere else"),
         (lambda: L.EinsumDense("ab,bc->ac", 2, bias_axes="b"), "bias_axes 'b' must be labels of the output 'ac'"),
