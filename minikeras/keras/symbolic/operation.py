@@ -19,6 +19,7 @@ from .trial import call_symbolically
 
 F = TypeVar("F", bound=Callable[..., Any])
 Cost = Callable[[list[tuple[int, ...]], Any], tuple[int, int]]
+Settle = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Operation:
@@ -118,8 +119,12 @@ CLASSES: dict[str, dict[str, type[Operation]]] = {}
 @overload
 def operation(function: F) -> F: ...
 @overload
-def operation(*, name: str | None = None, cost: Cost | None = None) -> Callable[[F], F]: ...
-def operation(function: Any = None, *, name: str | None = None, cost: Cost | None = None) -> Any:
+def operation(
+    *, name: str | None = None, cost: Cost | None = None, named: str = "", settle: Settle = dict
+) -> Callable[[F], F]: ...
+def operation(
+    function: Any = None, *, name: str | None = None, cost: Cost | None = None, named: str = "", settle: Settle = dict
+) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
     Parameters that are annotated as TensorLike, alone or in a Sequence, are operands of the step; the others are its
@@ -129,15 +134,17 @@ def operation(function: Any = None, *, name: str | None = None, cost: Cost | Non
         name: Keras's name of the class; that of the function in camel case if None.
         cost: bounds of what a call costs, as `rules.cost_of_anything` has them, if the result may have more elements than
             the operands.
+        named: operands that Keras passes by name, separated by blanks.
+        settle: what Keras writes in the configuration for the options of a call, if that is not what was given.
     """
     if function is None:
-        return functools.partial(operation, name=name, cost=cost)
+        return functools.partial(operation, name=name, cost=cost, named=named, settle=settle)
     signature = inspect.signature(function)
     parameters = signature.parameters
     options = tuple([key for key, one in parameters.items() if "TensorLike" not in str(one.annotation)])
     module = function.__module__.partition(".ops.")[2].partition(".")[0]
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
-    operands = tuple([key for key in parameters if key not in options])
+    operands = tuple([key for key in parameters if key not in (*options, *named.split())])
     variadic = parameters[operands[0]].kind is inspect.Parameter.VAR_POSITIONAL
     members = {"function": staticmethod(function), "cost": cost and staticmethod(cost), "__module__": function.__module__}
     kind: Any = type(class_name, (FunctionOperation,), members)
@@ -148,12 +155,9 @@ def operation(function: Any = None, *, name: str | None = None, cost: Cost | Non
         bound = signature.bind(*args, **given)
         bound.apply_defaults()
         config = {key: bound.arguments[key] for key in options}
-        symbolic = {key: config.pop(key) for key in options if holds_symbol(config[key])}
+        keywords = {key: config.pop(key) for key in options if holds_symbol(config[key])}
+        keywords |= {key: bound.arguments[key] for key in named.split()}
         values = [bound.arguments[key] for key in operands]
-        if kind.variadic:
-            values = list(values[0])
-        while values[-1] is None:
-            values.pop()
-        return kind(**config)(*values, **symbolic)
+        return kind(**settle(config))(*(values[0] if kind.variadic else values), **keywords)
 
     return takes_symbols(function, step)
