@@ -14,7 +14,7 @@ from ...functions.elementwise import cast, logical_and, where
 from ...functions.nn import check_labels, log_softmax
 from ...functions.publish import beside
 from ...functions.reductions import reduce_logsumexp, reduce_sum
-from ...functions.shaping import broadcast_to, concat, pad, reshape, stack
+from ...functions.shaping import broadcast_to, concat, reshape, stack
 from ...ops.indexing import take_along
 from ...types import TensorLike
 from .alignment import as_integers, as_predictions
@@ -41,18 +41,33 @@ def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """
     logits, labels = as_predictions(y_pred), as_integers("ctc", convert_to_tensor(y_true))
     _check(labels, logits)
+    return unlikelihood(labels, logits, reduce_sum(cast(labels != 0, labels.dtype), -1))
+
+
+def unlikelihood(
+    labels: Tensor, logits: Tensor, label_lengths: Tensor, step_lengths: Tensor | None = None, blank: int = 0
+) -> Tensor:
+    """-ln of the probability of the first labels of each row, read in the first steps; infinite where these are too few.
+
+    Args:
+        labels: (n, length).
+        logits: (n, steps, classes).
+        label_lengths, step_lengths: (n,), how many count; all steps if None.
+        blank: the class that is no label.
+    """
     rows, steps, _ = logits.shape
-    blanks = labels * 0
-    path = pad(reshape(stack([blanks, labels], -1), (rows, -1)), [[0, 0], [0, 1]])
+    blanks = labels * 0 + blank
+    path = concat([reshape(stack([blanks, labels], -1), (rows, -1)), blanks[:, :1]], -1)
     length = path.shape[-1]
     emitted = take_along(log_softmax(logits), broadcast_to(reshape(path, (rows, 1, length)), (rows, steps, length)), axis=-1)
     place = beside(logits, [list(range(length))], path.dtype)
-    may_skip = logical_and(path != 0, path != _later(path, 2, 0))
+    may_skip = logical_and(path != blank, path != _later(path, 2, blank))
     alpha = where(place < 2, emitted[:, 0], _NEVER)
     for step in range(1, steps):
         ways = [alpha, _later(alpha, 1, _NEVER), where(may_skip, _later(alpha, 2, _NEVER), _NEVER)]
-        alpha = emitted[:, step] + reduce_logsumexp(stack(ways), 0)
-    last = 2 * reduce_sum(cast(labels != 0, path.dtype), -1, keepdims=True)
+        following = emitted[:, step] + reduce_logsumexp(stack(ways), 0)
+        alpha = following if step_lengths is None else where(reshape(step_lengths, (rows, 1)) > step, following, alpha)
+    last = 2 * reshape(label_lengths, (rows, 1))
     complete = logical_and(place <= last, place >= last - 1)
     return -reduce_logsumexp(where(complete, alpha, _NEVER), -1)
 

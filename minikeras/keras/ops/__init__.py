@@ -2,8 +2,13 @@
 functional model, which has the same form in Keras's files.
 """
 
-from . import core, numpy
+from . import core, einops, linalg, math, nn, numpy
 from .core import *  # noqa: F403
+from .einops import *  # noqa: F403
+from .linalg import *  # noqa: F403
+from .math import *  # noqa: F403
+from .nn import *  # noqa: F403
 from .numpy import *  # noqa: F403
 
-__all__ = sorted({*core.__all__, *numpy.__all__})
+_PARTS = (core, einops, linalg, math, nn, numpy)
+__all__ = sorted({"linalg", "math", "nn", "numpy"}.union(*(part.__all__ for part in _PARTS)))

@@ -90,6 +90,33 @@ def of_bits(name: str, function: Callable[..., Tensor], summary: str | None = No
     return _published(row, name, function, summary, "Different dtypes meet in one that holds both.")
 
 
+def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:
+    """A function of one tensor of floats with options, under its own name and with its documentation.
+
+    Args:
+        function: such as one of `keras.activations`.
+        defaults: of options, where they are others than those of the function.
+    """
+    function = inspect.unwrap(function)
+    parameters = [
+        one.replace(default=defaults.get(name, one.default)) for name, one in inspect.signature(function).parameters.items()
+    ]
+
+    signature = inspect.signature(function).replace(parameters=parameters)
+
+    def row(*args: Any, **options: Any) -> Tensor:
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        x, *values = bound.args
+        return function(floating(x), *values)
+
+    row.__signature__ = signature  # type: ignore[attr-defined]
+    row.__name__ = row.__qualname__ = function.__name__
+    row.__module__ = sys._getframe(1).f_globals["__name__"]
+    row.__doc__ = (function.__doc__ or "").replace("keras.activations", "keras.ops")
+    return operation(row)
+
+
 def truth(x: TensorLike) -> Tensor:
     """Whether each element is not 0."""
     return cast(convert_to_tensor(x), "bool")

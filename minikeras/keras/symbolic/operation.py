@@ -120,10 +120,16 @@ CLASSES: dict[str, dict[str, type[Operation]]] = {}
 def operation(function: F) -> F: ...
 @overload
 def operation(
-    *, name: str | None = None, cost: Cost | None = None, named: str = "", settle: Settle = dict
+    *, name: str | None = None, cost: Cost | None = None, given: str = "", named: str = "", settle: Settle = dict
 ) -> Callable[[F], F]: ...
 def operation(
-    function: Any = None, *, name: str | None = None, cost: Cost | None = None, named: str = "", settle: Settle = dict
+    function: Any = None,
+    *,
+    name: str | None = None,
+    cost: Cost | None = None,
+    given: str = "",
+    named: str = "",
+    settle: Settle = dict,
 ) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
@@ -134,29 +140,33 @@ def operation(
         name: Keras's name of the class; that of the function in camel case if None.
         cost: bounds of what a call costs, as `rules.cost_of_anything` has them, if the result may have more elements than
             the operands.
-        named: operands that Keras passes by name, separated by blanks.
+        given: further parameters that Keras does not configure but passes, separated by blanks.
+        named: operands that Keras passes by name.
         settle: what Keras writes in the configuration for the options of a call, if that is not what was given.
     """
     if function is None:
-        return functools.partial(operation, name=name, cost=cost, named=named, settle=settle)
+        return functools.partial(operation, name=name, cost=cost, given=given, named=named, settle=settle)
     signature = inspect.signature(function)
     parameters = signature.parameters
-    options = tuple([key for key, one in parameters.items() if "TensorLike" not in str(one.annotation)])
+    passed = {key for key, one in parameters.items() if "TensorLike" in str(one.annotation) or one.kind is one.VAR_KEYWORD}
+    options = tuple([key for key in parameters if key not in passed.union(given.split())])
     module = function.__module__.partition(".ops.")[2].partition(".")[0]
+    further = [key for key, one in parameters.items() if one.kind is one.VAR_KEYWORD]
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
-    operands = tuple([key for key in parameters if key not in (*options, *named.split())])
+    operands = tuple([key for key in parameters if key not in (*options, *named.split(), *further)])
     variadic = parameters[operands[0]].kind is inspect.Parameter.VAR_POSITIONAL
     members = {"function": staticmethod(function), "cost": cost and staticmethod(cost), "__module__": function.__module__}
     kind: Any = type(class_name, (FunctionOperation,), members)
     kind.operands, kind.options, kind.variadic = operands, options, variadic
     CLASSES.setdefault(module, {})[class_name] = kind
 
-    def step(*args: Any, **given: Any) -> Any:
-        bound = signature.bind(*args, **given)
+    def step(*args: Any, **named_ones: Any) -> Any:
+        bound = signature.bind(*args, **named_ones)
         bound.apply_defaults()
         config = {key: bound.arguments[key] for key in options}
         keywords = {key: config.pop(key) for key in options if holds_symbol(config[key])}
         keywords |= {key: bound.arguments[key] for key in named.split()}
+        keywords |= {key: value for name in further for key, value in bound.arguments[name].items()}
         values = [bound.arguments[key] for key in operands]
         return kind(**settle(config))(*(values[0] if kind.variadic else values), **keywords)
 

@@ -1,0 +1,307 @@
+"""`keras.ops.linalg`: linear algebra over stacks of matrices, under Keras's names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import nest
+from ...core import ForwardAccumulator, Tensor, convert_to_tensor
+from ...core.batch import all_values
+from ...functions import linalg as tf
+from ...functions import reductions
+from ...functions.creation import eye
+from ...functions.elementwise import abs, cast, pow
+from ...functions.shaping import expand_dims, squeeze, transpose
+from ...types import TensorLike
+from ..promotion import floating, promoted
+from ..symbolic.operation import operation
+from ..symbolic.rules import cost_of_product
+
+__all__ = [
+    "cholesky",
+    "cholesky_inverse",
+    "det",
+    "eig",
+    "eigh",
+    "inv",
+    "jvp",
+    "lstsq",
+    "lu_factor",
+    "matrix_rank",
+    "norm",
+    "pinv",
+    "qr",
+    "solve",
+    "solve_triangular",
+    "svd",
+]
+
+
+@operation
+def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
+    """Lower triangular L with L @ L^T = A for symmetric positive definite A, or its transpose.
+
+    Raises:
+        InvalidArgumentError: if a matrix is not positive definite.
+
+    >>> print(tf.keras.ops.cholesky([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist())
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+    factor = tf.cholesky(floating(x))
+    return tf.matrix_transpose(factor, conjugate=True) if upper else factor
+
+
+@operation
+def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
+    """The inverse of A, given its Cholesky factor.
+
+    >>> print(tf.keras.ops.cholesky_inverse([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist())
+    [[0.25, 0.0], [0.0, 0.0625]]
+    """
+    factor = floating(x)
+    factor = tf.matrix_transpose(factor) if upper else factor
+    return tf.cholesky_solve(factor, eye(factor.shape[-1], dtype=factor.dtype))
+
+
+@operation
+def det(x: TensorLike) -> Tensor:
+    """The determinant of each matrix.
+
+    >>> print(f"{tf.keras.ops.det([[1.0, 2.0], [3.0, 4.0]]):.4f}")
+    -2.0000
+    """
+    return tf.det(floating(x))
+
+
+@operation
+def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """Complex eigenvalues and eigenvectors (columns) of square matrices.
+
+    >>> print(tf.keras.ops.eig([[2.0, 0.0], [0.0, 1.0]])[0].numpy())
+    [2.+0.j 1.+0.j]
+    """
+    return tf.eig(floating(x))
+
+
+@operation
+def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.
+
+    >>> print(tf.keras.ops.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy())
+    [1. 2.]
+    """
+    return tf.eigh(floating(x))
+
+
+@operation
+def inv(x: TensorLike) -> Tensor:
+    """The inverse of each matrix.
+
+    >>> print(tf.keras.ops.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist())
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return tf.inv(floating(x))
+
+
+@operation
+def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The factors of each matrix by elimination, L below the diagonal and U above in one, and the rows that were swapped.
+
+    >>> factors, pivots = tf.keras.ops.lu_factor([[1.0, 2.0], [2.0, 2.0]])
+    >>> print(factors.numpy().tolist(), pivots.numpy())
+    [[2.0, 2.0], [0.5, 1.0]] [1 1]
+    """
+    factors, rows = tf.lu(floating(x))
+    return factors, convert_to_tensor(np.apply_along_axis(_swaps, -1, all_values(rows)).astype("int32"))
+
+
+def _swaps(order: Any) -> Any:
+    """What each row was swapped with, one after the other, so that this order came out."""
+    now, swaps = list(range(len(order))), []
+    for place, row in enumerate(order):
+        found = now.index(row)
+        now[place], now[found] = now[found], now[place]
+        swaps.append(found)
+    return np.array(swaps)
+
+
+@operation
+def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Norm of vectors, matrices, or of all elements.
+
+    Args:
+        x: tensor of any shape.
+        ord: of vectors any number, inf and -inf; of matrices 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc'; None: the square root
+            of the sum of the squares.
+        axis: of the vectors, a pair for matrices; all axes if None.
+        keepdims: keep these axes with size 1.
+
+    >>> print(tf.keras.ops.norm([3.0, -4.0]).numpy(), tf.keras.ops.norm([3.0, -4.0], ord=1).numpy())
+    5.0 7.0
+    """
+    x = floating(x)
+    if ord is None:
+        return reductions.norm(x, axis=axis, keepdims=keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(axes) == 1:
+        return _of_vectors(x, ord, axes[0], keepdims)
+    if len(axes) != 2:
+        raise ValueError(f"norm: ord={ord!r} is of vectors or matrices, found axis={axis!r} for shape {x.shape}. Give axis=.")
+    return _of_matrices(x, ord, tuple([one % x.ndim for one in axes]), keepdims)
+
+
+def _of_vectors(x: Tensor, ord: Any, axis: int, keepdims: bool) -> Tensor:
+    if ord == -math.inf:
+        return reductions.reduce_min(abs(x), axis, keepdims)
+    if ord == 0:
+        return reductions.reduce_sum(cast(x != 0, abs(x).dtype), axis, keepdims)
+    if isinstance(ord, (int, float)) and ord < 0:
+        return pow(reductions.reduce_sum(pow(abs(x), float(ord)), axis, keepdims), 1.0 / ord)
+    return reductions.norm(x, ord, axis, keepdims)
+
+
+def _of_matrices(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    rows, columns = axes
+    if ord == "fro":
+        return reductions.norm(x, axis=axes, keepdims=keepdims)
+    if ord in (1, -1, math.inf, -math.inf):
+        inner, outer = (rows, columns) if ord in (1, -1) else (columns, rows)
+        extremum = reductions.reduce_max if ord > 0 else reductions.reduce_min
+        found = extremum(reductions.reduce_sum(abs(x), inner, True), outer, True)
+    elif ord in (2, -2, "nuc"):
+        reduce = {2: reductions.reduce_max, -2: reductions.reduce_min, "nuc": reductions.reduce_sum}[ord]
+        order = [*(one for one in range(x.ndim) if one not in axes), *axes]
+        found = reduce(tf.svd(transpose(x, order), compute_uv=False), -1)
+        for one in sorted(axes):
+            found = expand_dims(found, one)
+    else:
+        raise ValueError(f"norm: ord of matrices must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', found {ord!r}.")
+    return found if keepdims else squeeze(found, list(axes))
+
+
+@operation
+def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+    """Orthogonal Q and upper triangular R with Q @ R = A; Q has as many columns as A with mode 'reduced', else it is square.
+
+    >>> tf.keras.ops.qr(tf.ones([3, 2]), mode="complete")[0].shape
+    TensorShape([3, 3])
+    """
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"qr: mode must be 'reduced' or 'complete', found {mode!r}.")
+    return tf.qr(floating(x), mode == "complete")
+
+
+@operation(cost=cost_of_product)
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
+    """X with A @ X = B, for square matrices (..., n, n) and B of matrices (..., n, k) or one vector (n,).
+
+    >>> print(tf.keras.ops.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).numpy())
+    [1. 1.]
+    """
+    return _with_columns(tf.solve, a, b)
+
+
+@operation(cost=cost_of_product)
+def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False) -> Tensor:
+    """X with T @ X = B, for T the upper or the lower triangle of A, and B as in `solve`.
+
+    >>> print(tf.keras.ops.solve_triangular([[2.0, 0.0], [7.0, 4.0]], [2.0, 4.0]).numpy())
+    [1. 1.]
+    """
+    return _with_columns(lambda matrix, right: tf.triangular_solve(matrix, right, lower=lower), a, b)
+
+
+def _with_columns(function: Callable[..., Tensor], a: TensorLike, b: TensorLike) -> Tensor:
+    """A function of matrices, of one column if the right-hand side is a vector for each matrix."""
+    matrix, right = map(floating, promoted(a, b))
+    if right.ndim == 1:
+        return squeeze(function(matrix, expand_dims(right, -1)), -1)
+    return function(matrix, right)
+
+
+@operation(name="SVD")
+def svd(x: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """U, singular values s (descending) and V^T with A = U @ diag(s) @ V^T; only s with `compute_uv=False`.
+
+    >>> print(tf.keras.ops.svd([[3.0, 0.0], [0.0, 2.0]], compute_uv=False).numpy())
+    [3. 2.]
+    """
+    x = floating(x)
+    if not compute_uv:
+        return tf.svd(x, compute_uv=False)
+    values, left, right = tf.svd(x, full_matrices)
+    return left, values, tf.matrix_transpose(right, conjugate=True)
+
+
+@operation(cost=cost_of_product)
+def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Tensor:
+    """X that minimizes |A @ X - B|**2, by singular values; of several, the smallest one.
+
+    Args:
+        a: (m, n).
+        b: (m,) or (m, k).
+        rcond: singular values below this part of the largest count as 0; the precision times max(m, n) if None.
+
+    >>> print(tf.keras.ops.lstsq([[1.0], [1.0]], [1.0, 3.0]).numpy().round(4))
+    [2.]
+    """
+    return _with_columns(lambda matrix, right: pinv(matrix, _least(matrix) if rcond is None else rcond) @ right, a, b)
+
+
+def _least(x: Tensor) -> float:
+    """The part of the largest singular value that rounding makes of 0."""
+    return max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+
+
+@operation
+def matrix_rank(x: TensorLike, tol: Any = None) -> Tensor:
+    """How many singular values are larger than `tol`, or than the largest times max(n, m) times the precision if None.
+
+    >>> print(tf.keras.ops.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy())
+    1
+    """
+    x = floating(x)
+    values = tf.svd(x, compute_uv=False)
+    least = reductions.reduce_max(values, -1, True) * _least(x) if tol is None else cast(tol, values.dtype)
+    return reductions.reduce_sum(cast(values > least, "int32"), -1)
+
+
+@operation
+def pinv(x: TensorLike, rcond: float | None = None) -> Tensor:
+    """The Moore-Penrose pseudo-inverse of each matrix, by singular values.
+
+    Args:
+        x: (..., n, m).
+        rcond: singular values below this part of the largest count as 0; 10 times the precision times max(n, m) if None.
+
+    >>> print(tf.keras.ops.pinv([[2.0, 0.0]]).numpy().tolist())
+    [[0.5], [0.0]]
+    """
+    return tf.pinv(floating(x), rcond)
+
+
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """Values of a function and its derivative in a direction.
+
+    Args:
+        fun: a function of tensors.
+        primals: its arguments, a list or tuple.
+        tangents: the direction, one for each argument.
+        has_aux: whether `fun` gives a pair whose second part is passed on beside the derivative.
+
+    Returns:
+        The values and the derivatives; with `has_aux` the second part as a third one.
+
+    >>> value, slope = tf.keras.ops.jvp(lambda x: x * x, (tf.constant(3.0),), (tf.constant(1.0),))
+    >>> print(value.numpy(), slope.numpy())
+    9.0 6.0
+    """
+    arguments = [convert_to_tensor(one) for one in primals]
+    with ForwardAccumulator(arguments, [convert_to_tensor(one) for one in tangents]) as accumulator:
+        result = fun(*arguments)
+    values, *rest = result if has_aux else (result,)
+    return values, nest.map_structure(lambda one: accumulator.jvp(one, "zero"), values), *rest

@@ -1,0 +1,189 @@
+"""Convolutions and pools under Keras's names: 'valid' or 'same', 'channels_last' or 'channels_first'."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....core import Tensor, convert_to_tensor
+from ....functions import convolution, pooling
+from ....types import TensorLike
+from ...promotion import floating, promoted
+from ...symbolic.operation import operation
+from ...symbolic.rules import cost_of_anything
+
+__all__ = [
+    "adaptive_average_pool",
+    "adaptive_max_pool",
+    "average_pool",
+    "conv",
+    "conv_transpose",
+    "depthwise_conv",
+    "max_pool",
+    "separable_conv",
+]
+
+
+def _settled(config: dict[str, Any]) -> dict[str, Any]:
+    """The options as Keras keeps them."""
+    padding = {"padding": config["padding"].lower()} if "padding" in config else {}
+    return config | padding | {"data_format": checked_format(config["data_format"])}
+
+
+def checked_format(data_format: str | None) -> str:
+    """The order of axes: channels last if None.
+
+    Raises:
+        ValueError: for another name.
+    """
+    if data_format not in (None, "channels_last", "channels_first"):
+        raise ValueError(f"data_format must be 'channels_last' or 'channels_first', found {data_format!r}.")
+    return data_format or "channels_last"
+
+
+def _cost_of_convolution(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    """Each element of the input meets each of a kernel at most; strides of a transposed one make the result larger."""
+    strides = given[-1].get("strides") or 1
+    rank = len(shapes[0]) - 2
+    steps = strides**rank if isinstance(strides, int) else math.prod(strides)
+    larger = math.prod(n + k for n, k in zip(shapes[0][1:], shapes[1], strict=False)) if len(shapes) > 1 else 1
+    result = shapes[0][0] * larger * shapes[-1][-1] * max(1, int(abs(steps)))
+    return result, result * math.prod(shapes[1]) if len(shapes) > 1 else result
+
+
+@operation(cost=_cost_of_convolution, settle=_settled)
+def conv(
+    inputs: TensorLike,
+    kernel: TensorLike,
+    strides: Any = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+) -> Tensor:
+    """Convolution over any number of axes; of groups of channels where the kernel has fewer inputs.
+
+    Args:
+        inputs: (batch, *sizes, channels), or with the channels first.
+        kernel: (*window, inputs, outputs).
+        strides, dilation_rate: an int, or one for each axis.
+        padding: 'valid' (none) or 'same' (as many places as size / stride, rounded up).
+        data_format: 'channels_last' (also if None) or 'channels_first'.
+
+    >>> tf.keras.ops.conv(tf.ones([2, 28, 28, 3]), tf.ones([3, 3, 3, 8]), strides=2, padding="same").shape
+    TensorShape([2, 14, 14, 8])
+    """
+    x, w = map(floating, promoted(inputs, kernel))
+    return convolution.convolution(x, w, strides, padding.upper(), checked_format(data_format), dilation_rate)
+
+
+@operation(cost=_cost_of_convolution, settle=_settled)
+def depthwise_conv(
+    inputs: TensorLike,
+    kernel: TensorLike,
+    strides: Any = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+) -> Tensor:
+    """Convolution with kernels of its own for each channel: kernel (*window, channels, multiplier). Arguments as in `conv`.
+
+    >>> tf.keras.ops.depthwise_conv(tf.ones([2, 28, 28, 3]), tf.ones([3, 3, 3, 2])).shape
+    TensorShape([2, 26, 26, 6])
+    """
+    x, w = map(floating, promoted(inputs, kernel))
+    return convolution.depthwise_conv(x, w, strides, padding.upper(), checked_format(data_format), dilation_rate)
+
+
+@operation(cost=_cost_of_convolution, settle=_settled)
+def separable_conv(
+    inputs: TensorLike,
+    depthwise_kernel: TensorLike,
+    pointwise_kernel: TensorLike,
+    strides: Any = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+) -> Tensor:
+    """`depthwise_conv`, then a mix of its channels at each place: pointwise_kernel (1, ..., channels, outputs).
+
+    >>> tf.keras.ops.separable_conv(tf.ones([2, 8, 3]), tf.ones([3, 3, 2]), tf.ones([1, 6, 4])).shape
+    TensorShape([2, 6, 4])
+    """
+    x, w, mix = map(floating, promoted(inputs, depthwise_kernel, pointwise_kernel))
+    return convolution.separable_conv(x, w, mix, strides, padding.upper(), checked_format(data_format), dilation_rate)
+
+
+@operation(cost=_cost_of_convolution, settle=_settled)
+def conv_transpose(
+    inputs: TensorLike,
+    kernel: TensorLike,
+    strides: Any = 1,
+    padding: str = "valid",
+    output_padding: Any = None,
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+) -> Tensor:
+    """The transpose of a convolution in its input, as a layer that makes images larger: kernel (*window, outputs, inputs).
+
+    Args:
+        output_padding: more elements at the end; as many as give stride * size with padding 'same' if None.
+        inputs, kernel, strides, padding, data_format, dilation_rate: as in `conv`.
+
+    >>> tf.keras.ops.conv_transpose(tf.ones([2, 7, 7, 3]), tf.ones([3, 3, 8, 3]), strides=2, padding="same").shape
+    TensorShape([2, 14, 14, 8])
+    """
+    x, w = map(floating, promoted(inputs, kernel))
+    rank = w.ndim - 2
+    steps, more = [one if one is None or not isinstance(one, int) else (one,) * rank for one in (strides, output_padding)]
+    return convolution.conv_transpose_to_fit(x, w, steps, padding, more, checked_format(data_format), dilation_rate)
+
+
+@operation(settle=_settled)
+def max_pool(
+    inputs: TensorLike, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
+) -> Tensor:
+    """The largest element under a sliding window, for each channel.
+
+    Args:
+        pool_size: an int, or one for each axis.
+        strides: those of the window if None.
+        inputs, padding, data_format: as in `conv`.
+
+    >>> tf.keras.ops.max_pool(tf.ones([2, 28, 28, 3]), 2).shape
+    TensorShape([2, 14, 14, 3])
+    """
+    steps = pool_size if strides is None else strides
+    return pooling.max_pool(convert_to_tensor(inputs), pool_size, steps, padding.upper(), checked_format(data_format))
+
+
+@operation(settle=_settled)
+def average_pool(
+    inputs: TensorLike, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
+) -> Tensor:
+    """The mean of what lies under a sliding window, for each channel; padding does not count. Arguments as in `max_pool`.
+
+    >>> tf.keras.ops.average_pool(tf.ones([2, 28, 28, 3]), 2).shape
+    TensorShape([2, 14, 14, 3])
+    """
+    steps = pool_size if strides is None else strides
+    return pooling.avg_pool(floating(inputs), pool_size, steps, padding.upper(), checked_format(data_format))
+
+
+@operation(cost=cost_of_anything, settle=_settled)
+def adaptive_max_pool(inputs: TensorLike, output_size: Any, data_format: str | None = None) -> Tensor:
+    """The largest element of each of so many windows along each axis, as equal as they can be, for each channel.
+
+    >>> tf.keras.ops.adaptive_max_pool(tf.ones([2, 28, 28, 3]), 5).shape
+    TensorShape([2, 5, 5, 3])
+    """
+    return pooling.adaptive_max_pool(convert_to_tensor(inputs), output_size, checked_format(data_format))
+
+
+@operation(cost=cost_of_anything, settle=_settled)
+def adaptive_average_pool(inputs: TensorLike, output_size: Any, data_format: str | None = None) -> Tensor:
+    """The mean of each of so many windows along each axis, as equal as they can be, for each channel.
+
+    >>> tf.keras.ops.adaptive_average_pool(tf.ones([2, 28, 28, 3]), 5).shape
+    TensorShape([2, 5, 5, 3])
+    """
+    return pooling.adaptive_avg_pool(floating(inputs), output_size, checked_format(data_format))
