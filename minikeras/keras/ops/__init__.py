@@ -2,7 +2,7 @@
 functional model, which has the same form in Keras's files.
 """
 
-from . import core, einops, linalg, math, nn, numpy
+from . import core, einops, image, linalg, math, nn, numpy
 from .core import *  # noqa: F403
 from .einops import *  # noqa: F403
 from .linalg import *  # noqa: F403
@@ -11,4 +11,4 @@ from .nn import *  # noqa: F403
 from .numpy import *  # noqa: F403
 
 _PARTS = (core, einops, linalg, math, nn, numpy)
-__all__ = sorted({"linalg", "math", "nn", "numpy"}.union(*(part.__all__ for part in _PARTS)))
+__all__ = sorted({"image", "linalg", "math", "nn", "numpy"}.union(*(part.__all__ for part in _PARTS)))

@@ -1,20 +1,53 @@
-"""Conversions, control flow, and parts of tensors, under Keras's names."""
+"""Conversions, parts of tensors, loops and branches, under Keras's names."""
 
 from __future__ import annotations
 
+import builtins
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ... import nest
 from ...core import Tensor
 from ...core import convert_to_tensor as to_tensor
+from ...core import custom_gradient as _custom_gradient
+from ...errors import ShapeError
+from ...functions import control_flow, indexing, segments, shaping
 from ...functions import elementwise as tf
-from ...functions.shaping import is_tensor as _is_tensor
+from ...functions.creation import range as numbers
 from ...types import TensorLike, as_dtype
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
+from ..symbolic.rules import cost_of_anything
 
-__all__ = ["cast", "convert_to_numpy", "convert_to_tensor", "dtype", "is_tensor", "saturate_cast", "shape", "stop_gradient"]
+__all__ = [
+    "associative_scan",
+    "cast",
+    "cond",
+    "convert_to_numpy",
+    "convert_to_tensor",
+    "custom_gradient",
+    "dtype",
+    "fori_loop",
+    "is_tensor",
+    "map",
+    "saturate_cast",
+    "scan",
+    "scatter",
+    "scatter_update",
+    "shape",
+    "slice",
+    "slice_update",
+    "stop_gradient",
+    "switch",
+    "unstack",
+    "vectorized_map",
+    "while_loop",
+]
+
+# Conversions -----------------------------------------------------------------------------------------------------------
 
 
 @operation
@@ -78,7 +111,7 @@ def is_tensor(x: Any) -> bool:
     >>> tf.keras.ops.is_tensor(tf.constant(1.0)), tf.keras.ops.is_tensor([1.0])
     (True, False)
     """
-    return _is_tensor(x)
+    return shaping.is_tensor(x)
 
 
 def shape(x: Any) -> tuple[int | None, ...]:
@@ -97,3 +130,273 @@ def dtype(x: Any) -> str:
     'float32'
     """
     return (x if isinstance(x, KerasTensor) else to_tensor(x)).dtype.name
+
+
+# Parts -----------------------------------------------------------------------------------------------------------------
+
+
+@operation(cost=cost_of_anything)
+def scatter(indices: TensorLike, values: TensorLike, shape: Any) -> Tensor:
+    """A tensor of a shape that is 0 but for values at some places; values at one place add up.
+
+    Args:
+        indices: integers (..., k), the first k coordinates of each place.
+        values: (..., *shape[k:]).
+        shape: of the result.
+
+    >>> print(tf.keras.ops.scatter([[0], [2]], [1.0, 2.0], [3]).numpy())
+    [1. 0. 2.]
+    """
+    return indexing.scatter_nd(indices, to_tensor(values), shape)
+
+
+_SCATTERED = {
+    None: indexing.tensor_scatter_nd_update,
+    "add": indexing.tensor_scatter_nd_add,
+    "max": indexing.tensor_scatter_nd_max,
+    "min": indexing.tensor_scatter_nd_min,
+}
+
+
+@operation
+def scatter_update(inputs: TensorLike, indices: TensorLike, updates: TensorLike, reduction: str | None = None) -> Tensor:
+    """A tensor with other values at some places.
+
+    Args:
+        inputs: tensor of any shape.
+        indices: integers (n, k), the first k coordinates of each place.
+        updates: (n, *shape[k:]).
+        reduction: how values meet those that were there: 'add', 'max', 'min' or 'mul'; None replaces them.
+
+    >>> print(tf.keras.ops.scatter_update([1.0, 1.0, 1.0], [[0], [2]], [5.0, 6.0]).numpy())
+    [5. 1. 6.]
+    """
+    x = to_tensor(inputs)
+    values = tf.cast(to_tensor(updates), x.dtype)
+    if reduction == "mul":
+        where = to_tensor(indices)
+        depth = where.shape[-1]
+        strides = np.cumprod((1, *x.shape[1:depth][::-1]))[::-1].tolist()
+        flat = sum(where[..., axis] * stride for axis, stride in enumerate(strides))
+        factors = segments.unsorted_segment_prod(values, flat, math.prod(x.shape[:depth]))
+        return x * shaping.reshape(factors, x.shape)
+    if reduction not in _SCATTERED:
+        raise ValueError(f"scatter_update: reduction must be None, 'add', 'max', 'min' or 'mul', found {reduction!r}.")
+    return _SCATTERED[reduction](x, indices, values)
+
+
+def _starts(x: Tensor, start_indices: Any, shape: Sequence[int]) -> list[Tensor]:
+    """Where a block of a shape begins along each axis, moved so that it lies within x."""
+    starts = tf.cast(to_tensor(start_indices), "int32")
+    if len(shape) != x.ndim or tuple(starts.shape) != (x.ndim,) or any(k > n for k, n in zip(shape, x.shape, strict=False)):
+        raise ShapeError(f"slice: needs one start and one size that fits for each axis of {x.shape}, found sizes {list(shape)}.")
+    return [tf.clip_by_value(starts[i], 0, n - k) for i, (n, k) in enumerate(zip(x.shape, shape, strict=True))]
+
+
+def _block(x: Tensor, starts: list[Tensor], shape: Sequence[int]) -> Tensor:
+    """The flat numbers of the elements of a block."""
+    flat, rank = to_tensor(0), len(shape)
+    for axis, (start, size) in enumerate(zip(starts, shape, strict=True)):
+        flat = flat * x.shape[axis] + shaping.reshape(start + numbers(size), (size, *[1] * (rank - axis - 1)))
+    return flat
+
+
+@operation
+def slice(inputs: TensorLike, start_indices: TensorLike, shape: Any) -> Tensor:
+    """The block of a shape from some place on; the place is moved so that the block lies within the tensor.
+
+    Args:
+        inputs: tensor of any shape.
+        start_indices: where the block begins, one integer for each axis.
+        shape: sizes of the block; -1 for all that is left of an axis, with starts that are known.
+
+    >>> print(tf.keras.ops.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, 2]).numpy().tolist())
+    [[2, 3], [5, 6]]
+    """
+    x = to_tensor(inputs)
+    if -1 in shape:
+        known = np.asarray(to_tensor(start_indices).numpy()).tolist()
+        shape = [n - start if k == -1 else k for n, k, start in zip(x.shape, shape, known, strict=True)]
+    starts = _starts(x, start_indices, shape)
+    return indexing.gather(shaping.reshape(x, (-1,)), _block(x, starts, shape))
+
+
+@operation
+def slice_update(inputs: TensorLike, start_indices: TensorLike, updates: TensorLike) -> Tensor:
+    """A tensor in which a block from some place on is replaced. Arguments as in `slice`.
+
+    >>> print(tf.keras.ops.slice_update([1, 2, 3, 4], [2], [7, 8]).numpy())
+    [1 2 7 8]
+    """
+    x = to_tensor(inputs)
+    values = tf.cast(to_tensor(updates), x.dtype)
+    flat = shaping.reshape(_block(x, _starts(x, start_indices, values.shape), values.shape), (-1, 1))
+    result = indexing.tensor_scatter_nd_update(shaping.reshape(x, (-1,)), flat, shaping.reshape(values, (-1,)))
+    return shaping.reshape(result, x.shape)
+
+
+@operation
+def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor]:
+    """The slices along an axis, as a list.
+
+    Args:
+        num: how many there are; as many as the axis has if None.
+
+    >>> [part.numpy().tolist() for part in tf.keras.ops.unstack([[1, 2], [3, 4]], axis=1)]
+    [[1, 3], [2, 4]]
+    """
+    return shaping.unstack(to_tensor(x), num, axis)
+
+
+# Loops and branches ----------------------------------------------------------------------------------------------------
+
+
+@operation(given="true_fn false_fn")
+def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+    """What one of two functions gives, by a bool.
+
+    >>> tf.keras.ops.cond(True, lambda: 1, lambda: 2)
+    1
+    """
+    return control_flow.cond(pred, true_fn, false_fn)
+
+
+@operation(given="branches")
+def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], *operands: TensorLike) -> Any:
+    """What the function of a number gives for the operands; the number is moved into the range of those that exist.
+
+    >>> print(tf.keras.ops.switch(1, [lambda x: x, lambda x: -x], 3.0).numpy())
+    -3.0
+    """
+    number = tf.clip_by_value(to_tensor(index), 0, len(branches) - 1)
+    values = [to_tensor(one) for one in operands]
+    return control_flow.switch_case(number, [lambda branch=branch: branch(*values) for branch in branches])
+
+
+@operation
+def while_loop(
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: TensorLike, maximum_iterations: int | None = None
+) -> Any:
+    """Apply `body` to the loop variables as long as `cond` of them holds.
+
+    Args:
+        loop_vars: a list or tuple of tensors, or one tensor.
+        maximum_iterations: an upper bound on the number of steps.
+
+    >>> print(tf.keras.ops.while_loop(lambda x: x < 5, lambda x: x + 2, tf.constant(0)).numpy())
+    6
+    """
+    several = isinstance(loop_vars, (list, tuple))
+    start = nest.map_structure(to_tensor, tuple(loop_vars) if several else (loop_vars,))
+    found = control_flow.while_loop(cond, body, start, maximum_iterations=maximum_iterations)
+    return found if several else found[0]
+
+
+@operation
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: TensorLike) -> Any:
+    """`body_fun(i, value)` applied for each i from `lower` to `upper`, without that one.
+
+    >>> print(tf.keras.ops.fori_loop(0, 4, lambda i, total: total + i, tf.constant(0)).numpy())
+    6
+    """
+    value = nest.map_structure(to_tensor, init_val)
+    for i in builtins.range(int(lower), int(upper)):
+        value = body_fun(to_tensor(i), value)
+    return value
+
+
+@operation(given="f")
+def map(f: Callable[[Any], Any], xs: TensorLike) -> Any:
+    """`f` of each slice along the first axis, stacked.
+
+    >>> print(tf.keras.ops.map(lambda x: x * x, tf.constant([1.0, 2.0])).numpy())
+    [1. 4.]
+    """
+    return control_flow.map_fn(f, nest.map_structure(to_tensor, xs))
+
+
+@operation(given="f")
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: TensorLike,
+    xs: TensorLike | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: Any = 1,
+) -> tuple[Any, Any]:
+    """A loop that carries a value: `carry, y = f(carry, x)` for each slice x; the last carry, and all y stacked.
+
+    Args:
+        f: of the carry and a slice of `xs`, or None.
+        init: the first carry, a tensor or a nest.
+        xs: tensor or nest with one size of the first axis.
+        length: number of steps where there is no `xs`.
+        reverse: begin with the last slice; what it gives stands last.
+        unroll: accepted for compatibility, ignored.
+
+    >>> total, sums = tf.keras.ops.scan(lambda s, x: (s + x, s + x), tf.constant(0.0), tf.constant([1.0, 2.0, 3.0]))
+    >>> print(total.numpy(), sums.numpy())
+    6.0 [1. 3. 6.]
+    """
+    leaves = [to_tensor(leaf) for leaf in nest.flatten(xs)] if xs is not None else []
+    count = leaves[0].shape[0] if leaves else int(length or 0)
+    carry = nest.map_structure(to_tensor, init)
+    results: list[Any] = [None] * count
+    for i in builtins.range(count)[:: -1 if reverse else 1]:
+        carry, results[i] = f(carry, None if xs is None else nest.pack(xs, [leaf[i] for leaf in leaves]))
+    if not results or results[0] is None:
+        return carry, None
+    return carry, nest.pack(results[0], [shaping.stack(list(column)) for column in nest.pair(*results)])
+
+
+@operation(given="f")
+def associative_scan(f: Callable[[Any, Any], Any], elems: TensorLike, reverse: bool = False, axis: int = 0) -> Any:
+    """All running results x_0, f(x_0, x_1), f(f(x_0, x_1), x_2) and so on of an associative function along an axis.
+
+    Args:
+        f: of two tensors (or nests) with many elements along the axis, for each pair of them.
+        elems: tensor or nest of tensors.
+        reverse: run from the last element to the first.
+
+    Source: Hillis and Steele (1986), Data Parallel Algorithms: as many calls of `f` as the length has binary digits.
+
+    >>> print(tf.keras.ops.associative_scan(lambda a, b: a + b, tf.constant([1.0, 2.0, 3.0])).numpy())
+    [1. 3. 6.]
+    """
+
+    def part(x: Any, start: int, stop: int | None) -> Any:
+        return nest.map_structure(lambda one: one[(*[builtins.slice(None)] * (axis % one.ndim), builtins.slice(start, stop))], x)
+
+    def turned(x: Any) -> Any:
+        return nest.map_structure(lambda one: shaping.reverse(one, [axis % one.ndim]) if reverse else one, x)
+
+    x = turned(nest.map_structure(to_tensor, elems))
+    count, step = nest.flatten(x)[0].shape[axis], 1
+    while step < count:
+        later = f(part(x, 0, count - step), part(x, step, None))
+        pairs = nest.pair(part(x, 0, step), later)
+        x = nest.pack(later, [shaping.concat([first, rest], axis) for first, rest in pairs])
+        step *= 2
+    return turned(x)
+
+
+@operation
+def vectorized_map(function: Callable[[Any], Any], elements: TensorLike) -> Any:
+    """`function` of each slice along the first axis, stacked, computed for all slices at once.
+
+    >>> print(tf.keras.ops.vectorized_map(lambda x: x * x, tf.constant([1.0, 2.0])).numpy())
+    [1. 4.]
+    """
+    return control_flow.vectorized_map(function, elements)
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with a gradient of its own: `f` returns its result and a function of the gradient from above.
+
+    >>> @tf.keras.ops.custom_gradient
+    ... def clipped(x):
+    ...     return x, lambda upstream: tf.keras.ops.clip(upstream, -1.0, 1.0)
+    >>> print(clipped(tf.constant(3.0)).numpy())
+    3.0
+    """
+    return _custom_gradient(f)

@@ -284,7 +284,8 @@ def pinv(x: TensorLike, rcond: float | None = None) -> Tensor:
     return tf.pinv(floating(x), rcond)
 
 
-def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+@operation(name="JVP", given="fun")
+def jvp(fun: Callable[..., Any], primals: TensorLike, tangents: TensorLike, has_aux: bool = False) -> Any:
     """Values of a function and its derivative in a direction.
 
     Args:

@@ -68,7 +68,7 @@ class FunctionOperation(Operation):
     Attributes:
         function: what is called.
         operands: names of the function's parameters that are tensors.
-        variadic: whether there is one for any number of them, `*operands`.
+        variadic: whether the last one stands for any number of them, `*operands`.
         options: names of the function's parameters that are no tensors, which are the configuration of the step.
         cost: bounds of what a call costs, for files; None where the result has the shape that broadcasting gives, or fewer
             elements.
@@ -154,7 +154,7 @@ def operation(
     further = [key for key, one in parameters.items() if one.kind is one.VAR_KEYWORD]
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
     operands = tuple([key for key in parameters if key not in (*options, *named.split(), *further)])
-    variadic = parameters[operands[0]].kind is inspect.Parameter.VAR_POSITIONAL
+    variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters.values())
     members = {"function": staticmethod(function), "cost": cost and staticmethod(cost), "__module__": function.__module__}
     kind: Any = type(class_name, (FunctionOperation,), members)
     kind.operands, kind.options, kind.variadic = operands, options, variadic
@@ -168,6 +168,7 @@ def operation(
         keywords |= {key: bound.arguments[key] for key in named.split()}
         keywords |= {key: value for name in further for key, value in bound.arguments[name].items()}
         values = [bound.arguments[key] for key in operands]
-        return kind(**settle(config))(*(values[0] if kind.variadic else values), **keywords)
+        values += values.pop() if kind.variadic else ()
+        return kind(**settle(config))(*values, **keywords)
 
     return takes_symbols(function, step)

@@ -1,0 +1,171 @@
+"""Filters of neighbouring pixels: blur, edges, patches, similarity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....core import Tensor, convert_to_tensor
+from ....errors import ShapeError
+from ....functions.convolution import depthwise_conv
+from ....functions.elementwise import cast
+from ....functions.publish import beside
+from ....functions.reductions import reduce_mean
+from ....functions.shaping import pad, reshape, stack
+from ....types import Array, TensorLike
+from ...promotion import floating
+from ...symbolic.operation import operation
+from ...symbolic.rules import cost_of_anything
+from ..windows import elements, for_each, read
+from .batches import as_batch
+
+__all__ = ["extract_patches", "extract_patches_3d", "gaussian_blur", "sobel_edges", "ssim"]
+
+
+def _gaussian(size: int, sigma: float) -> Array:
+    """Weights of sum 1."""
+    weights = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / sigma) ** 2)
+    return weights / weights.sum()
+
+
+def _filtered(x: Tensor, kernel: Array, padding: str) -> Tensor:
+    """Each channel under a kernel (height, width), or several of them (height, width, number)."""
+    kernel = kernel.reshape(*kernel.shape[:2], 1, -1)
+    kernels = np.broadcast_to(kernel, (*kernel.shape[:2], x.shape[-1], kernel.shape[-1]))
+    return depthwise_conv(x, beside(x, kernels.astype(x.dtype.numpy), x.dtype), 1, padding)
+
+
+def blurred(x: Tensor, size: Sequence[int], sigma: Sequence[float]) -> Tensor:
+    """Each channel of (batch, height, width, channels) under a Gaussian kernel, along one axis after the other."""
+    x = _filtered(x, _gaussian(size[1], sigma[1])[:, None], "SAME")
+    return _filtered(x, _gaussian(size[0], sigma[0])[None], "SAME")
+
+
+@operation
+def gaussian_blur(
+    images: TensorLike, kernel_size: Any = (3, 3), sigma: Any = (1.0, 1.0), data_format: str | None = None
+) -> Tensor:
+    """Images under a Gaussian kernel; beyond the ends lie zeros.
+
+    Args:
+        images: ([batch,] height, width, channels) of floats, or with the channels first.
+        kernel_size: width and height of the kernel.
+        sigma: its deviation along the width and the height.
+
+    >>> tf.keras.ops.image.gaussian_blur(tf.ones([2, 8, 8, 3]), (5, 5)).shape
+    TensorShape([2, 8, 8, 3])
+    """
+    x, back = as_batch("gaussian_blur", images, data_format)
+    return back(blurred(floating(x), kernel_size, sigma))
+
+
+@operation(cost=cost_of_anything)
+def sobel_edges(images: TensorLike, data_format: str | None = None) -> Tensor:
+    """Slopes along the height and the width (..., 2): differences of neighbours, weighted 1, 2, 1 across.
+
+    >>> tf.keras.ops.image.sobel_edges(tf.ones([2, 8, 8, 3])).shape
+    TensorShape([2, 8, 8, 3, 2])
+    """
+    x, back = as_batch("sobel_edges", images, data_format)
+    along_width = np.outer([1.0, 2.0, 1.0], [-1.0, 0.0, 1.0])
+    edges = _filtered(floating(x), np.stack([along_width.T, along_width], -1), "SAME")
+    n, height, width, _ = edges.shape
+    edges = reshape(edges, (n, height, width, x.shape[-1], 2))
+    return stack([back(edges[..., 0]), back(edges[..., 1])], -1)
+
+
+@operation(name="SSIM")
+def ssim(
+    image1: TensorLike,
+    image2: TensorLike,
+    max_val: float = 1.0,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    data_format: str | None = None,
+) -> Tensor:
+    """Structural similarity of two images, or of each pair of two batches: 1 for equal ones.
+
+    Args:
+        image1, image2: ([batch,] height, width, channels), or with the channels first.
+        max_val: largest possible difference of two pixels.
+        filter_size, filter_sigma: of the Gaussian window in which means and variances are taken.
+        k1, k2: parts of `max_val` that keep quotients finite.
+
+    Source: Wang et al. (2004), Image Quality Assessment: From Error Visibility to Structural Similarity, equation (13).
+
+    >>> print(tf.keras.ops.image.ssim(tf.ones([12, 12, 1]), tf.ones([12, 12, 1])).numpy())
+    1.0
+    """
+    x, _ = as_batch("ssim", image1, data_format)
+    y, _ = as_batch("ssim", image2, data_format)
+    if x.shape != y.shape or min(x.shape[1:3]) < filter_size:
+        raise ShapeError(f"ssim: needs two images of one shape, no smaller than {filter_size}, found {x.shape}, {y.shape}.")
+    held, x, y = x.dtype, floating(x), floating(y)
+    row = _gaussian(filter_size, filter_sigma)
+
+    def mean(image: Tensor) -> Tensor:
+        return _filtered(_filtered(image, row[:, None], "VALID"), row[None], "VALID")
+
+    a, b = mean(x), mean(y)
+    c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
+    covariance, variances = mean(x * y) - a * b, mean(x * x) + mean(y * y) - a * a - b * b
+    similarity = (2.0 * a * b + c1) * (2.0 * covariance + c2) / ((a * a + b * b + c1) * (variances + c2))
+    found = cast(reduce_mean(similarity, (1, 2, 3)), held)
+    return found if convert_to_tensor(image1).ndim == 4 else found[0]
+
+
+@operation(cost=cost_of_anything)
+def extract_patches(
+    images: TensorLike,
+    size: Any,
+    strides: Any = None,
+    dilation_rate: Any = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The blocks under a sliding window as channels: (batch, places, places, window * channels); also of volumes.
+
+    Args:
+        images: ([batch,] height, width, channels), or with the channels first; with three numbers in `size` volumes.
+        size: of the window, an int or one for each axis.
+        strides: `size` if None.
+        dilation_rate: distance between neighbouring elements of the window.
+        padding: 'valid' (none) or 'same'.
+
+    >>> tf.keras.ops.image.extract_patches(tf.ones([2, 8, 8, 3]), 4).shape
+    TensorShape([2, 2, 2, 48])
+    """
+    rank = 2 if isinstance(size, int) else len(size)
+    x, back = as_batch("extract_patches", images, data_format, rank)
+    window, steps, spread = [for_each(one, rank) for one in (size, size if strides is None else strides, dilation_rate)]
+    if padding.lower() == "same":
+        missing = [
+            max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
+            for n, k, s, d in zip(x.shape[1:-1], window, steps, spread, strict=True)
+        ]
+        x = pad(x, [[0, 0], *[[more // 2, more - more // 2] for more in missing], [0, 0]])
+    n, *sizes, channels = x.shape
+    numbers = elements(sizes, window, steps, spread)
+    patches = read(reshape(x, (n, math.prod(sizes), channels)), numbers, -2)
+    return back(reshape(patches, (n, *numbers.shape[:rank], math.prod(window) * channels)))
+
+
+def extract_patches_3d(
+    volumes: TensorLike,
+    size: Any,
+    strides: Any = None,
+    dilation_rate: Any = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """`extract_patches` of volumes ([batch,] depth, height, width, channels).
+
+    >>> tf.keras.ops.image.extract_patches_3d(tf.ones([4, 4, 4, 1]), 2).shape
+    TensorShape([2, 2, 2, 8])
+    """
+    return extract_patches(volumes, for_each(size, 3), strides, dilation_rate, padding, data_format)
