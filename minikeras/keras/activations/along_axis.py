@@ -18,10 +18,10 @@ from ...functions.publish import beside, inexact, negative_axes, negative_axis, 
 from ...functions.reductions import cumsum, reduce_max
 from ...functions.shaping import reshape, split, transpose
 from ...types import TensorLike
-from .table import catalogue
+from .table import activation
 
 
-@catalogue.add()
+@activation()
 def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, or along several as if they were one.
 
@@ -34,7 +34,7 @@ def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     return _along(nn.softmax, x, axis)
 
 
-@catalogue.add()
+@activation()
 def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     """The logarithm of softmax, exact where softmax underflows; along an axis, or along several as if they were one.
 
@@ -59,7 +59,7 @@ def _along(function: Callable[..., Tensor], x: TensorLike, axis: Any) -> Tensor:
     return transpose(reshape(function(joined, -1), shape), np.argsort(order).tolist())
 
 
-@catalogue.add()
+@activation()
 @rounded_once
 def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
     """max(x - tau, 0) along an axis, with tau such that the sum is 1: the nearest distribution, in which small shares are 0.
@@ -78,7 +78,7 @@ def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
     return nn.relu(x - tau)
 
 
-@catalogue.add()
+@activation()
 def glu(x: TensorLike, axis: int = -1) -> Tensor:
     """a sigmoid(b), for a and b the two halves of x along an axis.
 

@@ -10,7 +10,7 @@ from ...functions import elementwise, nn
 from ...functions.elementwise import abs, cast, clip_by_value, minimum, sqrt, square, where
 from ...functions.publish import inexact, tensor
 from ...types import TensorLike
-from .table import catalogue, named
+from .table import activation, named
 
 sigmoid = named(elementwise.sigmoid)
 tanh = named(elementwise.tanh)
@@ -21,7 +21,7 @@ silu = swish = named(nn.silu, "swish")
 softsign = named(nn.softsign)
 
 
-@catalogue.add()
+@activation()
 def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """x where x > 0, else alpha (e**x - 1).
 
@@ -33,7 +33,7 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     return nn.elu(x, alpha)
 
 
-@catalogue.add()
+@activation()
 def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """x where x > 0, else alpha (e**(x / alpha) - 1): an elu whose slope is 1 on both sides of 0 for any alpha > 0.
 
@@ -45,7 +45,7 @@ def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     return alpha * nn.elu(inexact("celu", tensor(x)) / alpha)
 
 
-@catalogue.add()
+@activation()
 def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     """x Phi(x), with Phi the normal distribution function; by tanh if `approximate`.
 
@@ -55,7 +55,7 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     return nn.gelu(x, approximate)
 
 
-@catalogue.add()
+@activation(symbolic=lambda keras: keras.ops.exp)
 def exponential(x: TensorLike) -> Tensor:
     """e**x.
 
@@ -65,7 +65,7 @@ def exponential(x: TensorLike) -> Tensor:
     return elementwise.exp(x)
 
 
-@catalogue.add()
+@activation(symbolic=lambda keras: lambda x: x * keras.ops.tanh(keras.ops.softplus(x)))
 def mish(x: TensorLike) -> Tensor:
     """x tanh(softplus(x)).
 
@@ -78,7 +78,7 @@ def mish(x: TensorLike) -> Tensor:
     return x * tanh(softplus(x))
 
 
-@catalogue.add()
+@activation()
 def tanh_shrink(x: TensorLike) -> Tensor:
     """x - tanh(x).
 
@@ -89,7 +89,7 @@ def tanh_shrink(x: TensorLike) -> Tensor:
     return x - tanh(x)
 
 
-@catalogue.add()
+@activation()
 def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
     """(x + sqrt(x**2 + b)) / 2: a softplus without exponentials.
 
@@ -102,7 +102,7 @@ def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
     return (x + sqrt(square(x) + b)) / 2.0
 
 
-@catalogue.add()
+@activation(symbolic=lambda keras: lambda x: x)
 def linear(x: TensorLike) -> Tensor:
     """x itself.
 
@@ -112,7 +112,7 @@ def linear(x: TensorLike) -> Tensor:
     return tensor(x)
 
 
-@catalogue.add()
+@activation(symbolic=lambda keras: lambda x, **options: keras.layers.ReLU(**options)(x))
 def relu(x: TensorLike, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Tensor:
     """max(x, 0); with options: x from `threshold` to `max_value`, the slope `negative_slope` below.
 
@@ -130,7 +130,7 @@ def relu(x: TensorLike, negative_slope: float = 0.0, max_value: float | None = N
 relu6 = named(nn.relu6)
 
 
-@catalogue.add()
+@activation()
 def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
     """x where x > 0, else negative_slope x.
 
@@ -140,7 +140,7 @@ def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
     return nn.leaky_relu(x, negative_slope)
 
 
-@catalogue.add()
+@activation()
 def hard_sigmoid(x: TensorLike) -> Tensor:
     """x / 6 + 1 / 2, limited to [0, 1].
 
@@ -152,7 +152,7 @@ def hard_sigmoid(x: TensorLike) -> Tensor:
     return nn.relu6(inexact("hard_sigmoid", tensor(x)) + 3.0) / 6.0
 
 
-@catalogue.add("hard_swish")
+@activation("hard_swish")
 def hard_silu(x: TensorLike) -> Tensor:
     """x hard_sigmoid(x): 0 below -3, x above 3.
 
@@ -168,7 +168,7 @@ def hard_silu(x: TensorLike) -> Tensor:
 hard_swish = hard_silu
 
 
-@catalogue.add()
+@activation()
 def hard_tanh(x: TensorLike) -> Tensor:
     """x limited to [-1, 1]; the slope is 1 inside and at both edges.
 
@@ -178,7 +178,7 @@ def hard_tanh(x: TensorLike) -> Tensor:
     return clip_by_value(inexact("hard_tanh", tensor(x)), -1.0, 1.0)
 
 
-@catalogue.add()
+@activation()
 def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """x where |x| > threshold, else 0.
 
@@ -189,7 +189,7 @@ def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     return where(abs(x) > threshold, x, 0.0)
 
 
-@catalogue.add()
+@activation()
 def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """x moved by the threshold toward 0, and 0 where it gets there.
 
@@ -200,7 +200,7 @@ def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     return x - clip_by_value(x, -threshold, threshold)
 
 
-@catalogue.add()
+@activation()
 def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
     """x where x > threshold, else default_value.
 
@@ -211,7 +211,7 @@ def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
     return where(x > threshold, x, default_value)
 
 
-@catalogue.add()
+@activation()
 def sparse_plus(x: TensorLike) -> Tensor:
     """0 below -1, (x + 1)**2 / 4 up to 1, x above: a softplus that reaches 0.
 
@@ -222,7 +222,7 @@ def sparse_plus(x: TensorLike) -> Tensor:
     return square((clip_by_value(x, -1.0, 1.0) + 1.0) / 2.0) + nn.relu(x - 1.0)
 
 
-@catalogue.add()
+@activation()
 def sparse_sigmoid(x: TensorLike) -> Tensor:
     """(x + 1) / 2 limited to [0, 1], the slope of `sparse_plus`; its own is 1 / 2 inside and at both edges.
 

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ...core import Tensor
+from ...functions.symbols import takes_symbols
 from ..catalogue import Catalogue
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 catalogue = Catalogue("activation")
 
 
+def activation(*names: str, symbolic: Callable[[Any], Callable[..., Any]] | None = None) -> Callable[[F], F]:
+    """A decorator that enters a function under its own and further names.
+
+    Args:
+        symbolic: the function of KerasTensors, given `keras`; that of `keras.ops` of the same name if None.
+    """
+
+    def enter(function: F) -> F:
+        signature = inspect.signature(function)
+
+        def step(*args: Any, **options: Any) -> Any:
+            keras = importlib.import_module("...", __name__)
+            bound = signature.bind(*args, **options)
+            bound.apply_defaults()
+            found = getattr(keras.ops, function.__name__) if symbolic is None else symbolic(keras)
+            return found(**bound.arguments)
+
+        entered: F = catalogue.add(*names)(takes_symbols(function, step))
+        return entered
+
+    return enter
+
+
 def named(function: Callable[..., Tensor], *names: str) -> Callable[..., Tensor]:
     """A function of `tf.nn` or `tf.math`, entered under its own and further names."""
-    catalogue.add(*names)(function)
-    return function
+    entered: Callable[..., Tensor] = function if hasattr(function, "takes_symbols") else takes_symbols(function)
+    return catalogue.add(*names)(entered)
 
 
 def get(identifier: Any) -> Callable[..., Tensor]:

@@ -25,7 +25,16 @@ _SAME = {
         floormod:mod greater greater_equal identity:copy imag invert:bitwise_invert is_finite:isfinite is_inf:isinf is_nan:isnan
         less less_equal log log1p logical_and logical_not logical_or logical_xor maximum minimum multiply negative
         not_equal pow:power real reciprocal sign sin sinh sqrt square stop_gradient subtract tan tanh
-        truediv:divide bitwise_and bitwise_or bitwise_xor left_shift right_shift clip_by_value:clip""",
+        truediv:divide bitwise_and bitwise_or bitwise_xor left_shift right_shift clip_by_value:clip
+        erf erfc erfinv log_sigmoid rsqrt saturate_cast sigmoid softplus where""",
+    "nn": "relu relu6 leaky_relu elu selu silu softsign softmax log_softmax",
+    "linalg": "cholesky det inv eig eigh",
+    "reductions": """reduce_sum:sum reduce_mean:mean reduce_max:max reduce_min:min reduce_prod:prod reduce_any:any reduce_all:all
+        reduce_logsumexp:logsumexp reduce_variance:var reduce_std:std argmax argmin""",
+    "shaping": """concat:concatenate stack unstack reshape transpose expand_dims squeeze broadcast_to tile repeat roll reverse:flip""",
+    "indexing": "scatter_nd:scatter take_along_axis",
+    "ordering": "top_k in_top_k",
+    "contractions": "tensordot",
 }
 """Functions of `functions/` that take the same arguments in the same order as a function of `keras.ops`, by their module; with
 Keras's name behind a colon where it is another one.

@@ -1,0 +1,133 @@
+"""Functions of `keras.ops` against real Keras (tests/golden/make_ops.py): values, dtypes, gradients, and how models with them are
+written. A case is an expression, computed for arrays and for KerasTensors.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from golden_numbers import golden
+
+import minikeras as tf
+from minikeras import nest
+
+K = tf.keras
+GOLDEN = golden("ops")
+CASES = GOLDEN["cases"]
+NAMESPACE = {name: getattr(K.ops, name) for name in K.ops.__all__} | {"np": np, "slice_": slice}
+TOLERANCE = {"float32": 2e-6, "float64": 1e-10, "float16": 1e-3, "bfloat16": 1e-2, "complex64": 2e-6, "complex128": 1e-10}
+
+UNIQUE_BUT_FOR_SIGN = ("eig(", "eigh(", "qr(", "svd(")
+"""Columns of orthogonal factors may be turned."""
+
+
+def array(facts: Any) -> Any:
+    values = facts["values"]
+    if facts["dtype"].startswith("complex"):
+        values = np.array(values[0]) + 1j * np.array(values[1])
+    return np.array(values, "float32" if facts["dtype"] == "bfloat16" else facts["dtype"]).reshape(facts["shape"])
+
+
+ARRAYS = {name: array(facts) for name, facts in GOLDEN["arrays"].items()}
+
+
+def computed(expression: str, arrays: Any) -> list[Any]:
+    result = eval(expression, {**NAMESPACE, **arrays})  # noqa: S307
+    return [leaf for leaf in nest.flatten(result) if leaf is not None]
+
+
+def tensors(names: Any) -> dict[str, tf.Tensor]:
+    return {name: tf.constant(ARRAYS[name]) for name in names}
+
+
+def assert_close(actual: Any, expected: Any, dtype: str, expression: str = "") -> None:
+    tolerance = TOLERANCE.get(dtype, 0.0)
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    if expression.startswith(UNIQUE_BUT_FOR_SIGN):
+        actual, expected = abs(actual), abs(expected)
+    finite = expected[np.isfinite(expected)] if expected.dtype.kind in "fc" else expected
+    scale = max(1.0, float(abs(finite).max(initial=0.0))) if dtype in TOLERANCE else 1.0
+    np.testing.assert_allclose(actual, expected, rtol=0 if not tolerance else tolerance, atol=tolerance * scale)
+
+
+def assert_results(results: list[Any], expression: str) -> None:
+    expected = CASES[expression]["results"]
+    assert [one.dtype.name for one in results] == [one["dtype"] for one in expected]
+    assert [tuple(one.shape) for one in results] == [tuple(one["shape"]) for one in expected]
+    for one, facts in zip(results, expected, strict=True):
+        if "empty" not in expression:
+            assert_close(one.numpy(), array(facts), facts["dtype"], expression)
+
+
+@pytest.mark.parametrize("expression", CASES)
+def test_values_and_dtypes_are_those_of_keras(expression: str) -> None:
+    results = computed(expression, tensors(CASES[expression]["arrays"]))
+    assert_results([tf.convert_to_tensor(one) for one in results], expression)
+
+
+def total(results: list[Any]) -> Any:
+    """What was differentiated: the sum of all floats times cos(0), cos(1) and so on."""
+    floats = [one for one in map(tf.convert_to_tensor, results) if one.dtype.is_floating]
+    return sum(
+        tf.reduce_sum(one * np.cos(np.arange(one.numpy().size)).reshape(one.shape).astype(one.numpy().dtype)) for one in floats
+    )
+
+
+@pytest.mark.parametrize("expression", [one for one in CASES if CASES[one]["gradients"]])
+def test_gradients_are_those_of_jax(expression: str) -> None:
+    facts = CASES[expression]
+    arrays = tensors(facts["arrays"])
+    wanted = {name: arrays[name] for name in facts["gradients"]}
+    with tf.GradientTape() as tape:
+        tape.watch(list(wanted.values()))
+        value = total(computed(expression, arrays))
+    found = tape.gradient(value, wanted, unconnected_gradients="zero") if isinstance(value, tf.Tensor) else {}
+    for name, gradient in found.items():
+        expected = np.array(facts["gradients"][name]).reshape(gradient.shape)
+        assert_close(gradient.numpy(), expected, gradient.dtype.name)
+
+
+SYMBOLIC = [one for one in CASES if CASES[one]["layers"]]
+
+
+def model_of(expression: str) -> Any:
+    """The model of the expression, with inputs as Keras had them."""
+    K.utils.clear_session()
+    facts = CASES[expression]
+    shapes = {one["config"]["name"]: one["config"]["batch_shape"] for one in facts["layers"] if one["class_name"] == "InputLayer"}
+    inputs = {name: K.Input(batch_shape=shapes[name], dtype=ARRAYS[name].dtype.name, name=name) for name in facts["arrays"]}
+    return K.Model(list(inputs.values()), computed(expression, inputs))
+
+
+@pytest.mark.parametrize("expression", SYMBOLIC)
+def test_a_model_of_it_is_written_as_by_keras_and_read(expression: str) -> None:
+    model = model_of(expression)
+    mine = json.loads(model.to_json())["config"]["layers"]
+    theirs = CASES[expression]["layers"]
+    assert [essence(one) for one in mine] == [essence(one) for one in theirs]
+    arrays = [tensors([name])[name] for name in CASES[expression]["arrays"]]
+    read = K.models.model_from_json(model.to_json())
+    for one in (model, read):
+        results = one(arrays if len(arrays) > 1 else arrays[0])
+        assert_results(nest.flatten(results), expression)
+
+
+def essence(layer: dict[str, Any]) -> Any:
+    """What Keras needs to make the step again."""
+    if layer["class_name"] == "InputLayer":
+        return "InputLayer", layer["config"]["batch_shape"], layer["config"]["dtype"]
+    return layer["module"], layer["class_name"], layer["config"], nodes(layer["inbound_nodes"])
+
+
+def nodes(value: Any) -> Any:
+    """The calls without the shapes that their operands are noted to have."""
+    if isinstance(value, list):
+        return [nodes(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("class_name") == "__keras_tensor__":
+        return value["config"]["keras_history"]
+    return {key: nodes(one) for key, one in value.items()}
