@@ -2,7 +2,8 @@
 functional model, which has the same form in Keras's files.
 """
 
-from . import core, einops, image, linalg, math, nn, numpy
+from . import core, einops, linalg, math, nn, numpy
+from . import image as image
 from .core import *  # noqa: F403
 from .einops import *  # noqa: F403
 from .linalg import *  # noqa: F403

@@ -20,7 +20,6 @@ from ...functions.creation import range as numbers
 from ...types import TensorLike, as_dtype
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
-from ..symbolic.rules import cost_of_anything
 
 __all__ = [
     "associative_scan",
@@ -135,7 +134,11 @@ def dtype(x: Any) -> str:
 # Parts -----------------------------------------------------------------------------------------------------------------
 
 
-@operation(cost=cost_of_anything)
+def _cost_of_scatter(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    return math.prod(given[-1]["shape"]), 0
+
+
+@operation(cost=_cost_of_scatter)
 def scatter(indices: TensorLike, values: TensorLike, shape: Any) -> Tensor:
     """A tensor of a shape that is 0 but for values at some places; values at one place add up.
 
@@ -189,7 +192,9 @@ def _starts(x: Tensor, start_indices: Any, shape: Sequence[int]) -> list[Tensor]
     """Where a block of a shape begins along each axis, moved so that it lies within x."""
     starts = tf.cast(to_tensor(start_indices), "int32")
     if len(shape) != x.ndim or tuple(starts.shape) != (x.ndim,) or any(k > n for k, n in zip(shape, x.shape, strict=False)):
-        raise ShapeError(f"slice: needs one start and one size that fits for each axis of {x.shape}, found sizes {list(shape)}.")
+        raise ShapeError(
+            f"slice: needs one start and one size that fits for each axis of {x.shape}, found sizes {list(shape)}."
+        )
     return [tf.clip_by_value(starts[i], 0, n - k) for i, (n, k) in enumerate(zip(x.shape, shape, strict=True))]
 
 
@@ -301,7 +306,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     """
     value = nest.map_structure(to_tensor, init_val)
     for i in builtins.range(int(lower), int(upper)):
-        value = body_fun(to_tensor(i), value)
+        value = body_fun(i, value)
     return value
 
 
@@ -365,7 +370,9 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: TensorLike, reverse: b
     """
 
     def part(x: Any, start: int, stop: int | None) -> Any:
-        return nest.map_structure(lambda one: one[(*[builtins.slice(None)] * (axis % one.ndim), builtins.slice(start, stop))], x)
+        return nest.map_structure(
+            lambda one: one[(*[builtins.slice(None)] * (axis % one.ndim), builtins.slice(start, stop))], x
+        )
 
     def turned(x: Any) -> Any:
         return nest.map_structure(lambda one: shaping.reverse(one, [axis % one.ndim]) if reverse else one, x)

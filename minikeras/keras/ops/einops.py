@@ -32,8 +32,8 @@ def rearrange(tensor: TensorLike, pattern: str, **axes_lengths: int) -> Tensor:
     names = [name for group in before for name in group]
     if len(before) != x.ndim or sorted(names) != sorted(name for group in after for name in group):
         raise ShapeError(
-            f"rearrange: '{pattern}' for shape {x.shape}: there must be one name or parenthesis for each axis, and the same names "
-            "on both sides."
+            f"rearrange: '{pattern}' for shape {x.shape}: there must be one name or parenthesis for each axis, and the same "
+            "names on both sides."
         )
     sizes: dict[str, int] = {}
     for group, size in zip(before, x.shape, strict=True):

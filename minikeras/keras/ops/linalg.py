@@ -13,13 +13,13 @@ from ...core import ForwardAccumulator, Tensor, convert_to_tensor
 from ...core.batch import all_values
 from ...functions import linalg as tf
 from ...functions import reductions
-from ...functions.creation import eye
+from ...functions.creation import eye, zeros
 from ...functions.elementwise import abs, cast, pow
 from ...functions.shaping import expand_dims, squeeze, transpose
 from ...types import TensorLike
 from ..promotion import floating, promoted
 from ..symbolic.operation import operation
-from ..symbolic.rules import cost_of_product
+from ..symbolic.rules import cost_of_matrices
 
 __all__ = [
     "cholesky",
@@ -41,7 +41,12 @@ __all__ = [
 ]
 
 
-@operation
+def identities(shape: Any, dtype: Any) -> Tensor:
+    """Matrices that have an inverse, to try functions on."""
+    return eye(shape[-2], shape[-1], shape[:-2], dtype) if len(shape) > 1 else zeros(shape, dtype)
+
+
+@operation(cost=cost_of_matrices, example=identities)
 def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
     """Lower triangular L with L @ L^T = A for symmetric positive definite A, or its transpose.
 
@@ -55,7 +60,7 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
     return tf.matrix_transpose(factor, conjugate=True) if upper else factor
 
 
-@operation
+@operation(cost=cost_of_matrices, example=identities)
 def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
     """The inverse of A, given its Cholesky factor.
 
@@ -67,7 +72,7 @@ def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
     return tf.cholesky_solve(factor, eye(factor.shape[-1], dtype=factor.dtype))
 
 
-@operation
+@operation(cost=cost_of_matrices, example=identities)
 def det(x: TensorLike) -> Tensor:
     """The determinant of each matrix.
 
@@ -77,7 +82,7 @@ def det(x: TensorLike) -> Tensor:
     return tf.det(floating(x))
 
 
-@operation
+@operation(cost=cost_of_matrices, example=identities)
 def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
     """Complex eigenvalues and eigenvectors (columns) of square matrices.
 
@@ -87,7 +92,7 @@ def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
     return tf.eig(floating(x))
 
 
-@operation
+@operation(cost=cost_of_matrices)
 def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
     """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.
 
@@ -97,7 +102,7 @@ def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
     return tf.eigh(floating(x))
 
 
-@operation
+@operation(cost=cost_of_matrices, example=identities)
 def inv(x: TensorLike) -> Tensor:
     """The inverse of each matrix.
 
@@ -107,7 +112,7 @@ def inv(x: TensorLike) -> Tensor:
     return tf.inv(floating(x))
 
 
-@operation
+@operation(cost=cost_of_matrices, example=identities)
 def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The factors of each matrix by elimination, L below the diagonal and U above in one, and the rows that were swapped.
 
@@ -120,7 +125,7 @@ def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def _swaps(order: Any) -> Any:
-    """What each row was swapped with, one after the other, so that this order came out."""
+    """What each row was swapped with, in turn, so that this order came out."""
     now, swaps = list(range(len(order))), []
     for place, row in enumerate(order):
         found = now.index(row)
@@ -129,7 +134,7 @@ def _swaps(order: Any) -> Any:
     return np.array(swaps)
 
 
-@operation
+@operation(cost=cost_of_matrices)
 def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Norm of vectors, matrices, or of all elements.
 
@@ -183,7 +188,7 @@ def _of_matrices(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> 
     return found if keepdims else squeeze(found, list(axes))
 
 
-@operation
+@operation(cost=cost_of_matrices)
 def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """Orthogonal Q and upper triangular R with Q @ R = A; Q has as many columns as A with mode 'reduced', else it is square.
 
@@ -195,7 +200,7 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     return tf.qr(floating(x), mode == "complete")
 
 
-@operation(cost=cost_of_product)
+@operation(cost=cost_of_matrices, example=identities)
 def solve(a: TensorLike, b: TensorLike) -> Tensor:
     """X with A @ X = B, for square matrices (..., n, n) and B of matrices (..., n, k) or one vector (n,).
 
@@ -205,7 +210,7 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
     return _with_columns(tf.solve, a, b)
 
 
-@operation(cost=cost_of_product)
+@operation(cost=cost_of_matrices, example=identities)
 def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False) -> Tensor:
     """X with T @ X = B, for T the upper or the lower triangle of A, and B as in `solve`.
 
@@ -223,7 +228,7 @@ def _with_columns(function: Callable[..., Tensor], a: TensorLike, b: TensorLike)
     return function(matrix, right)
 
 
-@operation(name="SVD")
+@operation(name="SVD", cost=cost_of_matrices)
 def svd(x: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """U, singular values s (descending) and V^T with A = U @ diag(s) @ V^T; only s with `compute_uv=False`.
 
@@ -237,7 +242,7 @@ def svd(x: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> A
     return left, values, tf.matrix_transpose(right, conjugate=True)
 
 
-@operation(cost=cost_of_product)
+@operation(cost=cost_of_matrices)
 def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Tensor:
     """X that minimizes |A @ X - B|**2, by singular values; of several, the smallest one.
 
@@ -257,7 +262,7 @@ def _least(x: Tensor) -> float:
     return max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
 
 
-@operation
+@operation(cost=cost_of_matrices)
 def matrix_rank(x: TensorLike, tol: Any = None) -> Tensor:
     """How many singular values are larger than `tol`, or than the largest times max(n, m) times the precision if None.
 
@@ -270,7 +275,7 @@ def matrix_rank(x: TensorLike, tol: Any = None) -> Tensor:
     return reductions.reduce_sum(cast(values > least, "int32"), -1)
 
 
-@operation
+@operation(cost=cost_of_matrices)
 def pinv(x: TensorLike, rcond: float | None = None) -> Tensor:
     """The Moore-Penrose pseudo-inverse of each matrix, by singular values.
 

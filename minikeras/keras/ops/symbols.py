@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import functions, nest
+from ...functions.creation import zeros
 from .. import ops
 from ..names import auto_name
 from ..symbolic.keras_tensor import holds_symbol
@@ -29,9 +30,10 @@ _SAME = {
         erf erfc erfinv log_sigmoid rsqrt saturate_cast sigmoid softplus where""",
     "nn": "relu relu6 leaky_relu elu selu silu softsign softmax log_softmax",
     "linalg": "cholesky det inv eig eigh",
-    "reductions": """reduce_sum:sum reduce_mean:mean reduce_max:max reduce_min:min reduce_prod:prod reduce_any:any reduce_all:all
-        reduce_logsumexp:logsumexp reduce_variance:var reduce_std:std argmax argmin""",
-    "shaping": """concat:concatenate stack unstack reshape transpose expand_dims squeeze broadcast_to tile repeat roll reverse:flip""",
+    "reductions": """reduce_sum:sum reduce_mean:mean reduce_max:max reduce_min:min reduce_prod:prod reduce_any:any
+        reduce_all:all reduce_logsumexp:logsumexp reduce_variance:var reduce_std:std argmax argmin""",
+    "shaping": """concat:concatenate stack unstack reshape transpose expand_dims squeeze broadcast_to tile repeat roll
+        reverse:flip""",
     "indexing": "scatter_nd:scatter take_along_axis",
     "ordering": "top_k in_top_k",
     "contractions": "tensordot",
@@ -125,6 +127,7 @@ class TensorFunction(Operation):
             raise ValueError(f"TensorFunction: there is no function of tensors tf.{function:.80}.")
         super().__init__(name or auto_name(last))
         self.function, self._call = function, found
+        self.example = ops.linalg.identities if module == "linalg" else zeros
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, overload
 
+from ...functions.creation import zeros
 from ...functions.symbols import takes_symbols
 from ...module import snake_case
 from ...types import as_dtype
@@ -72,6 +73,7 @@ class FunctionOperation(Operation):
         options: names of the function's parameters that are no tensors, which are the configuration of the step.
         cost: bounds of what a call costs, for files; None where the result has the shape that broadcasting gives, or fewer
             elements.
+        example: makes operands of a shape and dtype, to find out what the function gives.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -79,6 +81,7 @@ class FunctionOperation(Operation):
     variadic: ClassVar[bool]
     options: ClassVar[tuple[str, ...]]
     cost: ClassVar[Any] = None
+    example: ClassVar[Callable[..., Any]] = staticmethod(zeros)
 
     def __init__(self, *values: Any, name: str | None = None, **config: Any) -> None:
         super().__init__(name)
@@ -120,7 +123,13 @@ CLASSES: dict[str, dict[str, type[Operation]]] = {}
 def operation(function: F) -> F: ...
 @overload
 def operation(
-    *, name: str | None = None, cost: Cost | None = None, given: str = "", named: str = "", settle: Settle = dict
+    *,
+    name: str | None = None,
+    cost: Cost | None = None,
+    given: str = "",
+    named: str = "",
+    settle: Settle = dict,
+    example: Callable[..., Any] = zeros,
 ) -> Callable[[F], F]: ...
 def operation(
     function: Any = None,
@@ -130,6 +139,7 @@ def operation(
     given: str = "",
     named: str = "",
     settle: Settle = dict,
+    example: Callable[..., Any] = zeros,
 ) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
@@ -143,20 +153,23 @@ def operation(
         given: further parameters that Keras does not configure but passes, separated by blanks.
         named: operands that Keras passes by name.
         settle: what Keras writes in the configuration for the options of a call, if that is not what was given.
+        example: makes operands of a shape and dtype to try the function on.
     """
     if function is None:
-        return functools.partial(operation, name=name, cost=cost, given=given, named=named, settle=settle)
+        further = {"name": name, "cost": cost, "given": given, "named": named, "settle": settle, "example": example}
+        return functools.partial(operation, **further)
     signature = inspect.signature(function)
     parameters = signature.parameters
     passed = {key for key, one in parameters.items() if "TensorLike" in str(one.annotation) or one.kind is one.VAR_KEYWORD}
     options = tuple([key for key in parameters if key not in passed.union(given.split())])
     module = function.__module__.partition(".ops.")[2].partition(".")[0]
-    further = [key for key, one in parameters.items() if one.kind is one.VAR_KEYWORD]
+    rest = [key for key, one in parameters.items() if one.kind is one.VAR_KEYWORD]
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
-    operands = tuple([key for key in parameters if key not in (*options, *named.split(), *further)])
+    operands = tuple([key for key in parameters if key not in (*options, *named.split(), *rest)])
     variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters.values())
-    members = {"function": staticmethod(function), "cost": cost and staticmethod(cost), "__module__": function.__module__}
-    kind: Any = type(class_name, (FunctionOperation,), members)
+    members = {"function": function, "example": example} | ({"cost": cost} if cost else {})
+    statics = {key: staticmethod(value) for key, value in members.items()}
+    kind: Any = type(class_name, (FunctionOperation,), {**statics, "__module__": function.__module__})
     kind.operands, kind.options, kind.variadic = operands, options, variadic
     CLASSES.setdefault(module, {})[class_name] = kind
 
@@ -166,7 +179,7 @@ def operation(
         config = {key: bound.arguments[key] for key in options}
         keywords = {key: config.pop(key) for key in options if holds_symbol(config[key])}
         keywords |= {key: bound.arguments[key] for key in named.split()}
-        keywords |= {key: value for name in further for key, value in bound.arguments[name].items()}
+        keywords |= {key: value for name in rest for key, value in bound.arguments[name].items()}
         values = [bound.arguments[key] for key in operands]
         values += values.pop() if kind.variadic else ()
         return kind(**settle(config))(*values, **keywords)

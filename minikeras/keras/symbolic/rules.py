@@ -96,6 +96,24 @@ def cost_of_anything(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, in
     return largest, largest
 
 
+def cost_of_operands(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    """For functions that call `check_size` as soon as they know the size of their result."""
+    return max(map(math.prod, shapes)), 0
+
+
+def check_size(elements: int, what: str) -> None:
+    """Refuse a result of so many elements that the budget of a file does not allow, while one is loaded."""
+    if limits.is_loading():
+        limits.check_temporary(8 * elements, what)
+        limits.spend_work(elements // 500, what)
+
+
+def cost_of_matrices(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    """Elements of the result and multiplications of a factorization of matrices."""
+    elements = sum(map(math.prod, shapes))
+    return elements, elements * 20 * max(max(shape[-2:], default=1) for shape in shapes)
+
+
 def cost_of_product(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
     """Elements of the result and multiplications of a product of two stacks of matrices."""
     if len(shapes) != 2 or not all(shapes):

@@ -115,13 +115,14 @@ def _is_symbol(leaf: Any) -> bool:
 
 
 def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: tuple[int, int]) -> Any:
-    """The results for zeros."""
+    """The results for zeros, or for what the operation asks for instead."""
+    example = getattr(operation, "example", zeros)
 
     def filled(leaf: Any) -> Any:
         if not _is_symbol(leaf):
             return leaf
         shape = [(sizes[min(axis, 1)] if size is None else size) for axis, size in enumerate(leaf.shape)]
-        return zeros(shape, leaf.dtype)
+        return example(shape, leaf.dtype)
 
     given, named = nest.map_structure(filled, [args, kwargs])
     try:

@@ -18,7 +18,8 @@ from ....functions.shaping import pad, reshape, stack
 from ....types import Array, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.rules import check_size, cost_of_operands
+from ..nn.sliding import checked_format
 from ..windows import elements, for_each, read
 from .batches import as_batch
 
@@ -62,7 +63,7 @@ def gaussian_blur(
     return back(blurred(floating(x), kernel_size, sigma))
 
 
-@operation(cost=cost_of_anything)
+@operation
 def sobel_edges(images: TensorLike, data_format: str | None = None) -> Tensor:
     """Slopes along the height and the width (..., 2): differences of neighbours, weighted 1, 2, 1 across.
 
@@ -119,7 +120,13 @@ def ssim(
     return found if convert_to_tensor(image1).ndim == 4 else found[0]
 
 
-@operation(cost=cost_of_anything)
+def _settled(config: dict[str, Any]) -> dict[str, Any]:
+    size = for_each(config["size"], 2)
+    strides = size if config["strides"] is None else config["strides"]
+    return config | {"size": size, "strides": strides, "data_format": checked_format(config["data_format"])}
+
+
+@operation(cost=cost_of_operands, settle=_settled)
 def extract_patches(
     images: TensorLike,
     size: Any,
@@ -148,6 +155,7 @@ def extract_patches(
             max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
             for n, k, s, d in zip(x.shape[1:-1], window, steps, spread, strict=True)
         ]
+        check_size(math.prod(n + k for n, k in zip(x.shape, (0, *missing, 0), strict=True)), "padded images")
         x = pad(x, [[0, 0], *[[more // 2, more - more // 2] for more in missing], [0, 0]])
     n, *sizes, channels = x.shape
     numbers = elements(sizes, window, steps, spread)

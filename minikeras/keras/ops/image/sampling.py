@@ -10,7 +10,7 @@ from typing import Any
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import elementwise as tf
-from ....functions.creation import ones_like, zeros_like
+from ....functions.creation import ones_like, zeros, zeros_like
 from ....functions.creation import range as numbers
 from ....functions.linalg import solve
 from ....functions.random import normal
@@ -19,7 +19,6 @@ from ....ops.indexing import gather_rows
 from ....types import TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
 from .batches import as_batch
 from .filters import blurred
 
@@ -42,6 +41,15 @@ def _within(place: Tensor, size: int, mode: str) -> Tensor:
     return tf.clip_by_value(place, 0, size - 1)
 
 
+def _neighbours(coordinate: Tensor, order: int) -> list[tuple[Tensor, Any]]:
+    """The elements along one axis that a place is read from, and their shares."""
+    if order == 0:
+        return [(tf.cast(tf.round(coordinate), "int32"), 1.0)]
+    below = tf.stop_gradient(tf.floor(coordinate))
+    place, share = tf.cast(below, "int32"), coordinate - below
+    return [(place, 1.0 - share), (place + 1, share)]
+
+
 def sampled(x: Tensor, coordinates: Sequence[Tensor], order: int, mode: str, value: Any) -> Tensor:
     """Images (batch, *sizes, channels) at coordinates (batch, *places), one tensor for each size: (batch, *places, channels).
 
@@ -55,22 +63,18 @@ def sampled(x: Tensor, coordinates: Sequence[Tensor], order: int, mode: str, val
     sizes, n, channels = x.shape[1:-1], x.shape[0], x.shape[-1]
     rows = reshape(x, (n * math.prod(sizes), channels))
     batch = reshape(numbers(n), (n, *[1] * (coordinates[0].ndim - 1)))
-    lower = [tf.stop_gradient(tf.floor(one) if order else tf.round(one)) for one in coordinates]
     total: Any = None
-    for corner in itertools.product((0, 1), repeat=len(sizes) if order else 0):
-        flat, weight, inside = batch, None, None
-        for axis, (size, one, below) in enumerate(zip(sizes, coordinates, lower, strict=True)):
-            step = corner[axis] if order else 0
-            place = tf.cast(below, "int32") + step
+    for corner in itertools.product(*[_neighbours(one, order) for one in coordinates]):
+        flat, weight, inside = batch, tf.cast(1.0, coordinates[0].dtype), tf.cast(1, "bool")
+        for size, (place, share) in zip(sizes, corner, strict=True):
             flat = flat * size + _within(place, size, mode)
-            known = (place >= 0) & (place < size)
-            inside = known if inside is None else inside & known
-            part = (one - below if step else 1.0 - (one - below)) if order else None
-            weight = part if weight is None or part is None else weight * part
+            inside, weight = inside & (place >= 0) & (place < size), weight * share
         found = reshape(gather_rows(rows, reshape(flat, (-1,)), axis=-2), (*flat.shape, channels))
         if mode == "constant":
             found = tf.where(inside[..., None], found, tf.cast(value, x.dtype))
-        found = found if weight is None else floating(found) * tf.cast(weight[..., None], floating(found).dtype)
+        if order:
+            found = floating(found)
+            found = found * tf.cast(weight[..., None], found.dtype)
         total = found if total is None else total + found
     return total if total.dtype == x.dtype else tf.cast(tf.round(total), x.dtype)
 
@@ -106,7 +110,8 @@ def _order(name: str, interpolation: str) -> int:
 
 def _grid(x: Tensor) -> tuple[Tensor, Tensor]:
     """The row (height, 1) and the column (1, width) of each pixel."""
-    return tuple([tf.cast(reshape(numbers(n), shape), "float32") for n, shape in zip(x.shape[1:3], ((-1, 1), (1, -1)), strict=True)])  # type: ignore[return-value]
+    rows, columns = [tf.cast(numbers(n), "float32") for n in x.shape[1:3]]
+    return rows[:, None], columns[None]
 
 
 @operation
@@ -147,7 +152,13 @@ def _at(x: Tensor, coordinates: list[Tensor], order: int, mode: str, value: Any)
     return sampled(x, [one + like for one in coordinates], order, mode, value)
 
 
-@operation
+def _corners(shape: Any, dtype: Any) -> Tensor:
+    """The corners of a square where points are asked for, to try the function on."""
+    whole = zeros(shape, dtype)
+    return whole + tf.cast([[0, 0], [1, 0], [0, 1], [1, 1]], dtype) if tuple(shape[-2:]) == (4, 2) else whole
+
+
+@operation(example=_corners)
 def perspective_transform(
     images: TensorLike,
     start_points: TensorLike,

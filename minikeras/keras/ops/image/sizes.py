@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from ....functions.shaping import pad
 from ....types import Array, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.rules import check_size, cost_of_operands
 from .batches import as_batch
 
 __all__ = ["crop_images", "pad_images", "resize", "scale_and_translate"]
 
 
-@operation(cost=cost_of_anything)
+@operation(cost=cost_of_operands)
 def resize(
     images: TensorLike,
     size: Any,
@@ -54,6 +55,7 @@ def resize(
             f"pad_to_aspect_ratio, found size={size!r}, fill_mode={fill_mode!r}."
         )
     (height, width), (tall, wide) = x.shape[1:3], size
+    check_size(x.shape[0] * x.shape[-1] * max(tall, height) * max(wide, width) + height * tall + width * wide, "images")
     if crop_to_aspect_ratio:
         h, w = max(min(height, int(width * tall / wide)), 1), max(min(width, int(height * wide / tall)), 1)
         top, left = (height - h) // 2, (width - w) // 2
@@ -68,7 +70,7 @@ def resize(
     return back(y)
 
 
-@operation(name="ScaleAndTranslate", given="output_shape", cost=cost_of_anything)
+@operation(name="ScaleAndTranslate", given="output_shape", cost=cost_of_operands)
 def scale_and_translate(
     images: TensorLike,
     output_shape: Any,
@@ -95,6 +97,7 @@ def scale_and_translate(
     name = method.removeprefix("tri").removeprefix("bi")
     kernel = KERNELS.get({"linear": "bilinear", "cubic": "bicubic"}.get(name, name))
     x = floating(images)
+    check_size(sum(map(math.prod, zip(output_shape, x.shape, strict=False))) + math.prod(output_shape), "images")
     if kernel is None or len(output_shape) != x.ndim:
         raise ValueError(f"scale_and_translate: method {method!r} and output_shape {output_shape} for shape {x.shape}.")
     scales, offsets = [np.ravel(all_values(convert_to_tensor(one))).astype("float64") for one in (scale, translation)]
@@ -125,7 +128,7 @@ def _third(name: str, first: int | None, second: int | None, whole: int | None, 
     return first, second
 
 
-@operation(cost=cost_of_anything)
+@operation(cost=cost_of_operands)
 def pad_images(
     images: TensorLike,
     top_padding: int | None = None,
@@ -144,6 +147,7 @@ def pad_images(
     x, back = as_batch("pad_images", images, data_format)
     rows = _third("pad_images", top_padding, bottom_padding, target_height, x.shape[1], 1)
     columns = _third("pad_images", left_padding, right_padding, target_width, x.shape[2], 1)
+    check_size(x.shape[0] * x.shape[-1] * (x.shape[1] + sum(rows)) * (x.shape[2] + sum(columns)), "images")
     return back(pad(x, [[0, 0], rows, columns, [0, 0]]))
 
 

@@ -16,7 +16,7 @@ from ....ops import fourier
 from ....types import TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.rules import check_size, cost_of_operands
 from ..windows import add_up, elements, read
 
 __all__ = ["fft", "fft2", "ifft2", "irfft", "istft", "rfft", "stft"]
@@ -78,11 +78,12 @@ def ifft2(x: tuple[TensorLike, TensorLike]) -> Pair:
 
 def _fitted(x: Tensor, size: int) -> Tensor:
     """The first elements of each row, filled up with zeros."""
+    check_size(math.prod(x.shape[:-1]) * size, "a Fourier transform")
     missing = size - x.shape[-1]
     return pad(x, [[0, 0]] * (x.ndim - 1) + [[0, missing]]) if missing > 0 else x[..., :size]
 
 
-@operation(name="RFFT", cost=cost_of_anything)
+@operation(name="RFFT", cost=cost_of_operands)
 def rfft(x: TensorLike, fft_length: int | None = None) -> Pair:
     """Half the Fourier transform of real numbers along the last axis: the frequencies 0 to fft_length // 2.
 
@@ -98,7 +99,7 @@ def rfft(x: TensorLike, fft_length: int | None = None) -> Pair:
     return _apart(fourier.rfft(x if fft_length is None else _fitted(x, fft_length), between=1.0))
 
 
-@operation(name="IRFFT", cost=cost_of_anything)
+@operation(name="IRFFT", cost=cost_of_operands)
 def irfft(x: tuple[TensorLike, TensorLike], fft_length: int | None = None) -> Tensor:
     """The real numbers that have this half of a Fourier transform, the inverse of `rfft`.
 
@@ -137,7 +138,7 @@ def _check(name: str, sequence_length: int, sequence_stride: int, fft_length: in
         )
 
 
-@operation(name="STFT", cost=cost_of_anything)
+@operation(name="STFT", cost=cost_of_operands)
 def stft(
     x: TensorLike,
     sequence_length: int,
@@ -166,13 +167,14 @@ def stft(
     _check("stft", sequence_length, sequence_stride, fft_length)
     if x.dtype.name not in ("float32", "float64"):
         raise DTypeError(f"stft: needs float32 or float64, found {x.dtype.name}. Use keras.ops.cast(x, 'float32').")
+    check_size(x.shape[-1] + fft_length, "a Fourier transform")
     if center:
         x = pad(x, [[0, 0]] * (x.ndim - 1) + [[fft_length // 2] * 2], "REFLECT")
     frames = read(x, elements(x.shape[-1:], fft_length, sequence_stride), -1)
     return _apart(fourier.rfft(frames * _window(window, sequence_length, fft_length, x), between=1.0))
 
 
-@operation(name="ISTFT", cost=cost_of_anything)
+@operation(name="ISTFT", cost=cost_of_operands)
 def istft(
     x: tuple[TensorLike, TensorLike],
     sequence_length: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from ....functions.shaping import expand_dims, stack
 from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.rules import cost_of_operands
 from ..rows import of_floats
 from ..windows import elements, read
 
@@ -46,7 +47,13 @@ rsqrt = of_floats("rsqrt", tf.rsqrt)
 
 
 def _cost_of_segments(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
-    return cost_of_anything(shapes[:1], given)
+    result = math.prod(shapes[0][1:]) * max(1, int(given[-1].get("num_segments") or 1))
+    return result, result
+
+
+def _cost_of_pairs(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    result = math.prod(shapes[0]) * math.prod(shapes[-1][-2:-1])
+    return result, result
 
 
 _SEGMENTS = """{summary} of each segment: of the slices along the first axis whose number is the same.
@@ -82,7 +89,7 @@ def _segments(reduce: Callable[..., Tensor], summary: str, empty: str, expected:
     row.__name__ = row.__qualname__ = name
     row.__module__ = sys._getframe(0).f_globals["__name__"]
     row.__doc__ = _SEGMENTS.format(summary=summary, empty=empty, name=name, expected=expected)
-    return operation(row, cost=_cost_of_segments)
+    return operation(cost=_cost_of_segments)(row)
 
 
 segment_sum = _segments(segments.unsorted_segment_sum, "Sum", "0", "[3. 3.]")
@@ -130,7 +137,7 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor
     return reduce_logsumexp(floating(x), axis, keepdims)
 
 
-@operation(name="CDist", cost=cost_of_anything)
+@operation(name="CDist", cost=_cost_of_pairs)
 def cdist(x: TensorLike, y: TensorLike) -> Tensor:
     """The distance |x_i - y_j| of each row of x (..., n, size) to each row of y (..., m, size): (..., n, m).
 
@@ -143,7 +150,7 @@ def cdist(x: TensorLike, y: TensorLike) -> Tensor:
     return norm(expand_dims(a, -2) - expand_dims(b, -3), axis=-1)
 
 
-@operation(cost=cost_of_anything)
+@operation(cost=cost_of_operands)
 def extract_sequences(x: TensorLike, sequence_length: int, sequence_stride: int) -> Tensor:
     """Windows along the last axis: (..., length) to (..., windows, sequence_length).
 
@@ -178,7 +185,7 @@ def view_as_complex(x: TensorLike) -> Tensor:
     return tf.complex(x[..., 0], x[..., 1])
 
 
-@operation(cost=cost_of_anything)
+@operation
 def view_as_real(x: TensorLike) -> Tensor:
     """The real and the imaginary part of each number as pairs (..., 2).
 

@@ -58,7 +58,7 @@ def ctc_loss(
             f"{labels.shape}, output {logits.shape}, lengths {lengths[0].shape} and {lengths[1].shape}."
         )
     check_labels(labels, logits.shape[-1])
-    return unlikelihood(labels, logits, *lengths, mask_index)
+    return unlikelihood(labels, logits, lengths[0], lengths[1], mask_index)
 
 
 @operation(name="CTCDecode")
@@ -107,7 +107,7 @@ def ctc_decode(
 
 
 def _greedy(x: Tensor, lengths: Tensor, merge: bool, blank: int) -> tuple[Tensor, Tensor]:
-    n, steps, _ = x.shape
+    steps = x.shape[1]
     place = beside(x, numbers(steps))
     counts = place < lengths[:, None]
     labels = where(counts, cast(argmax(x, -1), "int32"), blank)

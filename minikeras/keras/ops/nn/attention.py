@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
@@ -16,12 +17,16 @@ from ....functions.shaping import reshape
 from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
 
 __all__ = ["dot_product_attention"]
 
 
-@operation(named="bias mask scale", cost=cost_of_anything)
+def _cost(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    scores = math.prod(shapes[0][:-1]) * max(shape[1] if len(shape) == 4 else 1 for shape in shapes)
+    return scores, 2 * scores * shapes[0][-1]
+
+
+@operation(named="bias mask scale", cost=_cost)
 @rounded_once
 def dot_product_attention(
     query: TensorLike,

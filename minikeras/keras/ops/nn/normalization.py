@@ -52,8 +52,8 @@ def batch_normalization(
     """
     x = floating(x)
     shape = (-1, *[1] * (-1 - negative_axis(axis, x.ndim, "batch_normalization")))
-    statistics = [one if one is None else reshape(convert_to_tensor(one), shape) for one in (mean, variance, offset, scale)]
-    return nn.batch_normalization(x, *statistics, epsilon)
+    center, spread, shift, factor = [_shaped(one, shape) for one in (mean, variance, offset, scale)]
+    return nn.batch_normalization(x, center, spread, shift, factor, epsilon)
 
 
 @operation(name="LayerNorm")
@@ -80,15 +80,13 @@ def layer_normalization(
     shape = _beside(x, axis)
     mean = 0.0 if rms_scaling else reduce_mean(x, axis, keepdims=True)
     offset = None if rms_scaling else beta
-    scales = [one if one is None else reshape(convert_to_tensor(one), shape) for one in (offset, gamma)]
-    return nn.batch_normalization(x, mean, reduce_variance(x, axis, keepdims=True), *scales, _positive(epsilon))
+    variance = reduce_variance(x, axis, keepdims=True)
+    return nn.batch_normalization(x, mean, variance, _shaped(offset, shape), _shaped(gamma, shape), _positive(epsilon))
 
 
 @operation(name="RMSNorm", named="scale")
 @rounded_once
-def rms_normalization(
-    x: TensorLike, scale: TensorLike | None = None, axis: Any = -1, epsilon: float | None = None
-) -> Tensor:
+def rms_normalization(x: TensorLike, scale: TensorLike | None = None, axis: Any = -1, epsilon: float | None = None) -> Tensor:
     """x / sqrt(mean(x**2) + epsilon) * scale, with the mean along one axis or several.
 
     Args:
@@ -126,6 +124,10 @@ def normalize(x: TensorLike, axis: Any = -1, order: int = 2, epsilon: float | No
     if order == 2:
         return x * minimum(rsqrt(reduce_sum(square(x), axis, keepdims=True)), 1.0 / _positive(epsilon))
     return x / maximum(norm(x, order, axis, True), _positive(epsilon))
+
+
+def _shaped(value: TensorLike | None, shape: tuple[int, ...]) -> Any:
+    return None if value is None else reshape(convert_to_tensor(value), shape)
 
 
 def _positive(epsilon: float | None) -> float:

@@ -13,14 +13,14 @@ from ....functions.elementwise import cos, sin
 from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.rules import check_size, cost_of_operands
 from ..windows import add_up, elements, for_each, read
 from .sliding import checked_format
 
 __all__ = ["depth_to_space", "fold", "polar", "space_to_depth", "unfold"]
 
 
-@operation(cost=cost_of_anything)
+@operation(cost=cost_of_operands)
 def unfold(x: TensorLike, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The blocks under a window as columns: (batch, channels, height, width) to (batch, channels * window, places).
 
@@ -35,6 +35,7 @@ def unfold(x: TensorLike, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     if x.ndim != 4:
         raise ShapeError(f"unfold: needs images (batch, channels, height, width), found shape {x.shape}.")
     above, beside = for_each(padding, 2)
+    check_size(math.prod(x.shape[:2]) * (x.shape[2] + 2 * above) * (x.shape[3] + 2 * beside), "padded images")
     if above or beside:
         x = shaping.pad(x, [[0, 0], [0, 0], [above, above], [beside, beside]])
     n, channels, *sizes = x.shape
@@ -45,7 +46,7 @@ def unfold(x: TensorLike, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     )
 
 
-@operation(cost=cost_of_anything)
+@operation(cost=cost_of_operands)
 def fold(x: TensorLike, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The transpose of `unfold`: columns are added up where their blocks lie in an image of a given size.
 

@@ -10,7 +10,7 @@ from ....functions import convolution, pooling
 from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ..windows import for_each
 
 __all__ = [
     "adaptive_average_pool",
@@ -42,13 +42,24 @@ def checked_format(data_format: str | None) -> str:
 
 
 def _cost_of_convolution(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
-    """Each element of the input meets each of a kernel at most; strides of a transposed one make the result larger."""
-    strides = given[-1].get("strides") or 1
-    rank = len(shapes[0]) - 2
-    steps = strides**rank if isinstance(strides, int) else math.prod(strides)
-    larger = math.prod(n + k for n, k in zip(shapes[0][1:], shapes[1], strict=False)) if len(shapes) > 1 else 1
-    result = shapes[0][0] * larger * shapes[-1][-1] * max(1, int(abs(steps)))
-    return result, result * math.prod(shapes[1]) if len(shapes) > 1 else result
+    """Elements of the result and multiplications: each place has one window; a transposed one makes the sizes larger."""
+    if len(shapes) < 2:
+        return math.prod(shapes[0]), math.prod(shapes[0])
+    config, kernel, rank = given[-1], shapes[1], len(shapes[0]) - 2
+    sizes = shapes[0][2:] if config["data_format"] == "channels_first" else shapes[0][1:-1]
+    if "output_padding" in config:
+        strides, spread = [for_each(config[key], rank) for key in ("strides", "dilation_rate")]
+        sizes = tuple([(n + 1) * s + k * d for n, s, k, d in zip(sizes, strides, kernel, spread, strict=False)])
+    places = shapes[0][0] * math.prod(sizes)
+    return places * max(kernel[-2:]) * max(one[-1] for one in shapes[1:]), places * sum(map(math.prod, shapes[1:]))
+
+
+def _cost_of_windows(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    """Elements of adaptive pools, which may be more than the input has."""
+    counts = for_each(given[-1]["output_size"], len(shapes[0]) - 2)
+    sizes = math.prod(n + max(m, 0) for n, m in zip(sorted(shapes[0][1:]), (*sorted(counts), 0), strict=True))
+    result = shapes[0][0] * sizes
+    return result, result * max(shapes[0][1:])
 
 
 @operation(cost=_cost_of_convolution, settle=_settled)
@@ -134,8 +145,9 @@ def conv_transpose(
     """
     x, w = map(floating, promoted(inputs, kernel))
     rank = w.ndim - 2
-    steps, more = [one if one is None or not isinstance(one, int) else (one,) * rank for one in (strides, output_padding)]
-    return convolution.conv_transpose_to_fit(x, w, steps, padding, more, checked_format(data_format), dilation_rate)
+    more = None if output_padding is None else for_each(output_padding, rank)
+    options = (for_each(strides, rank), padding, more, checked_format(data_format), dilation_rate)
+    return convolution.conv_transpose_to_fit(x, w, *options)
 
 
 @operation(settle=_settled)
@@ -169,7 +181,7 @@ def average_pool(
     return pooling.avg_pool(floating(inputs), pool_size, steps, padding.upper(), checked_format(data_format))
 
 
-@operation(cost=cost_of_anything, settle=_settled)
+@operation(cost=_cost_of_windows, settle=_settled)
 def adaptive_max_pool(inputs: TensorLike, output_size: Any, data_format: str | None = None) -> Tensor:
     """The largest element of each of so many windows along each axis, as equal as they can be, for each channel.
 
@@ -179,7 +191,7 @@ def adaptive_max_pool(inputs: TensorLike, output_size: Any, data_format: str | N
     return pooling.adaptive_max_pool(convert_to_tensor(inputs), output_size, checked_format(data_format))
 
 
-@operation(cost=cost_of_anything, settle=_settled)
+@operation(cost=_cost_of_windows, settle=_settled)
 def adaptive_average_pool(inputs: TensorLike, output_size: Any, data_format: str | None = None) -> Tensor:
     """The mean of each of so many windows along each axis, as equal as they can be, for each channel.
 
