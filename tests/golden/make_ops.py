@@ -210,7 +210,7 @@ CASES = {
         image.resize: img, (4, 8); img, (3, 3), antialias=True; bytes_, (4, 8); img, (9, 7), interpolation='bicubic'
         image.resize: img, (4, 2), interpolation='nearest'; img, (4, 2), crop_to_aspect_ratio=True
         image.resize: img, (4, 2), pad_to_aspect_ratio=True, fill_value=0.5; chw, (4, 8), data_format='channels_first'
-        image.affine_transform: img, affine; img, affine, interpolation='nearest'; img, affine, fill_mode='reflect'
+        image.affine_transform: img, affine; img, affine * 1.01, interpolation='nearest'; img, affine, fill_mode='reflect'
         image.affine_transform: img, affine, fill_mode='wrap'; img, affine, fill_mode='mirror'; img, affine, fill_mode='nearest'
         image.extract_patches: img, 2; img, (3, 2), strides=1, padding='same'; img, 2, strides=1, dilation_rate=2
         image.extract_patches_3d: vol, 2; vol, (2, 2, 1), strides=1
