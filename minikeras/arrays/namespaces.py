@@ -18,8 +18,8 @@ _NAMES = """
     less less_equal log log1p logical_and logical_not logical_or logical_xor max maximum min minimum moveaxis multiply
     negative nextafter not_equal ones ones_like pad power repeat right_shift rint roll searchsorted sign sin sinh sqrt
     square stack subtract swapaxes take take_along_axis tan tanh tile tril triu trunc where zeros zeros_like
-    fft.fftn fft.ifftn fft.irfft fft.rfft linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.qr linalg.slogdet linalg.solve
-    linalg.svd lib.stride_tricks.as_strided
+    fft.fftn fft.ifftn fft.irfft fft.rfft linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.qr linalg.slogdet
+    linalg.solve linalg.svd lib.stride_tricks.as_strided
 """
 ALLOWED_NAMES = tuple(_NAMES.split())
 """What kernels may ask of a library: names that NumPy and CuPy both have, with the meaning that both share.
