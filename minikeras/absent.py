@@ -30,9 +30,10 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
         ),
         (
-            "strings io lookup audio feature_column",
+            "strings io audio",
             "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset.",
         ),
+        ("lookup feature_column", "Use keras.layers.StringLookup and its kin, or keras.utils.FeatureSpace for whole tables."),
         ("layers", "They are in tf.keras."),
         ("python contrib", "It is TensorFlow's own; use the public names of tf and tf.keras."),
         ("app flags logging gfile", "Use Python's own argparse, logging and pathlib."),

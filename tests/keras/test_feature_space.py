@@ -88,6 +88,15 @@ def test_layers_of_your_choice_are_features_too():
     np.testing.assert_array_equal(found.numpy()[1], [1, 0, 0, -1, 1, 0, 0, 1, 0])
 
 
+def test_lines_of_text_are_a_feature(tmp_path):
+    made = F({"text": F.feature("string", L.TextVectorization(output_mode="tf_idf"), "float")})
+    data = {"text": ["1st string", "2nd string", "3rd string"]}
+    made.adapt(data)
+    assert made(data).shape == (3, 5)
+    made.save(tmp_path / "lines.keras")
+    np.testing.assert_array_equal(tf.keras.models.load_model(tmp_path / "lines.keras")(data).numpy(), made(data).numpy())
+
+
 def test_it_is_the_entrance_of_a_model_that_is_trained_and_saved(tmp_path):
     made = adapted()
     model = tf.keras.Model(made.get_inputs(), L.Dense(1)(made.get_encoded_features()))

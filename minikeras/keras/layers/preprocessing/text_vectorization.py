@@ -152,6 +152,9 @@ class TextVectorization(ColumnLayer):
         how = {"standardize": self.standardize, "split": self.split, "ngrams": ngrams, "encoding": self.encoding}
         return _split_text(x, **how)  # type: ignore[no-any-return]
 
+    def build(self, input_shape: Any = None) -> None:
+        """Nothing: there are no weights."""
+
     def call(self, inputs: Tensor) -> Tensor:
         found: Tensor = self._lookup_layer(self._tokens(inputs))
         length = self.output_sequence_length
