@@ -52,7 +52,7 @@ def _rows_of(data: Sequence[Any]) -> tuple[Table | None, Iterator[Any]]:
         raise TypeError(f"scan needs a dataset, or an array for each argument with a row for each call, found {data!r}.")
     given: Any = data[0] if len(data) == 1 else data
     if hasattr(given, "__iter__") and not (nest.is_nested(given) or isinstance(given, Operand) or is_array(given)):
-        if hasattr(given, "cardinality") and given.cardinality() == INFINITE:
+        if hasattr(given, "cardinality") and int(given.cardinality()) == INFINITE:
             raise ValueError("scan: the dataset has no end; take(n) gives a part of it.")
         table = getattr(given, "table", None)
         return (None, iter(given)) if table is None else (table, given.rows_from(0))

@@ -97,7 +97,7 @@ def _in_one_order(given: Any) -> tuple[Dataset, int | None]:
     if not isinstance(given, Dataset):
         plain = is_array(given) or isinstance(given, Tensor)
         return Dataset.from_columns(tuple(given) if isinstance(given, list) and not plain else given), None
-    if given.cardinality() == INFINITE_CARDINALITY:
+    if int(given.cardinality()) == INFINITE_CARDINALITY:
         raise ValueError("split_dataset: the dataset has no end; take(n) gives a part of it.")
     size = given.batch_size
     elements = list((given if size is None else given.unbatch()).from_position())
