@@ -89,7 +89,7 @@ def made(keras, ops):
             self.assign(m, m * 0.99 + gradient * (1.0 - 0.99))
 
     class KerasAdafactor(base):
-        """Slots of other shapes, made by `add_variable`; kernels and biases apart."""
+        """Slots of other shapes, made by `add_variable`, or Variables in a list; kernels and biases apart."""
 
         def __init__(self, learning_rate=0.05, **kwargs):
             super().__init__(learning_rate=learning_rate, **kwargs)
@@ -102,9 +102,10 @@ def made(keras, ops):
             for variable in var_list:
                 shape = tuple(variable.shape)
                 rows, columns = (shape[:-1], (*shape[:-2], shape[-1])) if len(shape) > 1 else ((), ())
-                self._r.append(self.add_variable(shape=rows, name=variable.name, dtype=variable.dtype))
-                self._c.append(self.add_variable(shape=columns, name=variable.name, dtype=variable.dtype))
+                self._r.append(self.add_variable(shape=rows, name="row", dtype=variable.dtype))
+                self._c.append(self.add_variable(shape=columns, name="column", dtype=variable.dtype))
                 self._v.append(self.add_variable_from_reference(variable, "velocity"))
+            self._own = [keras.Variable(0.0, name="own", trainable=False)]
 
         def update_step(self, gradient, variable, learning_rate):
             lr = ops.cast(learning_rate, variable.dtype)
@@ -123,7 +124,38 @@ def made(keras, ops):
             else:
                 self.assign(v, beta_2 * v + (1 - beta_2) * squared)
             u = gradient / ops.sqrt(v)
+            self.assign_add(self._own[0], 1.0)
             self.assign_add(variable, -alpha * u / ops.maximum(1.0, ops.sqrt(ops.mean(ops.square(u)))))
+
+    class KerasNadam(base):
+        """A Variable as an attribute, and what happens once in a step."""
+
+        def __init__(self, learning_rate=0.05, beta_1=0.9, **kwargs):
+            super().__init__(learning_rate=learning_rate, **kwargs)
+            self.beta_1 = beta_1
+
+        def build(self, var_list):
+            if self.built:
+                return
+            super().build(var_list)
+            self._momentums, self._velocities = self.add_optimizer_variables(var_list, ["momentum", "velocity"])
+            self._u_product = keras.Variable(1.0, dtype=var_list[0].dtype, trainable=False, name="u_product")
+
+        def _backend_update_step(self, grads, trainable_variables, learning_rate):
+            decay = 1.0 - 0.5 * ops.power(0.96, ops.cast(self.iterations + 1, self._u_product.dtype))
+            self.assign(self._u_product, self._u_product * self.beta_1 * decay)
+            super()._backend_update_step(grads, trainable_variables, learning_rate)
+
+        def update_step(self, gradient, variable, learning_rate):
+            lr, step = ops.cast(learning_rate, variable.dtype), ops.cast(self.iterations + 1, variable.dtype)
+            index = self._get_variable_index(variable)
+            m, v, product = self._momentums[index], self._velocities[index], ops.cast(self._u_product, variable.dtype)
+            now = self.beta_1 * (1.0 - 0.5 * ops.power(0.96, step))
+            ahead = self.beta_1 * (1.0 - 0.5 * ops.power(0.96, step + 1))
+            self.assign_add(m, (gradient - m) * (1 - self.beta_1))
+            self.assign_add(v, (ops.square(gradient) - v) * (1 - 0.999))
+            m_hat = ahead * m / (1 - product * ahead) + (1 - now) * gradient / (1 - product)
+            self.assign_sub(variable, m_hat * lr / (ops.sqrt(v / (1 - ops.power(0.999, step))) + 1e-7))
 
     class KerasLamb(base):
         """Norms of whole weights, and `where`."""
@@ -252,8 +284,8 @@ def made(keras, ops):
                 gradient = gradient - ops.mean(gradient, axis=0, keepdims=True)
             super().update_step(gradient, variable, learning_rate)
 
-    classes = Momentum, KerasAdam, KerasLion, KerasAdafactor, KerasLamb, AdaBelief, Yogi, PID, Lookahead, CentralizedSGD
-    return {kind.__name__: kind for kind in classes}
+    from_keras = Momentum, KerasAdam, KerasLion, KerasAdafactor, KerasNadam, KerasLamb
+    return {kind.__name__: kind for kind in (*from_keras, AdaBelief, Yogi, PID, Lookahead, CentralizedSGD)}
 
 
 OPTIONS = {

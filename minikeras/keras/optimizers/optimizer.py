@@ -30,10 +30,10 @@ from ..weight import KerasVariable
 from . import options, schedules
 from .clipping import clipped_by_global_norm, clipped_by_norm, clipped_by_value
 from .eager_step import EagerStep
-from .flat_groups import FlatGroup, Formula, grouped
+from .flat_groups import FlatGroup, decaying, grouped
 from .pairs import paired, unzipped
 from .state import Change, OptimizerState, SlotState, commit, name_of, slot_name
-from .update_steps import changes_of, in_dtype_of, minimized, present_rate, stepped_values
+from .update_steps import changes_of, held_in_containers, in_dtype_of, minimized, present_rate, stepped_values
 
 
 @watched
@@ -167,11 +167,10 @@ class Optimizer:
         ...         m = self.momentums[self._get_variable_index(variable)]
         ...         self.assign(m, 0.9 * m - learning_rate * gradient)
         ...         self.assign_add(variable, m)
-        >>> w, optimizer = tf.Variable(1.0), Momentum(0.1)
-        >>> for _ in range(2):
-        ...     _ = optimizer.apply([tf.constant(1.0)], [w])
-        >>> print(w.numpy().round(4))
-        0.71
+        >>> w = tf.Variable(1.0)
+        >>> _ = Momentum(0.1).apply([tf.constant(1.0)], [w])
+        >>> print(w.numpy())
+        0.9
         """
         step = self.begin_step(int(self.iterations) + 1, float(learning_rate))
         group = FlatGroup([0], [self.state.slots[variable.key].targets], self.elementwise)
@@ -229,6 +228,15 @@ class Optimizer:
 
     def _get_current_learning_rate(self) -> Any:
         return self.learning_rate
+
+    def _backend_update_step(self, grads: Sequence[Any], trainable_variables: Sequence[Variable], learning_rate: Any) -> None:
+        """`update_step` for all Variables. Keras's Nadam overrides it, for what happens once in a step."""
+        for gradient, variable in zip(grads, trainable_variables, strict=True):
+            self.update_step(gradient, variable, learning_rate)
+
+    def _overwrite_variable_with_gradient(self, variable: Variable) -> bool:
+        """False: there is no training in 8 bits, which Keras's optimizers ask about."""
+        return False
 
     # Learning rate and options -------------------------------------------------------------------------------------------
 
@@ -325,7 +333,7 @@ class Optimizer:
         """Iteration, learning rate (unless scheduled), averages, accumulators, the slots of the formula, and what was added."""
         rate = [self._learning_rate] if isinstance(self._learning_rate, Variable) else []
         slots = self.state.named((("average",), ("gradient_accumulator",), *self.slot_groups))
-        return [self.state.iterations, *rate, *slots, *self.state.added]
+        return [self.state.iterations, *rate, *slots, *self.state.added, *held_in_containers(self)]
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A Variable that becomes an attribute is saved with the optimizer."""
@@ -417,13 +425,13 @@ class Optimizer:
     commit = staticmethod(commit)
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
-        """Counters, numbers and inner optimizers: what a checkpoint keeps beside the slots, by name."""
+        """What a checkpoint keeps beside the slots, by name."""
         for name, value in vars(self).items():
             if name == "state":
                 yield "iterations", self.state.iterations
             elif isinstance(value, (Variable, Optimizer)) or name == "_numbers":
                 yield name.lstrip("_"), value
-        yield "added", self.state.shared()
+        yield "added", [*self.state.shared(), *held_in_containers(self)]
 
     def _checkpoint_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
         """The slots of each Variable, unless they are those of an inner optimizer."""
@@ -542,7 +550,7 @@ class Optimizer:
         for group in self._groups(states):
             first = states[group.places[0]]
             decay = self.decay_of(first.variable) if first.decays else None
-            changes += group.run_step(_decaying(plain, decay * rate) if decay else plain, gradients)
+            changes += group.run_step(decaying(plain, decay * rate) if decay else plain, gradients)
         return changes
 
     def _groups(self, states: list[SlotState]) -> list[FlatGroup]:
@@ -577,14 +585,6 @@ def _run_step(*gradients: Array, optimizer: Optimizer, variables: Sequence[Varia
 
 
 optimizer_step = effect("optimizer_step", _run_step, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
-
-
-def _decaying(formula: Formula, factor: float) -> Formula:
-    """The formula after decoupled weight decay, w <- w - w * factor, with factor = weight_decay * lr.
-
-    Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2, line 12, as a step of its own.
-    """
-    return lambda gradient, value, *slots: formula(gradient, value - value * factor, *slots)
 
 
 def _constrained(variable: Variable, array: Array) -> Change:

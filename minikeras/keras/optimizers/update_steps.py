@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ... import nest
 from ...core import GradientTape, Tensor, Variable
 from ...core.effects import State, effect
 from ...core.operand import Operand
@@ -16,6 +17,7 @@ from ...functions.creation import ones_like
 from ...functions.elementwise import cast
 from ...functions.publish import tensor
 from ...types import Array
+from ..weight import Weight
 from .state import Change, SlotState
 
 if TYPE_CHECKING:
@@ -38,14 +40,25 @@ def changes_of(optimizer: Optimizer, gradients: Sequence[Array], states: Sequenc
 
 
 def take_updates(optimizer: Optimizer, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
-    """Weight decay, then `update_step` for one Variable after the other."""
+    """Weight decay, then `update_step` for each Variable."""
     rate = optimizer.learning_rate
     for state in states:
         variable, decay = state.variable, optimizer.decay_of(state.variable)
         if state.decays and decay:
             variable.assign_sub(variable * decay * cast(rate, variable.dtype))
-    for gradient, state in zip(gradients, states, strict=True):
-        optimizer.update_step(gradient, state.variable, rate)
+    optimizer._backend_update_step(gradients, [state.variable for state in states], rate)
+
+
+def held_in_containers(optimizer: Optimizer) -> list[Variable]:
+    """Variables that `build` put into lists or dicts without `add_variable`; no Variables that are trained."""
+    slots = optimizer.state.slots
+    if not slots or not optimizer.assigns:
+        return []
+    known = {*slots, *(one.key for one in optimizer.state.added)}
+    known |= {slot.key for found in slots.values() for slot in found.slots.values()}
+    held = [list(one.values()) if type(one) is dict else one for name, one in vars(optimizer).items() if name != "_undecayed"]
+    leaves = [leaf for one in held if type(one) in (list, tuple) for leaf in nest.flatten(one)]
+    return [leaf for leaf in leaves if isinstance(leaf, Variable) and not isinstance(leaf, Weight) and leaf.key not in known]
 
 
 def in_dtype_of(variable: Variable, value: Any) -> Any:
