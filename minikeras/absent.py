@@ -53,11 +53,10 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "quantizers Quantizer distillation",
             "There is no quantization; keras.mixed_precision computes in float16 or bfloat16.",
         ),
-        ("engine experimental", "It is Keras's own; use the public names of tf.keras."),
+        ("engine experimental legacy src", "It is Keras's own; use the public names of tf.keras."),
         ("estimator", "Use keras.Sequential or keras.Model and fit, or keras.wrappers with scikit-learn."),
         ("StatelessScope SymbolicScope", "Models keep their own state."),
         ("RematScope", "Use keras.remat on the function or layer whose results are to be computed again."),
-        ("legacy src visualization", "It is Keras's own; pictures of training and of models are in keras.utils."),
     ],
     "keras.backend": [
         (

@@ -1,19 +1,17 @@
-"""`keras.config`: Keras's global settings. Names only; definitions are in `settings.py` and `mixed_precision.py`."""
+"""`keras.config`: Keras's global settings. Names only; definitions are in `settings.py`, `mixed_precision.py` and `logs.py`."""
 
 from typing import NoReturn as _NoReturn
 
 from ..absent import error as _error
+from .logs import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
 from .mixed_precision import dtype_policy, set_dtype_policy
 from .settings import (
     backend,
-    disable_interactive_logging,
     disable_traceback_filtering,
-    enable_interactive_logging,
     enable_unsafe_deserialization,
     epsilon,
     floatx,
     image_data_format,
-    is_interactive_logging_enabled,
     is_traceback_filtering_enabled,
     max_epochs,
     max_steps_per_epoch,

@@ -1,4 +1,4 @@
-"""Global settings: default dtypes and formats, the fuzz factor, limits for short trial runs, and what is printed."""
+"""Global settings: default dtypes and formats, the fuzz factor, limits for short trial runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from ..core.changes import clock
 from ..types import as_dtype
 
-_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last", "interactive": True}
+_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 
 
 def floatx() -> str:
@@ -99,21 +99,6 @@ def _limit(name: str, value: int | None) -> None:
     if value is not None and (not isinstance(value, int) or value < 1):
         raise ValueError(f"set_{name}: expected an int of at least 1 or None, found {value!r}.")
     _settings[name] = value
-
-
-def enable_interactive_logging() -> None:
-    """Have `verbose="auto"` draw a progress bar, as it does at first."""
-    _settings["interactive"] = True
-
-
-def disable_interactive_logging() -> None:
-    """Have `verbose="auto"` write a line an epoch and no bar."""
-    _settings["interactive"] = False
-
-
-def is_interactive_logging_enabled() -> bool:
-    """Whether `verbose="auto"` draws a progress bar."""
-    return bool(_settings["interactive"])
 
 
 def disable_traceback_filtering() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.keras.callbacks import callback_list
 from minikeras.keras.settings import _settings
 
 keras, backend, config = tf.keras, tf.keras.backend, tf.keras.config
@@ -121,17 +120,6 @@ def test_a_limit_of_epochs_and_steps_holds_for_every_fit(settings):
             config.set_max_epochs(wrong)
 
 
-def test_without_interactive_logging_an_epoch_is_a_line(settings, monkeypatch):
-    levels = []
-    bar = callback_list.ProgressBar
-    monkeypatch.setattr(bar, "__init__", lambda self, level, made=bar.__init__: levels.append(level) or made(self, level))
-    config.disable_interactive_logging()
-    line().fit(X, X)
-    config.enable_interactive_logging()
-    line().fit(X, X)
-    assert levels == [2, 1] and config.is_interactive_logging_enabled()
-
-
 def test_layers_take_the_data_format_of_the_settings(settings):
     config.set_image_data_format("channels_first")
     assert keras.layers.Conv2D(2, 3).data_format == keras.layers.Flatten().data_format == "channels_first"
@@ -144,6 +132,7 @@ def test_code_in_files_is_never_let_run():
     with pytest.raises(NotImplementedError, match="code in a file never runs here"):
         config.enable_unsafe_deserialization()
     config.disable_traceback_filtering()
+    assert config.is_interactive_logging_enabled is keras.utils.is_interactive_logging_enabled
     assert not config.is_traceback_filtering_enabled() and config.backend() == "minikeras"
     with pytest.raises(AttributeError, match="There is one backend"):
         config.set_backend("jax")

@@ -20,7 +20,7 @@ from .. import batches, metrics, optimizers
 from ..arguments import whole
 from ..batches import Feed, Source
 from ..callbacks import CallbackList, History
-from ..config import is_interactive_logging_enabled, max_epochs
+from ..config import max_epochs
 from ..logs import numbers
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
@@ -307,8 +307,7 @@ class Trainer:
 
 def hooks_of(model: Model, callbacks: Any, history: bool, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
     """The callbacks of one call of `fit`, `evaluate` or `predict`."""
-    level = (1 if is_interactive_logging_enabled() else 2) if verbose == "auto" else int(verbose)
-    group = model.steps_per_execution
+    level, group = 1 if verbose == "auto" else int(verbose), model.steps_per_execution
     params = {"epochs": epochs, "steps": steps, "verbose": level}
     return CallbackList(callbacks, history, level > 0, model, 1 if isinstance(group, str) else group, **params)
 

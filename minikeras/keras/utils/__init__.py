@@ -24,13 +24,14 @@ from ..seeds import set_random_seed
 from .arrays import normalize, split_dataset, to_categorical
 
 if TYPE_CHECKING:
+    from ..backend import is_keras_tensor, standardize_dtype
     from ..datasets.remote_file import get_file
     from ..feature_space import FeatureSpace
     from .directories import image_dataset_from_directory, text_dataset_from_directory
     from .images import array_to_img, img_to_array, load_img, save_img
     from .progress import Progbar
     from .sequences import pad_sequences, timeseries_dataset_from_array
-    from .symbols import get_source_inputs, is_keras_tensor, standardize_dtype
+    from .symbols import get_source_inputs
 
 Sequence = PyDataset
 """The older name."""
@@ -40,7 +41,8 @@ _LATE = {
     **dict.fromkeys(("array_to_img", "img_to_array", "load_img", "save_img"), "images"),
     **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "sequences"),
     "FeatureSpace": ".feature_space",
-    **dict.fromkeys(("get_source_inputs", "is_keras_tensor", "standardize_dtype"), "symbols"),
+    **dict.fromkeys(("is_keras_tensor", "standardize_dtype"), ".backend"),
+    "get_source_inputs": "symbols",
     "Progbar": "progress",
     "get_file": ".datasets.remote_file",
 }

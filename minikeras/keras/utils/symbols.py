@@ -1,21 +1,8 @@
-"""Questions about KerasTensors and dtypes."""
+"""Questions about KerasTensors."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...types import as_dtype
-from ..config import floatx
 from ..symbolic.keras_tensor import KerasTensor
-
-
-def is_keras_tensor(x: Any) -> bool:
-    """Whether something is a KerasTensor: a placeholder of a functional model.
-
-    >>> is_keras_tensor(tf.keras.Input((2,))), is_keras_tensor(tf.ones([2]))
-    (True, False)
-    """
-    return isinstance(x, KerasTensor)
 
 
 def get_source_inputs(tensor: KerasTensor) -> list[KerasTensor]:
@@ -36,14 +23,3 @@ def get_source_inputs(tensor: KerasTensor) -> list[KerasTensor]:
             seen.add(x.node.number)
             waiting += reversed(x.node.inputs)
     return list(sources.values())
-
-
-def standardize_dtype(dtype: Any) -> str:
-    """The name of a dtype; that of the default float dtype for None.
-
-    >>> standardize_dtype(None), standardize_dtype(tf.int64), standardize_dtype(float)
-    ('float32', 'int64', 'float32')
-    """
-    if dtype is None or dtype is float:
-        return floatx()
-    return as_dtype(dtype).name
