@@ -14,7 +14,7 @@ from .contractions import tensordot
 from .elementwise import abs, adjust_contrast, cast, saturate_cast, squared_difference, where
 from .publish import beside, integer, tensor
 from .random import uniform
-from .reductions import reduce_mean, reduce_std, reduce_sum
+from .reductions import reduce_mean, reduce_sum
 from .shaping import pad, reverse, tile, transpose
 
 
@@ -226,7 +226,8 @@ def per_image_standardization(image: TensorLike) -> Tensor:
     x = _images("per_image_standardization", image)
     x, axes = x if x.dtype.is_floating else cast(x, "float32"), [-3, -2, -1]
     least = 1.0 / math.sqrt(max(math.prod(x.shape[-3:]), 1))
-    return (x - reduce_mean(x, axes, True)) / arithmetic.maximum(reduce_std(x, axes, True), least)
+    distance = x - reduce_mean(x, axes, True)
+    return distance / arithmetic.maximum(transcendental.sqrt(reduce_mean(distance * distance, axes, True)), least)
 
 
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:

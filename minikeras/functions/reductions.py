@@ -13,6 +13,7 @@ from ..types import TensorLike
 from .elementwise import cast, lgamma
 from .publish import inexact, name_like_definition, negative_axes, negative_axis, rounded_once, tensor
 from .shaping import reshape, stack
+from .shaping import reverse as reverse_along
 
 _DOCUMENTATION = """{summary} along axes.
 
@@ -216,18 +217,17 @@ def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool
 def cumulative_logsumexp(
     x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Running ln(sum(exp(x))) along an axis without overflow, in log2(n) steps; options as in `cumsum`.
+    """Running ln(sum(exp(x))) along an axis without overflow; options as in `cumsum`.
 
     >>> print(tf.math.cumulative_logsumexp([1000.0, 1000.0, 0.0]).numpy().round(2))
     [1000.   1000.69 1000.69]
     """
     value = inexact("cumulative_logsumexp", tensor(x), "f")
     place = negative_axis(axis, value.ndim, "cumulative_logsumexp")
-    n, step = value.shape[place], -1 if reverse else 1
-    value = shaping.shifted(value, place, step, -math.inf) if exclusive and n else value
-    while abs(step) < n:
-        value, step = transcendental.logaddexp(value, shaping.shifted(value, place, step, -math.inf)), 2 * step
-    return value
+    value = reverse_along(value, [place]) if reverse else value
+    value = shaping.shifted(value, place, 1, -math.inf) if exclusive and value.shape[place] else value
+    value = reductions.running_logsumexp(value, axis=place)
+    return reverse_along(value, [place]) if reverse else value
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:

@@ -32,8 +32,8 @@ from .arithmetic import (
     subtract,
     zeros_like,
 )
-from .shaping import broadcast_to, reshape
-from .transcendental import exp
+from .shaping import broadcast_to, reshape, shifted
+from .transcendental import exp, logaddexp, share_of_sum
 
 Axes = tuple[int, ...]
 
@@ -256,6 +256,29 @@ def _cumprod_vjp(g: Any, y: Any, x: Any, axis: int, exclusive: bool, reverse: bo
     reach = cumsum(broadcast_to(here, shape=table_shape, rank=len(here.shape)), axis=axis, exclusive=exclusive, reverse=reverse)
     weights = multiply(expanded(g, _Shaped(table_shape), (axis - 1,), False), reach)
     return reduce_sum(multiply(weights, products), axes=(axis,), keepdims=False)
+
+
+def _running_logsumexp(xp: Any, x: Array, axis: int) -> Array:
+    if xp is np:
+        return np.logaddexp.accumulate(x, axis)
+    step = 1
+    while step < x.shape[axis]:  # over 2, 4, 8, ... elements
+        x, step = logaddexp.on(xp)(x, shifted(x, axis, step, -math.inf)), 2 * step
+    return x
+
+
+def _running_logsumexp_vjp(g: Any, y: Any, x: Any, axis: int) -> Any:
+    """x_i gets exp(x_i - y_i) r_i, with r_i = g_i + exp(y_i - y_i+1) r_i+1: no factor is above 1. In windows of 1, 2, 4, ..."""
+    factor, step = share_of_sum(y, shifted(y, axis, -1, math.inf)), 1
+    while step < x.shape[axis]:
+        g = add(g, multiply(factor, shifted(g, axis, -step, 0)))
+        factor, step = multiply(factor, shifted(factor, axis, -step, 0)), 2 * step
+    return multiply(share_of_sum(x, y), g)
+
+
+running_logsumexp = primitive(
+    "running_logsumexp", _running_logsumexp, _running_logsumexp_vjp, batching="keep", accumulates=True
+)
 
 
 class _Shaped:

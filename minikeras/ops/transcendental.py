@@ -127,12 +127,12 @@ def _log_add_exp(xp: Any, a: Array, b: Array) -> Array:
     return high + xp.log1p(xp.exp(xp.where(high == low, 0, low - high)))  # of two infinities there is no difference
 
 
-def _share(a: Any, y: Any) -> Any:
+def share_of_sum(a: Any, y: Any) -> Any:
     """exp(a - y), and 0 where both are minus infinity."""
     return exp(subtract(a, select(equal(y, -math.inf), zeros_like(y), y)))
 
 
-logaddexp = elementwise("logaddexp", _log_add_exp, lambda a, b, y: _share(a, y), lambda a, b, y: _share(b, y))
+logaddexp = elementwise("logaddexp", _log_add_exp, lambda a, b, y: share_of_sum(a, y), lambda a, b, y: share_of_sum(b, y))
 
 
 def _where_nonzero(function: Any) -> Any:
