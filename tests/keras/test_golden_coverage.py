@@ -12,7 +12,7 @@ CASES = {
     "optimizers": (golden("optimizers")["cases"], "optimizer"),
     "losses": (golden("losses")["cases"], "loss"),
     "metrics": (golden("metrics")["cases"], "metric"),
-    "layers": (golden("layers")["cases"] + golden("windows")["cases"], "layer"),
+    "layers": (golden("layers")["cases"] + golden("windows")["cases"] + golden("attention")["cases"], "layer"),
     "regularizers": (FUNCTIONS["regularizers"]["cases"], "class"),
     "constraints": (FUNCTIONS["constraints"]["cases"], "class"),
     "initializers": (golden("initializers")["cases"], "class"),

@@ -20,7 +20,7 @@ from .attention_masks import joined, of_columns, of_rows, order, unmarked
 from .description import described
 from .einsum_dense import EinsumDense
 from .layer import Layer
-from .regularization import Dropout
+from .regularization import Dropout, checked_rate
 
 
 @made_with_numpy
@@ -110,7 +110,8 @@ class MultiHeadAttention(Layer):
         if flash_attention:
             raise NotImplementedError(f"{type(self).__name__}: there is no flash attention here. Leave flash_attention out.")
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
-        self.dropout, self.use_bias, self.use_gate, self.seed = dropout, bool(use_bias), bool(use_gate), seed
+        self.dropout, self.seed = checked_rate(dropout), seed
+        self.use_bias, self.use_gate = bool(use_bias), bool(use_gate)
         self._output_shape = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape or ()) or None
         axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
         self.attention_axes = None if axes is None else tuple(int(axis) for axis in axes)
@@ -168,7 +169,7 @@ class MultiHeadAttention(Layer):
     def _build_attention(self, rank: int) -> None:
         """What depends on the number of axes of the query: the products, and the axes of the softmax."""
         axes = self.attention_axes or tuple(range(1, rank - 1))
-        if any(not -rank <= axis < rank or axis % rank in (0, rank - 1) for axis in axes):
+        if not axes or any(not -rank <= axis < rank or axis % rank in (0, rank - 1) for axis in axes):
             raise ShapeError(
                 f"Layer '{self.name}' ({type(self).__name__}): attention_axes {axes} must lie between batch and features of a "
                 f"query with {rank} axes."
