@@ -124,7 +124,14 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Read files with Python, NumPy or pandas, and use tf.data.Dataset.from_tensor_slices or from_generator.",
         ),
     ],
-    "data.experimental": [("*", "What is there of it is mostly in tf.data itself, such as Dataset.group_by_window.")],
+    "data.experimental": [
+        (
+            "AutoShardPolicy OptimizationOptions SqlDataset TFRecordWriter copy_to_device dense_to_* from_variant to_variant "
+            "get_next_as_optional ignore_errors load save snapshot map_and_batch parallel_interleave parse_example_dataset "
+            "prefetch_to_device service shuffle_and_repeat make_batched_features_dataset pad_to_cardinality *_from_dataset",
+            "What is there of it is mostly in tf.data itself, such as Dataset.group_by_window.",
+        )
+    ],
 }
 """For each module rows of names, or patterns of them, and what to do."""
 

@@ -57,4 +57,5 @@ def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset
     return asserted
 
 
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

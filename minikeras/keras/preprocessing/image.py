@@ -5,4 +5,5 @@ from ..utils.images import array_to_img, img_to_array, load_img, save_img, smart
 
 __all__ = ["array_to_img", "img_to_array", "load_img", "save_img", "smart_resize"]
 
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})
