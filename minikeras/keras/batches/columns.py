@@ -57,7 +57,7 @@ def is_iterable_of_batches(x: Any) -> bool:
 
 def as_columns(structure: Any, text: bool = False) -> Any:
     """Arrays, Tensors, data frames and nested lists as arrays, of numbers, or of text where it is allowed; float64 becomes the
-    default float dtype.
+    default float dtype. A data frame of text and numbers is a dict of its columns.
     """
     if structure is None:
         return None
@@ -66,6 +66,8 @@ def as_columns(structure: Any, text: bool = False) -> Any:
     if isinstance(structure, (list, tuple)) and structure and not _is_row_list(structure):
         parts = [as_columns(value, text) for value in structure]
         return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
+    if text and len({kind in "biuf" for kind in _kinds(structure)}) == 2:
+        return {name: as_columns(structure[name], text) for name in structure}
     whole = isinstance(structure, Operand) or is_array(structure)
     array = getattr(structure, "_array", structure) if whole else _as_array(structure, text)
     if text and array.dtype.kind in "OUS":
@@ -93,6 +95,12 @@ def _as_array(value: Any, text: bool) -> Any:
         raise DTypeError(f"columns {other} of the data frame hold no numbers. Encode them first, or leave them out.")
     array = np.asarray(value)
     return array if array.dtype != object else value.to_numpy(dtype=floatx(), na_value=np.nan)  # several kinds of numbers
+
+
+def _kinds(value: Any) -> list[str]:
+    """What the columns of a data frame hold, by NumPy's letters; of what is none nothing."""
+    is_frame = hasattr(value, "dtypes") and hasattr(value, "columns")
+    return [getattr(dtype, "kind", "O") for dtype in value.dtypes] if is_frame else []
 
 
 def _is_sparse(value: Any) -> bool:

@@ -164,6 +164,9 @@ def test_models_that_take_text_are_trained_on_columns_and_frames():
     trained = model()
     history = trained.fit(dict(pandas.DataFrame(x)), y, validation_split=0.25, epochs=1, verbose=0).history
     assert np.isfinite(history["val_loss"]).all()
+    frame = pandas.DataFrame(x)
+    np.testing.assert_array_equal(trained.predict(frame, verbose=0), trained.predict(x, verbose=0))
+    assert np.isfinite(trained.fit(frame, y, validation_data=(frame, y), verbose=0).history["val_loss"]).all()
     assert trained.predict_on_batch(x).shape == (24, 1) == trained.predict(iter([x]), verbose=0).shape
     assert np.isfinite([trained.train_on_batch(x, y), trained.test_on_batch(x, y), trained.evaluate(x, y, verbose=0)]).all()
     words = tf.keras.Sequential([tf.keras.Input((2,), dtype="string"), lookup(output_mode="multi_hot"), L.Dense(1)])
