@@ -24,7 +24,18 @@ from .core import (
 )
 from .core.name_scope import name_scope
 from .functions.contractions import einsum, matmul, tensordot
-from .functions.control_flow import case, cond, foldl, grad_pass_through, map_fn, scan, switch_case, vectorized_map, while_loop
+from .functions.control_flow import (
+    case,
+    cond,
+    foldl,
+    foldr,
+    grad_pass_through,
+    map_fn,
+    scan,
+    switch_case,
+    vectorized_map,
+    while_loop,
+)
 from .functions.creation import (
     constant,
     eye,
@@ -113,7 +124,7 @@ from .functions.indexing import (
 )
 from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
-from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique
+from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique, unique_with_counts
 from .functions.printing import print_ as print
 from .functions.reductions import (
     argmax,
@@ -176,7 +187,23 @@ from .types import float16 as half
 from .types import float64 as double
 
 if _TYPE_CHECKING:
-    from . import autodiff, bitwise, config, data, debugging, experimental, image, keras, linalg, math, nn, random, test, train
+    from . import (
+        autodiff,
+        bitwise,
+        config,
+        data,
+        debugging,
+        dtypes,
+        experimental,
+        image,
+        keras,
+        linalg,
+        math,
+        nn,
+        random,
+        test,
+        train,
+    )
     from .aliases import (
         constant_initializer,
         ones_initializer,
@@ -190,7 +217,7 @@ if _TYPE_CHECKING:
 
 _LATE = dict.fromkeys(
     (
-        *("autodiff", "bitwise", "config", "data", "debugging", "experimental", "image", "keras"),
+        *("autodiff", "bitwise", "config", "data", "debugging", "dtypes", "experimental", "image", "keras"),
         *("linalg", "math", "nn", "random", "test", "train"),
     )
 )

@@ -23,6 +23,7 @@ from .functions.nn import (
     gelu,
     l2_loss,
     leaky_relu,
+    local_response_normalization,
     log_poisson_loss,
     log_softmax,
     moments,
@@ -38,6 +39,9 @@ from .functions.nn import (
     swish,
     weighted_cross_entropy_with_logits,
     weighted_moments,
+)
+from .functions.nn import (
+    local_response_normalization as lrn,
 )
 from .functions.ordering import (
     in_top_k,

@@ -29,7 +29,7 @@ LAYERS = [
     ["functions", "figures"],
     ["data.table"],
     ["compiler"],
-    ["autodiff", "bitwise", "config", "experimental", "image", "linalg", "math", "nn", "random"],
+    ["autodiff", "bitwise", "config", "dtypes", "experimental", "image", "linalg", "math", "nn", "random"],
     ["object_graph", "data"],
     ["module"],
     ["averages", "checkpoint", "train"],

@@ -287,6 +287,23 @@ def foldl(
     return accumulated
 
 
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`foldl` beginning with the last slice.
+
+    >>> print(tf.foldr(lambda total, x: 10.0 * total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
+    321.0
+    """
+    return foldl(fn, nest.map_structure(lambda leaf: tensor(leaf)[::-1], elems), initializer)
+
+
 def grad_pass_through(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function with the values of `f` and the gradient of the identity.
 

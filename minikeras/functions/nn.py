@@ -13,7 +13,7 @@ from ..core import Tensor, convert_to_tensor
 from ..core.batch import check_values
 from ..core.effects import draw
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import arithmetic, nn, transcendental
+from ..ops import arithmetic, nn, shaping, transcendental
 from ..types import Array, TensorLike
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
@@ -242,6 +242,24 @@ def weighted_cross_entropy_with_logits(
             f"weighted_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {z.shape}."
         )
     return (1.0 - z) * x + (1.0 + (q - 1.0) * z) * softplus(-x)
+
+
+def local_response_normalization(
+    input: TensorLike, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, name: str | None = None
+) -> Tensor:
+    """x / (bias + alpha s)**beta, s the sum of squares over the channels that are at most `depth_radius` away.
+
+    Source: Krizhevsky, Sutskever and Hinton, ImageNet classification with deep networks (2012), section 3.3.
+
+    >>> print(tf.nn.local_response_normalization([[[[3.0, 4.0]]]], bias=0.0).numpy().ravel())
+    [0.6 0.8]
+    """
+    x = inexact("local_response_normalization", tensor(input), "f")
+    if x.ndim != 4:
+        raise ShapeError(f"local_response_normalization: needs (batch, height, width, channels), found shape {x.shape}.")
+    radius = integer(depth_radius)
+    total = sum(shaping.shifted(x * x, -1, by, 0) for by in range(-radius, radius + 1))
+    return x / (bias + alpha * total) ** beta
 
 
 def log_poisson_loss(

@@ -174,6 +174,24 @@ def unique(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> Un
     return results
 
 
+class UniqueWithCounts(NamedTuple):
+    """The distinct elements, for each element its position among them, and how often each occurs."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]  # of a tuple it is a method
+
+
+def unique_with_counts(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> UniqueWithCounts:
+    """As `unique`, and how often each element occurs.
+
+    >>> print(tf.unique_with_counts([5, 7, 5]).count.numpy())
+    [2 1]
+    """
+    values, positions = unique(x, out_idx)
+    return UniqueWithCounts(values, positions, bincount(positions, minlength=values.shape[0], dtype=out_idx))
+
+
 def histogram_fixed_width(
     values: TensorLike, value_range: TensorLike, nbins: int = 100, dtype: Any = "int32", name: str | None = None
 ) -> Tensor:

@@ -117,7 +117,8 @@ roll: Primitive = linear(
 
 def shifted(x: Any, axis: int, by: int, value: Any) -> Any:
     """The elements moved toward the end of an axis, or toward its beginning if `by` is negative; `value` comes in."""
-    n, ahead, back = x.shape[axis], max(by, 0), max(-by, 0)
+    n = x.shape[axis]
+    ahead, back = min(max(by, 0), n), min(max(-by, 0), n)
     return pad(_part(x, axis, back, n - ahead), paddings=((ahead, back), *((0, 0),) * (-1 - axis)), value=value)
 
 

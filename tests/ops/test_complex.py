@@ -206,6 +206,7 @@ REFUSED = {
     },
     "in_top_k": lambda x: M.in_top_k([0], x[None], 1),
     "crelu": lambda x: N.crelu(x),
+    "local_response_normalization": lambda x: N.local_response_normalization(x[None, None, None]),
     "weighted_cross_entropy_with_logits": lambda x: N.weighted_cross_entropy_with_logits(x, x, 2.0),
     "log_poisson_loss": lambda x: N.log_poisson_loss(x, x),
     "tensor_scatter_nd_max": lambda x: tf.tensor_scatter_nd_max(x, [[0]], x[:1]),

@@ -17,7 +17,7 @@ from minikeras.core.tensor import Tensor
 # own.
 WITHOUT_SPECIMEN = {
     *("constant", "convert_to_tensor", "zeros", "ones", "eye", "range", "device", "as_dtype", "get_logger"),
-    *("cond", "case", "switch_case", "while_loop", "map_fn", "vectorized_map", "scan", "foldl", "grad_pass_through"),
+    *("cond", "case", "switch_case", "while_loop", "map_fn", "vectorized_map", "scan", "foldl", "foldr", "grad_pass_through"),
     *(
         "custom_gradient",
         "recompute_grad",

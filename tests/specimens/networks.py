@@ -95,6 +95,14 @@ SPECIMENS = [
         compute_full_loss=True,
         analytic=False,
     ),
+    row(
+        N.local_response_normalization,
+        normal(1, 2, 2, 5),
+        lambda a: a / (1.0 + 0.5 * np.stack([(a[..., max(i - 1, 0) : i + 2] ** 2).sum(-1) for i in range(5)], -1)) ** 0.75,
+        depth_radius=1,
+        alpha=0.5,
+        beta=0.75,
+    ),
     row(N.crelu, nonzero(3, 4), lambda a: np.maximum(np.concatenate([a, -a], 1), 0), analytic=False),
     row(
         N.weighted_moments,

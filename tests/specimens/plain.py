@@ -72,6 +72,7 @@ SPECIMENS = [
     plain(tf.argsort, few, lambda a: np.argsort(-a, 0, kind="stable"), "descending", axis=0, direction="DESCENDING"),
     plain(tf.sort, few, lambda a: np.sort(a, -1), "of integers"),
     plain(tf.unique, fixed([5, 7, 5, 1, 7]), lambda a: [np.array([5, 7, 1]), np.array([0, 1, 0, 2, 1])]),
+    plain(tf.unique_with_counts, fixed([5, 7, 5, 1, 7]), lambda a: [*map(np.array, ([5, 7, 1], [0, 1, 0, 2, 1], [2, 2, 1]))]),
     plain(
         tf.searchsorted,
         (fixed([[1.0, 3.0], [5.0, 7.0]]), fixed([[2.0, 3.0, 8.0], [9.0, 5.0, 6.0]])),
