@@ -67,7 +67,7 @@ def run(examples: list[doctest.DocTest]) -> str:
 def test_the_examples_of_a_module_are_right(name: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         module = importlib.import_module(name)
-    examples = doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"tf": minikeras})
+    examples = doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"tf": minikeras, "print": print})
     complaints = run([example for example in examples if example.examples])
     assert not complaints, complaints
 

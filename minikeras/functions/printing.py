@@ -29,6 +29,7 @@ def print_(
         summarize: so many elements are shown of the beginning and the end of each axis; -1 for all.
         sep, end: between and behind what is printed.
 
+    >>> import sys
     >>> tf.print("loss", tf.constant([1.0, 2.5]), output_stream=sys.stdout)
     loss [1 2.5]
     """

@@ -44,7 +44,8 @@ _OPS: dict[str, tuple[str, dict[str, Any]]] = {
                 "prod",
             ),
             *("reshape", "round", "shape", "sign", "sin", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sum"),
-            *("tile", "transpose", "var", "zeros", "zeros_like"),
+            *("tile", "transpose", "var", "zeros", "zeros_like", "binary_crossentropy", "categorical_crossentropy", "one_hot"),
+            "sparse_categorical_crossentropy",
         )
     },
     **{name: (f"ops.{name}", {"axis": -1}) for name in ("argmax", "argmin", "concatenate", "expand_dims")},

@@ -76,6 +76,13 @@ def test_names_of_keras_2_are_functions_of_keras_ops():
     assert backend.cumsum(x).numpy()[1].tolist() == [7.0, 7.0, 7.0] and backend.reverse(x, 1).numpy()[0, 0] == 3.0
     assert backend.repeat_elements(x, 2, 1).shape == (2, 6) and backend.permute_dimensions(x, (1, 0)).shape == (3, 2)
     assert backend.batch_flatten(tf.ones([2, 3, 4])).shape == (2, 12) and backend.flatten(x).shape == (6,)
+    assert backend.one_hot([1], 3).numpy().tolist() == [[0.0, 1.0, 0.0]]
+    losses = (
+        backend.categorical_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]),
+        backend.sparse_categorical_crossentropy([1], [[0.5, 0.5]]),
+    )
+    assert [one.numpy() for one in losses] == [pytest.approx([0.6931], abs=1e-4)] * 2
+    assert backend.binary_crossentropy([[1.0, 0.0]], [[0.5, 0.5]]).shape == (1, 2)
     assert float(backend.mean(x)) == 3.5 and backend.sum(x, axis=1, keepdims=True).shape == (2, 1)
 
 
