@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -188,11 +189,18 @@ def zeta(xp: Any, s: Any, q: Array) -> Array:
     return xp.where(q < 0, left, _zeta(s, xp.minimum(xp.maximum(q, 0.0), 1e300))).astype(dtype)
 
 
-# Taylor coefficients by DLMF 5.7.3 and 5.15.1: of log gamma at 2, and of digamma at its root, which is given as a sum.
 _EULER = 0.57721566490153286061
-_LGAMMA_AT_2 = (0.0, 1.0 - _EULER, *((-1.0) ** k * _zeta(float(k), 2.0) / k for k in range(2, 28)))
-_ROOT_OF_DIGAMMA = (1569415565 / 2**30, 381566830 / 2**60, 0.9016312093258695918615325266959189453125e-19)
-_DIGAMMA_AT_ROOT = (0.0, *((-1.0) ** k * -_zeta(k + 1.0, sum(_ROOT_OF_DIGAMMA)) for k in range(1, 22)))
+_ROOT_OF_DIGAMMA = (1569415565 / 2**30, 381566830 / 2**60, 0.9016312093258695918615325266959189453125e-19)  # their sum
+
+
+@functools.cache
+def _taylor() -> tuple[Sequence[float], Sequence[float]]:
+    """Taylor's coefficients by DLMF 5.7.3 and 5.15.1: of log gamma at 2, and of digamma at its root."""
+    of_lgamma = [(-1.0) ** k * _zeta(float(k), 2.0) / k for k in range(2, 28)]
+    of_digamma = [(-1.0) ** k * -_zeta(k + 1.0, sum(_ROOT_OF_DIGAMMA)) for k in range(1, 22)]
+    return (0.0, 1.0 - _EULER, *of_lgamma), (0.0, *of_digamma)
+
+
 _STIRLING = tuple(number / (2 * j * (2 * j - 1)) for j, number in enumerate(_BERNOULLI, 1))
 _DIGAMMA_FAR = (0.0, *(-number / (2 * j) for j, number in enumerate(_BERNOULLI, 1)))
 
@@ -204,7 +212,7 @@ def lgamma(xp: Any, x: Array) -> Array:
     near = xp.minimum(positive, 2.5)
     shifted = xp.where(near < 0.5, near, xp.where(near < 1.5, near - 1.0, near - 2.0))
     below = xp.where(near < 0.5, near * (1.0 + near), xp.where(near < 1.5, near, 1.0))
-    small = _polynomial(shifted, _LGAMMA_AT_2) - xp.log(below)
+    small = _polynomial(shifted, _taylor()[0]) - xp.log(below)
     start = xp.minimum(xp.maximum(positive, 2.5), 8.0)
     product = start * (start + 1.0) * (start + 2.0) * (start + 3.0) * (start + 4.0) * (start + 5.0)
     far = xp.where(positive < 8.0, start + 6.0, positive)
@@ -227,7 +235,7 @@ def digamma(xp: Any, x: Array) -> Array:
     value = xp.where(positive < 10.0, value - steps, value)
     distance = ((positive - _ROOT_OF_DIGAMMA[0]) - _ROOT_OF_DIGAMMA[1]) - _ROOT_OF_DIGAMMA[2]
     near = xp.minimum(xp.maximum(distance, -0.25), 0.25)
-    value = xp.where(abs(distance) <= 0.25, _polynomial(near, _DIGAMMA_AT_ROOT), value)
+    value = xp.where(abs(distance) <= 0.25, _polynomial(near, _taylor()[1]), value)
     angle = math.pi * (wide - xp.rint(wide))
     return xp.where(wide < 0, value - math.pi * xp.cos(angle) / xp.sin(angle), value).astype(x.dtype)
 

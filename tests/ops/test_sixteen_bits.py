@@ -60,6 +60,7 @@ CASES = {
     "cumsum": (lambda x: tf.cumsum(x), ones(N)),
     "segment_prod": (lambda x: tf.math.segment_prod(x, [0] * (N // 10)), 1 + 1e-2 * small(N // 10)),
     "cumprod": (lambda x: tf.math.cumprod(x), 1 + 1e-2 * small(300)),
+    "cumulative_logsumexp": (lambda x: tf.math.cumulative_logsumexp(x), small(N)),
     "softmax": (lambda x: tf.nn.softmax(x), small(2, 2000)),
     "log_softmax": (lambda x: tf.nn.log_softmax(x), small(2, 2000)),
     "softmax_cross_entropy": (lambda x, y: tf.nn.softmax_cross_entropy_with_logits(y, x), small(2, 1000), LABELS),
