@@ -1,4 +1,4 @@
-"""Writes `custom_optimizers.json` by real Keras: the classes of tests/keras/custom_optimizers.py.
+"""Writes `custom_optimizers.json` and `custom_optimizer.keras` by real Keras: the classes of tests/keras/custom_optimizers.py.
 
 KERAS_BACKEND=jax python tests/golden/make_custom_optimizers.py
 """
@@ -30,7 +30,22 @@ for kind_name, kind in custom_optimizers.made(keras, keras.ops).items():
         steps, sums = custom_optimizers.trajectory(keras, keras.Variable, kind, options, given, first)
         cases[f"{kind_name}-{options}"] = {"w": steps[-1], "after_one": steps[0], "sums": sums}
 
+
+def trained_on(model, epochs):
+    """Weights after so many epochs more."""
+    x = np.linspace(-1.0, 1.0, 24, dtype="float32").reshape(8, 3)
+    model.fit(x, x[:, :1], batch_size=4, epochs=epochs, shuffle=False, verbose=0)
+    return [one.tolist() for one in model.get_weights()]
+
+
+layer = keras.layers.Dense(1, kernel_initializer="ones", name="dense")
+model = keras.Sequential([keras.Input((3,)), layer], name="model")
+model.compile(custom_optimizers.made(keras, keras.ops)["KerasNadam"](weight_decay=0.1), "mse")
+trained_on(model, 2)
+model.save(HERE / "custom_optimizer.keras")
+
 written = {
+    "goes_on": trained_on(model, 2),
     "version": keras.__version__,
     "first": {name: value.tolist() for name, value in first.items()},
     "gradients": [[one.tolist() for one in step] for step in gradients],

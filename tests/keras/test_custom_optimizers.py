@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pathlib
 
 import custom_optimizers
 import numpy as np
@@ -88,6 +89,17 @@ def test_a_run_that_was_saved_goes_on_bit_by_bit(kind, options, tmp_path):
     if not options:
         loaded.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
         assert all(np.array_equal(*pair) for pair in zip(state(whole), state(loaded), strict=True))
+
+
+def test_a_model_that_keras_saved_goes_on_with_its_optimizer():
+    kind = CLASSES["KerasNadam"]
+    path = pathlib.Path(__file__).parent.parent / "golden" / "custom_optimizer.keras"
+    model = tf.keras.models.load_model(path, custom_objects={"KerasNadam": kind})
+    x = np.linspace(-1.0, 1.0, 24, dtype="float32").reshape(8, 3)
+    model.fit(x, x[:, :1], batch_size=4, epochs=2, shuffle=False, verbose=0)
+    assert int(model.optimizer.iterations) == 8
+    for mine, theirs in zip(model.get_weights(), GOLDEN["goes_on"], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-6, atol=1e-6)
 
 
 @every_class
