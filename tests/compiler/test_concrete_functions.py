@@ -37,7 +37,7 @@ def test_methods_and_signatures():
             return self.factor * x + by["b"]
 
     scale = Scale()
-    assert scale.__call__.get_concrete_function is not None
+    assert scale.__call__.get_concrete_function()(tf.constant([1.0, 2.0])).numpy().tolist() == [2, 4]
     shifted = scale.shifted.get_concrete_function(tf.TensorSpec([]), {"b": tf.TensorSpec([])})
     assert shifted(tf.constant(1.0), {"b": tf.constant(5.0)}).numpy() == 7.0
     scale.factor.assign(3.0)

@@ -380,10 +380,12 @@ class Method(functools.partial[Any]):
 
     __slots__ = ()
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Function:
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
         """As `Function.get_concrete_function`."""
-        found: Function = self.func.get_concrete_function(*self.args, *args, **kwargs)  # type: ignore[attr-defined]
-        return found
+        function: Any = self.func
+        if function.input_signature is not None and not (args or kwargs):
+            return self
+        return function.get_concrete_function(*self.args, *args, **kwargs)
 
     def scan(self, *data: Any) -> Any:
         """As `Function.scan`."""
