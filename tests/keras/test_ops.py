@@ -135,3 +135,40 @@ def nodes(value: Any) -> Any:
     if value.get("class_name") == "__keras_tensor__":
         return value["config"]["keras_history"]
     return {key: nodes(one) for key, one in value.items()}
+
+
+MODULES = sorted({case["module"] for case in CASES.values()})
+UNCOMPILED = ("unique(", "nonzero(", "where(b)", "empty", "while_loop(lambda x: sum", "lu_factor(", "beam_search")
+"""Functions that look at values, or whose results have none."""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_compiled_functions_give_what_eager_ones_give(module: str) -> None:
+    expressions = [one for one in CASES if CASES[one]["module"] == module and not any(name in one for name in UNCOMPILED)]
+    arrays = tensors(sorted({name for one in expressions for name in CASES[one]["arrays"]}))
+
+    def program(given: Any) -> Any:
+        return {expression: computed(expression, given) for expression in expressions}
+
+    eager = program(arrays)
+    for jit_compile in (False, True):
+        compiled = tf.function(program, jit_compile=jit_compile)
+        compiled(arrays)
+        for expression, results in compiled(arrays).items():
+            for one, expected in zip(results, eager[expression], strict=True):
+                expected = tf.convert_to_tensor(expected)
+                assert_close(tf.convert_to_tensor(one).numpy(), expected.numpy(), expected.dtype.name)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module", MODULES)
+def test_real_keras_loads_models_of_functions_and_agrees(module: str, tmp_path: Any) -> None:
+    keras = pytest.importorskip("keras", reason="Keras is not installed")
+    for number, expression in enumerate(one for one in SYMBOLIC if CASES[one]["module"] == module):
+        path = tmp_path / f"{number}.keras"
+        model_of(expression).save(path)
+        arrays = [ARRAYS[name] for name in CASES[expression]["arrays"]]
+        results = keras.models.load_model(path)(arrays)
+        for one, facts in zip(keras.tree.flatten(results), CASES[expression]["results"], strict=True):
+            assert_close(keras.ops.convert_to_numpy(one), array(facts), "float32", expression)
