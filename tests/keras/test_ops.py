@@ -90,7 +90,7 @@ def test_gradients_are_those_of_jax(expression: str) -> None:
         assert_close(gradient.numpy(), expected, gradient.dtype.name)
 
 
-SYMBOLIC = [one for one in CASES if CASES[one]["layers"]]
+SYMBOLIC = [one for one in CASES if CASES[one]["layers"] and not one.startswith("nonzero")]
 
 
 def model_of(expression: str) -> Any:
@@ -138,7 +138,10 @@ def nodes(value: Any) -> Any:
 
 
 MODULES = sorted({case["module"] for case in CASES.values()})
-UNCOMPILED = ("unique(", "nonzero(", "where(b)", "empty", "while_loop(lambda x: sum", "lu_factor(", "beam_search")
+UNCOMPILED = (
+    *("unique(", "nonzero(", "where(b)", "empty", "while_loop(lambda x: sum"),
+    *("lu_factor(", "beam_search", "bincount(", "histogram("),
+)
 """Functions that look at values, or whose results have none."""
 
 

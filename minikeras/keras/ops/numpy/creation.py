@@ -52,7 +52,7 @@ def array(x: Any, dtype: Any = None) -> Any:
 
 @operation(name="Array")
 def _array(x: TensorLike, dtype: Any = None) -> Tensor:
-    return array(x, dtype)
+    return array(convert_to_tensor(x), dtype)
 
 
 @operation(cost=cost_of_anything)
@@ -184,6 +184,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     return tril(ones((N, N if M is None else M), dtype), k)
 
 
+@operation(cost=cost_of_anything)
 def linspace(
     start: TensorLike,
     stop: TensorLike,

@@ -11,7 +11,7 @@ from ....functions import linalg
 from ....functions.creation import zeros_like
 from ....functions.elementwise import cast, conj
 from ....functions.reductions import reduce_sum
-from ....functions.shaping import reshape, stack, unstack
+from ....functions.shaping import reshape, squeeze, stack, unstack
 from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
@@ -29,7 +29,9 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     [[11.]]
     """
     a, b = promoted(x1, x2)
-    return a @ b
+    if b.ndim == 1:
+        return tf.tensordot(a, b, 1)
+    return squeeze(a[None] @ b, -2) if a.ndim == 1 else a @ b
 
 
 @operation(cost=cost_of_anything)

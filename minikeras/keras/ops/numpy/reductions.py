@@ -166,7 +166,7 @@ def count_nonzero(x: TensorLike, axis: Any = None) -> Tensor:
     return tf.reduce_sum(cast(cast(convert_to_tensor(x), "bool"), "int32"), axis)
 
 
-@operation
+@operation(named="weights")
 def average(x: TensorLike, axis: Any = None, weights: TensorLike = None) -> Tensor:
     """Weighted mean: sum(w x) / sum(w); the plain mean without weights.
 

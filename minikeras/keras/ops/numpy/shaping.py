@@ -259,7 +259,7 @@ def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
     >>> print(tf.keras.ops.append([1, 2], [3]).numpy())
     [1 2 3]
     """
-    return concatenate([x1, x2], axis)
+    return concatenate(promoted(x1, x2), axis)
 
 
 @operation
@@ -313,7 +313,7 @@ def vsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     >>> [tuple(part.shape) for part in tf.keras.ops.vsplit(tf.ones([4, 2]), 2)]
     [(2, 2), (2, 2)]
     """
-    return split(x, indices_or_sections, 0)
+    return split(convert_to_tensor(x), indices_or_sections, 0)
 
 
 @operation
@@ -334,7 +334,7 @@ def dsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     >>> [tuple(part.shape) for part in tf.keras.ops.dsplit(tf.ones([1, 2, 4]), 2)]
     [(1, 2, 2), (1, 2, 2)]
     """
-    return split(x, indices_or_sections, 2)
+    return split(convert_to_tensor(x), indices_or_sections, 2)
 
 
 # Growing -----------------------------------------------------------------------------------------------------------------
@@ -373,8 +373,8 @@ def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
     return tf.repeat(convert_to_tensor(x), repeats, axis)
 
 
-@operation(cost=cost_of_anything)
-def pad(x: TensorLike, pad_width: Any, mode: str = "constant", constant_values: float | None = None) -> Tensor:
+@operation(cost=cost_of_anything, named="constant_values")
+def pad(x: TensorLike, pad_width: Any, mode: str = "constant", constant_values: TensorLike | None = None) -> Tensor:
     """More elements before and behind, along each axis.
 
     Args:

@@ -57,7 +57,7 @@ def argpartition(x: TensorLike, kth: int, axis: int | None = -1) -> Tensor:
     >>> print(tf.keras.ops.argpartition([3, 1, 2], 0).numpy()[0])
     1
     """
-    return argsort(x, axis)
+    return argsort(convert_to_tensor(x), axis)
 
 
 # Quantiles ---------------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def _at(rows: Tensor, places: Tensor) -> Tensor:
 # Counts and sets ---------------------------------------------------------------------------------------------------------
 
 
-@operation
+@operation(name="SearchSorted")
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Literal["left", "right"] = "left") -> Tensor:
     """Where values belong in a sorted sequence with one axis, as int32: before equal elements, or behind them ('right').
 
@@ -187,7 +187,7 @@ def digitize(x: TensorLike, bins: TensorLike) -> Tensor:
     >>> print(tf.keras.ops.digitize([0.2, 6.4], [0.0, 1.0, 4.0]).numpy())
     [1 3]
     """
-    return searchsorted(bins, x, side="right")
+    return searchsorted(bins, convert_to_tensor(x), side="right")
 
 
 @operation(cost=cost_of_anything)
@@ -218,7 +218,7 @@ def bincount(x: TensorLike, weights: Any = None, minlength: int = 0, sparse: boo
 
 @operation(cost=cost_of_anything)
 def histogram(x: TensorLike, bins: Any = 10, range: Any = None) -> tuple[Tensor, Tensor]:
-    """How many elements lie in each bin, and the limits of the bins; the last bin holds its upper limit.
+    """How many elements lie in each bin, as floats, and the limits of the bins; the last bin holds its upper limit.
 
     Args:
         x: tensor of any shape.
@@ -227,7 +227,7 @@ def histogram(x: TensorLike, bins: Any = 10, range: Any = None) -> tuple[Tensor,
 
     >>> counts, limits = tf.keras.ops.histogram([1.0, 1.5, 3.0], bins=2)
     >>> print(counts.numpy(), limits.numpy())
-    [2 1] [1. 2. 3.]
+    [2. 1.] [1. 2. 3.]
     """
     x = reshape(floating(x), [-1])
     if isinstance(bins, int):
@@ -242,10 +242,10 @@ def histogram(x: TensorLike, bins: Any = 10, range: Any = None) -> tuple[Tensor,
     count = limits.shape[0] - 1
     places = where(x == limits[-1], count, below)
     counts = ordering.bincount(places, minlength=count + 2, maxlength=count + 2)
-    return counts[1:-1], limits
+    return cast(counts[1:-1], limits.dtype), limits
 
 
-@operation
+@operation(name="IsIn")
 def isin(x1: TensorLike, x2: TensorLike, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element of x1 is among those of x2, or is not (`invert`).
 
