@@ -36,7 +36,7 @@ _SAME = {
         reverse:flip""",
     "indexing": "scatter_nd:scatter take_along_axis",
     "ordering": "top_k in_top_k",
-    "contractions": "tensordot",
+    "contractions": "matmul tensordot",
 }
 """Functions of `functions/` that take the same arguments in the same order as a function of `keras.ops`, by their module; with
 Keras's name behind a colon where it is another one.
