@@ -1,4 +1,8 @@
-"""What is computed twice is computed once. A Variable is read once between two changes of it."""
+"""What is computed twice is computed once. A Variable is read once between two changes of it.
+
+Two values that one matrix product takes stay two: of an array and its own transpose, NumPy computes one triangle, and some BLAS
+kernels give other last bits there than in a whole product.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import numpy as np
 
 from ...core import Record, Variable
 from ...core.effects import State
+from ...ops.contractions import matrix_product
 from ..ir import Program, Slot, outputs_of
 from .remove_identities import replaced
 
@@ -27,6 +32,7 @@ def eliminate_common_subexpressions(program: Program) -> Program:
     known: dict[Hashable, Record] = {}
     readings: dict[int, Record] = {}
     kept = []
+    apart = _operands_of_products(program)
     for record in program.records:
         record = replaced(record, renamed)
         primitive = record.primitive
@@ -45,11 +51,32 @@ def eliminate_common_subexpressions(program: Program) -> Program:
                 earlier = known.setdefault(_identity(record), record)
             except TypeError:  # a parameter that cannot be compared
                 earlier = record
-            if earlier is not record:
-                renamed.update({y.key: x for y, x in zip(outputs_of(record), outputs_of(earlier), strict=True)})
+            pairs = list(zip(outputs_of(record), outputs_of(earlier), strict=True))
+            if earlier is not record and not any(x.key in apart.get(y.key, ()) for y, x in pairs):
+                for y, x in pairs:
+                    renamed[y.key] = x
+                    for other in apart.get(y.key, ()):
+                        apart[other].add(x.key)
+                        apart.setdefault(x.key, set()).add(other)
                 continue
         kept.append(record)
     return program.with_records(kept, renamed)
+
+
+def _operands_of_products(program: Program) -> dict[int, set[int]]:
+    """For the arrays that are operands of matrix products, or are seen by them through views, those of the other operands."""
+    seen: dict[int, int] = {}
+    apart: dict[int, set[int]] = {}
+    for record in program.records:
+        operands = [seen.get(x.key, x.key) for x in record.inputs if isinstance(x, Slot)]
+        for y in outputs_of(record):
+            if y.shares and operands:
+                seen[y.key] = operands[0]
+        if record.primitive is matrix_product and len(set(operands)) == 2:
+            first, second = operands
+            apart.setdefault(first, set()).add(second)
+            apart.setdefault(second, set()).add(first)
+    return apart
 
 
 def _identity(record: Record) -> Hashable:
