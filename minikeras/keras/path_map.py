@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
-LONGEST, REPEATS = 200, 4
-"""What a pattern from a file may have: characters, and signs of repetition. Matching could take years otherwise."""
+LONGEST, REPEATS = 300, 3
+"""What a pattern from a file may have: characters, and signs of repetition; and the characters of a path that is matched.
+Matching could take years otherwise.
+"""
 
 
 class PathMap(MutableMapping[str, Value]):
@@ -29,6 +31,8 @@ class PathMap(MutableMapping[str, Value]):
         """What belongs to a path; ValueError if several patterns match it."""
         if key in self._entries:
             return self._entries[key]
+        if len(key) > LONGEST:
+            raise ValueError(f"{type(self).__name__}: the path {key!r:.80} has more than {LONGEST} characters.")
         found = [pattern for pattern in self._entries if re.fullmatch(pattern, key)]
         if len(found) > 1:
             raise ValueError(
