@@ -14,7 +14,7 @@ from ....functions.convolution import depthwise_conv
 from ....functions.elementwise import cast
 from ....functions.publish import beside
 from ....functions.reductions import reduce_mean
-from ....functions.shaping import pad, reshape, stack
+from ....functions.shaping import pad, reshape, stack, transpose
 from ....types import Array, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
@@ -158,9 +158,23 @@ def extract_patches(
         check_size(math.prod(n + k for n, k in zip(x.shape, (0, *missing, 0), strict=True)), "padded images")
         x = pad(x, [[0, 0], *[[more // 2, more - more // 2] for more in missing], [0, 0]])
     n, *sizes, channels = x.shape
+    if steps == window and max(spread) == 1:
+        return back(_blocks(x, window))
     numbers = elements(sizes, window, steps, spread)
     patches = read(reshape(x, (n, math.prod(sizes), channels)), numbers, -2)
     return back(reshape(patches, (n, *numbers.shape[:rank], math.prod(window) * channels)))
+
+
+def _blocks(x: Tensor, window: tuple[int, ...]) -> Tensor:
+    """Patches that lie side by side, which is a matter of reshaping."""
+    n, *sizes, channels = x.shape
+    rank, counts = len(window), [size // k for size, k in zip(sizes, window, strict=True)]
+    for axis, (count, k) in enumerate(zip(counts, window, strict=True), 1):
+        if count * k != x.shape[axis]:
+            x = x[(*[slice(None)] * axis, slice(0, count * k))]
+    apart = reshape(x, (n, *(part for pair in zip(counts, window, strict=True) for part in pair), channels))
+    order = [0, *range(1, 2 * rank, 2), *range(2, 2 * rank + 1, 2), 2 * rank + 1]
+    return reshape(transpose(apart, order), (n, *counts, math.prod(window) * channels))
 
 
 def extract_patches_3d(

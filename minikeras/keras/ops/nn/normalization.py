@@ -9,7 +9,7 @@ from ....errors import ShapeError
 from ....functions import nn
 from ....functions.elementwise import cast, maximum, minimum, rsqrt, square
 from ....functions.publish import negative_axes, negative_axis, rounded_once
-from ....functions.reductions import norm, reduce_mean, reduce_sum, reduce_variance
+from ....functions.reductions import norm, reduce_mean, reduce_sum
 from ....functions.shaping import reshape
 from ....types import TensorLike
 from ... import config
@@ -57,6 +57,7 @@ def batch_normalization(
 
 
 @operation(name="LayerNorm")
+@rounded_once
 def layer_normalization(
     x: TensorLike,
     gamma: TensorLike | None = None,
@@ -77,11 +78,13 @@ def layer_normalization(
     [[-1.  1.]]
     """
     x = floating(x)
-    shape = _beside(x, axis)
-    mean = 0.0 if rms_scaling else reduce_mean(x, axis, keepdims=True)
-    offset = None if rms_scaling else beta
-    variance = reduce_variance(x, axis, keepdims=True)
-    return nn.batch_normalization(x, mean, variance, _shaped(offset, shape), _shaped(gamma, shape), _positive(epsilon))
+    shape, centered = _beside(x, axis), x - reduce_mean(x, axis, keepdims=True)
+    scale = rsqrt(reduce_mean(square(centered), axis, keepdims=True) + _positive(epsilon))
+    if gamma is not None:
+        scale = scale * _shaped(gamma, shape)
+    if rms_scaling:
+        return x * scale
+    return centered * scale if beta is None else centered * scale + _shaped(beta, shape)
 
 
 @operation(name="RMSNorm", named="scale")

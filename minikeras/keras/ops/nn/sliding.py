@@ -9,6 +9,7 @@ from ....core import Tensor, convert_to_tensor
 from ....functions import convolution, pooling
 from ....types import TensorLike
 from ...promotion import floating, promoted
+from ...settings import image_data_format
 from ...symbolic.operation import operation
 from ..windows import for_each
 
@@ -31,14 +32,14 @@ def _settled(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked_format(data_format: str | None) -> str:
-    """The order of axes: channels last if None.
+    """The order of axes: `keras.config.image_data_format()` if None.
 
     Raises:
         ValueError: for another name.
     """
     if data_format not in (None, "channels_last", "channels_first"):
         raise ValueError(f"data_format must be 'channels_last' or 'channels_first', found {data_format!r}.")
-    return data_format or "channels_last"
+    return data_format or image_data_format()
 
 
 def _cost_of_convolution(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
@@ -78,7 +79,7 @@ def conv(
         kernel: (*window, inputs, outputs).
         strides, dilation_rate: an int, or one for each axis.
         padding: 'valid' (none) or 'same' (as many places as size / stride, rounded up).
-        data_format: 'channels_last' (also if None) or 'channels_first'.
+        data_format: 'channels_last' or 'channels_first'; `keras.config.image_data_format()` if None.
 
     >>> tf.keras.ops.conv(tf.ones([2, 28, 28, 3]), tf.ones([3, 3, 3, 8]), strides=2, padding="same").shape
     TensorShape([2, 14, 14, 8])
