@@ -158,7 +158,8 @@ def test_the_learning_rate_can_be_set_and_the_norm_be_clipped():
     assert float(optimizer.learning_rate.numpy()) == 0.5
     optimizer.apply_gradients([(tf.constant(-8.0), v)])
     assert v.numpy() == 0.5
-    assert not hasattr(optimizer, "minimize")
+    optimizer.minimize(lambda: 8.0 * v, [v])
+    assert v.numpy() == 0.0
 
 
 def test_an_optimizer_knows_the_variables_it_was_built_for():

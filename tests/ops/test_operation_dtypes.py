@@ -112,7 +112,10 @@ HALF = [s for s in HALF if not any(word in s.name for word in FLOAT32_AT_LEAST)]
 def test_float16_stays_float16(specimen):
     arrays = specimen.sample("float16")
     seeds = laws.cotangents(specimen, arrays)
-    assert {y.dtype.name for y in laws.values(specimen, arrays) if y.dtype.kind == "f"} == {"float16"}
+    floats = {y.dtype.name for y in laws.values(specimen, arrays) if y.dtype.kind == "f"}
+    if not floats:
+        pytest.skip("there are no complex numbers of 16-bit parts")
+    assert floats == {"float16"}
     assert {g.dtype.name for g in laws.vjp(specimen, arrays, seeds)} == {"float16"}
 
 

@@ -115,7 +115,7 @@ class LoopKernel:
             self._values[register] = to.add(f"bitcast i64 {bits} to double")
             self._dtypes[register] = NUMBER
         for number, kind in enumerate(self._kinds):
-            if kind is Kind.SCALAR:
+            if kind is Kind.SCALAR or number in self._python:  # among arrays without axes a number looks like one of them
                 self._values[number] = self._load("in", number, "0", "")
         for step in body.numbers:
             self._values[step.register] = self._number(step)
