@@ -104,7 +104,7 @@ def draw(rows: list[Row], path: Path) -> None:
             bars(axis, {name: minima.get(name, 0.0) for name in candidates}, labelled=size == "tiny")
             axis.set_title(f"{title}, {size}", fontsize=10)
     figure.supxlabel("milliseconds, fastest block", fontsize=9)
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight", pad_inches=0.3)  # fonts differ in width
     plt.close(figure)
 
 
