@@ -13,13 +13,13 @@ from ..types import Array
 
 _NAMES = """
     abs add angle arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argsort asarray bincount bitwise_and
-    bitwise_or bitwise_xor broadcast_to ceil concatenate conj cos cosh cumprod cumsum divide dtype einsum equal exp
-    expand_dims expm1 eye flip floor from_dlpack full gcd greater greater_equal invert isfinite isinf isnan lcm left_shift
-    less less_equal log log1p logical_and logical_not logical_or logical_xor max maximum min minimum moveaxis multiply
-    negative nextafter not_equal ones ones_like pad power repeat right_shift rint roll searchsorted sign sin sinh sqrt
-    square stack subtract swapaxes take take_along_axis tan tanh tile tril triu trunc where zeros zeros_like
-    fft.fftn fft.ifftn fft.irfft fft.rfft linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.qr linalg.slogdet
-    linalg.solve linalg.svd lib.stride_tricks.as_strided
+    bitwise_or bitwise_xor broadcast_to cbrt ceil concatenate conj cos cosh cumprod cumsum divide dtype einsum equal exp
+    exp2 expand_dims expm1 eye flip floor fmax fmin from_dlpack full gcd greater greater_equal hypot invert isfinite isinf
+    isnan lcm left_shift less less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor max maximum min
+    minimum moveaxis multiply negative nextafter not_equal ones ones_like pad power repeat right_shift rint roll
+    searchsorted sign sin sinh sort sqrt square stack subtract swapaxes take take_along_axis tan tanh tile tril triu trunc
+    where zeros zeros_like fft.fftn fft.ifftn fft.irfft fft.rfft linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.qr
+    linalg.slogdet linalg.solve linalg.svd lib.stride_tricks.as_strided
 """
 ALLOWED_NAMES = tuple(_NAMES.split())
 """What kernels may ask of a library: names that NumPy and CuPy both have, with the meaning that both share.

@@ -41,8 +41,9 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
     [1. 2. 3.]
     """
     x = tensor(values)
-    order = argsort(x, axis, direction)
-    return indexing.take_along(x, order, axis=negative_axis(axis, x.ndim, "sort"))
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"sort: direction must be 'ASCENDING' or 'DESCENDING', found {direction!r}.")
+    return reductions.sort(x, axis=negative_axis(axis, x.ndim, "sort"), descending=direction == "DESCENDING")
 
 
 class TopK(NamedTuple):

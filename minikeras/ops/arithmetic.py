@@ -153,6 +153,18 @@ maximum = elementwise(
     lambda a, b, y: indicator(greater_equal(a, b), y),
     lambda a, b, y: indicator(less(a, b), y),
 )
+fmax = elementwise(
+    "fmax",
+    ordered("fmax", lambda xp, a, b: xp.fmax(a, b)),
+    lambda a, b, y: indicator(equal(a, y), y),
+    lambda a, b, y: indicator(not_equal(a, y), y),
+)
+fmin = elementwise(
+    "fmin",
+    ordered("fmin", lambda xp, a, b: xp.fmin(a, b)),
+    lambda a, b, y: indicator(equal(a, y), y),
+    lambda a, b, y: indicator(not_equal(a, y), y),
+)
 nextafter = elementwise("nextafter", "nextafter", 1, None)
 minimum = elementwise(
     "minimum",
@@ -202,8 +214,8 @@ least_common_multiple = elementwise("lcm", "lcm", None, None)
 
 # Comparisons and logic -----------------------------------------------------------------------------------------------
 
-equal = elementwise("equal", "equal", None, None)
-not_equal = elementwise("not_equal", "not_equal", None, None)
+equal: Primitive = elementwise("equal", "equal", None, None)
+not_equal: Primitive = elementwise("not_equal", "not_equal", None, None)
 less: Primitive = elementwise("less", ordered("less", lambda xp, a, b: a < b), None, None)
 less_equal: Primitive = elementwise("less_equal", ordered("less_equal", lambda xp, a, b: a <= b), None, None)
 greater: Primitive = elementwise("greater", ordered("greater", lambda xp, a, b: a > b), None, None)

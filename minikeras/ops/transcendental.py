@@ -30,16 +30,23 @@ from .arithmetic import (
     zeros_like,
 )
 
+_LOG_2 = math.log(2.0)
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 
 exp = elementwise("exp", "exp", lambda x, y: y)
+exp2 = elementwise("exp2", "exp2", lambda x, y: multiply(y, _LOG_2))
 expm1 = elementwise("expm1", "expm1", lambda x, y: add(y, 1.0))
 log = elementwise("log", "log", lambda x, y: reciprocal(x), guarded=True)
+log2 = elementwise("log2", "log2", lambda x, y: multiply(reciprocal(x), 1.0 / _LOG_2), guarded=True)
+log10 = elementwise("log10", "log10", lambda x, y: multiply(reciprocal(x), 1.0 / math.log(10.0)), guarded=True)
 log1p = elementwise("log1p", "log1p", lambda x, y: reciprocal(add(x, 1.0)), guarded=True)
 sqrt = elementwise("sqrt", "sqrt", lambda x, y: divide(0.5, y), guarded=True)
 rsqrt = elementwise(
     "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda x, y: multiply(multiply(y, -0.5), reciprocal(x)), guarded=True
 )
+
+cbrt = elementwise("cbrt", "cbrt", lambda x, y: divide(1.0 / 3.0, square(y)), guarded=True)
+hypot = elementwise("hypot", "hypot", lambda a, b, y: divide_no_nan(a, y), lambda a, b, y: divide_no_nan(b, y))
 
 sin = elementwise("sin", "sin", lambda x, y: cos(x))
 cos: Primitive = elementwise("cos", "cos", lambda x, y: negative(sin(x)))
@@ -68,11 +75,14 @@ atanh = elementwise("atanh", "arctanh", lambda x, y: reciprocal(subtract(1.0, sq
 
 
 def _sigmoid(xp: Any, x: Array) -> Array:
-    # exp(-|x|) never overflows, and small results keep their relative accuracy.
+    # Small results keep their relative accuracy. Where exp(-x) is infinite, the result is below the smallest normal number; in
+    # 16 bits that would be as early as x = -11.
     if x.dtype.kind == "c":
         right = x.real >= 0
         decay = xp.exp(xp.where(right, -x, x))
         return xp.where(right, 1, decay) / (1 + decay)
+    if x.dtype.itemsize > 2:
+        return 1 / (1 + xp.exp(-x))
     decay = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1, decay) / (1 + decay)
 

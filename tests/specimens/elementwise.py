@@ -7,7 +7,7 @@ from scipy import special
 
 import minikeras as tf
 from minikeras.functions.elementwise import logaddexp
-from minikeras.ops import arithmetic
+from minikeras.ops import arithmetic, transcendental
 from specimens.table import between, booleans, complexes, fixed, nonzero, normal, positive, row
 
 M = tf.math
@@ -39,6 +39,9 @@ ARITHMETIC = [
     binary(M.floormod, np.mod, between(0.2, 0.8, 3, 4), fixed([1.0, -1.0, 1.5, 2.0]), analytic=False),
     binary(tf.maximum, np.maximum, analytic=False),
     binary(tf.minimum, np.minimum, analytic=False),
+    binary(arithmetic.fmax, np.fmax, analytic=False),
+    binary(arithmetic.fmin, np.fmin, analytic=False),
+    binary(transcendental.hypot, np.hypot, nonzero(3, 4), nonzero(4), analytic=False),
     binary(M.squared_difference, lambda a, b: (a - b) ** 2, analytic=False),
     binary(M.divide_no_nan, np.divide, second=nonzero(4)),
     binary(M.multiply_no_nan, np.multiply, second=nonzero(4)),
@@ -97,6 +100,10 @@ TRANSCENDENTAL = [
     unary(M.rsqrt, lambda x: 1 / np.sqrt(x), positive(3, 4)),
     unary(tf.exp, np.exp),
     unary(M.expm1, np.expm1),
+    unary(transcendental.exp2, np.exp2, analytic=False),
+    unary(transcendental.cbrt, np.cbrt, nonzero(3, 4), analytic=False),
+    unary(transcendental.log2, np.log2, positive(3, 4)),
+    unary(transcendental.log10, np.log10, positive(3, 4)),
     unary(M.log, np.log, positive(3, 4)),
     unary(M.log1p, np.log1p, positive(3, 4)),
     unary(tf.sigmoid, special.expit, analytic=False),

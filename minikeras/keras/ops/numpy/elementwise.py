@@ -8,10 +8,9 @@ from typing import Any
 
 from ....core import Tensor, convert_to_tensor
 from ....functions import elementwise as tf
-from ....functions.creation import ones_like, zeros_like
-from ....functions.reductions import norm, reduce_all
-from ....functions.shaping import stack
-from ....ops import arithmetic
+from ....functions.creation import fill, ones_like, zeros_like
+from ....functions.reductions import reduce_all
+from ....ops import arithmetic, transcendental
 from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
@@ -128,14 +127,14 @@ cos = of_floats("cos", tf.cos)
 cosh = of_floats("cosh", tf.cosh)
 deg2rad = of_floats("deg2rad", lambda x: x * (math.pi / 180.0), "Degrees in radians: x pi / 180.")
 exp = of_floats("exp", tf.exp)
-exp2 = of_floats("exp2", lambda x: 2.0**x, "Power of two: 2**x.")
+exp2 = of_floats("exp2", transcendental.exp2, "Power of two: 2**x.")
 expm1 = of_floats("expm1", tf.expm1)
 fabs = of_floats("fabs", tf.abs)
 floor = of_floats("floor", tf.floor)
 log = of_floats("log", tf.log)
-log10 = of_floats("log10", lambda x: tf.log(x) / math.log(10.0), "Decimal logarithm: ln(x) / ln(10).")
+log10 = of_floats("log10", transcendental.log10, "Decimal logarithm: ln(x) / ln(10).")
 log1p = of_floats("log1p", tf.log1p)
-log2 = of_floats("log2", lambda x: tf.log(x) / math.log(2.0), "Binary logarithm: ln(x) / ln(2).")
+log2 = of_floats("log2", transcendental.log2, "Binary logarithm: ln(x) / ln(2).")
 rad2deg = of_floats("rad2deg", lambda x: x * (180.0 / math.pi), "Radians in degrees: 180 x / pi.")
 reciprocal = of_floats("reciprocal", tf.reciprocal)
 sin = of_floats("sin", tf.sin)
@@ -153,9 +152,9 @@ bitwise_not = of_any("bitwise_not", tf.invert)
 conjugate = conj = of_any("conjugate", lambda x: tf.conj(x) if x.dtype.is_complex else x, "Complex conjugate.")
 copy = of_any("copy", tf.identity)
 imag = of_any("imag", lambda x: tf.imag(x) if x.dtype.is_complex else zeros_like(x), "Imaginary part; of real numbers 0.")
-isfinite = of_any("isfinite", lambda x: ~(_is_nan(x) | _is_inf(x)), "Whether an element is neither NaN nor infinite.")
-isinf = of_any("isinf", lambda x: _is_inf(x), "Whether an element is infinite.")
-isnan = of_any("isnan", lambda x: _is_nan(x), "Whether an element is NaN.")
+isfinite = of_any("isfinite", lambda x: _asked(tf.is_finite, x, True), "Whether an element is neither NaN nor infinite.")
+isinf = of_any("isinf", lambda x: _asked(tf.is_inf, x, False), "Whether an element is infinite.")
+isnan = of_any("isnan", lambda x: _asked(tf.is_nan, x, False), "Whether an element is NaN.")
 negative = of_any("negative", tf.negative)
 real = of_any("real", lambda x: tf.real(x) if x.dtype.is_complex else x, "Real part.")
 sign = of_any("sign", tf.sign)
@@ -192,6 +191,10 @@ left_shift = of_bits("left_shift", tf.left_shift)
 right_shift = of_bits("right_shift", tf.right_shift)
 logical_not = of_any("logical_not", lambda x: tf.logical_not(truth(x)), "Whether an element is 0.")
 
+cbrt = of_floats("cbrt", transcendental.cbrt, "Cube root, of negative numbers too: x**(1/3).")
+fmax = of_two("fmax", arithmetic.fmax, "Larger of two, where NaN counts as missing.")
+fmin = of_two("fmin", arithmetic.fmin, "Smaller of two, where NaN counts as missing.")
+hypot = of_two_floats("hypot", transcendental.hypot, "Length of the vector (x1, x2): sqrt(x1**2 + x2**2).")
 gcd = of_two("gcd", arithmetic.greatest_common_divisor, "Greatest common divisor of integers, not negative.")
 lcm = of_two("lcm", arithmetic.least_common_multiple, "Least common multiple of integers, not negative.")
 nextafter = of_two_floats("nextafter", tf.nextafter)
@@ -210,18 +213,6 @@ def square(x: TensorLike) -> Tensor:
     """
     x = convert_to_tensor(x)
     return tf.square(tf.cast(x, "int32") if x.dtype.is_bool else x)
-
-
-@operation
-def cbrt(x: TensorLike) -> Tensor:
-    """Cube root, of negative numbers too: sign(x) |x|**(1/3). Derivative: 1 / (3 y**2), infinite at 0.
-
-    >>> print(f"{tf.keras.ops.cbrt(-27.0):.1f}")
-    -3.0
-    """
-    x = floating(x)
-    size = tf.pow(tf.abs(x), 1.0 / 3.0)
-    return tf.where(x < 0, -size, size)
 
 
 @operation
@@ -264,28 +255,6 @@ def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 @operation
-def fmax(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Larger of two, where NaN counts as missing.
-
-    >>> print(tf.keras.ops.fmax([1.0, float("nan")], [0.0, 2.0]).numpy())
-    [1. 2.]
-    """
-    x, y = promoted(x1, x2)
-    return tf.where(_is_nan(x), y, tf.where(_is_nan(y), x, tf.maximum(x, y)))
-
-
-@operation
-def fmin(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Smaller of two, where NaN counts as missing.
-
-    >>> print(tf.keras.ops.fmin([1.0, float("nan")], [0.0, 2.0]).numpy())
-    [0. 2.]
-    """
-    x, y = promoted(x1, x2)
-    return tf.where(_is_nan(x), y, tf.where(_is_nan(y), x, tf.minimum(x, y)))
-
-
-@operation
 def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Step: 0 for negative x1, x2 at 0, 1 for positive x1.
 
@@ -295,19 +264,6 @@ def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
     x, middle = map(floating, promoted(x1, x2))
     step = tf.where(x > 0, ones_like(x), tf.where(x < 0, zeros_like(x), x))
     return tf.where(x == 0, middle, step)
-
-
-@operation
-def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Length of the vector (x1, x2), without overflow: sqrt(x1**2 + x2**2). Derivative at (0, 0): 0.
-
-    >>> print(tf.keras.ops.hypot(3.0, 4.0).numpy())
-    5.0
-    """
-    x, y = map(floating, promoted(x1, x2))
-    largest = tf.stop_gradient(tf.maximum(tf.abs(x), tf.abs(y)))
-    scale = tf.where((largest > 0) & tf.is_finite(largest), largest, ones_like(largest))
-    return norm(stack([x / scale, y / scale]), axis=0) * scale
 
 
 @operation
@@ -394,7 +350,7 @@ def isclose(
     """
     x, y = map(floating, promoted(x1, x2))
     close = tf.is_finite(x) & tf.is_finite(y) & (tf.abs(x - y) <= tf.cast(atol, x.dtype) + tf.cast(rtol, x.dtype) * tf.abs(y))
-    return close | (x == y) | (_is_nan(x) & _is_nan(y)) if equal_nan else close | (x == y)
+    return close | (x == y) | (isnan(x) & isnan(y)) if equal_nan else close | (x == y)
 
 
 def allclose(x1: TensorLike, x2: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
@@ -450,12 +406,9 @@ def signbit(x: TensorLike) -> Tensor:
     return (x < 0) | ((x == 0) & (tf.atan2(x, tf.cast(-1.0, x.dtype)) < 0))
 
 
-def _is_nan(x: Tensor) -> Tensor:
-    return tf.is_nan(x) if is_float(x.dtype) else tf.cast(zeros_like(x), "bool")
-
-
-def _is_inf(x: Tensor) -> Tensor:
-    return tf.is_inf(x) if is_float(x.dtype) else tf.cast(zeros_like(x), "bool")
+def _asked(question: Any, x: Tensor, otherwise: bool) -> Tensor:
+    """The answer for floats; of other numbers it is known."""
+    return question(x) if is_float(x.dtype) else fill(x.shape, otherwise)
 
 
 def _numbers(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
