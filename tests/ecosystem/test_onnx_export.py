@@ -13,6 +13,8 @@ import minikeras as tf
 from minikeras import nest
 from minikeras.errors import ExportError, MissingExtraError
 
+K = tf.keras.ops
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
@@ -232,6 +234,7 @@ OPERATIONS = {
     "all and any": lambda x: tf.cast(tf.reduce_any(x > 0.5, 1), "int32") + tf.cast(tf.reduce_all(x > 0.1, 1), "int32"),
     "places": lambda x: tf.argmax(x, 1) + tf.argmin(x, 1),
     "order": lambda x: tf.sort(x, -1) + tf.sort(x, -1, "DESCENDING") + tf.cast(tf.argsort(x), "float32"),
+    "powers of keras.ops": lambda x: K.exp2(x) + K.log2(x + 2.0) * K.log10(x + 2.0) + K.cbrt(-x) + K.hypot(x, 2.0),
     "running sums": lambda x: tf.cumsum(x, 1) + tf.cumsum(x, 1, exclusive=True, reverse=True),
     "one-hot": lambda x: tf.one_hot(tf.cast(x * 4.0, "int32") - 1, 3, on_value=2.0),
     "activations": lambda x: tf.nn.relu6(x * 9.0) + tf.nn.elu(-x) + tf.nn.softplus(x) + tf.nn.log_softmax(tf.sigmoid(x)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -136,11 +137,11 @@ def _cumsum(s: Site) -> str:
     return s.add("CumSum", s.names[0], axis, exclusive=exclusive, reverse=reverse)
 
 
-def _argsort(s: Site) -> str:
+def _sorted(s: Site) -> list[str]:
+    """The elements in order and their places."""
     axis = s.params["axis"]
     length = s.integers((s.x.shape[axis],))
-    places = s.graph.add_all("TopK", 2, s.names[0], length, axis=axis, largest=int(s.params["descending"]), sorted=1)[1]
-    return s.cast(places, "int32")
+    return s.graph.add_all("TopK", 2, s.names[0], length, axis=axis, largest=int(s.params["descending"]), sorted=1)
 
 
 def _one_hot(s: Site) -> str:
@@ -166,8 +167,9 @@ RULES: dict[str, Rule] = {
     "affine": lambda s: s.add("Add", s.add("MatMul", *s.names[:2]), s.names[2]),
     "argmax": _extreme_place("ArgMax"),
     "argmin": _extreme_place("ArgMin"),
-    "argsort": _argsort,
+    "argsort": lambda s: s.cast(_sorted(s)[1], "int32"),
     "cast": lambda s: s.cast(s.names[0], s.result.dtype),
+    "cbrt": lambda s: s.add("Mul", s.add("Sign", *s.names), s.add("Pow", s.add("Abs", *s.names), s.number(1 / 3))),
     "conj": _first,
     "cumsum": _cumsum,
     "divide": _divide,
@@ -175,12 +177,16 @@ RULES: dict[str, Rule] = {
     "einsum": _einsum,
     "elu": lambda s: s.add("Elu", *s.names, alpha=float(s.params["alpha"])),
     "erfc": lambda s: s.add("Sub", s.number(1), s.add("Erf", *s.names)),
+    "exp2": lambda s: s.add("Pow", s.number(2), *s.names),
     "expm1": lambda s: s.add("Sub", s.add("Exp", *s.names), s.number(1)),
     "floor_divide": _floor_divide,
     "floor_modulus": _floor_modulus,
+    "hypot": lambda s: s.add("Sqrt", s.add("Add", _squared(s, s.names[0]), _squared(s, s.names[1]))),
     "identity": _first,
     "leaky_relu": lambda s: s.add("LeakyRelu", *s.names, alpha=float(s.params["alpha"])),
+    "log10": lambda s: s.add("Div", s.add("Log", *s.names), s.number(math.log(10))),
     "log1p": lambda s: s.add("Log", s.add("Add", s.names[0], s.number(1))),
+    "log2": lambda s: s.add("Div", s.add("Log", *s.names), s.number(math.log(2))),
     "log_softmax": _along_axis("LogSoftmax"),
     "multiply_no_nan": _zero_to_the_side_of(1, "Mul"),
     "not_equal": lambda s: s.add("Not", s.add("Equal", *s.names)),
@@ -192,6 +198,7 @@ RULES: dict[str, Rule] = {
     "relu6": lambda s: s.add("Clip", s.names[0], s.number(0), s.number(6)),
     "rsqrt": lambda s: s.add("Reciprocal", s.add("Sqrt", *s.names)),
     "softmax": _along_axis("Softmax"),
+    "sort": lambda s: _sorted(s)[0],
     "square": lambda s: _squared(s, s.names[0]),
     "squared_difference": lambda s: _squared(s, s.add("Sub", *s.names)),
     "stop_gradient": _first,
