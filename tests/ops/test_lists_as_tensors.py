@@ -166,8 +166,8 @@ def a_list_of_slices_is_another_one_for_each_slice(specimen, position, form):
 
 def a_slice_may_stand_in_a_list_of_numbers(specimen, position):
     xs = [np.array(x) for x in specimen.sample()]
-    if not xs[position].size or specimen.name.startswith(SIZED_BY_VALUES):
-        pytest.skip("no elements, or as many results as the values say")
+    if not xs[position].size or specimen.name.startswith((*SIZED_BY_VALUES, "invert_permutation")):
+        pytest.skip("no elements, as many results as the values say, or no element may be another one")
 
     def with_first(x: Any, first: Any) -> Any:
         return [with_first(x[0], first), *x[1:]] if isinstance(x, list) else first
@@ -227,7 +227,7 @@ def a_functional_model_may_make_lists_in_a_layer(specimen, position):
 
 
 def a_function_of_a_symbol_is_a_step_of_a_model(specimen, position):
-    if specimen.reference is None or specimen.name.startswith(("where with a number", "adaptive")):
+    if specimen.reference is None or specimen.name.startswith(("where with a number", "adaptive", "logaddexp")):
         pytest.skip("a random draw, or no function of tf")
     xs: list[Any] = samples(specimen)
     x = tf.keras.Input(xs[position].shape[1:], batch_size=xs[position].shape[0], dtype=xs[position].dtype)

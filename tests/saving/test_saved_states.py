@@ -21,6 +21,9 @@ Y = X[:, :1]
 ABSTRACT = {"Optimizer", "SecondOrder"}
 MADE = {
     "LossScaleOptimizer": lambda: optimizers.LossScaleOptimizer(optimizers.Adam(0.01)),
+    "MultiOptimizer": lambda: optimizers.MultiOptimizer(
+        optimizers.OptimizerMap(optimizers.SGD(0.1, momentum=0.9), {".*bias": optimizers.Adam(0.1)})
+    ),
     "PerLayer": lambda: optimizers.PerLayer({"hidden": "adam", "head": None}),
     "schedule": lambda: optimizers.Adam(optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)),
     "averages": lambda: optimizers.SGD(0.1, momentum=0.9, use_ema=True),

@@ -162,7 +162,7 @@ INDEXING = [
     ),
     row(
         tf.tensor_scatter_nd_max,
-        (distinct(2, 3), fixed([[1, 2], [0, 0]]), positive(2)),
+        (distinct(3, 3), fixed([[1, 2], [0, 0]]), positive(2)),
         by_hand(np.maximum),
         "of pairs",
         analytic=False,
