@@ -140,8 +140,11 @@ MISTAKES = {
         lambda: tf.data.Dataset.zip((X, Y)),
         r"(?s)Dataset.zip: expected Datasets, .* Dataset.from_tensor_slices makes one",
     ),
-    "a word for a count": (lambda: tf.data.Dataset.range(3).take("a"), "take: count should be int, found 'a'"),
-    "no size of a buffer": (lambda: tf.data.Dataset.range(3).shuffle(None), "shuffle: buffer_size should be int, found None"),
+    "a word for a count": (lambda: tf.data.Dataset.range(3).take("a"), "take: count must be an int, found 'a'"),
+    "no size of a buffer": (
+        lambda: tf.data.Dataset.range(3).shuffle(None),
+        "shuffle: buffer_size must be an int of at least 1",
+    ),
     "no variables": (lambda: optimizers.Adam().build(None), "build: expected a list of Variables, found None"),
     "tensors for variables": (
         lambda: optimizers.Adam().build([tf.ones([2])]),

@@ -168,7 +168,7 @@ def test_shuffled_columns_stay_together():
 
 
 def test_a_buffer_size_is_positive():
-    with pytest.raises(ValueError, match="shuffle: buffer_size must be at least 1, found 0"):
+    with pytest.raises(ValueError, match="shuffle: buffer_size must be an int of at least 1, found 0"):
         tf.data.Dataset.range(3).shuffle(0)
 
 
@@ -524,3 +524,22 @@ def test_elements_of_other_ranks_are_not_gathered_together():
     assert joined.table is not None
     add = tf.function(lambda x: tf.reduce_sum(x))
     assert add.scan(joined).numpy().tolist() == [float(element.numpy().sum()) for element in joined]
+
+
+def test_numbers_of_elements_may_be_tensors():
+    rows, two = tf.data.Dataset.range(6), tf.constant(2)
+    assert len(list(rows.shuffle(rows.cardinality()))) == 6
+    assert [len(one(two)) for one in (rows.batch, rows.take, rows.skip, rows.repeat, rows.window)] == [3, 2, 4, 12, 3]
+
+
+@pytest.mark.parametrize("method", ["batch", "repeat", "shuffle", "skip", "take", "window", "padded_batch"])
+@pytest.mark.parametrize("number", [2.5, "2"])
+def test_numbers_of_elements_are_whole(method, number):
+    with pytest.raises(ValueError, match=f"{method}: .* must be an int.*, found {number!r}"):
+        getattr(tf.data.Dataset.range(6), method)(number)
+
+
+def test_leaves_of_unequal_length_are_not_unbatched():
+    for element in ((np.arange(2), np.arange(3)), np.int64(1)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="same number of rows"):
+            list(tf.data.Dataset.from_tensors(element).unbatch())

@@ -201,8 +201,8 @@ def test_samples_follow_the_weights_and_go_on_when_one_dataset_is_at_its_end():
     anew = Dataset.sample_from_datasets(parts, seed=1, rerandomize_each_iteration=True)
     assert shown(anew.take(20)) != shown(anew.take(20))
     assert shown(Dataset.sample_from_datasets(parts, [1.0, 0.0])) == list(range(10))
-    for weights in ([1.0], [-1.0, 2.0], [0.0, 0.0]):
-        with pytest.raises(ValueError, match="weights must be 2 numbers of at least 0"):
+    for weights in ([1.0], [-1.0, 2.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]):
+        with pytest.raises(ValueError, match="weights must be 2 finite numbers of at least 0"):
             Dataset.sample_from_datasets(parts, weights)
 
 
@@ -272,6 +272,7 @@ def test_a_cardinality_can_be_asserted():
     for expected, found in ((2, "more"), (4, "3")):
         with pytest.raises(InvalidArgumentError, match=f"expected {expected} elements, found {found}"):
             list(generated.apply(tf.data.experimental.assert_cardinality(expected)))
+    assert list(generated.take(0).apply(tf.data.experimental.assert_cardinality(0))) == []
 
 
 # What elements are -------------------------------------------------------------------------------------------------------
@@ -385,3 +386,15 @@ def test_a_training_with_dropout_goes_on_bit_for_bit_from_an_iterator_in_its_che
     step()
     checkpoint.restore(path).assert_consumed()
     assert [step() for _ in range(9)] == whole
+
+
+def test_no_datasets_are_not_chosen_from():
+    with pytest.raises(TypeError, match="expected Datasets, found None"):
+        Dataset.choose_from_datasets([], Dataset.range(1))
+
+
+@pytest.mark.parametrize("value", [1.5, 2**40, "x"])
+def test_a_padding_value_that_the_dtype_cannot_hold_is_refused(value):
+    rows = Dataset.range(1, 3, output_type=tf.int32).map(lambda n: tf.fill([n], n))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not of the elements' dtype int32"):
+        shown(rows.padded_batch(2, padding_values=value))

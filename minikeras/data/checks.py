@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -30,11 +30,19 @@ def need_datasets(method: str, *given: Any) -> None:
             raise TypeError(f"Dataset.{method}: expected Datasets, found {one!r:.200}. Dataset.from_tensor_slices makes one.")
 
 
-def at_least_one(method: str, name: str, given: Any) -> int:
-    """An int of at least 1."""
-    if not isinstance(given, (int, np.integer)) or given < 1:
-        raise ValueError(f"{method}: {name} must be an int of at least 1, found {given!r}.")
-    return int(given)
+def whole_number(method: str, name: str, given: Any, least: int | None = None) -> int:
+    """An int, also from a scalar Tensor; ValueError for anything else, and below `least`."""
+    try:
+        number = operator.index(given)
+        if least is None or number >= least:
+            return number
+    except (TypeError, ValueError):
+        pass
+    bound = "" if least is None else f" of at least {least}"
+    raise ValueError(f"{method}: {name} must be an int{bound}, found {given!r:.100}.")
+
+
+at_least_one = partial(whole_number, least=1)
 
 
 def called(function: Callable[..., Any], element: Any) -> Any:

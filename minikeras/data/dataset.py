@@ -21,7 +21,16 @@ from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError, NotFoundError
 from ..types import Array, TensorSpec, as_dtype, int64
 from . import groups, mixing, passes, specs
-from .checks import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, at_least_one, called, made_dataset, need_datasets, need_function
+from .checks import (
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    at_least_one,
+    called,
+    made_dataset,
+    need_datasets,
+    need_function,
+    whole_number,
+)
 from .elements import as_announced, buffered, stacked, total_length, value_of
 from .options import Options
 from .passes import random_order
@@ -311,8 +320,7 @@ class Dataset:
         Raises:
             ValueError: for a buffer size below 1.
         """
-        if buffer_size < 1:
-            raise ValueError(f"shuffle: buffer_size must be at least 1, found {buffer_size}.")
+        buffer_size = at_least_one("shuffle", "buffer_size", buffer_size)
         own, generator = random_order(seed, reshuffle_each_iteration is not False)
         numbers = self._numbers
         if numbers is not None and buffer_size >= self._cardinality:
@@ -354,8 +362,10 @@ class Dataset:
         def rows() -> Iterator[Any]:
             for element in self.from_position():
                 leaves = nest.flatten(element)
-                count = next(len(leaf) for leaf in leaves if leaf is not None)
-                for row in range(count):
+                shapes = [leaf.shape for leaf in leaves if leaf is not None]
+                if len({tuple(shape[:1]) for shape in shapes}) != 1 or not shapes[0]:
+                    raise InvalidArgumentError(f"unbatch: all leaves need the same number of rows, found shapes {shapes}.")
+                for row in range(shapes[0][0]):
                     yield nest.pack(element, [None if leaf is None else leaf[row] for leaf in leaves])
 
         return self._made(rows, spec=lambda: specs.with_shapes(self.element_spec, lambda shape: shape[1:]))
@@ -366,12 +376,12 @@ class Dataset:
 
     def repeat(self, count: int | None = None) -> Dataset:
         """The whole sequence `count` times, or without end."""
-        endless = count is None or count < 0
+        times = -1 if count is None else whole_number("repeat", "count", count)
         own = self._cardinality
-        length = own if own < 0 or own == 0 else INFINITE_CARDINALITY if endless else own * int(count or 0)
+        length = own if own < 0 or own == 0 else INFINITE_CARDINALITY if times < 0 else own * times
 
         def rows() -> Iterator[Any]:
-            for _ in itertools.count() if endless else range(int(count or 0)):
+            for _ in itertools.count() if times < 0 else range(times):
                 elements = self._rows()
                 first = list(itertools.islice(elements, 1))
                 if not first:  # nor would there be one in the next pass
@@ -379,10 +389,11 @@ class Dataset:
                 yield from first
                 yield from elements
 
-        return self._reordered(rows, 0 if count == 0 else length)
+        return self._reordered(rows, length if times else 0)
 
     def take(self, count: int) -> Dataset:
         """The first `count` elements; all for a negative count."""
+        count = whole_number("take", "count", count)
         if count < 0:
             return self
         own = self._cardinality
@@ -390,6 +401,7 @@ class Dataset:
 
     def skip(self, count: int) -> Dataset:
         """All but the first `count` elements; none are left for a negative count."""
+        count = whole_number("skip", "count", count)
         if count < 0:
             return self.take(0)
         own = self._cardinality

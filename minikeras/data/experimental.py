@@ -8,7 +8,7 @@ from typing import Any
 from ..absent import late as _late
 from ..core import Tensor
 from ..errors import InvalidArgumentError
-from .checks import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, at_least_one
+from .checks import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, whole_number
 from .csv import CsvDataset, make_csv_dataset
 from .dataset import Dataset
 
@@ -39,7 +39,7 @@ def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset
     >>> len(rows.apply(assert_cardinality(3)))
     3
     """
-    expected = at_least_one("assert_cardinality", "expected_cardinality", expected_cardinality)
+    expected = whole_number("assert_cardinality", "expected_cardinality", expected_cardinality, least=0)
 
     def asserted(dataset: Dataset) -> Dataset:
         def rows() -> Iterator[Any]:

@@ -64,8 +64,8 @@ def window(self: Dataset, size: int, shift: int | None = None, stride: int = 1, 
     [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
     """
     shift = size if shift is None else shift
-    for name, number in (("size", size), ("shift", shift), ("stride", stride)):
-        at_least_one("window", name, number)
+    given = (("size", size), ("shift", shift), ("stride", stride))
+    size, shift, stride = [at_least_one("window", name, number) for name, number in given]
     length = window_count(self._cardinality, size, shift, stride, drop_remainder)
     spec = lambda: nest.map_structure(DatasetSpec, self.element_spec)
     tables = None if self.table is None else [one if one is None else Table(one) for one in self.table.columns]
@@ -283,7 +283,10 @@ def _filler(value: Any, dtype: Any) -> Any:
     plain = value.numpy() if isinstance(value, Tensor) else value
     if dtype.kind in "OUS":
         return plain
-    held = dtype.type(plain)
-    if dtype.kind in "biu" and held != plain:
+    try:
+        held = dtype.type(plain)
+    except (OverflowError, ValueError):
+        held = None
+    if held is None or (dtype.kind in "biu" and held != plain):
         raise InvalidArgumentError(f"padded_batch: padding value {plain!r} is not of the elements' dtype {dtype}.")
     return held.item()

@@ -72,14 +72,15 @@ def sample_from_datasets(
         rerandomize_each_iteration: draw anew in each iteration.
 
     Raises:
-        ValueError: for weights that are negative, all 0, or not one for each dataset.
+        ValueError: for weights that are negative, not finite, all 0, or not one for each dataset.
     """
     parts = list(datasets)
     need_datasets("sample_from_datasets", *parts)
     shares = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
-    if shares.shape != (len(parts),) or (shares < 0).any() or not shares.any():
+    if shares.shape != (len(parts),) or not (np.isfinite(shares) & (shares >= 0)).all() or not shares.any():
         raise ValueError(
-            f"sample_from_datasets: weights must be {len(parts)} numbers of at least 0, not all 0, found {weights!r:.200}."
+            f"sample_from_datasets: weights must be {len(parts)} finite numbers of at least 0, not all 0, found "
+            f"{weights!r:.200}."
         )
     parts, shares = [part for part, share in zip(parts, shares, strict=True) if share], shares[shares > 0]
     bounds = np.cumsum(shares / shares.sum())[:-1]
@@ -103,7 +104,8 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset, s
         stop_on_empty_dataset: stop when the dataset that is chosen is at its end, instead of passing such choices over.
     """
     parts = list(datasets)
-    need_datasets("choose_from_datasets", *parts, choice_dataset)
+    need_datasets("choose_from_datasets", *parts)
+    need_datasets("choose_from_datasets", choice_dataset)
     stop = stop_on_empty_dataset
     rows = lambda: chosen([part.from_position() for part in parts], choice_dataset.from_position(), stop)
     return type(parts[0])(rows, UNKNOWN_CARDINALITY, (*parts, choice_dataset), spec=partial(of_either, parts))

@@ -140,7 +140,7 @@ def test_code_in_files_is_never_let_run():
         config.enable_unsafe_deserialization()
     config.disable_traceback_filtering()
     assert config.is_interactive_logging_enabled is keras.utils.is_interactive_logging_enabled
-    assert not config.is_traceback_filtering_enabled() and config.backend() == "minikeras"
+    assert not config.is_traceback_filtering_enabled() and config.backend() == "tensorflow"
     with pytest.raises(AttributeError, match="There is one backend"):
         config.set_backend("jax")
 

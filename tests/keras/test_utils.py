@@ -311,3 +311,10 @@ def test_directories_and_arguments_that_do_not_fit_are_refused(texts):
     ):
         with pytest.raises(ValueError, match=message):
             read(**options)
+
+
+def test_one_hot_rows_need_memory_for_the_labels_only():
+    rows = tf.keras.utils.to_categorical([[1], [10**6]])
+    assert rows.shape == (2, 10**6 + 1) and rows.nonzero()[1].tolist() == [1, 10**6]
+    assert tf.keras.utils.to_categorical(2, 4).tolist() == [0, 0, 1, 0]
+    assert tf.keras.utils.to_categorical(np.zeros((2, 3)), 4).shape == (2, 3, 4)

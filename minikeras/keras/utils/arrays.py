@@ -32,7 +32,8 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     count = int(labels.max()) + 1 if num_classes is None else num_classes
     if labels.size and (labels.min() < 0 or labels.max() >= count):
         raise ValueError(f"to_categorical: labels from {labels.min()} to {labels.max()} do not fit num_classes={count}.")
-    rows = np.eye(count, dtype=np.float32)[labels]
+    rows = np.zeros((*labels.shape, count), np.float32)
+    np.put_along_axis(rows, labels[..., None], 1, -1)
     return convert_to_tensor(rows) if isinstance(x, Tensor) else rows
 
 
