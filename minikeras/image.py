@@ -1,9 +1,9 @@
 """`tf.image`: images turned, cut, padded, resized, and with other values. Names only; definitions are in `functions/`."""
 
-from .functions.elementwise import adjust_contrast
 from .functions.image import _transposed as transpose
 from .functions.image import (
     adjust_brightness,
+    adjust_contrast,
     adjust_gamma,
     central_crop,
     convert_image_dtype,

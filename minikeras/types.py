@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -148,6 +149,16 @@ def as_dtype(value: Any) -> DType:
     return found
 
 
+def _size(size: Any) -> int:
+    try:
+        found = operator.index(size)
+    except TypeError:
+        raise TypeError(f"TensorShape: a size must be an integer or None, found {size!r:.80}.") from None
+    if found < 0:
+        raise ValueError(f"TensorShape: a size must be 0 or more, found {found}. None stands for any size.")
+    return found
+
+
 class TensorShape(tuple[int, ...]):
     """The shape of a Tensor: a tuple of ints that also equals lists. None stands for an axis of any size, and for any shape.
 
@@ -163,7 +174,10 @@ class TensorShape(tuple[int, ...]):
     def __new__(cls, dims: Any = ()) -> TensorShape:
         if dims is None or isinstance(dims, _AnyShape):
             return tuple.__new__(_AnyShape)
-        return tuple.__new__(cls, (dims,) if isinstance(dims, int) else dims)
+        if isinstance(dims, str):
+            raise TypeError(f"TensorShape: needs sizes, found the text {dims!r:.80}.")
+        sizes = (dims,) if hasattr(dims, "__index__") and not getattr(dims, "ndim", 0) else dims
+        return tuple.__new__(cls, [None if size is None else _size(size) for size in sizes])
 
     @property
     def rank(self) -> Any:

@@ -175,9 +175,10 @@ def _zeta(s: Any, q: Any) -> Any:
 
 
 def zeta(xp: Any, s: Any, q: Array) -> Array:
-    """Hurwitz's zeta function, the sum over k of (q + k)**-s, elementwise, in q's dtype; for q < 0 at integers s only.
+    """Hurwitz's zeta function, the sum over k of (q + k)**-s, elementwise, in q's dtype.
 
-    The terms with q + k < 0 are those of two such sums for positive numbers.
+    It is NaN for s < 1, and for q < 0 unless s is an integer: then the terms with q + k < 0 are those of two such sums for
+    positive numbers.
     """
     dtype = q.dtype if hasattr(q, "dtype") else s.dtype
     s, q = (x.astype("float64") if hasattr(x, "dtype") else float(x) for x in (s, q))
@@ -186,7 +187,8 @@ def zeta(xp: Any, s: Any, q: Array) -> Array:
     sign = (1.0 - 2.0 * odd) if type(s) is float else xp.where(odd * (odd - 1.0) == 0.0, 1.0 - 2.0 * odd, float("nan"))
     turned = _zeta(s, xp.where(fraction < 0, -fraction, 1.0 - fraction)) - _zeta(s, 1.0 - xp.minimum(q, 0.0))
     left = _zeta(s, xp.where(fraction < 0, 1.0 + fraction, fraction)) + sign * turned
-    return xp.where(q < 0, left, _zeta(s, xp.minimum(xp.maximum(q, 0.0), 1e300))).astype(dtype)
+    found = xp.where(q < 0, left, _zeta(s, xp.minimum(xp.maximum(q, 0.0), 1e300)))
+    return xp.where(xp.less(s, 1.0), float("nan"), found).astype(dtype)
 
 
 _EULER = 0.57721566490153286061
@@ -220,11 +222,12 @@ def lgamma(xp: Any, x: Array) -> Array:
     large = xp.where(positive < 8.0, stirling - xp.log(product), stirling)
     value = xp.where(positive <= 2.5, small, large)
     sine = abs(xp.sin(math.pi * (wide - xp.rint(wide))))
-    return xp.where(wide < 0, xp.log(math.pi / sine) - value, value).astype(x.dtype)
+    reflected = xp.where(positive < float("inf"), xp.log(math.pi / sine) - value, value)
+    return xp.where(wide < 0, reflected, value).astype(x.dtype)
 
 
 def digamma(xp: Any, x: Array) -> Array:
-    """The derivative of log gamma(x), elementwise, in x's dtype; accurate at its root 1.46 too."""
+    """The derivative of log gamma(x), elementwise, in x's dtype; accurate at its root 1.46 too, NaN at 0, -1, -2, ..."""
     wide = x.astype("float64")
     positive = xp.where(wide < 0, 1.0 - wide, wide)
     start, steps = xp.minimum(positive, 10.0), 0.0
@@ -237,7 +240,8 @@ def digamma(xp: Any, x: Array) -> Array:
     near = xp.minimum(xp.maximum(distance, -0.25), 0.25)
     value = xp.where(abs(distance) <= 0.25, _polynomial(near, _taylor()[1]), value)
     angle = math.pi * (wide - xp.rint(wide))
-    return xp.where(wide < 0, value - math.pi * xp.cos(angle) / xp.sin(angle), value).astype(x.dtype)
+    value = xp.where(wide < 0, value - math.pi * xp.cos(angle) / xp.sin(angle), value)
+    return xp.where((wide <= 0) & (angle == 0.0), float("nan"), value).astype(x.dtype)
 
 
 # Modified Bessel functions ------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ..core import Variable
 from . import bundle, pointer
 from .graph import ObjectGraph, is_trackable, state_of, trackable_children
 from .plain import split
-from .restoring import COUNTER, LoadStatus, NothingLoaded, Restoration
+from .restoring import COUNTER, AwaitingList, LoadStatus, NothingLoaded, Restoration
 
 
 class CheckpointOptions:
@@ -112,7 +112,13 @@ class Checkpoint:
         for name, value in kwargs.items():
             setattr(self, name, value)
 
+    def __getattribute__(self, name: str) -> Any:
+        value = object.__getattribute__(self, name)
+        deferred = self.__dict__.get("_deferred") if type(value) is list else None
+        return value if deferred is None else AwaitingList(value, deferred.restoration)
+
     def __setattr__(self, name: str, value: Any) -> None:
+        value = value.data if isinstance(value, AwaitingList) else value
         if hasattr(type(self), name):
             raise ValueError(f"Checkpoint: an attribute cannot be called '{name}', which is a part of Checkpoint itself.")
         self._check(name, value)

@@ -11,8 +11,9 @@ import functools
 import math
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections import UserList
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,6 +272,34 @@ class Deferred:
 
     def __deepcopy__(self, memo: Any) -> Deferred:
         return self
+
+
+class AwaitingList(UserList[Any]):
+    """A list of a checkpoint under which values are due: what is added gets them. Changes are those of the list itself."""
+
+    def __init__(self, values: list[Any], restoration: Restoration) -> None:
+        self.data, self._restoration = values, restoration
+
+    def insert(self, i: int, item: Any) -> None:
+        """As of a list; then restore what has come."""
+        super().insert(i, item)
+        self._restoration.revisit()
+
+    def append(self, item: Any) -> None:
+        """As of a list; then restore what has come."""
+        self.extend([item])
+
+    def extend(self, other: Iterable[Any]) -> None:
+        """As of a list; then restore what has come."""
+        self.data.extend(other)
+        self._restoration.revisit()
+
+    def __iadd__(self, other: Iterable[Any]) -> Self:
+        self.extend(other)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (self.data,)
 
 
 def outermost(places: Collection[str]) -> list[str]:

@@ -10,7 +10,12 @@ from minikeras.errors import LoadError
 
 def home() -> Path:
     """`$MINIKERAS_HOME`, by default `~/.minikeras`; it need not exist."""
-    return Path(os.path.expanduser(os.environ.get("MINIKERAS_HOME") or "~/.minikeras")).absolute()
+    return Path(_expanded()).absolute()
+
+
+def _expanded() -> str:
+    """Begins with '~' if this user has no home directory."""
+    return os.path.expanduser(os.environ.get("MINIKERAS_HOME") or "~/.minikeras")
 
 
 def offline() -> bool:
@@ -19,7 +24,13 @@ def offline() -> bool:
 
 
 def make_private(directory: Path) -> None:
-    """Create `home()` or a directory below it with mode 0700; LoadError if another user could write to a level of it."""
+    """Create `home()` or a directory below it with mode 0700.
+
+    Raises:
+        LoadError: if another user could write to a level of it, or this user has no home directory.
+    """
+    if _expanded().startswith("~"):
+        raise LoadError(f"cache directory {_expanded()}: this user has no home directory; set HOME or MINIKERAS_HOME")
     top = home()
     top.parent.mkdir(parents=True, exist_ok=True)
     below = directory.relative_to(top).parts

@@ -12,6 +12,7 @@ from ..core.batch import check_values
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import arithmetic
 from ..types import TensorLike, as_dtype
+from .elementwise import cast
 from .publish import integer, name_like_definition, tensor, tensors
 
 _DOCUMENTATION = """Nothing, if {what} for every element; shapes are broadcast.
@@ -104,7 +105,7 @@ def Assert(condition: TensorLike, data: Any, summarize: Any = None, name: str | 
     >>> tf.debugging.Assert(tf.constant(True), ["fine"])
     """
     shown = [one for one in data if isinstance(one, (str, int, float))]
-    _hold("Assert", "the condition", tensor(condition), " ".join(map(str, shown)))
+    _hold("Assert", "the condition", cast(condition, "bool"), " ".join(map(str, shown)))
 
 
 # Shapes and dtypes ----------------------------------------------------------------------------------------------------
@@ -178,7 +179,7 @@ def assert_shapes(
         for symbol, size in zip(symbols, found, strict=True):
             if symbol in (None, "."):
                 continue
-            expected = symbol if isinstance(symbol, int) else known.setdefault(symbol, size)
+            expected = int(symbol) if hasattr(symbol, "__index__") else known.setdefault(symbol, size)
             _refuse_unless(size == expected, "assert_shapes", message, f"{problem}: {symbol!r} is {expected} and {size}.")
 
 

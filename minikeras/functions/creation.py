@@ -241,6 +241,8 @@ def sequence_mask(lengths: TensorLike, maxlen: Any = None, dtype: Any = "bool", 
     if not sizes.dtype.is_integer:
         raise DTypeError(f"sequence_mask: lengths must be integers, found {sizes.dtype.name}. Use tf.cast(lengths, tf.int32).")
     longest = int(all_values(sizes).max(initial=0)) if maxlen is None else integer(maxlen)
+    if longest < 0:
+        raise InvalidArgumentError(f"sequence_mask: maxlen must be 0 or more, found {longest}.")
     places = beside(sizes, np.arange(longest), "int64")
     return cast(places < expand_dims(arithmetic.cast(sizes, dtype="int64"), -1), dtype)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..core import IndexedSlices, Tensor
 from ..core.batch import own_values
-from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..ops import arithmetic, nn, transcendental
+from ..errors import DTypeError, ShapeError
+from ..ops import arithmetic, transcendental
 from ..types import TensorLike, as_dtype
 from .publish import beside, binary, inexact, rounded_once, tensor, tensors, unary
 
@@ -293,14 +293,16 @@ def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Derivative number a of digamma at x, for whole numbers a: (-1)**(a+1) a! zeta(a+1, x). Derivative in x: polygamma(a+1, x).
+    """Derivative number a of digamma at x, (-1)**(a+1) a! zeta(a+1, x); NaN unless a = 0, 1, ... Derivative in x: polygamma(a+1, x).
 
     >>> print(f'{tf.math.polygamma(1.0, 1.0):.4f}')
     1.6449
     """
     order, x = tensors(a, x)
     size = exp(lgamma(stop_gradient(inexact("polygamma", order, "f")) + 1.0)) * zeta(maximum(order, 1.0) + 1.0, x)
-    return where(equal(order, 0.0), digamma(x), where(equal(floormod(order, 2.0), 0.0), -size, size))
+    whole = logical_and(equal(floormod(order, 1.0), 0.0), order >= 0.0)
+    signed = where(equal(floormod(order, 2.0), 0.0), -size, size)
+    return where(equal(order, 0.0), digamma(x), where(whole, signed, float("nan")))
 
 
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -338,15 +340,3 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> An
     if isinstance(x, IndexedSlices):
         return IndexedSlices(multiply(x.values, scalar), x.indices, x._shape)
     return multiply(tensor(x), scalar)
-
-
-def adjust_contrast(images: TensorLike, contrast_factor: TensorLike, name: str | None = None) -> Tensor:
-    """(x - mean) * factor + mean, the mean over height and width. As in TensorFlow, no gradient is registered.
-
-    >>> print(tf.image.adjust_contrast([[[0.0], [2.0]]], 2.0).numpy().ravel())
-    [-1.  3.]
-    """
-    x = inexact("adjust_contrast", tensor(images), "iuf")
-    if x.ndim < 3:
-        raise InvalidArgumentError(f"adjust_contrast: images need (height, width, channels), found shape {x.shape}.")
-    return nn.adjust_contrast(x, cast(tensors(x, contrast_factor)[1], x.dtype))

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import Tensor
-from ..errors import ShapeError
-from ..ops import arithmetic, indexing, transcendental
+from ..errors import InvalidArgumentError, ShapeError
+from ..ops import arithmetic, indexing, nn, transcendental
 from ..types import TensorLike, as_dtype
+from .assertions import assert_non_negative
 from .contractions import tensordot
-from .elementwise import abs, adjust_contrast, cast, saturate_cast, squared_difference, where
-from .publish import beside, integer, tensor
+from .elementwise import abs, cast, saturate_cast, squared_difference, where
+from .publish import beside, inexact, integer, tensor, tensors
 from .random import uniform
 from .reductions import reduce_mean, reduce_sum
 from .shaping import pad, reverse, tile, transpose
@@ -169,7 +170,10 @@ def convert_image_dtype(image: TensorLike, dtype: Any, saturate: bool = False, n
 
 def _in_floats(name: str, image: TensorLike, change: Callable[[Tensor], Tensor]) -> Tensor:
     """Change an image as floats in [0, 1], and give it back in its dtype."""
-    x = _images(name, image)
+    return _changed(_images(name, image), change)
+
+
+def _changed(x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
     if x.dtype.is_floating:
         return change(x)
     return convert_image_dtype(change(convert_image_dtype(x, "float32")), x.dtype, saturate=True)
@@ -184,13 +188,29 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     return _in_floats("adjust_brightness", image, lambda x: x + cast(beside(x, delta), x.dtype))
 
 
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike, name: str | None = None) -> Tensor:
+    """(x - mean) * factor + mean, the mean over height and width, of integers as floats in [0, 1].
+
+    As in TensorFlow, no gradient is registered.
+
+    >>> print(tf.image.adjust_contrast([[[0.0], [2.0]]], 2.0).numpy().ravel())
+    [-1.  3.]
+    """
+    x = inexact("adjust_contrast", tensor(images), "iuf")
+    if x.ndim < 3:
+        raise InvalidArgumentError(f"adjust_contrast: images need (height, width, channels), found shape {x.shape}.")
+    return _changed(x, lambda y: nn.adjust_contrast(y, cast(tensors(y, contrast_factor)[1], y.dtype)))
+
+
 def adjust_gamma(image: TensorLike, gamma: float = 1.0, gain: float = 1.0) -> Tensor:
     """gain x**gamma, of integers as floats in [0, 1].
 
     >>> print(tf.image.adjust_gamma([[[0.25, 0.5]]], 2.0).numpy().ravel())
     [0.0625 0.25  ]
     """
-    if not hasattr(gamma, "dtype") and gamma < 0:
+    if hasattr(gamma, "dtype"):
+        assert_non_negative(gamma, "adjust_gamma: gamma must not be negative.")
+    elif gamma < 0:
         raise ValueError(f"adjust_gamma: gamma must not be negative, found {gamma}.")
     return _in_floats("adjust_gamma", image, lambda x: x**gamma * gain)
 
@@ -259,7 +279,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     >>> print(tf.image.total_variation([[[1.0], [3.0]], [[2.0], [3.0]]]).numpy())
     4.0
     """
-    x = _images("total_variation", images)
+    x = inexact("total_variation", _images("total_variation", images), "if")  # unsigned differences would wrap around
     steps = x[..., 1:, :, :] - x[..., :-1, :, :], x[..., 1:, :] - x[..., :-1, :]
     across, along = (reduce_sum(abs(step), [-3, -2, -1]) for step in steps)
     return across + along

@@ -478,9 +478,15 @@ def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: 
     >>> [part.numpy().tolist() for part in tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)]
     [[1, 3], [2]]
     """
-    x = tensor(data)
+    x, count = tensor(data), integer(num_partitions)
     numbers = beside(x, partitions)
-    return [boolean_mask(x, numbers == i) for i in range(integer(num_partitions))]
+
+    def known(values: np.ndarray[Any, Any]) -> None:
+        if values.size and not 0 <= values.min() <= values.max() < count:
+            raise InvalidArgumentError(f"dynamic_partition: partitions {values.tolist()!r:.80} are not in [0, {count}).")
+
+    check_values(numbers, known)
+    return [boolean_mask(x, numbers == i) for i in range(count)]
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
@@ -493,6 +499,9 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     places = [beside(x, one) for x, one in zip(parts, indices, strict=True)]
     rows = [reshape(x, (-1, *x.shape[place.ndim :])) for place, x in zip(places, parts, strict=True)]
     where, values = concat([reshape(place, (-1,)) for place in places], 0), concat(rows, 0)
-    size = int(all_values(where).max(initial=-1)) + 1
+    numbers = all_values(where)
+    if (numbers < 0).any():
+        raise InvalidArgumentError(f"dynamic_stitch: indices must be 0 or more, found {numbers.tolist()!r:.80}.")
+    size = int(numbers.max(initial=-1)) + 1
     whole = shaping.broadcast_to(arithmetic.zeros_like(values)[:1], shape=(size, *values.shape[1:]), rank=values.ndim)
     return indexing.overwrite_nd(whole, reshape(where, (-1, 1)), values)

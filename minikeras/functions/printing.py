@@ -33,15 +33,23 @@ def print_(
     >>> tf.print("loss", tf.constant([1.0, 2.5]), output_stream=sys.stdout)
     loss [1 2.5]
     """
+    to_file = isinstance(output_stream, str)
+    if to_file and not output_stream.startswith("file://"):
+        raise ValueError(f"tf.print: output_stream must be a stream, or 'file://' and a path, found {output_stream!r:.80}.")
     given = list(inputs)
     leaves = nest.flatten(given)
     tensors = [convert_to_tensor(leaf) for leaf in leaves if isinstance(leaf, (Tensor, Variable))]
 
     def show(arrays: list[np.ndarray[Any, Any]]) -> None:
         values = iter(arrays)
-        filled = [Shown(text(next(values), summarize)) if isinstance(leaf, (Tensor, Variable)) else leaf for leaf in leaves]
+        filled = [
+            Shown(text(next(values), summarize, quoted=all(leaf is not one for one in given)))
+            if isinstance(leaf, (Tensor, Variable))
+            else leaf
+            for leaf in leaves
+        ]
         line = sep.join(map(str, nest.pack(given, filled))) + end
-        if isinstance(output_stream, str):
+        if to_file:
             with open(output_stream.removeprefix("file://"), "a", encoding="utf-8") as file:
                 file.write(line)
         else:
@@ -60,21 +68,29 @@ class Shown(str):
         return str(self)
 
 
-def text(array: Any, count: int) -> str:
-    """The elements of an array as TensorFlow prints them.
+def text(array: Any, count: int, depth: int = 1, quoted: bool = False) -> str:
+    """The elements of an array as TensorFlow prints them; text within an array or a nest has quotes.
 
     >>> text(np.arange(8), 2)
     '[0 1 ... 6 7]'
     """
+    if isinstance(array, (str, bytes)):
+        plain = array if isinstance(array, str) else array.decode(errors="replace")
+        return f'"{plain}"' if quoted else plain
     if array.ndim == 0:
-        value = array.item()
-        return f"{value:.8g}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
+        return text(array.item(), count, depth, quoted) if array.dtype.kind == "O" else _number(array.item(), array.dtype)
     short = 0 <= 2 * count < len(array)
-    rows = (
-        [text(row, count) for row in (*array[:count], *array[len(array) - count :])]
-        if short
-        else [text(row, count) for row in array]
-    )
+    rows = [text(row, count, depth + 1, True) for row in ([*array[:count], *array[len(array) - count :]] if short else array)]
     if short:
         rows.insert(count, "...")
-    return "[" + (" " if array.ndim == 1 else "\n" * (array.ndim - 1) + " ").join(rows) + "]"
+    between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * depth
+    return "[" + between.join(rows) + "]"
+
+
+def _number(value: Any, dtype: Any) -> str:
+    """A number: a float with few digits if these tell it from all others, else with as many as always do."""
+    if not isinstance(value, float):
+        return str(int(value) if isinstance(value, bool) else value)
+    few, enough, kind = (15, 17, np.float64) if dtype == "float64" else (6, 9, np.float32)
+    short = f"{value:.{few}g}"
+    return short if value != value or kind(float(short)) == value else f"{value:.{enough}g}"

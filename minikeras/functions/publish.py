@@ -35,7 +35,12 @@ Raises:
 {expected}
 """
 _INEXACT = "fc"
-_WANTED = {"fc": "a float or complex tensor", "f": "a float tensor", "iuf": "a tensor of real numbers"}
+_WANTED = {
+    "fc": "a float or complex tensor",
+    "f": "a float tensor",
+    "if": "a tensor of signed real numbers",
+    "iuf": "a tensor of real numbers",
+}
 """What the kinds of dtypes are called that a function takes."""
 _REFUSALS = {
     "fc": "for integers and bools; cast them first",

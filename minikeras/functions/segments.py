@@ -12,8 +12,8 @@ from ..core.batch import all_values, check_values
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import arithmetic, indexing, segments, transcendental
 from ..types import TensorLike
-from .elementwise import cast, floordiv
-from .publish import beside, integer, name_like_definition, rounded_once, tensor
+from .elementwise import cast
+from .publish import beside, inexact, integer, name_like_definition, rounded_once, tensor
 from .shaping import reshape
 
 _DOCUMENTATION = """{summary} of each segment: of the slices along the first axes whose number is the same.
@@ -50,12 +50,19 @@ def _divisor(x: Tensor, ids: Tensor, axis: int, size: int) -> Tensor:
 
 @rounded_once
 def _mean(x: Tensor, ids: Tensor, axis: int, size: int) -> Tensor:
-    divide = floordiv if x.dtype.is_integer else arithmetic.divide
-    return divide(_sum(x, ids, axis, size), _divisor(x, ids, axis, size))
+    """Of integers float64, as any quotient."""
+    return arithmetic.divide(_sum(x, ids, axis, size), _divisor(x, ids, axis, size))
+
+
+def _sorted_mean(x: Tensor, ids: Tensor, axis: int, size: int) -> Tensor:
+    """Of integers integers, rounded toward zero."""
+    mean = _mean(x, ids, axis, size)
+    return cast(mean, x.dtype) if x.dtype.is_integer else mean
 
 
 @rounded_once
 def _sqrt_n(x: Tensor, ids: Tensor, axis: int, size: int) -> Tensor:
+    inexact("unsorted_segment_sqrt_n", x)
     return _sum(x, ids, axis, size) / transcendental.sqrt(_divisor(x, ids, axis, size))
 
 
@@ -147,7 +154,7 @@ unsorted_segment_max = _unsorted(segments.segment_max, "unsorted_segment_max", "
 unsorted_segment_min = _unsorted(segments.segment_min, "unsorted_segment_min", "Minimum", _TIE, "the largest number", "[1. 3.]")
 unsorted_segment_prod = _unsorted(segments.segment_prod, "unsorted_segment_prod", "Product", _OTHERS, "1", "[2. 3.]")
 segment_sum = _sorted(_sum, "segment_sum", "Sum", "1", "0", "[3. 3.]")
-segment_mean = _sorted(_mean, "segment_mean", "Mean", "1/n", "0", "[1.5 3. ]")
+segment_mean = _sorted(_sorted_mean, "segment_mean", "Mean", "1/n", "0", "[1.5 3. ]")
 segment_max = _sorted(segments.segment_max, "segment_max", "Maximum", _TIE, "0", "[2. 3.]")
 segment_min = _sorted(segments.segment_min, "segment_min", "Minimum", _TIE, "0", "[1. 3.]")
 segment_prod = _sorted(segments.segment_prod, "segment_prod", "Product", _OTHERS, "1", "[2. 3.]")

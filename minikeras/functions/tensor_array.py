@@ -87,6 +87,7 @@ class TensorArray:
             self._shape = self._shape.merge_with(element.shape)
         self._elements += [None] * (place + 1 - len(self._elements))
         self._elements[place] = element
+        self._read.discard(place)
         return self
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
@@ -137,8 +138,13 @@ class TensorArray:
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Set some elements to the slices of a tensor."""
         slices = value if isinstance(value, list) else unstack(tensor(value))
-        for place, one in zip(static_shape(indices), slices, strict=True):
-            self.write(place, one)
+        before = self._elements[:], self._shape, self._read.copy()
+        try:
+            for place, one in zip(static_shape(indices), slices, strict=True):
+                self.write(place, one)
+        except Exception:
+            self._elements, self._shape, self._read = before
+            raise
         return self
 
     def split(self, value: TensorLike, lengths: Any, name: str | None = None) -> TensorArray:

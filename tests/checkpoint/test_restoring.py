@@ -626,3 +626,20 @@ def test_a_second_manager_of_a_program_goes_on_where_the_first_one_stands(folder
     second = tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(2.0)), folder, 2)
     assert second.checkpoints == paths and second.latest_checkpoint == paths[-1]
     assert second.save() == os.path.join(folder, "ckpt-3") and second.checkpoints == [paths[-1], second.latest_checkpoint]
+
+
+def test_what_is_added_to_a_list_later_is_restored(folder):
+    saved = tf.train.Checkpoint(listed=[tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0)])
+    path = saved.save(folder + "/c")
+    later = tf.train.Checkpoint()
+    status = later.restore(path)
+    later.listed = own = []
+    new = [tf.Variable(0.0) for _ in range(3)]
+    later.listed.append(new[0])
+    assert new[0].numpy() == 1.0 and new[1].numpy() == 0.0
+    later.listed += new[1:2]
+    assert own == new[:2] and new[1].numpy() == 2.0
+    later.listed.extend(new[2:])
+    assert new[2].numpy() == 3.0
+    status.assert_consumed()
+    assert later.listed is own == new

@@ -44,3 +44,21 @@ def test_methods_and_signatures():
     assert shifted(tf.constant(1.0), {"b": tf.constant(5.0)}).numpy() == 8.0
     f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
     assert f.get_concrete_function() is f
+
+
+def test_tensors_are_given_by_name_where_python_carries_out_the_call():
+    x = tf.Variable(3.0)
+    concrete = tf.function(lambda a, b=2.0: a * b).get_concrete_function(tf.TensorSpec([]))
+    with tf.GradientTape() as tape:
+        y = concrete(a=x)
+    assert tape.gradient(y, x).numpy() == 2.0
+    twice = tf.function(lambda a: a + a).get_concrete_function(tf.constant("a"))
+    assert twice(a=tf.constant("b")).numpy() in ("bb", b"bb")
+
+
+def test_an_input_signature_holds_under_a_tape_too():
+    f = tf.function(lambda x: x.shape.rank, input_signature=[tf.TensorSpec([None])])
+    with tf.GradientTape():
+        assert f([1.0, 2.0]) == 1
+        with pytest.raises(TypeError, match="input_signature"):
+            f(tf.ones([1, 1]))

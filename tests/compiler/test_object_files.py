@@ -11,6 +11,8 @@ pytest.importorskip("llvmlite")
 
 from minikeras import warm_up
 from minikeras.compiler.executors.llvm import jit, object_files
+from minikeras.errors import LoadError
+from minikeras.files import cache
 
 TEXT = "define i64 @answer() {\n  ret i64 42\n}\n"
 
@@ -46,10 +48,32 @@ def test_a_damaged_file_is_made_anew(home, damage):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_nothing_is_read_where_others_may_write(home):
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_nothing_is_read_where_others_may_write(home, mode):
     compiled()
-    object_files.folder().chmod(0o777)
+    object_files.folder().chmod(mode)
     assert [compiled(), compiled()] == [(42, True)] * 2
+
+
+def test_code_under_the_name_of_other_code_is_not_run(home):
+    compiled()
+    (path,) = object_files.folder().iterdir()
+    other = TEXT.replace("42", "43")
+    compiled(other)
+    (second,) = set(object_files.folder().iterdir()) - {path}
+    path.write_bytes(second.read_bytes())
+    assert compiled() == (42, True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users of POSIX")
+def test_a_user_without_a_home_directory_gets_none_in_the_present_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MINIKERAS_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as of a user who is in no list and has no HOME
+    assert [compiled(), compiled()] == [(42, True)] * 2
+    with pytest.raises(LoadError, match="MINIKERAS_HOME"):
+        cache.make_private(cache.home())
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_a_folder_all_is_compiled(home):

@@ -1,5 +1,6 @@
 """Assertions raise where they do not hold, in each run of a compiled function too, and are silent else."""
 
+import numpy as np
 import pytest
 
 import minikeras as tf
@@ -106,3 +107,13 @@ def test_one_floating_dtype_is_found():
     with pytest.raises(ValueError, match="one floating dtype"):
         D.assert_same_float_dtype([tf.constant(1.0)], tf.float64)
     assert D.is_numeric_tensor(tf.Variable(1)) and not D.is_numeric_tensor(1)
+
+
+def test_a_size_may_be_a_number_of_numpys():
+    with pytest.raises(ValueError, match="3 and 4"):
+        tf.debugging.assert_shapes([(tf.ones([4]), (np.int64(3),))])
+
+
+def test_conditions_may_be_numbers():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"index \[1\]"):
+        tf.debugging.Assert(tf.constant([1, 0]), [])

@@ -87,3 +87,16 @@ def test_the_ratio_of_signal_and_noise_is_in_decibels():
 def test_mistakes_are_answered(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_integers_change_their_contrast_as_floats_do():
+    x = tf.constant([[[10], [20]], [[30], [41]]], tf.uint8)
+    assert tf.image.adjust_contrast(x, 2.0).numpy().ravel().tolist() == [0, 14, 34, 56]  # TensorFlow's
+    assert tf.image.random_contrast(x, 0.5, 1.5).dtype == tf.uint8
+
+
+def test_what_would_give_wrong_pixels_is_refused():
+    with pytest.raises(TypeError, match="total_variation"):
+        tf.image.total_variation(tf.ones([2, 2, 1], tf.uint8))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="gamma"):
+        tf.image.adjust_gamma(tf.ones([2, 2, 1]), tf.constant(-1.0))

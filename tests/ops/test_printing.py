@@ -66,3 +66,22 @@ def test_printing_is_no_part_of_a_derivative():
         y = x * x
         printed(y)
     assert tape.gradient(y, x).numpy() == 6.0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (tf.constant(["a", "b"]), '["a" "b"]'),
+        ([tf.constant("s"), 2.5], '["s", 2.5]'),
+        (tf.constant([1 / 3, 0.5, 1e10, 123456789.0]), "[0.333333343 0.5 1e+10 123456792]"),
+        (tf.constant(0.1, tf.float64), "0.1"),
+        (tf.constant([[[1, 2], [3, 4]]]), "[[[1 2]\n  [3 4]]]"),
+    ],
+)
+def test_text_and_digits_are_tensorflows(value, text):
+    assert printed(value, summarize=-1) == text + "\n"
+
+
+def test_a_stream_that_is_no_stream_is_refused():
+    with pytest.raises(ValueError, match="file://"):
+        tf.print(1, output_stream="stdout")

@@ -60,3 +60,25 @@ def test_masks_and_matrices_find_their_size():
     assert tf.sequence_mask([[1], [3]]).shape == (2, 1, 3)
     assert M.confusion_matrix([0, 4], [1, 1]).shape == (5, 5)
     assert M.segment_sum(np.zeros([0, 3], "float32"), np.zeros([0], "int32")).shape == (0, 3)
+
+
+def test_means_of_integers():
+    x, ids = tf.constant([3, 4, -7, 2]), [0, 0, 1, 1]
+    assert tf.math.segment_mean(x, ids).numpy().tolist() == [3, -2]
+    assert tf.math.segment_mean(x, ids).dtype == tf.int32
+    assert tf.math.unsorted_segment_mean(x, ids, 2).numpy().tolist() == [3.5, -2.5]
+    with pytest.raises(TypeError, match="sqrt_n"):
+        tf.math.unsorted_segment_sqrt_n(x, ids, 2)
+
+
+@pytest.mark.parametrize("numbers", [[0, 2], [0, -1]])
+def test_no_slice_is_lost_by_a_partition(numbers):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="dynamic_partition"):
+        tf.dynamic_partition([1, 2], numbers, 2)
+
+
+def test_places_of_a_stitch_and_lengths_of_masks_are_not_negative():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="dynamic_stitch"):
+        tf.dynamic_stitch([[-1, 0]], [[1, 2]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="maxlen"):
+        tf.sequence_mask([1], -2)

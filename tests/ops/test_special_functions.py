@@ -76,3 +76,11 @@ def test_running_sums_of_exponentials_stay_finite_beside_minus_infinity():
         y = M.cumulative_logsumexp(x)
     np.testing.assert_array_equal(y, [-np.inf, -np.inf, 0.0, 1000.0])
     np.testing.assert_array_equal(tape.gradient(y, x), [0.0, 0.0, 1.0, 1.0])
+
+
+def test_poles_and_what_is_not_defined():
+    of = lambda *values: tf.constant(values, tf.float64)
+    assert np.isnan(tf.math.digamma(of(0.0, -1.0, -2.0)).numpy()).all()
+    assert np.isnan(tf.math.polygamma(of(0.5, -1.0, -2.0), of(2.0, 2.0, 2.0)).numpy()).all()
+    assert np.isnan(tf.math.zeta(of(0.5, -1.0), of(2.0, 2.0)).numpy()).all()
+    assert tf.math.lgamma(of(-np.inf)).numpy() == np.inf

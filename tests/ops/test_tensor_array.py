@@ -58,3 +58,16 @@ def test_mistakes_are_answered():
         array.read(5)
     kept = tf.TensorArray(tf.float32, 1, clear_after_read=False).write(0, 1.0)
     assert kept.read(0) == kept.read(0)
+
+
+def test_an_element_is_read_again_once_it_is_written_again():
+    array = tf.TensorArray(tf.float32, 1).write(0, 1.0)
+    array.read(0)
+    assert array.write(0, 2.0).read(0).numpy() == 2.0
+
+
+def test_what_does_not_fit_changes_nothing():
+    array = tf.TensorArray(tf.float32, 2).unstack([1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        array.unstack([3.0, 4.0, 5.0])
+    assert array.stack().numpy().tolist() == [1.0, 2.0]

@@ -100,10 +100,10 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _eagerly or current() is not BOTTOM:
-            return self._run(args, kwargs)
+            return self._run(*self._bound(args, kwargs))
         values, tensors, key = self._signature(args, kwargs)
         if key is None:
-            return self._run(args, kwargs)
+            return self._run(values[:-1], values[-1])
         found = self._cache.get(key)
         if found is None:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
@@ -165,11 +165,16 @@ class Function:
         self.eager_calls += 1
         return _in_tensors(self.python_function(*args, **kwargs))
 
+    def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """The arguments as the `input_signature` wants them, if there is one."""
+        if self.input_signature is None:
+            return args, kwargs
+        return bound(self._parameters, self.input_signature, args, kwargs, self.name)
+
     def _signature(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], list[Tensor], Any]:
         """All arguments by position (keywords in a dict at the end), their tensors, and what identifies the program."""
-        if self.input_signature is not None:
-            args, kwargs = bound(self._parameters, self.input_signature, args, kwargs, self.name)
-        elif kwargs:
+        args, kwargs = self._bound(args, kwargs)
+        if kwargs and self.input_signature is None:
             given = self._parameters.bind(*args, **kwargs)
             args, kwargs = given.args, given.kwargs
         values = (*args, kwargs)
@@ -286,13 +291,12 @@ class Function:
         """
         if self.input_signature is not None and not (args or kwargs):
             return self
-        given = self._parameters.bind(*args, **kwargs)
-        named = dict(given.arguments)
+        named = self._parameters.bind(*args, **kwargs).arguments
         specs = {name: _specs(value) for name, value in named.items() if any(map(_has_shape, nest.flatten(value)))}
 
         def concrete(*tensors: Any) -> Any:
-            given.arguments.update(named | dict(zip(specs, tensors, strict=True)))
-            return self.python_function(*given.args, **given.kwargs)
+            call = inspect.BoundArguments(self._parameters, named | dict(zip(specs, tensors, strict=True)))
+            return self.python_function(*call.args, **call.kwargs)
 
         parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in specs]
         concrete.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

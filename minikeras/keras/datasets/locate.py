@@ -59,15 +59,15 @@ def _directories(forms: Sequence[Dataset]) -> Iterator[Path]:
     name = forms[0].name
     yield cache_directory(name)
     for entry in filter(None, os.environ.get("MINIKERAS_DATA_PATH", "").split(os.pathsep)):
-        yield Path(entry).expanduser() / name
-        yield Path(entry).expanduser()
+        yield Path(os.path.expanduser(entry)) / name
+        yield Path(os.path.expanduser(entry))
     here = Path(__file__).resolve().parent
     # Without its table, a `datasets` folder next to the package is that of another project.
     if (here.parents[2] / "datasets" / "CHECKSUMS.tsv").is_file():
         yield here.parents[2] / "datasets" / name
     yield here / "data" / name
     for form in forms:
-        yield from (Path(entry).expanduser() for entry in form.system_directories)
+        yield from (Path(os.path.expanduser(entry)) for entry in form.system_directories)
     scikit_learn = _scikit_learn_data() if forms[0].in_scikit_learn else None
     if scikit_learn is not None:
         yield scikit_learn
