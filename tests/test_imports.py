@@ -73,6 +73,13 @@ def test_keras_does_not_load_what_only_some_need() -> None:
     assert not loaded & (unwanted | files | parts)
 
 
+def test_a_configuration_loads_only_what_it_names() -> None:
+    model = "import minikeras as tf; l = tf.keras.layers; m = tf.keras.Sequential([l.Input((3,)), l.Dense(2, 'relu')])"
+    loaded = loaded_after(f"{model}; tf.keras.models.model_from_json(m.to_json())")
+    late = {"layers.wrappers", "layers.preprocessing", "ops.symbols", "feature_space", "dtype_policies"}
+    assert not {f"minikeras.keras.{name}" for name in late} & loaded
+
+
 def test_there_are_packages_that_load_names_late() -> None:
     assert {"minikeras", "minikeras.keras", "minikeras.keras.callbacks", "minikeras.keras.models"} <= set(LATE)
 

@@ -11,7 +11,7 @@ import difflib
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import UnknownObjectError
@@ -123,47 +123,49 @@ def know(module: str, source: Any, names: tuple[str, ...] | None = None) -> None
     """
     _sources.append((module, source, names))
     _table.cache_clear()
-    _places.cache_clear()
+    _place_of_own.cache_clear()
+
+
+def _entry(source: Any, names: tuple[str, ...] | None, name: str) -> Any:
+    """What a source has under a name, or None; nothing else of it is loaded."""
+    if name.startswith("_") or name in _NO_ENTRIES or (names is not None and name not in names):
+        return None
+    source = source() if callable(source) else source
+    thing = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+    entry = hasattr(thing, "from_config") if isinstance(thing, type) else isinstance(thing, types.FunctionType)
+    return thing if entry and _is_own(thing) else None
+
+
+def _is_own(thing: Any) -> bool:
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
 
 
 @functools.cache
 def _table() -> dict[tuple[str, str], Any]:
-    """Everything of the package that a configuration may name, by Keras's module and name."""
+    """Everything of the package that a configuration may name, by Keras's module and name. It loads all of it."""
     found: dict[tuple[str, str], Any] = {}
     for module, source, names in _sources:
-        for name, thing in _members(source, names):
-            found.setdefault((module, name), thing)
-            found.setdefault((module, thing.__name__), thing)
+        held = source() if callable(source) else source
+        for name in held if isinstance(held, Mapping) else dir(held):
+            if (thing := _entry(held, names, name)) is not None:
+                found.setdefault((module, name), thing)
+                found.setdefault((module, thing.__name__), thing)
     return found
 
 
-def _members(source: Any, names: tuple[str, ...] | None) -> Iterator[tuple[str, Any]]:
-    own = __name__.partition(".")[0]
-    source = source() if callable(source) else source
-    for name in source if isinstance(source, Mapping) else dir(source):  # with what is loaded at its first use
-        if name.startswith("_") or name in _NO_ENTRIES or (names is not None and name not in names):
-            continue
-        thing = source[name] if isinstance(source, Mapping) else getattr(source, name)
-        entry = hasattr(thing, "from_config") if isinstance(thing, type) else isinstance(thing, types.FunctionType)
-        if entry and thing.__module__.partition(".")[0] == own:
-            yield name, thing
+def place_of(thing: Any) -> tuple[str, str] | None:
+    """Keras's module and name of a class or function of the package; None for any other. A thing with several names is found
+    under its own, if that is one of them.
+    """
+    return _place_of_own(thing) if _is_own(thing) else None
 
 
 @functools.cache
-def _places() -> dict[Any, tuple[str, str]]:
-    """Keras's module and name of everything in the table; a thing with several names is found under its own, if that is
-    one of them."""
-    places: dict[Any, tuple[str, str]] = {}
+def _place_of_own(thing: Any) -> tuple[str, str] | None:
     for module, source, names in _sources:
-        for name, thing in _members(source, names):
-            if thing not in places or name == thing.__name__ != places[thing][1]:
-                places[thing] = (module, name)
-    return places
-
-
-def place_of(thing: Any) -> tuple[str, str] | None:
-    """Keras's module and name of a class or function of the package; None for any other."""
-    return _places().get(thing)
+        if _entry(source, names, thing.__name__) is thing:
+            return module, thing.__name__
+    return next((place for place, known in _table().items() if known is thing), None)
 
 
 def find(name: str, module: str | None = None, registered_name: str | None = None, kind: str = "class") -> Any:
@@ -183,10 +185,11 @@ def find(name: str, module: str | None = None, registered_name: str | None = Non
         if thing is not None:
             return thing
     if registered_name in (None, name) and (module is None or module.partition(".")[0] in ("keras", "builtins", "tensorflow")):
-        thing = _table().get((module or "", name))
-        if thing is not None:
-            return thing
-        for (_, known), thing in _table().items():
+        for place, source, names in sorted(_sources, key=lambda row: row[0] != module):  # its own module first
+            thing = _entry(source, names, name)
+            if thing is not None and (place == module or isinstance(thing, type) == (kind == "class")):
+                return thing
+        for (_, known), thing in _table().items():  # the class's own name, where Keras's module has it under another
             if known == name and isinstance(thing, type) == (kind == "class"):
                 return thing
     alike = [thing for known, thing in _registered.items() if kind == "function" and known.partition(">")[2] == name]
