@@ -44,6 +44,8 @@ class Lambda(Layer):
         super().__init__(**options)
         if not callable(function):
             raise TypeError(f"Lambda: expected a function, found {function!r:.80}.")
+        if output_shape is not None and not callable(output_shape) and not isinstance(output_shape, (list, tuple, dict)):
+            raise TypeError(f"Lambda: output_shape must be a tuple, a function or None, found {output_shape!r:.80}.")
         self.function, self.mask, self.arguments = function, mask, dict(arguments or {})
         self._output_shape = output_shape
         self.supports_masking = mask is not None

@@ -175,6 +175,19 @@ def test_models_that_take_text_are_trained_on_columns_and_frames():
         trained.predict(x | {"string": np.array(["Ulm"] * 23 + [None], object)}, verbose=0)
 
 
+@pytest.mark.parametrize("kind", [L.StringLookup, L.TextVectorization])
+def test_a_layer_is_saved_with_the_vocabulary_that_took_the_place_of_the_first(kind, tmp_path):
+    layer = kind(vocabulary=["a", "b"])
+    layer.set_vocabulary(["x", "y", "z"])
+    assert kind.from_config(layer.get_config()).get_vocabulary() == layer.get_vocabulary()
+    (tmp_path / "v.txt").write_text("q\nr", encoding="utf-8")
+    layer.set_vocabulary(tmp_path / "v.txt")  # then the file of a model holds it beside the configuration
+    layer.save_assets(tmp_path)
+    twin = kind.from_config(layer.get_config())
+    twin.load_assets(tmp_path)
+    assert twin.get_vocabulary() == layer.get_vocabulary()
+
+
 def test_a_model_is_saved_with_its_vocabularies(tmp_path):
     x, y = table()
     learned = L.StringLookup(output_mode="tf_idf", name="learned")
@@ -341,11 +354,23 @@ def test_models_of_lines_are_trained(caplog):
 # What is refused ---------------------------------------------------------------------------------------------------------
 
 REFUSED = {
+    "half a bin": (lambda: L.Hashing(2.5), TypeError, "num_bins must be a whole number"),
+    "half a token": (lambda: L.CategoryEncoding(2.5), TypeError, "num_tokens must be a whole number"),
+    "half a place": (lambda: L.StringLookup(num_oov_indices=1.5), TypeError, "num_oov_indices must be a whole number"),
+    "half a size": (lambda: L.TextVectorization(2.5), TypeError, "max_tokens must be a whole number"),
+    "half a length": (lambda: L.TextVectorization(output_sequence_length=2.5), TypeError, "must be a whole number"),
+    "a mask that is no text": (lambda: lookup(mask_token=3), TypeError, "mask_token must be a text or None, found 3"),
+    "text for unknown ones": (lambda: L.IntegerLookup(oov_token="x"), TypeError, "oov_token must be an integer or None"),
+    "tokens between integers": (lambda: L.IntegerLookup(vocabulary=[1.5]), ValueError, "integers of 64 bits is needed"),
+    "a token of 65 bits": (lambda: L.IntegerLookup(vocabulary=[2**63]), ValueError, "integers of 64 bits is needed"),
+    "text to encode": (lambda: L.CategoryEncoding(5)(["3"]), TypeError, "takes integers, found string"),
+    "a boundary that is NaN": (lambda: L.Discretization([np.nan]), ValueError, "must increase"),
+    "n-grams of no length": (lambda: L.TextVectorization(ngrams=()), ValueError, "ngrams must be a positive integer"),
     "a sparse result": (lambda: lookup(output_mode="count", sparse=True), ValueError, "sparse=True is not available"),
     "sparse integers": (lambda: L.Hashing(3, sparse=True), ValueError, "`sparse` may only be true if `output_mode`"),
     "a mode": (lambda: L.CategoryEncoding(3, "hot"), ValueError, "Invalid value for argument `output_mode`"),
     "no number of tokens": (lambda: L.CategoryEncoding(), ValueError, "num_tokens must be set to use this layer"),
-    "no tokens at all": (lambda: L.CategoryEncoding(0), ValueError, "`num_tokens` must be >= 1"),
+    "no tokens at all": (lambda: L.CategoryEncoding(0), ValueError, "num_tokens must be at least 1"),
     "an integer too large": (lambda: L.CategoryEncoding(3)([3]), InvalidArgumentError, "in the range 0 <= values < num_tokens"),
     "weights that do not count": (
         lambda: L.CategoryEncoding(3)([1], count_weights=[0.5]),
@@ -362,9 +387,9 @@ REFUSED = {
     "a table": (lambda: L.StringLookup(vocabulary=[["a"]]), ValueError, "A vocabulary has one axis"),
     "too many tokens": (lambda: L.StringLookup(2, vocabulary=["a", "b"]), ValueError, "larger than the maximum vocab size"),
     "no such file": (lambda: L.StringLookup(vocabulary="nowhere.txt"), ValueError, "nowhere.txt does not exist"),
-    "one token at most": (lambda: L.StringLookup(1), ValueError, "`max_tokens` must be greater than 1"),
+    "one token at most": (lambda: L.StringLookup(1), ValueError, "max_tokens must be at least 2"),
     "padding to nothing": (lambda: L.StringLookup(pad_to_max_tokens=True), ValueError, "must set `max_tokens`"),
-    "fewer than no places": (lambda: L.StringLookup(num_oov_indices=-1), ValueError, "greater than or equal to 0"),
+    "fewer than no places": (lambda: L.StringLookup(num_oov_indices=-1), ValueError, "num_oov_indices must be at least 0"),
     "rows of texts": (lambda: lookup(invert=True, output_mode="count"), ValueError, "must be `'int'` when `invert`"),
     "no unknown token": (lambda: lookup(invert=True, oov_token=None), ValueError, "an `oov_token` is needed"),
     "weights in another mode": (lambda: lookup(idf_weights=[1.0]), ValueError, "only be set if `output_mode` is `'tf_idf'`"),
@@ -380,7 +405,7 @@ REFUSED = {
     "no vocabulary yet": (lambda: L.StringLookup()(["a"]), RuntimeError, "you must set the vocabulary"),
     "a given vocabulary": (lambda: lookup().adapt(["a"]), ValueError, "after setting a static vocabulary"),
     "no data": (lambda: L.StringLookup().adapt([""][:0]), ValueError, "there is no data"),
-    "no bins": (lambda: L.Hashing(0), ValueError, "cannot be `None` or non-positive"),
+    "no bins": (lambda: L.Hashing(0), ValueError, "num_bins must be at least 1"),
     "salt": (lambda: L.Hashing(2, salt=[1]), ValueError, "can only be a tuple of size 2"),
     "float places": (lambda: L.Hashing(2, dtype="float32"), ValueError, "should be an integer type"),
     "a mask of another kind": (lambda: L.Hashing(2, mask_value="")([1]), TypeError, "cannot be found among int32 values"),
@@ -403,7 +428,7 @@ REFUSED = {
     "a length of counts": (
         lambda: L.TextVectorization(output_mode="count", output_sequence_length=3),
         ValueError,
-        "given in output_mode 'int' only",
+        "for output_mode 'int' only",
     ),
     "several lines in a row": (
         lambda: L.TextVectorization(vocabulary=["a"])([["a", "b"]]),

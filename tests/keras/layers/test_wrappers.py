@@ -84,6 +84,8 @@ def test_a_file_may_not_name_a_function_of_the_package_for_a_lambda(name):
 def test_what_is_no_function_is_refused():
     with pytest.raises(TypeError, match="Lambda: expected a function, found 3"):
         L.Lambda(3)
+    with pytest.raises(TypeError, match="Lambda: output_shape must be a tuple, a function or None, found 'a'"):
+        L.Lambda(tf.abs, output_shape="a")
 
 
 # Wrappers ---------------------------------------------------------------------------------------------------------------

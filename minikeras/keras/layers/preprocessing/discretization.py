@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from functools import partial
 from typing import Any
 
@@ -90,7 +91,7 @@ class Discretization(ColumnLayer):
     @bin_boundaries.setter
     def bin_boundaries(self, boundaries: Any) -> None:
         listed = None if boundaries is None else [float(one) for one in plain(list(boundaries))]
-        if listed is not None and any(not a <= b for a, b in itertools.pairwise(listed)):
+        if listed is not None and any(not a <= b for a, b in itertools.pairwise([-math.inf, *listed])):
             raise ValueError(f"Discretization: bin_boundaries must increase, found {listed!r:.80}.")
         self._boundaries = listed
 

@@ -17,9 +17,10 @@ from ....functions.publish import tensor
 from ....functions.shaping import expand_dims, transpose
 from ....ops.indexing import add_along
 from ....types import Array, as_dtype
-from ...arguments import made_with_numpy
+from ...arguments import made_with_numpy, whole
 from ...symbolic.keras_tensor import KerasTensor, Spec
 from ..layer import Layer
+from .columns import as_integers
 
 Shape = tuple[int | None, ...]
 
@@ -145,8 +146,7 @@ class CategoryEncoding(Layer):
                 "CategoryEncoding: num_tokens must be set to use this layer. If the number of tokens is not known beforehand, "
                 "use the IntegerLookup layer instead."
             )
-        if num_tokens < 1:
-            raise ValueError(f"CategoryEncoding: `num_tokens` must be >= 1. Received: num_tokens={num_tokens}.")
+        whole("CategoryEncoding: num_tokens", num_tokens, 1)
         self.num_tokens = num_tokens
 
     @property
@@ -162,7 +162,7 @@ class CategoryEncoding(Layer):
                     f"output_mode={self.output_mode!r}. Leave the weights out, or count."
                 )
             count_weights = cast(tensor(count_weights), self.compute_dtype)
-        indices = cast(inputs, "int64")
+        indices = as_integers(self, tensor(inputs))
         check_values(indices, self._within)
         return encode(indices, self.output_mode, self.num_tokens, self.compute_dtype, count_weights)
 

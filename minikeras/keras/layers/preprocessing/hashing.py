@@ -95,10 +95,7 @@ class Hashing(ColumnLayer):
         **options: Any,
     ) -> None:
         super().__init__(**{**options, "dtype": _dtype(output_mode, options.get("dtype"))})
-        if num_bins is None or num_bins <= 0:
-            raise ValueError(
-                f"The `num_bins` for `Hashing` cannot be `None` or non-positive values. Received: num_bins={num_bins}."
-            )
+        whole("Hashing: num_bins", num_bins, 1)
         self.num_bins, self.mask_value, self.salt = num_bins, mask_value, checked_salt("Hashing", salt)
         self.output_mode, self.sparse = check_mode(self, output_mode, ("int", "one_hot", "multi_hot", "count"), sparse), False
         if self.output_mode == "int" and self.dtype not in ("int32", "int64"):

@@ -108,14 +108,15 @@ class IndexLookup(ColumnLayer):
         vocabulary_size = options.pop("vocabulary_size", None)  # of a configuration, whose vocabulary comes later
         super().__init__(name=name, **options)
         kind = type(self).__name__
-        if max_tokens is not None and max_tokens <= 1:
-            raise ValueError(f"{kind}: If set, `max_tokens` must be greater than 1. Received: max_tokens={max_tokens}")
+        whole(f"{kind}: max_tokens", max_tokens, 2, optional=True)
         if pad_to_max_tokens and max_tokens is None:
             raise ValueError(f"{kind}: If pad_to_max_tokens is True, must set `max_tokens`.")
-        if num_oov_indices < 0:
-            raise ValueError(
-                f"{kind}: `num_oov_indices` must be greater than or equal to 0. Received: num_oov_indices={num_oov_indices}"
-            )
+        whole(f"{kind}: num_oov_indices", num_oov_indices, 0)
+        for argument, token in (("mask_token", mask_token), ("oov_token", oov_token)):
+            if not isinstance(token, (str if self._text else int, type(None))):
+                raise TypeError(
+                    f"{kind}: {argument} must be {'a text' if self._text else 'an integer'} or None, found {token!r}."
+                )
         if oov_method not in ("floormod", "farmhash"):
             raise ValueError(f"{kind}: oov_method must be 'floormod' or 'farmhash', found {oov_method!r}.")
         if salt is not None and not self._text and oov_method != "farmhash":
@@ -136,14 +137,11 @@ class IndexLookup(ColumnLayer):
         self.max_tokens, self.num_oov_indices, self.invert = max_tokens, num_oov_indices, bool(invert)
         self.mask_token, self.oov_token = mask_token, oov_token
         self.pad_to_max_tokens, self.oov_method, self.salt = bool(pad_to_max_tokens), oov_method, checked_salt(kind, salt)
-        if invert and not isinstance(oov_token, str if self._text else int):
-            raise ValueError(
-                f"{kind}: with `invert` an `oov_token` is needed for places beyond the vocabulary, found {oov_token!r}."
-            )
+        if invert and oov_token is None:
+            raise ValueError(f"{kind}: with `invert` an `oov_token` is needed for places beyond the vocabulary, found None.")
         self.idf_weights: Any = None
         self._size, self._vocabulary = vocabulary_size, Vocabulary(())
-        given = vocabulary is not None and not isinstance(vocabulary, (str, os.PathLike))
-        self._input = Vocabulary(self._listed(vocabulary), weights=idf_weights) if given else None
+        self._input: Vocabulary | None = None
         self._is_static = vocabulary is not None
         self.reset_state()
         if vocabulary is not None:
@@ -206,6 +204,7 @@ class IndexLookup(ColumnLayer):
                 )
             weights = weights if complete else np.concatenate([np.full(len(special), weights.mean()), weights])
         self._have(tokens, weights)
+        self._input = Vocabulary(given, weights=idf_weights) if self._is_static and not is_path else None
 
     def _have(self, tokens: Sequence[Any], idf_weights: Any) -> None:
         """Become the lookup of these tokens, with a weight for each and for the special ones."""
@@ -224,10 +223,13 @@ class IndexLookup(ColumnLayer):
 
     def _listed(self, vocabulary: Any) -> list[Any]:
         """Tokens from a list, an array or a column."""
-        column = self._column(as_column(list(vocabulary) if isinstance(vocabulary, tuple) else vocabulary))
+        values = as_column(list(vocabulary) if isinstance(vocabulary, tuple) else vocabulary)
+        column = self._column(values)
         if not column.size or column.ndim != 1:
             said = "Cannot set an empty vocabulary." if not column.size else "A vocabulary has one axis."
             raise ValueError(f"{said} Received: vocabulary of shape {column.shape}.")
+        if not self._text and (to_numpy(values._array) != column).any():
+            raise ValueError(f"A vocabulary of integers of 64 bits is needed, found {vocabulary!r:.80}.")
         return texts(column, self.encoding)
 
     def _read(self, path: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from ....core import Tensor
 from ....errors import ShapeError
 from ....functions.shaping import pad
 from ....types import Array
-from ...arguments import made_with_numpy
+from ...arguments import made_with_numpy, whole
 from ...saving.objects import deserialize_keras_object
 from ..layer import Layer
 from .columns import ColumnLayer, as_column, batches, by_elements, texts
@@ -115,14 +115,15 @@ class TextVectorization(ColumnLayer):
             if not callable(value) and value not in known:
                 raise ValueError(f"TextVectorization: {argument} must be a function or one of {[*known]}, found {value!r}.")
         widths = ngrams if isinstance(ngrams, (list, tuple)) else [1 if ngrams is None else ngrams]
-        if not all(isinstance(n, int) and n > 0 for n in widths):
+        if not widths or not all(isinstance(n, int) and n > 0 for n in widths):
             raise ValueError(f"TextVectorization: ngrams must be a positive integer or several, found {ngrams!r}.")
         modes = ("int", "multi_hot", "count", "tf_idf")
         self.output_mode, self.sparse, self.ragged = check_mode(self, output_mode, modes, sparse), False, False
-        if output_sequence_length is not None and (self.output_mode != "int" or output_sequence_length < 1):
+        whole("TextVectorization: output_sequence_length", output_sequence_length, 1, optional=True)
+        if output_sequence_length is not None and self.output_mode != "int":
             raise ValueError(
-                "`output_sequence_length` must be positive, and given in output_mode 'int' only. Received: "
-                f"{output_sequence_length} with {output_mode!r}."
+                "`output_sequence_length` is for output_mode 'int' only. Received: "
+                f"{output_sequence_length} with {output_mode!r}. Leave it out: rows are as long as the vocabulary."
             )
         self.standardize, self.split, self.encoding = standardize, split, encoding
         self.ngrams = ngrams if ngrams is None or isinstance(ngrams, int) else tuple(ngrams)
