@@ -49,14 +49,16 @@ class DType:
     @property
     def min(self) -> Any:
         """Smallest finite value."""
-        return self._limits().min
+        return self.info.min
 
     @property
     def max(self) -> Any:
         """Largest finite value."""
-        return self._limits().max
+        return self.info.max
 
-    def _limits(self) -> Any:
+    @property
+    def info(self) -> Any:
+        """What `np.finfo` or `np.iinfo` say of it, such as `info.eps`."""
         if self.is_integer:
             return np.iinfo(self.numpy)
         if self.name == "bfloat16":  # NumPy does not know it

@@ -87,7 +87,7 @@ def assert_near(
     >>> tf.debugging.assert_near([1.0, 2.0], [1.0, 2.0000002])
     """
     a, b = tensors(x, y)
-    usual = 10.0 * float(np.finfo(a.dtype.numpy).eps) if a.dtype.is_differentiable else 0
+    usual = 10.0 * float(a.dtype.info.eps) if a.dtype.is_differentiable else 0
     limit = (usual if atol is None else atol) + (usual if rtol is None else rtol) * arithmetic.absolute(b)
     _hold("assert_near", "|x - y| <= atol + rtol |y|", arithmetic.absolute(a - b) <= limit, message)
 

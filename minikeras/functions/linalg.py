@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from typing import Any, NamedTuple
 
@@ -13,9 +14,9 @@ from ..errors import ShapeError
 from ..ops import arithmetic, contractions, decompositions, indexing, linalg, reductions
 from ..ops.reductions import identity_like
 from ..types import TensorLike
-from .elementwise import cast
+from .elementwise import cast, log
 from .ordering import argsort
-from .publish import beside, inexact, integer, static_shape, tensor, tensors
+from .publish import beside, inexact, integer, rounded_once, static_shape, tensor, tensors
 from .reductions import reduce_max, reduce_sum
 from .shaping import concat, reshape, transpose
 
@@ -29,6 +30,7 @@ def _matrices(name: str, value: TensorLike, square: bool = False) -> Tensor:
     return x
 
 
+@rounded_once
 def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """X with matrix @ X = rhs, for matrices (..., n, n) and right-hand sides (..., n, k).
 
@@ -45,6 +47,7 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
     return linalg.solve(linalg.adjoint(a) if adjoint else a, b)
 
 
+@rounded_once
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each matrix. To solve an equation, `solve` is faster and more accurate.
 
@@ -55,6 +58,7 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
     return linalg.inverse(linalg.adjoint(a) if adjoint else a)
 
 
+@rounded_once
 def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinant of each matrix. Gradient: det(A) inv(A)^T, for invertible matrices.
 
@@ -71,6 +75,7 @@ class SignAndLogarithm(NamedTuple):
     log_abs_determinant: Tensor
 
 
+@rounded_once
 def slogdet(input: TensorLike, name: str | None = None) -> SignAndLogarithm:
     """Sign and logarithm of the absolute value of the determinant. Gradient: inv(A)^T.
 
@@ -87,11 +92,10 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     >>> print(abs(round(float(tf.linalg.logdet([[2.0, 0.0], [0.0, 0.5]])), 4)))
     0.0
     """
-    from .elementwise import log
-
     return 2.0 * reduce_sum(log(diag_part(cholesky(matrix))), -1)
 
 
+@rounded_once
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """Lower triangular L with L @ L^T = A for symmetric positive definite A; NaN if it is not positive definite.
 
@@ -101,6 +105,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     return linalg.cholesky(_matrices("cholesky", input, square=True))
 
 
+@rounded_once
 def triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
@@ -162,7 +167,7 @@ def pinv(a: TensorLike, rcond: float | None = None, name: str | None = None) -> 
     """
     x = _matrices("pinv", a)
     s, u, v = svd(x)
-    limit = rcond if rcond is not None else 10.0 * max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+    limit = rcond if rcond is not None else 10.0 * max(x.shape[-2:]) * float(x.dtype.info.eps)
     keep = s > limit * reduce_max(s, -1, True)
     inverse = arithmetic.select(keep, 1.0 / arithmetic.select(keep, s, 1.0), 0.0)
     return contractions.matrix_product(v * linalg.as_columns(cast(inverse, x.dtype)), linalg.adjoint(u))
@@ -175,6 +180,7 @@ class QR(NamedTuple):
     r: Tensor
 
 
+@rounded_once
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> QR:
     """Orthogonal Q and upper triangular R with Q @ R = A.
 
@@ -188,6 +194,7 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     return QR(*linalg.qr(_matrices("qr", input), full=full_matrices))
 
 
+@rounded_once
 def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Singular values s (descending), U and V with A = U @ diag(s) @ V^T; only s with `compute_uv=False`.
 
@@ -201,6 +208,7 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
     return linalg.svd(x, full=full_matrices) if compute_uv else linalg.singular_values(x)
 
 
+@rounded_once
 def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.
 
@@ -406,6 +414,7 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     return reshape(diag(reshape(x, (-1,))), (*x.shape, *x.shape))
 
 
+@rounded_once
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
     """The matrix exponential, by scaling and squaring a Taylor polynomial of degree 16.
 
@@ -414,8 +423,6 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
     >>> print(tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).numpy().tolist())
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    import math
-
     x = _matrices("expm", input, square=True)
     sizes = np.abs(all_values(x)).astype("float64").sum(-1)
     size = float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))  # NaN and infinity become NaN in the products
@@ -430,6 +437,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
     return result
 
 
+@rounded_once
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     """The principal square root X of each matrix, with X @ X = A; NaN for a real matrix that has no real one.
 
@@ -444,6 +452,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     return decompositions.square_root(_matrices("sqrtm", input, square=True))
 
 
+@rounded_once
 def logm(input: TensorLike, name: str | None = None) -> Tensor:
     """The principal logarithm X of each matrix, with expm(X) = A; NaN for a real matrix that has no real one.
 
@@ -470,6 +479,7 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     return reductions.total(parts) * 2.0**doublings
 
 
+@rounded_once
 def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex for real matrices too, in LAPACK's order.
 
@@ -498,6 +508,7 @@ class LU(NamedTuple):
     p: Tensor
 
 
+@rounded_once
 def lu(input: TensorLike, output_idx_type: Any = "int32", name: str | None = None) -> LU:
     """Factors with L @ U = A[p]: L, without its ones, below the diagonal of one matrix, U above, and the order p of the rows.
 
@@ -522,6 +533,7 @@ def lu_reconstruct(lower_upper: TensorLike, perm: TensorLike, validate_args: boo
     return decompositions.rows_in_order(product, argsort(beside(packed, perm)))
 
 
+@rounded_once
 def lu_solve(
     lower_upper: TensorLike, perm: TensorLike, rhs: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
@@ -558,7 +570,7 @@ def matrix_rank(a: TensorLike, tol: TensorLike = None, validate_args: bool = Fal
     x = _matrices("matrix_rank", a)
     s = svd(x, compute_uv=False)
     if tol is None:
-        limit = reduce_max(s, -1, True) * (max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps))
+        limit = reduce_max(s, -1, True) * (max(x.shape[-2:]) * float(x.dtype.info.eps))
     else:
         limit = tensors(s, tol)[1][..., None]
     return reduce_sum(cast(s > limit, "int32"), -1)

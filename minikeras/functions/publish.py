@@ -194,8 +194,9 @@ def _each(values: Any, source: Any, target: Any) -> Any:
     """The tensors of one dtype among the values in another one."""
     if isinstance(values, dict):
         return {name: _each(value, source, target) for name, value in values.items()}
-    if type(values) in (list, tuple):
-        return type(values)([_each(value, source, target) for value in values])
+    if isinstance(values, (list, tuple)):
+        each = [_each(value, source, target) for value in values]
+        return type(values)(*each) if hasattr(values, "_fields") else type(values)(each)
     found = hasattr(values, "_array") and values.dtype == source
     return operations.cast(values, dtype=as_dtype(target).name) if found else values
 

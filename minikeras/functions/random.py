@@ -202,7 +202,7 @@ def _gamma(source: Source, shape: Any, alpha: TensorLike, beta: TensorLike, dtyp
     concentrations = own_values(shaped)
     sample = draw(source, lambda generator: to_device(generator.standard_gamma(concentrations, sizes).astype(kind.numpy), xp))
     sample = transcendental.gamma_sample(shaped, sample)
-    return sample if rate is None else arithmetic.maximum(sample / rate, float(np.finfo(kind.numpy).tiny))
+    return sample if rate is None else arithmetic.maximum(sample / rate, float(kind.info.tiny))
 
 
 def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | None = None, name: str | None = None) -> Tensor:

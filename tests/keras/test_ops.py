@@ -91,6 +91,21 @@ def test_gradients_are_those_of_jax(expression: str) -> None:
         assert_close(gradient.numpy(), expected, gradient.dtype.name)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("module", ["image", "linalg", "math"])
+def test_gradients_of_16_bit_floats_have_their_dtype(module: str, dtype: str) -> None:
+    for expression, facts in CASES.items():
+        if facts["module"] != module or not facts["gradients"] or expression.startswith("stft"):
+            continue
+        arrays = {name: tf.cast(one, dtype) if one.dtype.is_floating else one for name, one in tensors(facts["arrays"]).items()}
+        wanted = {name: arrays[name] for name in facts["gradients"] if arrays[name].dtype == dtype}
+        with tf.GradientTape() as tape:
+            tape.watch(list(wanted.values()))
+            value = total(computed(expression, arrays))
+        found = tape.gradient(value, wanted) if isinstance(value, tf.Tensor) else {}
+        assert {one.dtype.name for one in found.values() if one is not None} <= {dtype}, expression
+
+
 SYMBOLIC = [one for one in CASES if CASES[one]["layers"] and not one.startswith("nonzero")]
 
 

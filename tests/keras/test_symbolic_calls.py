@@ -214,6 +214,37 @@ def test_operators_compute_what_they_compute_on_tensors(name):
         assert np.array_equal(result, expected) and result.dtype == expected.dtype
 
 
+@pytest.mark.parametrize(
+    "function, kind, name",
+    [
+        (lambda x: tf.add(x, x), "Add", "add"),
+        (lambda x: tf.math.reduce_variance(x, 1), "Var", "var"),
+        (lambda x: tf.math.reduce_std(x, axis=1), "Std", "std"),
+        (lambda x: tf.math.top_k(x)[0], "TopK", "top_k"),
+        (lambda x: tf.argmax(x, 1, "int32"), "TensorFunction", "argmax"),
+        (lambda x: tf.linalg.expm(x), "TensorFunction", "expm"),
+    ],
+)
+def test_a_function_of_tf_is_one_step_with_the_first_free_name(function, kind, name):
+    tf.keras.utils.clear_session()
+    x = Input((4, 4))
+    y = function(x)
+    assert (type(y.node.operation).__name__, y.node.operation.name) == (kind, name)
+    data = tf.random.normal([2, 4, 4])
+    np.testing.assert_allclose(Model(x, y)(data), function(data), rtol=1e-6)
+
+
+def test_a_list_that_begins_with_a_number_may_hold_a_symbol():
+    x = Input((), batch_size=1)
+    for stack in (tf.stack, tf.keras.ops.stack):
+        assert np.array_equal(Model(x, stack([2.0, x[0]]))(np.ones(1, "float32")), [2.0, 1.0])
+
+
+def test_a_number_of_tensors_that_the_batch_decides_is_refused():
+    with pytest.raises(ValueError, match="more or fewer tensors"):
+        tf.unstack(Input((3,)))
+
+
 def test_a_symbol_is_found_in_lists_and_compared_with_numbers():
     x, other = Input((3,)), Input((2,))
     model = Model(x, Dense(2)(x))

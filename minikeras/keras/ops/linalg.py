@@ -259,7 +259,7 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Tensor:
 
 def _least(x: Tensor) -> float:
     """The part of the largest singular value that rounding makes of 0."""
-    return max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+    return max(x.shape[-2:]) * float(x.dtype.info.eps)
 
 
 @operation(cost=cost_of_matrices)

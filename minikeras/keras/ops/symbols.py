@@ -31,7 +31,7 @@ _SAME = {
     "nn": "relu relu6 leaky_relu elu selu silu softsign softmax log_softmax",
     "linalg": "cholesky det inv eig eigh",
     "reductions": """reduce_sum:sum reduce_mean:mean reduce_max:max reduce_min:min reduce_prod:prod reduce_any:any
-        reduce_all:all reduce_logsumexp:logsumexp reduce_variance:var reduce_std:std argmax argmin""",
+        reduce_all:all reduce_logsumexp:logsumexp reduce_variance:var reduce_std:std""",
     "shaping": """concat:concatenate stack unstack reshape transpose expand_dims squeeze broadcast_to tile repeat roll
         reverse:flip""",
     "indexing": "scatter_nd:scatter take_along_axis",
@@ -66,16 +66,21 @@ def call_on_symbols(function: Callable[..., Any], args: tuple[Any, ...], options
             f"{function.__name__}: a function that it was given uses a KerasTensor from outside. Give the KerasTensor as an "
             "argument, or write the computation as a layer of your own, a subclass of keras.layers.Layer with `call`."
         )
-    outputs = TensorFunction(_public_name(function))(*args, **options)
+    public = _public_name(function)
+    step = TensorFunction(public, name=public.rpartition(".")[2])
+    outputs = step(*args, **options)
     signature = inspect.signature(function)
-    given = {name: value for name, value in signature.bind(*args, **options).arguments.items() if name != "name"}
+    bound = signature.bind(*args, **options)
+    given = bound.arguments.keys() - {"name"}
+    bound.apply_defaults()  # Keras's may be others
     same = _same().get(inspect.unwrap(function))
     if same is not None:
         names = dict(zip(signature.parameters, inspect.signature(same).parameters, strict=False))
-        if given.keys() <= names.keys():
-            keras_outputs = same(**{names[name]: value for name, value in given.items()})
+        if given <= names.keys():
+            keras_outputs = same(**{theirs: bound.arguments[ours] for ours, theirs in names.items() if ours != "name"})
             if _specs(keras_outputs) == _specs(outputs):
                 return keras_outputs
+    step.name = auto_name(step.name)
     return outputs
 
 
@@ -102,7 +107,7 @@ def _same() -> dict[Callable[..., Any], Callable[..., Any]]:
         for module, names in _SAME.items()
         for pair in names.split()
     ]
-    return {getattr(module, ours): getattr(ops, keras or ours) for module, ours, keras in pairs}
+    return {inspect.unwrap(getattr(module, ours)): getattr(ops, keras or ours) for module, ours, keras in pairs}
 
 
 class TensorFunction(Operation):

@@ -207,14 +207,14 @@ _OF_NUMPY = {
 
 
 def holds_symbol(value: Any) -> bool:
-    """True for a KerasTensor and for a nest with one inside; a list that begins with a number is not looked through."""
+    """True for a KerasTensor and for a nest with one inside; lists in a list that begins with a number are skipped."""
     if isinstance(value, KerasTensor):
         return True
     if isinstance(value, dict):
         return any(holds_symbol(element) for element in value.values())
-    if isinstance(value, tuple) or (isinstance(value, list) and value and not isinstance(value[0], (int, float))):
-        return any(holds_symbol(element) for element in value)
-    return False
+    if isinstance(value, list) and value and isinstance(value[0], (int, float)):
+        return any(type(element) is KerasTensor for element in value)
+    return isinstance(value, (list, tuple)) and any(holds_symbol(element) for element in value)
 
 
 class LayerIO:

@@ -78,6 +78,8 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
             raise ValueError(
                 f"All outputs of '{operation.name}' must be tensors to be part of a model; it returned {leaf!r:.80}."
             )
+    if len(leaves[0]) != len(leaves[-1]):
+        raise ShapeError(f"'{operation.name}' gives more or fewer tensors for other sizes of axes that may have any size.")
     specs = [_merged(operation, *outputs) for outputs in zip(*leaves, strict=True)]
     return specs, nest.pack(found[0], list(range(len(specs))))
 

@@ -50,13 +50,6 @@ v.assign(2.0) is v
         why="the class says what is wrong; TensorFlow names an attribute of its kernel",
     ),
     Row(
-        what="linear algebra in float16",
-        code="tf.linalg.inv(tf.eye(2, dtype=tf.float16))",
-        ours="InvalidArgumentError",
-        theirs="[[1, 0], [0, 1]]",
-        why="there is none in NumPy; cast to float32",
-    ),
-    Row(
         what="attributes of a tensor",
         code="""
 x = tf.constant(1.0)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from ....core import Tensor
 from ....errors import DTypeError, ShapeError
 from ....functions.creation import zeros_like
@@ -57,7 +55,7 @@ def rgb_to_hsv(images: TensorLike, data_format: str | None = None) -> Tensor:
 
 
 def _hue_saturation_value(*colors: Tensor) -> list[Tensor]:
-    least = float(np.finfo(colors[0].dtype.numpy).eps)
+    least = float(colors[0].dtype.info.eps)
     red, green, blue = [where(abs(one) < least, zeros_like(one), one) for one in colors]
     value = maximum(maximum(red, green), blue)
     span = value - minimum(minimum(red, green), blue)

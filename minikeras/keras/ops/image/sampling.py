@@ -137,7 +137,7 @@ def affine_transform(
      [3. 0.]]
     """
     x, back = as_batch("affine_transform", images, data_format)
-    numbers_of = floating(transform)
+    numbers_of = tf.cast(floating(transform), "float32")
     if numbers_of.ndim not in (1, 2) or numbers_of.shape[-1] != 8:
         raise ShapeError(f"affine_transform: needs 8 numbers, or (batch, 8), found shape {numbers_of.shape}.")
     rows, columns = _grid(x)

@@ -38,7 +38,12 @@ def _joined(name: str, x: Any, rank: int) -> Tensor:
             f"{name}: both parts must hold floats and have one shape of at least {rank} axes, found {real.dtype.name}"
             f"{list(real.shape)} and {imaginary.dtype.name}{list(imaginary.shape)}."
         )
-    return tf.complex(real, imaginary)
+    return tf.complex(_wide(real), _wide(imaginary))
+
+
+def _wide(x: Tensor) -> Tensor:
+    """16-bit floats as float32: there are no complex numbers of them."""
+    return tf.cast(x, "float32") if x.dtype.size == 2 else x
 
 
 def _apart(x: Tensor) -> Pair:
@@ -95,7 +100,7 @@ def rfft(x: TensorLike, fft_length: int | None = None) -> Pair:
     >>> print(real.numpy(), imaginary.numpy().round(4))
     [ 6.  -1.5] [0.    0.866]
     """
-    x = floating(x)
+    x = _wide(floating(x))
     return _apart(fourier.rfft(x if fft_length is None else _fitted(x, fft_length), between=1.0))
 
 
