@@ -234,6 +234,16 @@ def test_a_function_of_tf_is_one_step_with_the_first_free_name(function, kind, n
     np.testing.assert_allclose(Model(x, y)(data), function(data), rtol=1e-6)
 
 
+def test_models_with_functions_that_keras_has_not_are_loaded(tmp_path):
+    x = Input((3, 3))
+    model = Model(x, [tf.linalg.expm(x), tf.matmul(x, x, transpose_b=True), tf.argmax(x, 1), tf.gather(x, [0, 2], axis=1)])
+    model.save(tmp_path / "m.keras")
+    data = tf.random.normal([2, 3, 3])
+    for one in (tf.keras.models.load_model(tmp_path / "m.keras"), tf.keras.models.model_from_json(model.to_json())):
+        for result, expected in zip(one(data), model(data), strict=True):
+            assert np.array_equal(result, expected)
+
+
 def test_a_list_that_begins_with_a_number_may_hold_a_symbol():
     x = Input((), batch_size=1)
     for stack in (tf.stack, tf.keras.ops.stack):

@@ -184,7 +184,8 @@ def find(name: str, module: str | None = None, registered_name: str | None = Non
         thing = get_registered_object(key) if key else None
         if thing is not None:
             return thing
-    if registered_name in (None, name) and (module is None or module.partition(".")[0] in ("keras", "builtins", "tensorflow")):
+    ours = ("keras", "builtins", "tensorflow", __name__.partition(".")[0])
+    if registered_name in (None, name) and (module is None or module.partition(".")[0] in ours):
         for place, source, names in sorted(_sources, key=lambda row: row[0] != module):  # its own module first
             thing = _entry(source, names, name)
             if thing is not None and (place == module or isinstance(thing, type) == (kind == "class")):
