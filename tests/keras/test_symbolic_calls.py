@@ -234,6 +234,14 @@ def test_a_function_of_tf_is_one_step_with_the_first_free_name(function, kind, n
     np.testing.assert_allclose(Model(x, y)(data), function(data), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "pattern", ["((a b) c -> a b c", "a a -> a a", "(a b -> b a", "a b -> a b b", "a b", "(a b) c -> a b c"]
+)
+def test_patterns_that_mean_nothing_are_refused(pattern):
+    with pytest.raises(ValueError, match="rearrange"):
+        tf.keras.ops.rearrange(tf.ones([2, 2]), pattern, a=0)
+
+
 def test_models_with_functions_that_keras_has_not_are_loaded(tmp_path):
     x = Input((3, 3))
     model = Model(x, [tf.linalg.expm(x), tf.matmul(x, x, transpose_b=True), tf.argmax(x, 1), tf.gather(x, [0, 2], axis=1)])

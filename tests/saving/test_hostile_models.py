@@ -208,6 +208,15 @@ def test_what_asks_for_too_much_is_refused(tmp_path, name):
         tf.keras.models.load_model(packed(tmp_path / "m.keras", hostile(name)))
 
 
+def test_a_file_cannot_write_files(tmp_path):
+    path, target = tmp_path / "m.keras", tmp_path / "written"
+    config = step("TensorFunction", "minikeras", function="print")
+    config["config"]["layers"][-1]["inbound_nodes"][0]["kwargs"]["output_stream"] = f"file://{target}"
+    with pytest.raises(LoadError, match="there is no function of tensors tf.print"):
+        tf.keras.models.load_model(packed(path, config))
+    assert not target.exists()
+
+
 @pytest.mark.parametrize("name", LARGE)
 def test_large_shapes_cost_nothing_before_the_model_is_called(tmp_path, name):
     assert tf.keras.models.load_model(packed(tmp_path / "m.keras", LARGE[name])).built

@@ -30,15 +30,16 @@ def rearrange(tensor: TensorLike, pattern: str, **axes_lengths: int) -> Tensor:
     left, _, right = pattern.partition("->")
     before, after = _groups(left), _groups(right)
     names = [name for group in before for name in group]
-    if len(before) != x.ndim or sorted(names) != sorted(name for group in after for name in group):
+    same = sorted(set(names)) == sorted(name for group in after for name in group)
+    if len(before) != x.ndim or not same or len(set(names)) < len(names):
         raise ShapeError(
             f"rearrange: '{pattern}' for shape {x.shape}: there must be one name or parenthesis for each axis, and the same "
-            "names on both sides."
+            "different names on both sides."
         )
     sizes: dict[str, int] = {}
     for group, size in zip(before, x.shape, strict=True):
         known = math.prod(axes_lengths.get(name, 1) for name in group)
-        sizes |= {name: axes_lengths.get(name, size // known) for name in group}
+        sizes |= {name: axes_lengths.get(name, size // max(known, 1)) for name in group}
         if math.prod(sizes[name] for name in group) != size:
             raise ShapeError(f"rearrange: ({' '.join(group)}) of '{pattern}' must hold {size} elements, with {axes_lengths}.")
     apart = reshape(x, [sizes[name] for name in names])
@@ -48,4 +49,9 @@ def rearrange(tensor: TensorLike, pattern: str, **axes_lengths: int) -> Tensor:
 
 def _groups(side: str) -> list[list[str]]:
     """The names of each axis."""
-    return [part.strip("()").split() for part in re.findall(r"\([^)]*\)|[^\s()]+", side)]
+    axis = r"\([^()]*\)|[^\s()]+"
+    if rest := re.sub(axis, "", side).strip():
+        raise ShapeError(
+            f"rearrange: parentheses must stand in pairs, one in another nowhere; found {rest:.20} in '{side:.80}'."
+        )
+    return [part.strip("()").split() for part in re.findall(axis, side)]

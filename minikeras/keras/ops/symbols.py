@@ -46,6 +46,10 @@ Keras's name behind a colon where it is another one.
 _PUBLIC = ("", "bitwise", "image", "linalg", "math", "nn", "random")
 """The public modules of functions of tensors."""
 
+_HARMLESS = """assertions contractions control_flow convolution creation elementwise image indexing linalg nn ordering pooling
+    random reductions resizing segments shaping"""
+"""The modules of `functions/` that a file may name functions of: they only compute. `tf.print`, for example, writes files."""
+
 
 def operate_on_symbols(name: str, operands: tuple[Any, ...]) -> Any:
     """What an operator of Python gives for KerasTensors.
@@ -128,7 +132,9 @@ class TensorFunction(Operation):
         package = __name__.partition(".")[0]
         namespace = importlib.import_module(f"{package}.{module}".rstrip(".")) if module in _PUBLIC else None
         found: Any = getattr(namespace, last, None)
-        if not inspect.isfunction(found) or not inspect.unwrap(found).__module__.startswith(functions.__name__):
+        home = inspect.unwrap(found).__module__ if inspect.isfunction(found) else ""
+        known = home in [f"{functions.__name__}.{one}" for one in _HARMLESS.split()]
+        if not known or last.startswith("_") or last == "set_seed":
             raise ValueError(f"TensorFunction: there is no function of tensors tf.{function:.80}.")
         super().__init__(name or auto_name(last))
         self.function, self._call = function, found
