@@ -106,6 +106,12 @@ def test_errors_name_what_is_there(file, tmp_path):
         make(str(tmp_path / "empty.csv"), 2)
 
 
+@pytest.mark.parametrize("options", [{"column_names": ["u", "u", "v", "w"]}, {"field_delim": "ab"}, {"field_delim": ""}])
+def test_names_differ_and_a_separator_is_one_character(file, options):
+    with pytest.raises(ValueError, match="field_delim must be one character, and names of columns differ"):
+        make(file, 2, **options)
+
+
 def test_records_are_tuples_of_scalars(file):
     records = tf.data.experimental.CsvDataset
     with pytest.raises(InvalidArgumentError, match="column '2' is required, but row 2 has no value"):

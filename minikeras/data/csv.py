@@ -156,6 +156,10 @@ def _read(name: str, files: list[str], header: bool, names: Sequence[str] | None
     compressions = {None: None, "": None, "GZIP": "gzip"}
     if text["compression"] not in compressions:
         raise ValueError(f"{name}: compression_type must be None, '' or 'GZIP', found {text['compression']!r}.")
+    if len(text["sep"]) != 1 or len(set(names or ())) < len(names or ()):
+        raise ValueError(
+            f"{name}: field_delim must be one character, and names of columns differ, found {text['sep']!r} and {names}."
+        )
     options = {
         "dtype": str,
         "na_filter": False,

@@ -118,6 +118,11 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] |
     if rate in (0.0, 1.0):
         return zeros_like(x) if rate else x
     sizes = noise_shape if noise_shape is not None else [None] * x.ndim
+    if not x.dtype.is_floating or len(sizes) != x.ndim:
+        raise ValueError(
+            f"random.dropout: expected floats and a noise_shape with a size or None for each axis, found {x.dtype.name}, shape "
+            f"{tuple(x.shape)} and noise_shape={noise_shape}."
+        )
     shape = tuple([size if wanted is None else wanted for wanted, size in zip(sizes, x.shape, strict=True)])
     return x * cast(dropout_mask(_source(seed), shape, rate, x), x.dtype)
 

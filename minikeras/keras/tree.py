@@ -67,9 +67,11 @@ def map_structure_up_to(shallow_structure: Any, func: Callable[..., Any], *struc
     >>> tf.keras.tree.map_structure_up_to([None, None], len, [[1, 1], [2]])
     [2, 1]
     """
-    paths = [path for path, _ in flatten_with_path(shallow_structure)]
-    rows = [[_at(structure, path) for structure in structures] for path in paths]
-    return pack_sequence_as(shallow_structure, [func(*row) for row in rows])
+    if not is_nested(shallow_structure):
+        return func(*structures)
+    known = [_children_like(shallow_structure, structure) for structure in structures]
+    parts = [map_structure_up_to(part, func, *[one[key] for one in known]) for key, part in _children(shallow_structure)]
+    return _rebuilt(shallow_structure, parts)
 
 
 def map_shape_structure(func: Callable[[Any], Any], structure: Any) -> Any:
@@ -137,15 +139,9 @@ def assert_same_structure(a: Any, b: Any, check_types: Any = None) -> None:
 
     >>> tf.keras.tree.assert_same_structure([(0, 1)], [(2, 3)])
     """
-    kinds = [Mapping if isinstance(one, Mapping) else type(one) if is_nested(one) else None for one in (a, b)]
-    known = [dict(_children(one)) if is_nested(one) else {} for one in (a, b)]
-    if kinds[0] is not kinds[1] or known[0].keys() != known[1].keys():
-        raise ValueError(
-            f"The two structures don't have the same nested structure. First: {a!r:.200}. Second: {b!r:.200}. Give both the "
-            "same containers and keys."
-        )
-    for key in known[0]:
-        assert_same_structure(known[0][key], known[1][key])
+    found = _children_like(a, b)
+    for key, part in _children(a) if is_nested(a) else ():
+        assert_same_structure(part, found[key])
 
 
 def assert_same_paths(a: Any, b: Any) -> None:
@@ -193,11 +189,13 @@ def _packed(structure: Any, leaves: Iterator[Any], is_leaf: Callable[[Any], bool
     return _rebuilt(structure, [_packed(child, leaves, is_leaf) for _, child in _children(structure)])
 
 
-def _at(structure: Any, path: Path) -> Any:
-    """What lies at a path."""
-    for key in path:
-        known = dict(_children(structure)) if is_nested(structure) else {}
-        if key not in known:
-            raise ValueError(f"tree.map_structure_up_to: {structure!r:.200} has nothing at {key!r}; it must reach as deep.")
-        structure = known[key]
-    return structure
+def _children_like(a: Any, b: Any) -> dict[Any, Any]:
+    """The parts of `b` by their positions or keys; ValueError if it is another container than `a`, or has others."""
+    kinds = [Mapping if isinstance(one, Mapping) else type(one) if is_nested(one) else None for one in (a, b)]
+    known = [dict(_children(one)) if is_nested(one) else {} for one in (a, b)]
+    if kinds[0] is not kinds[1] or known[0].keys() != known[1].keys():
+        raise ValueError(
+            f"The two structures don't have the same nested structure. First: {a!r:.200}. Second: {b!r:.200}. Give both the "
+            "same containers and keys."
+        )
+    return known[1]

@@ -158,3 +158,9 @@ def test_a_layer_of_the_user_s_holds_a_generator_as_state():
         "seed": 7,
         "name": layer.seed_generator.name,
     }
+
+
+@pytest.mark.parametrize(("inputs", "noise_shape"), [([1, 2, 3], None), ([[1.0, 2.0]], (2,))])
+def test_dropout_takes_floats_and_a_size_for_each_axis(inputs, noise_shape):
+    with pytest.raises(ValueError, match="random.dropout: expected floats and a noise_shape"):
+        random.dropout(inputs, 0.5, noise_shape)

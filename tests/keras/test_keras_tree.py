@@ -59,7 +59,7 @@ def test_parts_are_visited_above_or_below_what_is_in_them():
 def test_leaves_are_mapped_down_to_a_shallow_nest():
     assert tree.map_structure_up_to([None, [None, None]], str, [[1, 1], [2, 2]]) == ["[1, 1]", ["2", "2"]]
     assert tree.map_structure_up_to([0, 0], lambda a, b: (a, b), [1, [2]], [3, 4]) == [(1, 3), ([2], 4)]
-    with pytest.raises(ValueError, match="has nothing at 1"):
+    with pytest.raises(ValueError, match="don't have the same nested structure"):
         tree.map_structure_up_to([[0, 0]], str, [[1]])
 
 
@@ -92,3 +92,11 @@ def test_a_wrong_number_of_leaves_or_structures_is_refused():
         tree.pack_sequence_as([0, 0], [1])
     with pytest.raises(ValueError, match="at least one structure"):
         tree.map_structure(str)
+
+
+@pytest.mark.parametrize(
+    ("shallow", "deep"), [([None], [1, 2]), ([], [1]), ({"a": 0}, {"a": 1, "b": 2}), ([0], (1,)), ([0], 1)]
+)
+def test_a_shallow_structure_leaves_out_no_part_of_the_others(shallow, deep):
+    with pytest.raises(ValueError, match="don't have the same nested structure"):
+        tree.map_structure_up_to(shallow, lambda part: part, deep)

@@ -297,7 +297,14 @@ def test_directories_and_arguments_that_do_not_fit_are_refused(texts):
         read(texts / "z")
     with pytest.raises(NotFoundError, match=r"there is no file in .* that ends in \.bmp"):
         utils.image_dataset_from_directory(texts / "a", labels=None, verbose=False)
+    for wrong in ({"image_size": (3,)}, {"image_size": (3, 0)}, {"crop_to_aspect_ratio": True, "pad_to_aspect_ratio": True}):
+        with pytest.raises(
+            ValueError, match="image_size must be a height and a width, and images are either cropped or padded"
+        ):
+            utils.image_dataset_from_directory(texts, **wrong)
     for options, message in (
+        ({"labels": [0.5] * 7}, r"labels must be ints.*found \['0.5'\]"),
+        ({"labels": [0, 2] * 3 + [0], "label_mode": "categorical"}, r"from 0 without gaps, found \['0', '2'\]"),
         ({"labels": [1, 2]}, "a label is needed for each of 7 files, found 2"),
         ({"labels": None, "class_names": ["a"]}, "class_names go with labels='inferred'"),
         ({"class_names": ["x"]}, r"class_names must be subdirectories, which are \['a', 'b', 'c'\]"),

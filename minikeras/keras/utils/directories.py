@@ -88,6 +88,11 @@ def image_dataset_from_directory(
     for what, given, known in (("color_mode", color_mode, MODES), ("interpolation", interpolation, METHODS)):
         if given not in known:
             raise ValueError(f"{name}: {what} must be one of {list(known)}, found {given!r}.")
+    if len(size) != 2 or min(size) < 1 or (crop_to_aspect_ratio and pad_to_aspect_ratio):
+        raise ValueError(
+            f"{name}: image_size must be a height and a width, and images are either cropped or padded, found {image_size}, "
+            f"crop_to_aspect_ratio={crop_to_aspect_ratio} and pad_to_aspect_ratio={pad_to_aspect_ratio}."
+        )
     first = channels_first(name, data_format)
 
     def read(path: str) -> Any:
@@ -165,6 +170,9 @@ def _indexed(
     else:
         paths, numbers = _found(top, extensions, follow_links), np.asarray(labels)
         names = [str(one) for one in sorted(set(numbers.tolist()))]
+        outside = label_mode != "int" and numbers.size and not 0 <= numbers.min() <= numbers.max() < len(names)
+        if numbers.dtype.kind not in "biu" or outside:
+            raise ValueError(f"{name}: labels must be ints, for label_mode={label_mode!r} from 0 without gaps, found {names}.")
         if len(numbers) != len(paths):
             raise ValueError(f"{name}: a label is needed for each of {len(paths)} files, found {len(numbers)}.")
     if not paths:
