@@ -239,7 +239,7 @@ class FeatureSpace(Layer):
             dataset: a dict of columns, a data frame, or a Dataset of dicts, batched or not; of pairs the first counts.
 
         Raises:
-            ValueError: for other data.
+            ValueError: for other data, or if columns are missing; then no layer has learned anything.
         """
         columns = _columns(dataset)
         if columns is None and not isinstance(dataset, Dataset):
@@ -247,6 +247,10 @@ class FeatureSpace(Layer):
                 "`adapt()` can only be called on a tf.data.Dataset, a data frame or a dict of arrays/lists. "
                 f"Received instead: {dataset!r:.80} (of type {type(dataset)})"
             )
+        first = columns if columns is not None else next(iter(dataset), {})
+        held = first[0] if isinstance(first, tuple) else first
+        if missing := [name for name in self._adaptable() if name not in held]:
+            raise ValueError(f"FeatureSpace '{self.name}' needs the columns {missing} to adapt to, found {list(held)}.")
         for name in self._adaptable():
             if columns is None:
                 values = dataset.map(lambda *element, name=name: element[0][name])

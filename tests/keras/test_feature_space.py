@@ -146,6 +146,14 @@ REFUSED = {
     "crosses of nothing": (lambda: F({"a": "integer_hashed"}, crosses=[("a", "b")]), "should be present .* unknown: .'b'"),
     "a call before adapt": (lambda: space()(TABLE), "You need to call `.adapt"),
     "features before adapt": (lambda: space().get_encoded_features(), "You need to call `.adapt"),
+    "a column that is missing": (
+        lambda: space().adapt({"size": TABLE["size"]}),
+        "needs the columns .* to adapt to, found .'size'.",
+    ),
+    "an empty Dataset": (
+        lambda: space().adapt(tf.data.Dataset.from_tensor_slices(TABLE).take(0)),
+        r"needs the columns .* to adapt to, found \[\]",
+    ),
     "other data to adapt to": (
         lambda: space().adapt([1, 2]),
         "called on a tf.data.Dataset, a data frame or a dict",

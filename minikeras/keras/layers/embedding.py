@@ -113,6 +113,8 @@ class ReversibleEmbedding(Embedding):
         logit_soft_cap: float | None = None,
         **options: Any,
     ) -> None:
+        if logit_soft_cap is not None and not logit_soft_cap > 0:
+            raise ValueError(f"ReversibleEmbedding: logit_soft_cap must be positive or None, found {logit_soft_cap!r}.")
         self.tie_weights, self.reverse_dtype, self.logit_soft_cap = bool(tie_weights), reverse_dtype, logit_soft_cap
         first, penalty, projection = embeddings_initializer, embeddings_regularizer, embeddings_constraint
         super().__init__(input_dim, output_dim, first, penalty, projection, mask_zero, **options)

@@ -247,3 +247,8 @@ def test_whole_numbers_stay_whole_where_an_image_is_resized():
     ):
         with pytest.raises(ValueError, match=said):
             make()
+
+
+def test_scores_are_bounded_by_a_positive_number():
+    with pytest.raises(ValueError, match="logit_soft_cap must be positive or None, found 0"):
+        L.ReversibleEmbedding(4, 3, logit_soft_cap=0)
