@@ -322,6 +322,9 @@ def test_every_public_class_of_layers_is_found_by_its_keras_name():
         ("initializers", "Zeros"),
     ):
         assert keras.saving.registry.place_of(getattr(getattr(keras, module), name)) == (f"keras.{module}", name)
+    assert keras.saving.registry.place_of(layers.GroupQueryAttention) == ("keras.layers", "GroupQueryAttention")
+    assert keras.saving.registry.find("GroupedQueryAttention", "keras.layers") is layers.GroupQueryAttention
+    assert not any(map(keras.saving.registry.place_of, (layers.Dense(2), tf.constant(1.0), tf.matmul, dict)))
 
 
 @pytest.mark.parametrize("functional", [True, False])

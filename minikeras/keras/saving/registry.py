@@ -157,7 +157,7 @@ def place_of(thing: Any) -> tuple[str, str] | None:
     """Keras's module and name of a class or function of the package; None for any other. A thing with several names is found
     under its own, if that is one of them.
     """
-    return _place_of_own(thing) if _is_own(thing) else None
+    return _place_of_own(thing) if isinstance(thing, (type, types.FunctionType)) and _is_own(thing) else None
 
 
 @functools.cache
