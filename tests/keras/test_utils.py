@@ -6,6 +6,7 @@ import io
 import json
 import pathlib
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -297,11 +298,17 @@ def test_directories_and_arguments_that_do_not_fit_are_refused(texts):
         read(texts / "z")
     with pytest.raises(NotFoundError, match=r"there is no file in .* that ends in \.bmp"):
         utils.image_dataset_from_directory(texts / "a", labels=None, verbose=False)
-    for wrong in ({"image_size": (3,)}, {"image_size": (3, 0)}, {"crop_to_aspect_ratio": True, "pad_to_aspect_ratio": True}):
-        with pytest.raises(
-            ValueError, match="image_size must be a height and a width, and images are either cropped or padded"
-        ):
-            utils.image_dataset_from_directory(texts, **wrong)
+    images = partial(utils.image_dataset_from_directory, texts)
+    load = partial(utils.load_img, "x.png", target_size=3)
+    for call in (lambda: images(image_size=(3,)), lambda: images(image_size=(3, 0)), load):
+        lambda: images(image_size=(3,)),
+        lambda: images(image_size=(3, 0)),
+        lambda: utils.load_img("x", target_size=3),
+    ):
+        with pytest.raises(ValueError, match="a height and a width of at least 1 are needed"):
+            call()
+    with pytest.raises(ValueError, match="give either crop_to_aspect_ratio or pad_to_aspect_ratio"):
+        images(crop_to_aspect_ratio=True, pad_to_aspect_ratio=True)
     for options, message in (
         ({"labels": [0.5] * 7}, r"labels must be ints.*found \['0.5'\]"),
         ({"labels": [0, 2] * 3 + [0], "label_mode": "categorical"}, r"from 0 without gaps, found \['0', '2'\]"),

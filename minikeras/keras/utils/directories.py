@@ -14,7 +14,7 @@ from ...data import Dataset
 from ...data.passes import order_stream
 from ...errors import NotFoundError
 from ...functions.resizing import METHODS, resize
-from .images import MODES, channels_first, img_to_array, load_img, pillow, smart_resize
+from .images import MODES, channels_first, height_and_width, img_to_array, load_img, pillow, smart_resize
 
 _THREADS = 4
 """That read files; the order is kept."""
@@ -84,15 +84,12 @@ def image_dataset_from_directory(
     """
     name = "image_dataset_from_directory"
     pillow(name)
-    size = (image_size, image_size) if isinstance(image_size, int) else tuple(image_size)
+    size = height_and_width(name, (image_size, image_size) if isinstance(image_size, int) else image_size)
     for what, given, known in (("color_mode", color_mode, MODES), ("interpolation", interpolation, METHODS)):
         if given not in known:
             raise ValueError(f"{name}: {what} must be one of {list(known)}, found {given!r}.")
-    if len(size) != 2 or min(size) < 1 or (crop_to_aspect_ratio and pad_to_aspect_ratio):
-        raise ValueError(
-            f"{name}: image_size must be a height and a width, and images are either cropped or padded, found {image_size}, "
-            f"crop_to_aspect_ratio={crop_to_aspect_ratio} and pad_to_aspect_ratio={pad_to_aspect_ratio}."
-        )
+    if crop_to_aspect_ratio and pad_to_aspect_ratio:
+        raise ValueError(f"{name}: give either crop_to_aspect_ratio or pad_to_aspect_ratio.")
     first = channels_first(name, data_format)
 
     def read(path: str) -> Any:

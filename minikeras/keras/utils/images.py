@@ -36,6 +36,14 @@ def channels_first(name: str, data_format: str | None) -> bool:
     return (data_format or image_data_format()) == "channels_first"
 
 
+def height_and_width(name: str, given: Any) -> tuple[int, int]:
+    """Two sizes of at least 1."""
+    sizes = tuple(given) if isinstance(given, (list, tuple)) else ()
+    if len(sizes) != 2 or not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
+        raise ValueError(f"{name}: a height and a width of at least 1 are needed, found {given!r:.100}.")
+    return sizes
+
+
 def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None) -> Any:
     """A Pillow image of an array of an image.
 
@@ -132,6 +140,7 @@ def load_img(
         raise ValueError(f"load_img: color_mode must be one of {list(MODES)}, found {color_mode!r}.")
     if interpolation not in methods:
         raise ValueError(f"load_img: interpolation must be one of {list(methods)}, found {interpolation!r}.")
+    height, width = (None, None) if target_size is None else height_and_width("load_img", target_size)
     try:
         content = path.getvalue() if isinstance(path, io.BytesIO) else pathlib.Path(os.fsdecode(path)).read_bytes()
     except FileNotFoundError:
@@ -139,9 +148,8 @@ def load_img(
     img = image.open(io.BytesIO(content))
     if img.mode not in MODES[color_mode]:
         img = img.convert(MODES[color_mode][0])
-    if target_size is None or img.size == (target_size[1], target_size[0]):
+    if height is None or width is None or img.size == (width, height):
         return img
-    height, width = target_size
     box = _middle(img.size[1], img.size[0], height, width) if keep_aspect_ratio else (0, 0, img.size[1], img.size[0])
     return img.resize((width, height), methods[interpolation], box=(box[1], box[0], box[3], box[2]))
 
