@@ -74,7 +74,7 @@ def test_keras_does_not_load_what_only_some_need() -> None:
 
 
 def test_a_configuration_loads_only_what_it_names() -> None:
-    model = "import minikeras as tf; l = tf.keras.layers; m = tf.keras.Sequential([l.Input((3,)), l.Dense(2, 'relu')])"
+    model = "import minikeras as tf; l = tf.keras.layers; m = tf.keras.Sequential([l.Input((3,)), l.Dense(2, tf.nn.relu)])"
     loaded = loaded_after(f"{model}; tf.keras.models.model_from_json(m.to_json())")
     late = {"layers.wrappers", "layers.preprocessing", "ops.symbols", "feature_space", "dtype_policies"}
     assert not {f"minikeras.keras.{name}" for name in late} & loaded

@@ -118,7 +118,7 @@ def know(module: str, source: Any, names: tuple[str, ...] | None = None) -> None
     """Let configurations name what a module or mapping holds, as Keras's name of the module and their own.
 
     Args:
-        source: a module or mapping, or a function that gives one when a configuration is first read or written.
+        source: a module or mapping, or a function that gives one of classes when a configuration first asks for it.
         names: only these; all that is public and written in this package if None.
     """
     _sources.append((module, source, names))
@@ -162,10 +162,11 @@ def place_of(thing: Any) -> tuple[str, str] | None:
 
 @functools.cache
 def _place_of_own(thing: Any) -> tuple[str, str] | None:
+    is_class = isinstance(thing, type)
     for module, source, names in _sources:
-        if _entry(source, names, thing.__name__) is thing:
+        if (is_class or not callable(source)) and _entry(source, names, thing.__name__) is thing:
             return module, thing.__name__
-    return next((place for place, known in _table().items() if known is thing), None)
+    return next((place for place, known in _table().items() if known is thing), None) if is_class else None
 
 
 def find(name: str, module: str | None = None, registered_name: str | None = None, kind: str = "class") -> Any:
