@@ -206,6 +206,8 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
     if not widths:
         return x
     if mode.upper() == "CONSTANT":
+        if x.dtype.kind == "b" and type(constant_values) is int:
+            constant_values = bool(constant_values)  # the default is 0
         return shaping.pad(x, paddings=widths, value=convert_to_tensor(constant_values, x.dtype).numpy().item())
     if mode.upper() not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, found {mode!r}.")

@@ -91,6 +91,13 @@ def test_gradients_are_those_of_jax(expression: str) -> None:
         assert_close(gradient.numpy(), expected, gradient.dtype.name)
 
 
+def test_bools_are_padded_and_numbers_of_repetitions_may_be_arrays() -> None:
+    truths = tf.constant([True, True])
+    assert K.ops.diag(truths).numpy().tolist() == [[True, False], [False, True]]
+    assert K.ops.pad(truths, 1).numpy().tolist() == [False, True, True, False]
+    assert all(K.ops.tile([1, 2], times).shape == (4,) for times in (2, [2], np.array([2]), tf.constant([2])))
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("module", ["image", "linalg", "math"])
 def test_gradients_of_16_bit_floats_have_their_dtype(module: str, dtype: str) -> None:

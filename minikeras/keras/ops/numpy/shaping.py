@@ -14,7 +14,7 @@ from ....errors import ShapeError
 from ....functions import shaping as tf
 from ....functions.creation import meshgrid as meshgrid_of
 from ....functions.elementwise import cast
-from ....functions.publish import integer, negative_axis
+from ....functions.publish import integer, negative_axis, static_shape
 from ....types import TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation
@@ -358,7 +358,7 @@ def tile(x: TensorLike, repeats: Any) -> Tensor:
     [1 2 1 2]
     """
     x = convert_to_tensor(x)
-    times = [repeats] if not isinstance(repeats, (list, tuple)) else list(repeats)
+    times = static_shape(repeats)
     rank = max(x.ndim, len(times))
     return tf.tile(tf.reshape(x, [*[1] * (rank - x.ndim), *x.shape]), [*[1] * (rank - len(times)), *times])
 
