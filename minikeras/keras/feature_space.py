@@ -249,6 +249,10 @@ class FeatureSpace(Layer):
             )
         first = columns if columns is not None else next(iter(dataset), {})
         held = first[0] if isinstance(first, tuple) else first
+        if not isinstance(held, Mapping):
+            raise ValueError(
+                f"FeatureSpace '{self.name}' adapts to a Dataset of dicts of columns, found {type(held).__name__}."
+            )
         if missing := [name for name in self._adaptable() if name not in held]:
             raise ValueError(f"FeatureSpace '{self.name}' needs the columns {missing} to adapt to, found {list(held)}.")
         for name in self._adaptable():

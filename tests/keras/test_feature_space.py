@@ -150,6 +150,10 @@ REFUSED = {
         lambda: space().adapt({"size": TABLE["size"]}),
         "needs the columns .* to adapt to, found .'size'.",
     ),
+    "a Dataset without names": (
+        lambda: space().adapt(tf.data.Dataset.from_tensor_slices([1.0])),
+        "a Dataset of dicts of columns, found",
+    ),
     "an empty Dataset": (
         lambda: space().adapt(tf.data.Dataset.from_tensor_slices(TABLE).take(0)),
         r"needs the columns .* to adapt to, found \[\]",
