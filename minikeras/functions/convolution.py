@@ -328,9 +328,15 @@ def _of_sliding_axes(numbers: tuple[Any, ...], rank: int, first: bool) -> tuple[
     return (numbers[2:], numbers[:2]) if first else (numbers[1:-1], (numbers[0], numbers[-1]))
 
 
+_LAST, _FIRST = ("NWC", "NHWC", "NDHWC", "channels_last", None), ("NCW", "NCHW", "NCDHW", "channels_first")
+_FORMATS = dict.fromkeys(_LAST, False) | dict.fromkeys(_FIRST, True)
+
+
 def channels_first(data_format: str | None) -> bool:
-    """True for 'NCW', 'NCHW' and 'channels_first'."""
-    return data_format is not None and (data_format.startswith("NC") or data_format == "channels_first")
+    """True for 'NCW', 'NCHW', 'NCDHW' and 'channels_first'; ValueError for what is no format."""
+    if data_format not in _FORMATS:
+        raise ValueError(f"data_format must be one of {', '.join(map(repr, _FORMATS))}, found {data_format!r:.80}.")
+    return _FORMATS[data_format]
 
 
 def channels_last(x: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import Tensor
-from ..errors import InvalidArgumentError, ShapeError
+from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..ops import arithmetic, indexing, nn, transcendental
 from ..types import TensorLike, as_dtype
 from .assertions import assert_non_negative
@@ -155,7 +155,9 @@ def convert_image_dtype(image: TensorLike, dtype: Any, saturate: bool = False, n
     >>> print(tf.image.convert_image_dtype([[[0.0, 1.0]]], tf.uint8).numpy().ravel())
     [  0 255]
     """
-    x, wanted = tensor(image), as_dtype(dtype)
+    x, wanted = inexact("convert_image_dtype", tensor(image), "iuf"), as_dtype(dtype)
+    if not (wanted.is_floating or wanted.is_integer):
+        raise DTypeError(f"convert_image_dtype: dtype must be a float or an integer, found {wanted.name}.")
     if x.dtype == wanted or (x.dtype.is_floating and wanted.is_floating):
         return cast(x, wanted)
     convert = saturate_cast if saturate else cast

@@ -15,7 +15,7 @@ from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import own_values
 from ..core.effects import draw
-from ..errors import InvalidArgumentError, ShapeError
+from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..ops import arithmetic, transcendental
 from ..types import Array, TensorLike, as_dtype
 from .publish import integer, static_shape, tensor
@@ -194,15 +194,23 @@ def gamma(
 
 def _gamma(source: Source, shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any) -> Tensor:
     kind = as_dtype(dtype)
+    if not kind.is_floating:
+        raise DTypeError(f"gamma: dtype must be a float, found {kind.name}.")
     shaped = convert_to_tensor(alpha, kind)
     rate = None if beta is None else convert_to_tensor(beta, kind)
     if rate is not None:
         shaped = shaped + arithmetic.zeros_like(rate)
     sizes, xp = (*static_shape(shape), *shaped.shape), namespace(shaped._array)
-    concentrations = own_values(shaped)
+    concentrations = _not_negative("gamma", "alpha", own_values(shaped))
     sample = draw(source, lambda generator: to_device(generator.standard_gamma(concentrations, sizes).astype(kind.numpy), xp))
     sample = transcendental.gamma_sample(shaped, sample)
     return sample if rate is None else arithmetic.maximum(sample / rate, float(kind.info.tiny))
+
+
+def _not_negative(name: str, what: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if values.dtype.kind not in "iuf" or not (values >= 0).all():
+        raise InvalidArgumentError(f"{name}: {what} must be numbers of at least 0, found {values.tolist()!r:.80}.")
+    return values
 
 
 def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | None = None, name: str | None = None) -> Tensor:
@@ -219,7 +227,8 @@ def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | Non
 
 def _poisson(source: Source, shape: Any, lam: TensorLike, dtype: Any) -> Tensor:
     rates, kind = tensor(lam), as_dtype(dtype).numpy
-    sizes, means, xp = (*static_shape(shape), *rates.shape), own_values(rates), namespace(rates._array)
+    sizes, xp = (*static_shape(shape), *rates.shape), namespace(rates._array)
+    means = _not_negative("poisson", "lam", own_values(rates))
     return draw(source, lambda generator: to_device(generator.poisson(means, sizes).astype(kind), xp))
 
 

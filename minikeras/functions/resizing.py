@@ -75,9 +75,10 @@ def resize(
     [0. 1. 3. 4.]
     """
     x, sizes = tensor(images), static_shape(size)
-    if x.ndim not in (3, 4) or len(sizes) != 2 or min(sizes) < 1:
+    if x.ndim not in (3, 4) or len(sizes) != 2 or min(*sizes, *x.shape[-3:-1]) < 1:
         raise ShapeError(
-            f"resize: needs images ([batch,] height, width, channels) and two positive sizes, found {x.shape} and {sizes}."
+            "resize: needs images ([batch,] height, width, channels) with pixels and two positive sizes, "
+            f"found {x.shape} and {sizes}."
         )
     if preserve_aspect_ratio:
         height, width = x.shape[-3:-1]

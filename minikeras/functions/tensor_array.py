@@ -52,7 +52,10 @@ class TensorArray:
         self._once = clear_after_read is None or bool(clear_after_read)
         self._infers = bool(infer_shape)
         self._shape = TensorShape(element_shape)
-        self._elements: list[Tensor | None] = [None] * (0 if size is None else integer(size))
+        count = 0 if size is None else integer(size)
+        if count < 0:
+            raise InvalidArgumentError(f"TensorArray: size must be 0 or more, found {count}.")
+        self._elements: list[Tensor | None] = [None] * count
         self._read: set[int] = set()
 
     @property

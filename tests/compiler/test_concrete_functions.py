@@ -62,3 +62,12 @@ def test_an_input_signature_holds_under_a_tape_too():
         assert f([1.0, 2.0]) == 1
         with pytest.raises(TypeError, match="input_signature"):
             f(tf.ones([1, 1]))
+
+
+def test_arguments_without_names_and_with_any():
+    total = tf.function(lambda x, *more, **named: x + more[1] * named["by"])
+    scalar = tf.TensorSpec([])
+    concrete = total.get_concrete_function(scalar, 5.0, scalar, by=scalar)
+    one, two = tf.constant(1.0), tf.constant(2.0)
+    assert concrete(one, two, by=two).numpy() == 5.0
+    assert concrete(x=one, more_1=two, by=one).numpy() == 3.0

@@ -100,3 +100,21 @@ def test_what_would_give_wrong_pixels_is_refused():
         tf.image.total_variation(tf.ones([2, 2, 1], tf.uint8))
     with pytest.raises(tf.errors.InvalidArgumentError, match="gamma"):
         tf.image.adjust_gamma(tf.ones([2, 2, 1]), tf.constant(-1.0))
+
+
+@pytest.mark.parametrize("method", ["nearest", "bilinear"])
+def test_nothing_is_resized_to_something(method):
+    with pytest.raises(ValueError, match="pixels"):
+        tf.image.resize(tf.ones([0, 2, 1]), [4, 4], method)
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [(tf.bool, tf.float32), (tf.float32, tf.string)])
+def test_images_are_numbers(kind, wanted):
+    with pytest.raises(TypeError, match="convert_image_dtype"):
+        tf.image.convert_image_dtype(tf.zeros([1, 1, 1], kind), wanted)
+
+
+@pytest.mark.parametrize("function", [tf.nn.max_pool2d, lambda x, *rest: tf.nn.conv2d(x, tf.ones([1, 1, 1, 1]), *rest[1:])])
+def test_a_format_that_is_none_is_refused(function):
+    with pytest.raises(ValueError, match="NHCW"):
+        function(tf.ones([1, 4, 4, 1]), 2, 2, "SAME", "NHCW")

@@ -60,3 +60,16 @@ def test_second_derivatives_of_draws_are_refused():
         slope = tape.gradient(x, alpha)
     with pytest.raises(LookupError, match="gamma_slope"):
         outer.gradient(slope, alpha)
+
+
+@pytest.mark.parametrize(
+    ("draw", "what"),
+    [
+        (lambda: tf.random.gamma([2], -1.0), "alpha"),
+        (lambda: tf.random.gamma([2], 1.0, dtype=tf.int32), "float"),
+        (lambda: tf.random.poisson([2], [1.0, float("nan")]), "lam"),
+    ],
+)
+def test_parameters_without_a_distribution_are_refused(draw, what):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=what):
+        draw()

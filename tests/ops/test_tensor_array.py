@@ -71,3 +71,8 @@ def test_what_does_not_fit_changes_nothing():
     with pytest.raises(tf.errors.InvalidArgumentError):
         array.unstack([3.0, 4.0, 5.0])
     assert array.stack().numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_size_is_not_negative():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="size"):
+        tf.TensorArray(tf.float32, -1)

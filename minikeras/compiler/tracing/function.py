@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import operator
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -291,12 +292,14 @@ class Function:
         """
         if self.input_signature is not None and not (args or kwargs):
             return self
-        named = self._parameters.bind(*args, **kwargs).arguments
+        given = self._parameters.bind(*args, **kwargs)
+        names = list(itertools.islice(_names(self._parameters), len(given.args)))
+        named = dict(zip(names, given.args, strict=True)) | given.kwargs
         specs = {name: _specs(value) for name, value in named.items() if any(map(_has_shape, nest.flatten(value)))}
 
         def concrete(*tensors: Any) -> Any:
-            call = inspect.BoundArguments(self._parameters, named | dict(zip(specs, tensors, strict=True)))
-            return self.python_function(*call.args, **call.kwargs)
+            values = named | dict(zip(specs, tensors, strict=True))
+            return self.python_function(*[values.pop(name) for name in names], **values)
 
         parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in specs]
         concrete.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -396,6 +399,14 @@ class Method(functools.partial[Any]):
         from .scan import scan
 
         return scan(self.func, self.args, data)  # type: ignore[arg-type]
+
+
+def _names(parameters: inspect.Signature) -> Iterator[str]:
+    """The names of arguments by position; those that '*args' takes are args_0, args_1, ..."""
+    for name, parameter in parameters.parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            yield from (f"{name}_{number}" for number in itertools.count())
+        yield name
 
 
 def _has_shape(value: Any) -> bool:
