@@ -14,6 +14,7 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import nest
+from minikeras.keras.symbolic.operation import CLASSES
 
 K = tf.keras
 GOLDEN = golden("ops")
@@ -209,3 +210,31 @@ def test_real_keras_loads_models_of_functions_and_agrees(module: str, tmp_path: 
             assert_close(keras.ops.convert_to_numpy(one), array(facts), "float32", expression)
     np.random.set_state(state)
     assert len(refused) < 0.3 * len(expressions), refused
+
+
+def test_vectors_beside_stacks_of_matrices_are_solved_one_for_each():
+    a, b = np.stack([np.eye(2) * 2.0, np.eye(2) * 4.0]), np.array([[2.0, 4.0], [4.0, 8.0]])
+    assert K.ops.solve(a, b).numpy().tolist() == K.ops.solve_triangular(a, b, lower=True).numpy().tolist() == [[1.0, 2.0]] * 2
+
+
+def test_softmax_over_all_axes():
+    x = np.array([[0.0, 1.0], [2.0, 3.0]], "float32")
+    expected = np.exp(x) / np.exp(x).sum()
+    np.testing.assert_allclose(K.ops.softmax(x, axis=None).numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(K.ops.log_softmax(x, axis=None).numpy(), np.log(expected), rtol=1e-6)
+
+
+def test_norms_of_axes_that_are_not_there_or_of_the_other_kind_are_refused():
+    for options in ({"axis": (0, 1), "ord": 1}, {"axis": 0, "ord": "fro"}, {"axis": 0, "ord": "nuc"}):
+        with pytest.raises(ValueError, match="norm: "):
+            K.ops.norm(np.ones(3, "float32"), **options)
+
+
+def test_moments_of_float16_stay_finite():
+    mean, variance = K.ops.moments(np.array([-2000.0, 2000.0], "float16"), axes=[0])
+    assert mean.numpy() == 0.0 and variance.numpy() == np.finfo("float16").max
+
+
+def test_an_operand_that_goes_by_name_may_go_by_position():
+    step = CLASSES["nn"]["RMSNorm"]()
+    assert step(tf.ones([1, 2]), 10.0).numpy().max() > 9.0

@@ -23,7 +23,7 @@ from .table import activation
 
 @activation()
 def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, or along several as if they were one.
+    """exp(x) / sum(exp(x)) along an axis, or along several as if they were one; along all if None.
 
     >>> print(tf.keras.activations.softmax([[0.0, 0.0]]).numpy())
     [[0.5 0.5]]
@@ -36,7 +36,8 @@ def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
 
 @activation()
 def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
-    """The logarithm of softmax, exact where softmax underflows; along an axis, or along several as if they were one.
+    """The logarithm of softmax, exact where softmax underflows; along an axis, or along several (all if
+    None) as if they were one.
 
     >>> print(tf.keras.activations.log_softmax([1000.0, 0.0]).numpy())
     [    0. -1000.]
@@ -46,9 +47,10 @@ def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
 
 def _along(function: Callable[..., Tensor], x: TensorLike, axis: Any) -> Tensor:
     """A function along one axis of `x`; several are moved to the end and laid out as one."""
-    if not isinstance(axis, (tuple, list)):
+    if axis is not None and not isinstance(axis, (tuple, list)):
         return function(x, axis)
     x = tensor(x)
+    axis = np.arange(x.ndim).tolist() if axis is None else axis
     if not axis:
         raise ValueError(f"{function.__name__}: no axis was given, found axis={axis!r}. Give one or several, such as -1.")
     axes = negative_axes(axis, x.ndim, function.__name__)

@@ -15,6 +15,7 @@ from ...functions import linalg as tf
 from ...functions import reductions
 from ...functions.creation import eye, zeros
 from ...functions.elementwise import abs, cast, pow
+from ...functions.publish import negative_axes
 from ...functions.shaping import expand_dims, squeeze, transpose
 from ...types import TensorLike
 from ..promotion import floating, promoted
@@ -152,6 +153,7 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     if ord is None:
         return reductions.norm(x, axis=axis, keepdims=keepdims)
     axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    negative_axes(axes, x.ndim, "norm")
     if len(axes) == 1:
         return _of_vectors(x, ord, axes[0], keepdims)
     if len(axes) != 2:
@@ -160,6 +162,8 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
 
 def _of_vectors(x: Tensor, ord: Any, axis: int, keepdims: bool) -> Tensor:
+    if isinstance(ord, str):
+        raise ValueError(f"norm: ord={ord!r} is of matrices, found one axis. Give a pair of axes, or leave ord= out.")
     if ord == -math.inf:
         return reductions.reduce_min(abs(x), axis, keepdims)
     if ord == 0:
@@ -202,7 +206,7 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
 
 @operation(cost=cost_of_matrices, example=identities)
 def solve(a: TensorLike, b: TensorLike) -> Tensor:
-    """X with A @ X = B, for square matrices (..., n, n) and B of matrices (..., n, k) or one vector (n,).
+    """X with A @ X = B, for square matrices (..., n, n) and B of matrices (..., n, k) or vectors (..., n).
 
     >>> print(tf.keras.ops.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).numpy())
     [1. 1.]
@@ -223,7 +227,7 @@ def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False) -> Tenso
 def _with_columns(function: Callable[..., Tensor], a: TensorLike, b: TensorLike) -> Tensor:
     """A function of matrices, of one column if the right-hand side is a vector for each matrix."""
     matrix, right = map(floating, promoted(a, b))
-    if right.ndim == 1:
+    if right.ndim == 1 or right.ndim == matrix.ndim - 1:
         return squeeze(function(matrix, expand_dims(right, -1)), -1)
     return function(matrix, right)
 

@@ -170,7 +170,7 @@ def operation(
     members = {"function": function, "example": example} | ({"cost": cost} if cost else {})
     statics = {key: staticmethod(value) for key, value in members.items()}
     kind: Any = type(class_name, (FunctionOperation,), {**statics, "__module__": function.__module__})
-    kind.operands, kind.options, kind.variadic = operands, options, variadic
+    kind.operands, kind.options, kind.variadic = (*operands, *named.split()), options, variadic
     CLASSES.setdefault(module, {})[class_name] = kind
 
     def step(*args: Any, **named_ones: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import nn
-from ....functions.elementwise import cast, maximum, minimum, rsqrt, square
+from ....functions.elementwise import cast, maximum, minimum, rsqrt, saturate_cast, square
 from ....functions.publish import negative_axes, negative_axis, rounded_once
 from ....functions.reductions import norm, reduce_mean, reduce_sum
 from ....functions.shaping import reshape
@@ -21,7 +21,7 @@ __all__ = ["batch_normalization", "layer_normalization", "moments", "normalize",
 
 @operation
 def moments(x: TensorLike, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[Tensor, Tensor]:
-    """Mean and population variance along axes.
+    """Mean and population variance along axes; those of 16-bit floats are computed in float32 and moved into their range.
 
     Raises:
         ValueError: for synchronized=True: there is one device.
@@ -32,7 +32,11 @@ def moments(x: TensorLike, axes: Any, keepdims: bool = False, synchronized: bool
     """
     if synchronized:
         raise ValueError("moments: there is one device here; leave out synchronized=.")
-    return nn.moments(floating(x), axes, keepdims=keepdims)
+    x = floating(x)
+    if x.dtype.size > 2:
+        return nn.moments(x, axes, keepdims=keepdims)
+    mean, variance = nn.moments(cast(x, "float32"), axes, keepdims=keepdims)
+    return saturate_cast(mean, x.dtype), saturate_cast(variance, x.dtype)
 
 
 @operation(name="BatchNorm")
