@@ -238,3 +238,13 @@ def test_moments_of_float16_stay_finite():
 def test_an_operand_that_goes_by_name_may_go_by_position():
     step = CLASSES["nn"]["RMSNorm"]()
     assert step(tf.ones([1, 2]), 10.0).numpy().max() > 9.0
+
+
+def test_arguments_that_numpy_takes_are_taken():
+    x = np.arange(6.0).reshape(2, 3)
+    assert np.array_equal(K.ops.roll(x, (1, 2), axis=(1,)), np.roll(x, (1, 2), axis=(1,)))
+    assert np.array_equal(K.ops.average(x, axis=(0,), weights=[1.0, 3.0]), np.average(x, axis=0, weights=[1.0, 3.0]))
+    assert K.ops.linspace(0, 10, tf.constant(5)).numpy().tolist() == [0.0, 2.5, 5.0, 7.5, 10.0]
+    for refused in (lambda: K.ops.where(x > 1, x), lambda: K.ops.rot90(x, axes=(1, -1))):
+        with pytest.raises(ValueError, match="where: needs both|rot90: axes must be two different"):
+            refused()

@@ -9,7 +9,7 @@ import numpy as np
 from ....core import Tensor, convert_to_tensor
 from ....functions import creation as tf
 from ....functions.elementwise import bitcast, cast, pow
-from ....functions.publish import static_shape
+from ....functions.publish import integer, static_shape
 from ....functions.shaping import broadcast_to
 from ....types import TensorLike, as_dtype
 from ... import config
@@ -203,6 +203,7 @@ def linspace(
     [0.  0.5 1. ]
     """
     first, last = map(floating, promoted(start, stop))
+    num = integer(num)
     parts = num - 1 if endpoint else num
     step = (last - first) / max(parts, 1) if parts else (last - first) * float("nan")
     found = tf.linspace(first, last if endpoint else first + step * (num - 1), num, axis=axis)

@@ -46,6 +46,8 @@ def where(condition: TensorLike, x1: TensorLike = None, x2: TensorLike = None) -
     truth = cast(convert_to_tensor(condition), "bool")
     if x1 is None and x2 is None:
         return nonzero(truth)
+    if x1 is None or x2 is None:
+        raise ValueError("where: needs both x1 and x2, or neither of them; found one.")
     first, second = promoted(x1, x2)
     return choose(truth, first, second)
 

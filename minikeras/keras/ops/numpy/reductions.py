@@ -184,6 +184,8 @@ def average(x: TensorLike, axis: Any = None, weights: TensorLike = None) -> Tens
     if weights is None:
         return tf.reduce_mean(floating(x), axis)
     x, w = map(floating, promoted(x, weights))
+    if isinstance(axis, (list, tuple)) and len(axis) == 1:
+        (axis,) = axis
     if w.shape == x.shape:
         return tf.reduce_sum(x * w, axis) / tf.reduce_sum(w, axis)
     if w.ndim != 1 or not isinstance(axis, int) or w.shape[0] != x.shape[axis]:

@@ -167,7 +167,9 @@ def rot90(array: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     [[2, 4], [1, 3]]
     """
     x = convert_to_tensor(array)
-    first, second = axes
+    first, second = (negative_axis(one, x.ndim, "rot90") for one in axes)
+    if first == second:
+        raise ShapeError(f"rot90: axes must be two different ones, found {axes}.")
     turns = integer(k) % 4
     if turns == 0:
         return x
@@ -186,8 +188,8 @@ def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     x = convert_to_tensor(x)
     if axis is None:
         return tf.reshape(tf.roll(tf.reshape(x, [-1]), sum(shift) if isinstance(shift, (list, tuple)) else shift, 0), x.shape)
-    if isinstance(axis, (list, tuple)) and not isinstance(shift, (list, tuple)):
-        shift = [shift] * len(axis)
+    if isinstance(axis, (list, tuple)) or isinstance(shift, (list, tuple)):
+        shift, axis = (one.tolist() for one in np.broadcast_arrays(np.ravel(shift), np.ravel(axis)))
     return tf.roll(x, shift, axis)
 
 
