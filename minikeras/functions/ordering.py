@@ -29,9 +29,8 @@ def argsort(
     [1 2 0]
     """
     x = tensor(values)
-    if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"argsort: direction must be 'ASCENDING' or 'DESCENDING', found {direction!r}.")
-    return reductions.argsort(x, axis=negative_axis(axis, x.ndim, "argsort"), descending=direction == "DESCENDING")
+    descending = _is_descending("argsort", direction)
+    return reductions.argsort(x, axis=negative_axis(axis, x.ndim, "argsort"), descending=descending)
 
 
 def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
@@ -41,9 +40,14 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
     [1. 2. 3.]
     """
     x = tensor(values)
+    descending = _is_descending("sort", direction)
+    return reductions.sort(x, axis=negative_axis(axis, x.ndim, "sort"), descending=descending)
+
+
+def _is_descending(name: str, direction: str) -> bool:
     if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"sort: direction must be 'ASCENDING' or 'DESCENDING', found {direction!r}.")
-    return reductions.sort(x, axis=negative_axis(axis, x.ndim, "sort"), descending=direction == "DESCENDING")
+        raise ValueError(f"{name}: direction must be 'ASCENDING' or 'DESCENDING', found {direction!r}.")
+    return direction == "DESCENDING"
 
 
 class TopK(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import Tensor, convert_to_tensor
 from ..functions.elementwise import cast
+from ..functions.publish import tensor
 from ..types import DType, TensorLike, as_dtype
 from . import config
 
@@ -27,9 +28,9 @@ def result_type(*dtypes: Any) -> str:
     >>> result_type("int64", "float16"), result_type("float32", float), result_type("int8", "uint8"), result_type(bool, int)
     ('float16', 'float32', 'int16', 'int32')
     """
-    weak = {_WEAK[one] for one in dtypes if isinstance(one, (type, str)) and one in _WEAK}
-    others = [one for one in dtypes if not (isinstance(one, (type, str)) and one in _WEAK)]
-    strong = [as_dtype(config.floatx() if one is None else one) for one in others]
+    weak = {_WEAK[one] for one in dtypes if _is_weak(one)}
+    named = [config.floatx() if one is None else one for one in dtypes]
+    strong = [as_dtype(one) for one in named if not _is_weak(one)]
     floats = {one.name: one for one in strong if one.is_floating}
     if any(one.is_complex for one in strong):
         wide = any(one.name in ("float64", "complex128") for one in strong)
@@ -44,6 +45,11 @@ def result_type(*dtypes: Any) -> str:
         return "int32" if weak else "bool"
     met = as_dtype(np.result_type(*integers))
     return met.name if met.is_integer else config.floatx()
+
+
+def _is_weak(dtype: Any) -> bool:
+    """Whether it is that of Python's numbers; a DType, which equals `float` too, is not."""
+    return isinstance(dtype, (type, str)) and dtype in _WEAK
 
 
 def promoted(*values: TensorLike) -> list[Tensor]:
@@ -65,7 +71,7 @@ def _in(dtype: str, value: Any) -> Tensor:
 
 def floating(value: TensorLike) -> Tensor:
     """The value as a Tensor of floats, or complex numbers; integers and bools become `floatx()`."""
-    x = value if type(value) is Tensor else convert_to_tensor(value)
+    x = tensor(value)
     return x if x._array.dtype.kind in "fc" or is_float(x.dtype) else cast(x, config.floatx())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -94,13 +95,17 @@ def _specs(outputs: Any) -> list[tuple[Any, Any]]:
 
 def _public_name(function: Callable[..., Any]) -> str:
     """Where a function of `tf` is found, without the `tf.`."""
-    package = __name__.partition(".")[0]
     return next(
         f"{module}.{name}".lstrip(".")
         for module in _PUBLIC
-        for name, found in vars(importlib.import_module(f"{package}.{module}".rstrip("."))).items()
+        for name, found in vars(_namespace(module)).items()
         if found is function
     )
+
+
+def _namespace(module: str) -> types.ModuleType:
+    """A public module of functions of tensors."""
+    return importlib.import_module(f"{__name__.partition('.')[0]}.{module}".rstrip("."))
 
 
 @functools.cache
@@ -129,9 +134,7 @@ class TensorFunction(Operation):
 
     def __init__(self, function: str, name: str | None = None) -> None:
         module, _, last = function.rpartition(".")
-        package = __name__.partition(".")[0]
-        namespace = importlib.import_module(f"{package}.{module}".rstrip(".")) if module in _PUBLIC else None
-        found: Any = getattr(namespace, last, None)
+        found: Any = getattr(_namespace(module), last, None) if module in _PUBLIC else None
         home = inspect.unwrap(found).__module__ if inspect.isfunction(found) else ""
         known = home in [f"{functions.__name__}.{one}" for one in _HARMLESS.split()]
         if not known or last.startswith("_") or last == "set_seed":
