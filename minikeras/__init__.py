@@ -195,6 +195,7 @@ if _TYPE_CHECKING:
         debugging,
         dtypes,
         experimental,
+        experiments,
         image,
         keras,
         linalg,
@@ -217,7 +218,7 @@ if _TYPE_CHECKING:
 
 _LATE = dict.fromkeys(
     (
-        *("autodiff", "bitwise", "config", "data", "debugging", "dtypes", "experimental", "image", "keras"),
+        *("autodiff", "bitwise", "config", "data", "debugging", "dtypes", "experimental", "experiments", "image", "keras"),
         *("linalg", "math", "nn", "random", "test", "train"),
     )
 )

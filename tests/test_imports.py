@@ -50,7 +50,7 @@ def added() -> set[str]:
         *("asyncio", "concurrent.futures", "multiprocessing", "unittest", "doctest", "hashlib", "pathlib"),
         *("minikeras.autodiff", "minikeras.checkpoint", "minikeras.data", "minikeras.debugging", "minikeras.derivatives"),
         "minikeras.diagnostics",
-        *("minikeras.figures", "minikeras.files", "minikeras.keras", "minikeras.test"),
+        *("minikeras.experiments", "minikeras.figures", "minikeras.files", "minikeras.keras", "minikeras.test"),
     ],
 )
 def test_the_import_does_not_load_what_only_some_need(added: set[str], name: str) -> None:
