@@ -48,6 +48,11 @@ class Interpreter:
         """Take note of an operation that was carried out, or of whose results `notify` tells."""
 
 
+    def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
+        """Carry out an assignment by other means; whether it was done."""
+        return False
+
+
 class Frame:
     """One level of the stack: an interpreter and the levels below it."""
 
@@ -166,6 +171,16 @@ def notify(frame: Frame, primitive: Primitive, inputs: Sequence[Any], params: di
     if frame.below is not None:
         notify(frame.below, primitive, inputs, params, outputs)
         frame.interpreter.observe(primitive, inputs, params, outputs, frame.below)
+
+
+def redirected(variable: Any, value: Any, how: Any) -> bool:
+    """Let the interpreters carry out an assignment by other means, the highest first; whether one has."""
+    frame = _thread.frame
+    while frame is not BOTTOM:
+        if frame.interpreter.assign(variable, value, how, frame.below):
+            return True
+        frame = frame.below
+    return False
 
 
 def _are_ready(primitive: Primitive, inputs: Sequence[Any]) -> bool:

@@ -21,7 +21,7 @@ from .ownership import is_only_reference
 from .precision import is_short
 from .primitive import Primitive
 from .registry import operations
-from .stack import BOTTOM, current, notify
+from .stack import BOTTOM, current, notify, redirected
 from .tensor import Tensor, next_key, values_text
 from .update_lock import UpdateLock, acquired
 
@@ -156,6 +156,8 @@ class Variable(Operand):
         Raises:
             ValueError: if the shape or a Tensor's dtype differs. The old value stays.
         """
+        if current() is not BOTTOM and redirected(self, value, Write.ASSIGN):
+            return self if read_value else None
         value = self._stacked(value)
         array = self._convert(value)
         if self._open is not None and self._open.is_compatible_with(array.shape):
@@ -185,6 +187,8 @@ class Variable(Operand):
         return self._change(delta, operator.sub, Write.SUBTRACT, read_value)
 
     def _change(self, delta: Any, combine: Callable[[Array, Array], Array], what: Write, read_value: bool) -> Any:
+        if current() is not BOTTOM and redirected(self, delta, what):
+            return self if read_value else None
         delta = self._stacked(delta)
         change = self._convert(delta)
         if change.shape != self._array.shape:

@@ -1,0 +1,113 @@
+"""Members: an interpreter under which one model stands for many of its kind, whose weights lie stacked along a first axis.
+
+What the model computes it computes for all members at once: reading a Variable gives the stack of theirs, assigning it writes
+the stack, and a random layer draws for each from the member's own stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace
+from ..core import Tensor, Variable, convert_to_tensor
+from ..core.batch import Batch, BatchedTensor
+from ..core.changes import clock
+from ..core.effects import Write, drawn
+from ..core.primitive import Primitive
+from ..core.stack import Frame, current, switch
+from ..core.variable import read_variable
+from ..errors import ShapeError
+from ..keras.seeds import SeedGenerator
+from ..keras.weight import KerasVariable
+
+
+class Members(Batch):
+    """The interpreter for `size` members.
+
+    Attributes:
+        stacks: for the key of a Variable of the model, that Variable and the one that holds all members' values. Never changed
+            in place. A Variable that is not there holds one value for all.
+    """
+
+    __slots__ = ("__dict__", "stacks")
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.stacks: dict[int, tuple[Variable, Variable]] = {}
+
+    def stack(self, variable: Variable, values: Any) -> Variable:
+        """Let a Variable of the model stand for these values, one for each member along the first axis."""
+        whole = KerasVariable(Tensor(values), trainable=variable.trainable, name=variable.name)
+        self.stacks = self.stacks | {variable.key: (variable, whole)}
+        clock.tick()
+        return whole
+
+    def whole_of(self, variable: Variable) -> Variable:
+        """The Variable that holds the values of all members; made if there was but one value so far."""
+        if variable.key in self.stacks:
+            return self.stacks[variable.key][1]
+        value = variable._array
+        return self.stack(variable, namespace(value).broadcast_to(value, (self.size, *value.shape)).copy())
+
+    # Reading and assigning -----------------------------------------------------------------------------------------------
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Send the operation on whole stacks below."""
+        if primitive is read_variable:
+            found = self.stacks.get(inputs[0].key)
+            if found is not None:
+                return BatchedTensor(below.process(read_variable, (found[1],), {}), self)
+        elif primitive is drawn:
+            return self._draw(inputs, below, **params)
+        return super().process(primitive, inputs, params, below)
+
+    def assign(self, variable: Variable, value: Any, how: Write, below: Frame) -> bool:
+        """Write the stack; one value for all stays one value."""
+        value = convert_to_tensor(value() if callable(value) and not hasattr(value, "key") else value, variable.dtype)
+        if variable.key not in self.stacks and not self.holds(value):
+            return False
+        if tuple(value.shape) != tuple(variable.shape):
+            raise ShapeError(
+                f"{how}: variable '{variable.name}' has shape {variable.shape}, the value has shape {tuple(value.shape)}."
+            )
+        whole, outer = self.whole_of(variable), current()
+        switch(below)
+        try:
+            getattr(whole, how)(self.stack_of(value))
+        finally:
+            switch(outer)
+        return True
+
+    def _draw(self, given: Sequence[Any], below: Frame, sample: Callable[..., Any], source: Callable[[], Any]) -> Any:
+        """Random numbers for each member from its own stream."""
+        owner = getattr(source, "__self__", None)
+        state = self.stacks.get(owner.state.key) if isinstance(owner, SeedGenerator) else None
+        if state is None:
+            raise NotImplementedError
+        params = {"sample": _of_each(sample), "source": _Sources(owner, *state)}
+        return BatchedTensor(below.process(drawn, tuple(map(self.full, given)), params), self)
+
+
+def _of_each(sample: Callable[..., Any]) -> Callable[..., Any]:
+    def samples(generators: Sequence[np.random.Generator], *given: Any) -> Any:
+        found = [sample(generator, *[one[i] for one in given]) for i, generator in enumerate(generators)]
+        return namespace(found[0]).stack(found)
+
+    return samples
+
+
+class _Sources:
+    """The generators of all members for one draw of a layer."""
+
+    def __init__(self, owner: SeedGenerator, state: Variable, whole: Variable) -> None:
+        self.owner, self.state, self.whole = owner, state, whole
+
+    def __call__(self) -> list[np.random.Generator]:
+        from ..arrays.random import generator_at
+
+        rows = self.whole._array
+        self.whole.assign(Tensor(rows + np.array([0, 1], dtype=rows.dtype)))
+        return [generator_at(int(seed), int(position)) for seed, position in rows]
