@@ -47,7 +47,6 @@ class Interpreter:
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Take note of an operation that was carried out, or of whose results `notify` tells."""
 
-
     def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
         """Carry out an assignment by other means; whether it was done."""
         return False

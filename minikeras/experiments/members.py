@@ -6,12 +6,13 @@ the stack, and a random layer draws for each from the member's own stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arrays import namespace
+from ..arrays.random import generator_at
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor
 from ..core.changes import clock
@@ -19,7 +20,7 @@ from ..core.effects import Write, drawn
 from ..core.primitive import Primitive
 from ..core.stack import Frame, current, switch
 from ..core.variable import read_variable
-from ..errors import ShapeError
+from ..errors import InvalidArgumentError, ShapeError
 from ..keras.seeds import SeedGenerator
 from ..keras.weight import KerasVariable
 
@@ -84,10 +85,13 @@ class Members(Batch):
     def _draw(self, given: Sequence[Any], below: Frame, sample: Callable[..., Any], source: Callable[[], Any]) -> Any:
         """Random numbers for each member from its own stream."""
         owner = getattr(source, "__self__", None)
-        state = self.stacks.get(owner.state.key) if isinstance(owner, SeedGenerator) else None
-        if state is None:
-            raise NotImplementedError
-        params = {"sample": _of_each(sample), "source": _Sources(owner, *state)}
+        found = self.stacks.get(owner.state.key) if isinstance(owner, SeedGenerator) else None
+        if found is None:
+            raise InvalidArgumentError(
+                "a member of an ensemble draws from its own stream: inside a model use a layer such as Dropout, or a "
+                "keras.random function with a SeedGenerator that the layer holds, instead of tf.random."
+            )
+        params = {"sample": _of_each(sample), "source": _Sources(found[1])}
         return BatchedTensor(below.process(drawn, tuple(map(self.full, given)), params), self)
 
 
@@ -102,12 +106,10 @@ def _of_each(sample: Callable[..., Any]) -> Callable[..., Any]:
 class _Sources:
     """The generators of all members for one draw of a layer."""
 
-    def __init__(self, owner: SeedGenerator, state: Variable, whole: Variable) -> None:
-        self.owner, self.state, self.whole = owner, state, whole
+    def __init__(self, states: Variable) -> None:
+        self._states = states
 
     def __call__(self) -> list[np.random.Generator]:
-        from ..arrays.random import generator_at
-
-        rows = self.whole._array
-        self.whole.assign(Tensor(rows + np.array([0, 1], dtype=rows.dtype)))
+        rows = self._states._array
+        self._states.assign(Tensor(rows + np.array([0, 1], dtype=rows.dtype)))
         return [generator_at(int(seed), int(position)) for seed, position in rows]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import nest
-from ..core import Tensor, Variable
+from ..core import Variable
 from ..core.batch import BatchedTensor
 from ..core.stack import current, switch
 from ..functions.publish import tensor
@@ -61,6 +61,8 @@ class ModelStack:
         self.run_eagerly, self.jit_compile = model.run_eagerly, model.jit_compile
         self.optimizer = model.optimizer
         model.optimizer = StackedOptimizer(self.optimizer, members)
+        self._contents = Contents([], [], [])
+        self._of: Any = None
 
     @property
     def _trainer(self) -> Any:
@@ -71,12 +73,12 @@ class ModelStack:
         return self.model.metrics
 
     def _collect(self) -> Contents:
-        found = self.model._collect()
-        wholes = [whole for _, whole in self.members.stacks.values()]
-        now = (found, self.members.stacks)
-        if getattr(self, "_kept", (None, None))[0] is not found or self._kept[1] is not self.members.stacks:
-            self._kept = (*now, Contents([*found.variables, *wholes], found.sublayers, found.metrics))
-        return self._kept[2]
+        found, stacks = self.model._collect(), self.members.stacks
+        if self._of is None or self._of[0] is not found or self._of[1] is not stacks:
+            wholes = [whole for _, whole in stacks.values()]
+            self._contents = Contents([*found.variables, *wholes], found.sublayers, found.metrics)
+            self._of = found, stacks
+        return self._contents
 
     def reset_metrics(self) -> None:
         with self.members:
