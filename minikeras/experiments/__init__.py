@@ -3,10 +3,15 @@
 Every name is loaded when it is first used.
 """
 
+from typing import TYPE_CHECKING
+
 from ..absent import late
 
-__all__: list[str] = []
+if TYPE_CHECKING:
+    from .table import Table
 
-_LATE: dict[str, str | None] = {}
+__all__ = ["Table"]
+
+_LATE: dict[str, str | None] = {"Table": "table"}
 
 __getattr__, __dir__ = late(__name__, _LATE)
