@@ -1,68 +1,62 @@
-"""ModelStack: the steps of many models as steps of one, for the loops and the compiler that train a single model."""
+"""ModelStack: many models as one, for the loops and the compiler that train a single model.
+
+The models keep their Variables. While they are trained together these hold no memory; their values lie stacked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import copy
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import nest
+from ..arrays import namespace
 from ..core import Variable
 from ..core.batch import BatchedTensor
-from ..core.stack import current, switch
 from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents
+from ..keras.models import Model
+from ..keras.training.compiled import CompiledSteps
+from ..types import Array
 from .members import Members
-
-
-class StackedOptimizer:
-    """The optimizer that a model under `Members` sees: it gives whole stacks of gradients to the one that holds the slots."""
-
-    needs_loss = False
-
-    def __init__(self, optimizer: Any, members: Members) -> None:
-        self.inner, self._members = optimizer, members
-
-    @property
-    def iterations(self) -> Any:
-        return self.inner.iterations
-
-    @property
-    def learning_rate(self) -> Any:
-        return self.inner.learning_rate
-
-    def scale_loss(self, loss: Any) -> Any:
-        return self.inner.scale_loss(loss)
-
-    def prepare(self, variables: Sequence[Variable]) -> None:
-        self.inner.prepare([self._members.whole_of(variable) for variable in variables])
-
-    def apply_gradients(self, grads_and_vars: Any) -> Any:
-        grads, variables = zip(*grads_and_vars, strict=True)
-        return self.apply(grads, variables)
-
-    def apply(self, grads: Sequence[Any], variables: Sequence[Variable]) -> Any:
-        members, outer = self._members, current()
-        switch(outer.without(members))
-        try:
-            whole = [None if g is None else members.stack_of(g) for g in grads]
-            return self.inner.apply(whole, [members.whole_of(variable) for variable in variables])
-        finally:
-            switch(outer)
+from .optimizers import StackedOptimizer
 
 
 class ModelStack:
-    """What is trained: a model that stands for all members, under `Members`."""
+    """The steps of many models of one structure: results have a first axis of members.
+
+    Args:
+        models: built and compiled. From now on their values are here; `shown` gives them back for a while, `release` for good.
+
+    Attributes:
+        model: the one that is run in the place of all, under `members`.
+        steps: its compiled steps.
+    """
 
     _built = True
 
-    def __init__(self, model: Any, members: Members) -> None:
-        self.model, self.members = model, members
-        self.name = model.name
-        self.run_eagerly, self.jit_compile = model.run_eagerly, model.jit_compile
-        self.optimizer = model.optimizer
-        model.optimizer = StackedOptimizer(self.optimizer, members)
-        self._contents = Contents([], [], [])
-        self._of: Any = None
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.models = list(models)
+        self.model = copy.deepcopy(models[0])
+        self.members = Members(len(models))
+        self.name, self.steps = self.model.name, CompiledSteps()
+        self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile
+        self._rows: list[tuple[Variable, list[Variable]]] = []
+        """The Variable that holds a stack, and those whose values are its rows."""
+        for variable, *own in zip(*[one._collect().variables for one in (self.model, *models)], strict=True):
+            first = own[0]._array
+            whole = self.members.stack(variable, namespace(first).stack([one._array for one in own]))
+            self._rows.append((whole, own))
+            _drop([variable, *own])
+        self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._rows)
+        self.model.optimizer = self.optimizer
+        self._inner = self.optimizer.inner
+        self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
+
+    # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------
 
     @property
     def _trainer(self) -> Any:
@@ -70,36 +64,91 @@ class ModelStack:
 
     @property
     def metrics(self) -> list[Any]:
+        """The metrics of the model that is run."""
         return self.model.metrics
 
     def _collect(self) -> Contents:
         found, stacks = self.model._collect(), self.members.stacks
-        if self._of is None or self._of[0] is not found or self._of[1] is not stacks:
-            wholes = [whole for _, whole in stacks.values()]
-            self._contents = Contents([*found.variables, *wholes], found.sublayers, found.metrics)
-            self._of = found, stacks
-        return self._contents
+        if self._contents[0] is not found or self._contents[1] is not stacks:
+            variables = [*found.variables, *(whole for _, whole in stacks.values())]
+            self._contents = found, stacks, Contents(variables, found.sublayers, found.metrics)
+        return self._contents[2]
 
-    def reset_metrics(self) -> None:
-        with self.members:
-            self.model.reset_metrics()
+    # Steps -----------------------------------------------------------------------------------------------------------------
 
     def train_step(self, data: Any) -> Any:
-        return self._step(self.model.train_step, data)
+        """One step of all members on one batch."""
+        return self._run(self.model.train_step, data)
 
-    def train_step_own(self, data: Any) -> Any:
-        return self._step(self.model.train_step, self._own(data))
+    def train_step_on_own(self, data: Any) -> Any:
+        """One step of each member on its own batch: the data has a first axis of members."""
+        return self._run(self.model.train_step, self._own(data))
 
     def test_step(self, data: Any) -> Any:
-        return self._step(self.model.test_step, data)
+        """Evaluation of all members on one batch."""
+        return self._run(self.model.test_step, data)
+
+    def test_step_on_own(self, data: Any) -> Any:
+        """Evaluation of each member on its own batch."""
+        return self._run(self.model.test_step, self._own(data))
 
     def predict_step(self, data: Any) -> Any:
-        return self._step(self.model.predict_step, data)
+        """The predictions of all members for one batch."""
+        return self._run(self.model.predict_step, data)
 
     def _own(self, data: Any) -> Any:
         return nest.map_structure(lambda leaf: None if leaf is None else BatchedTensor(leaf, self.members), data)
 
-    def _step(self, step: Any, data: Any) -> Any:
+    def _run(self, step: Any, data: Any) -> Any:
         with self.members:
             results = step(data)
             return nest.map_structure(lambda leaf: self.members.stack_of(tensor(leaf)), results)
+
+    def reset_metrics(self) -> None:
+        """Let the metrics of all members forget."""
+        with self.members:
+            self.model.reset_metrics()
+
+    # The members' own models -----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def shown(self, places: Sequence[int]) -> Iterator[None]:
+        """Within the block the models of some members hold their values; what is assigned to them then is kept."""
+        given = [(whole, place, own[place], _row(whole, place)) for whole, own in self._rows for place in places]
+        for _, _, variable, row in given:
+            variable._array = row
+        try:
+            yield
+        finally:
+            changed: dict[int, tuple[Variable, list[tuple[int, Array]]]] = {}
+            for whole, place, variable, row in given:
+                if variable._array is not row:
+                    changed.setdefault(whole.key, (whole, []))[1].append((place, variable._array))
+                _drop([variable])
+            for whole, rows in changed.values():
+                whole._array = _with_rows(whole._array, rows)
+
+    def release(self, places: Sequence[int]) -> None:
+        """Let the models of some members hold their values, and their optimizers their state, for good."""
+        self.optimizer.release(places)
+        for whole, own in self._rows:
+            for place in places:
+                own[place]._array = _row(whole, place).copy()
+
+
+def _row(whole: Variable, place: int) -> Array:
+    return whole._array[place, ...]
+
+
+def _with_rows(stacked: Array, rows: Sequence[tuple[int, Array]]) -> Array:
+    changed = stacked.copy()
+    for place, row in rows:
+        changed[place] = row
+    return changed
+
+
+def _drop(variables: Sequence[Variable]) -> None:
+    """Have Variables keep shape and dtype, and no memory."""
+    for variable in variables:
+        value = variable._array
+        variable._array = np.broadcast_to(np.zeros((), value.dtype), value.shape)

@@ -64,6 +64,11 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
     if path.suffix != ".keras":
         raise ValueError(f"Invalid filepath extension for saving. Use a name that ends in `.keras`. Received: {filepath}.")
     may_write(path, overwrite)
+    durable.write_file(path, encoded(model))
+
+
+def encoded(model: Any) -> bytes:
+    """The content of a `.keras` file."""
     with ObjectSharingScope():
         config = serialize_keras_object(model)
     date = datetime.datetime.now().strftime("%Y-%m-%d@%H:%M:%S")
@@ -73,7 +78,7 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
         "model.weights.h5": encode(model),
         **_assets_of(model),
     }
-    durable.write_file(path, archive.encode(members))
+    return archive.encode(members)
 
 
 @explaining
@@ -107,6 +112,13 @@ def load_model(
     if content.startswith(hdf5.SIGNATURE):
         root = hdf5.read(content, path)
         return load_legacy_model(root, path, custom_objects, compile, allowance(root, len(content), max_bytes))
+    return decoded(content, path, custom_objects, compile, max_bytes)
+
+
+def decoded(
+    content: archive.Content, path: Path, custom_objects: Mapping[str, Any] | None, compile: bool, max_bytes: int | None
+) -> Any:
+    """The model of a `.keras` file with this content; errors name `path`."""
     members, root = opened(content, path, max_bytes)
     config = strict_json.loads(members["config.json"], path, "config.json")
     if not isinstance(config, dict) or "class_name" not in config:

@@ -1,0 +1,297 @@
+"""Ensemble: many models of one structure, trained together at the price of a few."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..boundary import explaining
+from ..keras import batches
+from ..keras.arguments import whole
+from ..keras.batches import Feed
+from ..keras.callbacks import CallbackList
+from ..keras.models import Model
+from ..keras.seeds import default_seed
+from ..keras.training import trainer
+from ..types import Array
+from .history import EnsembleHistory
+from .member import Member, takes_seed
+from .member_batches import MemberSource, folds_of, resampled
+from .stack import ModelStack
+from .storage import load_ensemble, save_ensemble
+from .training import Training, evaluated
+
+
+class Ensemble:
+    """Models of one structure that differ in seed, first weights and, where wanted, numbers such as the learning rate. They
+    are trained together: weights lie stacked along a new first axis, and one compiled step serves all.
+
+    A member equals a model that a script trains by itself after `keras.utils.set_random_seed(seed)`: in its first weights,
+    its random masks and the order of its batches.
+
+    Args:
+        build: gives a model; called once for each member, with its seed if it has a parameter for it.
+        size: the number of members.
+        seeds: one for each member; drawn from the global stream by default.
+
+    Raises:
+        ValueError: if the members have different structures, or seeds are no different integers of at least 0.
+        TypeError: if `build` gives no model.
+
+    >>> def build():
+    ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    ...     model.compile(optimizer="sgd", loss="mse")
+    ...     return model
+    >>> ensemble = tf.experiments.Ensemble(build, size=4, seeds=[1, 2, 3, 4])
+    >>> history = ensemble.fit([[0.0], [1.0]], [[0.0], [1.0]], epochs=3, verbose=0)
+    >>> history.history["loss"].shape, ensemble.predict([[0.5]], verbose=0).shape
+    ((3, 4), (4, 1, 1))
+    """
+
+    def __init__(self, build: Callable[..., Any], size: int = 16, seeds: Sequence[int] | None = None) -> None:
+        whole("Ensemble: size", size, 1)
+        chosen = [default_seed() for _ in range(size)] if seeds is None else _checked_seeds(seeds, size)
+        given = takes_seed(build)
+        self._members = [Member.built((lambda seed=seed: build(seed)) if given else build, seed) for seed in chosen]
+
+    @classmethod
+    def of(cls, members: Sequence[Member]) -> Ensemble:
+        """An ensemble of members that were built elsewhere."""
+        made = cls.__new__(cls)
+        made._members = list(members)
+        return made
+
+    # Members ---------------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __getitem__(self, place: int) -> Model:
+        """A member: an ordinary model, with its weights and the state of its optimizer. What is done to it is done to the
+        ensemble.
+        """
+        return self._members[place].model
+
+    def __iter__(self) -> Iterator[Model]:
+        return iter([member.model for member in self._members])
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seed of each member."""
+        return [member.seed for member in self._members]
+
+    def compile(self, optimizer: Any = "rmsprop", **options: Any) -> None:
+        """Compile all members, as `Model.compile`.
+
+        Args:
+            optimizer: as there, or a function of a member's place that returns one: `lambda i: Adam(rates[i])`.
+            options: as there; losses and metrics are copied for each member.
+        """
+        per_member = callable(optimizer) and not isinstance(optimizer, type) and not hasattr(optimizer, "apply_gradients")
+        for place, member in enumerate(self._members):
+            own = optimizer(place) if per_member else copy.deepcopy(optimizer)
+            member.model.compile(optimizer=own, **copy.deepcopy(options))
+
+    def summary(self, **options: Any) -> None:
+        """Print the summary of a member and how many there are; options as in `Model.summary`."""
+        self[0].summary(**options)
+        (options.get("print_fn") or print)(f" Members: {len(self)}")
+
+    def __repr__(self) -> str:
+        return f"<Ensemble of {len(self)} x '{self[0].name}'>"
+
+    # Training --------------------------------------------------------------------------------------------------------------
+
+    @explaining
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool | str = True,
+        class_weight: Mapping[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+        bootstrap: bool = False,
+        folds: int | None = None,
+    ) -> EnsembleHistory:
+        """Train all members.
+
+        Args:
+            callbacks: a list, of which each member gets a copy, or a function of a member's place that returns one. The
+                callbacks see the member's own model and logs; one that stops training stops this member alone.
+            shuffle: as in `Model.fit`; each member goes through the rows of arrays in its own order. Batches of a Dataset or
+                generator are the same for all.
+            bootstrap: train each member on rows drawn with replacement, as many as there are, by its seed.
+            folds: train member i on all rows but those of part i modulo `folds`, and validate it on these.
+            others: as in `Model.fit`.
+
+        Returns:
+            An `EnsembleHistory`: arrays of shape (epochs, members).
+
+        Raises:
+            ValueError: as `Model.fit`; for folds that do not fit, or together with other validation data.
+
+        A member whose loss is no longer finite ends, with a warning, and the others go on.
+        """
+        for member in self._members:
+            member.model._trainer.need_compile("fit")
+        trainer.check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
+        trainer.check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
+        trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
+        epochs, due, text = trainer.limited(epochs), trainer.due(validation_freq), trainer.takes_text(self[0])
+        if folds is not None and (bootstrap or validation_split or validation_data is not None):
+            raise ValueError("fit: folds say what each member trains and is validated on; leave out bootstrap and validation data.")
+        if validation_split:
+            (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
+        source = batches.source("fit", x, y, sample_weight, batch_size, False, class_weight, text=text)
+        own = source.table is not None and not batches.is_iterable_of_batches(x)
+        if (bootstrap or folds is not None) and not own:
+            raise ValueError("fit: bootstrap and folds choose rows of arrays; found batches. Give x and y as arrays.")
+        self._build(source.first())
+        rows = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
+        validation = trainer.validation_feed(validation_data, rows, validation_steps, text)
+        chosen: Any = None
+        if own and bootstrap:
+            chosen = resampled(self._members, source.table.length)
+        elif own and folds is not None:
+            chosen, held_out = folds_of(source.table.length, folds, range(len(self)))
+            validation = Feed(MemberSource(source, self._members, held_out, rows, False), validation_steps)
+        if own and (shuffle or chosen is not None):
+            source = MemberSource(source, self._members, chosen, batch_size, shuffle)
+        elif not own and shuffle:
+            source = batches.source("fit", x, y, sample_weight, batch_size, shuffle, class_weight, text=text)
+        feed = Feed(source, steps_per_epoch)
+        hooks = [self._hooks_of(place, callbacks, epochs, feed.steps) for place in range(len(self))]
+        bar = trainer.hooks_of(self[0], None, False, verbose, epochs, feed.steps)
+        Training(self._members, feed, validation, hooks, bar, due).run(range(initial_epoch, epochs))
+        return EnsembleHistory([one.history for one in hooks])
+
+    def _hooks_of(self, place: int, callbacks: Any, epochs: int, steps: int | None) -> CallbackList:
+        own = callbacks(place) if callable(callbacks) else copy.deepcopy(callbacks)
+        return CallbackList(own, True, False, self[place], epochs=epochs, steps=steps, verbose=0)
+
+    def _build(self, batch: Any) -> None:
+        """Make the weights of members that have none yet."""
+        for member in self._members:
+            if not member.model.built and batch is not None:
+                with member.drawing():
+                    member.model(batches.unpack_x_y_sample_weight(batch)[0], training=False)
+
+    # Using -----------------------------------------------------------------------------------------------------------------
+
+    @explaining
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        sample_weight: Any = None,
+        steps: int | None = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Loss and metrics of each member: arrays with one number for each, in the forms that `Model.evaluate` has."""
+        for member in self._members:
+            member.model._trainer.need_compile("evaluate")
+        trainer.check_counts("evaluate", 1, batch_size=batch_size, steps=steps)
+        text = trainer.takes_text(self[0])
+        source = batches.source("evaluate", x, y, sample_weight, batch_size, False, text=text)
+        self._build(source.first())
+        with self._stacked() as stack:
+            values = evaluated(stack, Feed(source, steps))
+        return dict(sorted(values.items())) if return_dict else trainer.listed(values)
+
+    @explaining
+    def predict(self, x: Any, batch_size: int | None = None, reduce: Any = None, steps: int | None = None) -> Any:
+        """The outputs of all members for all rows, as NumPy arrays of shape (members, rows, ...).
+
+        Args:
+            reduce: 'mean' or 'std' over the members (the spread, with n in the denominator), a quantile such as 0.5, or a list
+                of these, whose results then stand along the first axis in place of the members.
+        """
+        reduced = _reduction(reduce)
+        trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
+        source = batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self[0]))
+        self._build(source.first())
+        collected: list[list[Array]] = []
+        structure: Any = None
+        with self._stacked() as stack, np.errstate(all="ignore"):
+            for batch in map(source.batch, Feed(source, steps).epoch()):
+                structure = stack.predict_step(batch)
+                collected.append([reduced(leaf.numpy()) for leaf in nest.flatten(structure)])
+        if not collected:
+            raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
+        axis = 0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1
+        return nest.pack(structure, [np.concatenate(parts, axis) for parts in zip(*collected, strict=True)])
+
+    @contextlib.contextmanager
+    def _stacked(self) -> Iterator[ModelStack]:
+        """The members as one, within the block."""
+        stack = ModelStack([member.model for member in self._members])
+        try:
+            yield stack
+        finally:
+            stack.release(range(len(self)))
+
+    # Saving ----------------------------------------------------------------------------------------------------------------
+
+    def save(self, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
+        """Write all members to one file: a ZIP of a '.keras' file of each, with its seed and random streams.
+
+        Args:
+            filepath: a name that ends in '.zip'.
+            overwrite: whether an existing file may be replaced. It is replaced in one step, when the new one is complete.
+
+        Raises:
+            ValueError: for another name.
+            FileExistsError: with overwrite=False.
+        """
+        save_ensemble(self._members, filepath, overwrite)
+
+    @classmethod
+    def load(
+        cls,
+        filepath: str | os.PathLike[str],
+        custom_objects: Mapping[str, Any] | None = None,
+        max_bytes: int | None = None,
+    ) -> Ensemble:
+        """An ensemble that `save` wrote; training goes on as it would have. Arguments and errors as in `keras.saving.load_model`."""
+        return cls.of(load_ensemble(filepath, custom_objects, max_bytes))
+
+
+def _checked_seeds(seeds: Sequence[int], size: int) -> list[int]:
+    found = list(seeds)
+    if len(found) != size or len(set(found)) != size or any(not isinstance(one, int) or one < 0 for one in found):
+        raise ValueError(f"Ensemble: seeds must be {size} different integers of at least 0, found {found!r:.80}.")
+    return found
+
+
+def _reduction(reduce: Any) -> Callable[[Array], Array]:
+    """A function of outputs with members first."""
+    if isinstance(reduce, (list, tuple)):
+        several = [_reduction(one) for one in reduce]
+        return lambda outputs: np.stack([one(outputs) for one in several])
+    if reduce is None:
+        return lambda outputs: outputs
+    if isinstance(reduce, float) and 0.0 <= reduce <= 1.0:
+        return lambda outputs: np.quantile(outputs, reduce, axis=0).astype(outputs.dtype)
+    if reduce == "mean":
+        return lambda outputs: outputs.mean(axis=0)
+    if reduce == "std":
+        return lambda outputs: outputs.std(axis=0)
+    raise ValueError(f"predict: reduce must be 'mean', 'std', a quantile in [0, 1] or a list of them, found {reduce!r}.")

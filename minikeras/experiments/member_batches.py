@@ -1,0 +1,83 @@
+"""The batches of members that go through one table of rows, each in its own order or with its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data.table import numbered
+from ..keras.batches.sources import Source, of_arrays
+from ..types import Array
+from .member import Member
+
+
+class MemberSource(Source):
+    """Row numbers of shape (members, rows of a batch): `batch` gives arrays of shape (members, rows of a batch, ...).
+
+    Args:
+        whole: the rows, as a source.
+        members: those whose random streams draw the orders, as a single `fit` of each would.
+        rows: for each member the numbers of its rows, as many for each; None for all rows.
+        batch_size, shuffle: as in `fit`.
+    """
+
+    checked = True
+
+    def __init__(
+        self, whole: Source, members: Sequence[Member], rows: Sequence[Array] | None, batch_size: int | None, shuffle: bool | str
+    ) -> None:
+        assert whole.table is not None
+        self.table, self._members, self._rows = whole.table, members, rows
+        count = self.table.length if rows is None else len(rows[0])
+        numbers = np.arange(count)
+        self._orders = []
+        for member in members:
+            with member.drawing():
+                self._orders.append(of_arrays(numbers, None, None, count, batch_size, shuffle))
+        super().__init__(self._orders[0].steps)
+        self._chosen = list(range(len(members)))
+
+    def choose(self, places: Sequence[int]) -> None:
+        """Give batches to these members only."""
+        self._chosen = list(places)
+
+    def from_position(self, start: int) -> Iterator[Any]:
+        orders = []
+        for member, source in zip(self._members, self._orders, strict=True):
+            with member.drawing():
+                orders.append(list(source.from_position(start)))
+        rows = None if self._rows is None else np.stack([self._rows[place] for place in self._chosen])
+        for parts in zip(*[orders[place] for place in self._chosen], strict=True):
+            batch = np.stack([numbered(part) for part in parts])
+            yield batch if rows is None else np.take_along_axis(rows, batch, axis=1)
+
+
+def resampled(members: Sequence[Member], count: int) -> list[Array]:
+    """For each member as many rows as there are, drawn with replacement from its own stream.
+
+    Source: Breiman, Bagging predictors (1996), section 2.
+    """
+    found = []
+    for member in members:
+        generator = np.random.default_rng(member.seed)
+        found.append(generator.integers(count, size=count))
+    return found
+
+
+def folds_of(count: int, folds: int, places: Sequence[int]) -> tuple[list[Array], list[Array]]:
+    """Rows to train on and rows to validate on: member i leaves out part i modulo `folds` of the rows.
+
+    Raises:
+        ValueError: if the rows do not divide into as many parts of one size.
+    """
+    size, rest = divmod(count, folds)
+    if folds < 2 or not size or rest:
+        raise ValueError(
+            f"fit: {count} rows do not divide into {folds} folds of one size, so members would train on different numbers of "
+            f"rows. Give folds from 2 on, and leave out {rest} rows: x[:{count - rest}]."
+        )
+    rows = np.arange(count)
+    held_out = [rows[(place % folds) * size : (place % folds + 1) * size] for place in places]
+    return [np.setdiff1d(rows, one, assume_unique=True) for one in held_out], held_out
