@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from ..absent import late
 
 if TYPE_CHECKING:
+    from .ensemble import Ensemble
+    from .history import EnsembleHistory
     from .table import Table
 
-__all__ = ["Table"]
+__all__ = ["Ensemble", "EnsembleHistory", "Table"]
 
-_LATE: dict[str, str | None] = {"Table": "table"}
+_LATE: dict[str, str | None] = {"Ensemble": "ensemble", "EnsembleHistory": "history", "Table": "table"}
 
 __getattr__, __dir__ = late(__name__, _LATE)

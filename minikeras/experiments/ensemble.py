@@ -21,7 +21,7 @@ from ..keras.seeds import default_seed
 from ..keras.training import trainer
 from ..types import Array
 from .history import EnsembleHistory
-from .member import Member, takes_seed
+from .member import Member
 from .member_batches import MemberSource, folds_of, resampled
 from .stack import ModelStack
 from .storage import load_ensemble, save_ensemble
@@ -57,8 +57,7 @@ class Ensemble:
     def __init__(self, build: Callable[..., Any], size: int = 16, seeds: Sequence[int] | None = None) -> None:
         whole("Ensemble: size", size, 1)
         chosen = [default_seed() for _ in range(size)] if seeds is None else _checked_seeds(seeds, size)
-        given = takes_seed(build)
-        self._members = [Member.built((lambda seed=seed: build(seed)) if given else build, seed) for seed in chosen]
+        self._members = [Member.built(build, seed) for seed in chosen]
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Ensemble:
@@ -156,26 +155,24 @@ class Ensemble:
         trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
         epochs, due, text = trainer.limited(epochs), trainer.due(validation_freq), trainer.takes_text(self[0])
         if folds is not None and (bootstrap or validation_split or validation_data is not None):
-            raise ValueError("fit: folds say what each member trains and is validated on; leave out bootstrap and validation data.")
+            raise ValueError("fit: folds say what members train and are validated on; leave out bootstrap and validation data.")
         if validation_split:
             (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
-        source = batches.source("fit", x, y, sample_weight, batch_size, False, class_weight, text=text)
-        own = source.table is not None and not batches.is_iterable_of_batches(x)
-        if (bootstrap or folds is not None) and not own:
+        batched = batches.is_iterable_of_batches(x)
+        if (bootstrap or folds is not None) and batched:
             raise ValueError("fit: bootstrap and folds choose rows of arrays; found batches. Give x and y as arrays.")
+        source = batches.source("fit", x, y, sample_weight, batch_size, shuffle if batched else False, class_weight, text=text)
         self._build(source.first())
-        rows = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
+        rows = validation_batch_size or (None if batched else batch_size)
         validation = trainer.validation_feed(validation_data, rows, validation_steps, text)
-        chosen: Any = None
-        if own and bootstrap:
-            chosen = resampled(self._members, source.table.length)
-        elif own and folds is not None:
-            chosen, held_out = folds_of(source.table.length, folds, range(len(self)))
-            validation = Feed(MemberSource(source, self._members, held_out, rows, False), validation_steps)
-        if own and (shuffle or chosen is not None):
+        chosen: list[Array] | None
+        if folds is not None:
+            chosen, held_out = folds_of(source, folds, len(self))
             source = MemberSource(source, self._members, chosen, batch_size, shuffle)
-        elif not own and shuffle:
-            source = batches.source("fit", x, y, sample_weight, batch_size, shuffle, class_weight, text=text)
+            validation = Feed(MemberSource(source, self._members, held_out, rows, False), validation_steps)
+        elif bootstrap or (shuffle and not batched):
+            chosen = resampled(source, self._members) if bootstrap else None
+            source = MemberSource(source, self._members, chosen, batch_size, shuffle)
         feed = Feed(source, steps_per_epoch)
         hooks = [self._hooks_of(place, callbacks, epochs, feed.steps) for place in range(len(self))]
         bar = trainer.hooks_of(self[0], None, False, verbose, epochs, feed.steps)
@@ -270,7 +267,7 @@ class Ensemble:
         custom_objects: Mapping[str, Any] | None = None,
         max_bytes: int | None = None,
     ) -> Ensemble:
-        """An ensemble that `save` wrote; training goes on as it would have. Arguments and errors as in `keras.saving.load_model`."""
+        """An ensemble that `save` wrote; training goes on as it would have. Arguments and errors as in `load_model`."""
         return cls.of(load_ensemble(filepath, custom_objects, max_bytes))
 
 

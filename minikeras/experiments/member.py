@@ -29,12 +29,15 @@ class Member:
         self.model, self.seed, self.streams = model, seed, states
 
     @classmethod
-    def built(cls, build: Callable[[], Any], seed: int) -> Member:
-        """Call `build` with random streams that begin with the seed; those of the caller are where they were afterwards."""
+    def built(cls, build: Callable[..., Any], seed: int) -> Member:
+        """Call `build` with random streams that begin with the seed; those of the caller are where they were afterwards.
+
+        The seed is its argument if it has a parameter without default.
+        """
         before = streams.states(), random.getstate(), np.random.get_state()
         try:
             set_random_seed(seed)
-            model = build()
+            model = build(seed) if _takes_seed(build) else build()
             if not isinstance(model, Model):
                 raise TypeError(f"build: a keras.Model is needed, found {kind_of(model)}.")
             return cls(model, seed, streams.states())
@@ -55,7 +58,7 @@ class Member:
             streams.set_states(outer)
 
 
-def takes_seed(build: Callable[..., Any]) -> bool:
+def _takes_seed(build: Callable[..., Any]) -> bool:
     """Whether a function that builds a model is to be given the seed: its first parameter has no default."""
     try:
         parameters = list(inspect.signature(build).parameters.values())

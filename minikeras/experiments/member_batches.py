@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.random import generator_at
 from ..data.table import numbered
 from ..keras.batches.sources import Source, of_arrays
+from ..keras.seeds import derived_seed
 from ..types import Array
 from .member import Member
 
@@ -26,7 +28,12 @@ class MemberSource(Source):
     checked = True
 
     def __init__(
-        self, whole: Source, members: Sequence[Member], rows: Sequence[Array] | None, batch_size: int | None, shuffle: bool | str
+        self,
+        whole: Source,
+        members: Sequence[Member],
+        rows: Sequence[Array] | None,
+        batch_size: int | None,
+        shuffle: bool | str,
     ) -> None:
         assert whole.table is not None
         self.table, self._members, self._rows = whole.table, members, rows
@@ -54,30 +61,35 @@ class MemberSource(Source):
             yield batch if rows is None else np.take_along_axis(rows, batch, axis=1)
 
 
-def resampled(members: Sequence[Member], count: int) -> list[Array]:
-    """For each member as many rows as there are, drawn with replacement from its own stream.
+def _length(source: Source) -> int:
+    assert source.table is not None, "arrays have a table"
+    return source.table.length
+
+
+def resampled(source: Source, members: Sequence[Member]) -> list[Array]:
+    """For each member as many rows as there are, drawn with replacement; which ones follows from its seed.
 
     Source: Breiman, Bagging predictors (1996), section 2.
     """
-    found = []
-    for member in members:
-        generator = np.random.default_rng(member.seed)
-        found.append(generator.integers(count, size=count))
-    return found
+    count = _length(source)
+    return [generator_at(derived_seed(member.seed, "bootstrap"), 0).integers(count, size=count) for member in members]
 
 
-def folds_of(count: int, folds: int, places: Sequence[int]) -> tuple[list[Array], list[Array]]:
+def folds_of(source: Source, folds: int, members: int) -> tuple[list[Array], list[Array]]:
     """Rows to train on and rows to validate on: member i leaves out part i modulo `folds` of the rows.
 
     Raises:
-        ValueError: if the rows do not divide into as many parts of one size.
+        ValueError: if there are fewer members than folds, or the rows do not divide into as many parts of one size.
     """
+    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= members:
+        raise ValueError(f"fit: folds must be a number from 2 to that of the members, {members}; found {folds!r}.")
+    count = _length(source)
     size, rest = divmod(count, folds)
-    if folds < 2 or not size or rest:
+    if not size or rest:
         raise ValueError(
             f"fit: {count} rows do not divide into {folds} folds of one size, so members would train on different numbers of "
-            f"rows. Give folds from 2 on, and leave out {rest} rows: x[:{count - rest}]."
+            f"rows. Leave out {rest}, such as the last: x[:{count - rest}]."
         )
-    rows = np.arange(count)
-    held_out = [rows[(place % folds) * size : (place % folds + 1) * size] for place in places]
-    return [np.setdiff1d(rows, one, assume_unique=True) for one in held_out], held_out
+    parts = np.arange(count).reshape(folds, size)
+    held_out = [parts[member % folds] for member in range(members)]
+    return [np.delete(parts, member % folds, axis=0).reshape(-1) for member in range(members)], held_out

@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..core import Variable
 from ..files import archive, durable, strict_json
 from ..files.reading import read_file, refused
+from ..keras.models import Model
 from ..keras.saving.keras_file import decoded, encoded
 from ..keras.saving.weights import may_write
+from ..keras.seeds import SeedState
 from .member import Member
 
 FORMAT = 1
@@ -22,7 +27,10 @@ def save_ensemble(members: Sequence[Member], filepath: str | os.PathLike[str], o
     if path.suffix != ".zip":
         raise ValueError(f"save: an ensemble needs a name that ends in '.zip', found '{filepath}'.")
     may_write(path, overwrite)
-    described = [{"seed": member.seed, "streams": member.streams} for member in members]
+    described = [
+        {"seed": member.seed, "streams": member.streams, "layers": [state.numpy().tolist() for state in _states(member.model)]}
+        for member in members
+    ]
     content = {"ensemble.json": strict_json.dumps({"format": FORMAT, "members": described})}
     content |= {_name(place): encoded(member.model) for place, member in enumerate(members)}
     durable.write_file(path, archive.encode(content))
@@ -42,20 +50,26 @@ def load_ensemble(
         raise refused(path, "ensemble.json", f"must have format {FORMAT} and describe each of the members")
     members = []
     for place, one in enumerate(described):
-        seed, streams = _checked(one, path)
-        model = decoded(found[_name(place)], path, custom_objects, True, max_bytes)
-        members.append(Member(model, seed, streams))
+        model = decoded(bytearray(found[_name(place)]), path, custom_objects, True, max_bytes)
+        members.append(_member(model, one, path))
     return members
+
+
+def _states(model: Model) -> list[Variable]:
+    """The random streams of a model's layers, which a `.keras` file does not hold."""
+    return [variable for variable in model._collect().variables if isinstance(variable, SeedState)]
 
 
 def _name(place: int) -> str:
     return f"members/{place}.keras"
 
 
-def _checked(described: Any, path: Path) -> tuple[int, dict[str, tuple[int, int]]]:
-    """The seed and the random streams of a member."""
+def _member(model: Model, described: Any, path: Path) -> Member:
+    """A member with its random streams as they were."""
     try:
         streams = {str(name): (int(seed), int(position)) for name, (seed, position) in described["streams"].items()}
-        return int(described["seed"]), streams
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        for state, value in zip(_states(model), described["layers"], strict=True):
+            state.assign(np.array(value, np.uint32))
+        return Member(model, int(described["seed"]), streams)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise refused(path, "ensemble.json", f"the random streams of a member are damaged ({error})") from None

@@ -65,7 +65,7 @@ class Training:
         """The members whose values are in the stack, in their order; some may have ended."""
         self._stack = ModelStack(self._models)
         self._pace = Pace()
-        self._last: dict[int, Mapping[str, Any]] = {}
+        self._last: dict[int, dict[str, float]] = {}
 
     def run(self, epochs: range) -> None:
         """Train from the first to the last of `epochs`, or until every member has ended."""

@@ -116,7 +116,7 @@ def load_model(
 
 
 def decoded(
-    content: archive.Content, path: Path, custom_objects: Mapping[str, Any] | None, compile: bool, max_bytes: int | None
+    content: bytearray, path: Path, custom_objects: Mapping[str, Any] | None, compile: bool, max_bytes: int | None
 ) -> Any:
     """The model of a `.keras` file with this content; errors name `path`."""
     members, root = opened(content, path, max_bytes)

@@ -1,0 +1,322 @@
+"""Ensembles: members equal models that are trained by themselves."""
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras import keras
+from minikeras.experiments import Ensemble
+
+SEEDS = [3, 1, 4, 15]
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 5)).astype("float32")
+Y = rng.integers(0, 3, 60).astype("int32")
+JIT = [False, "auto", True]
+
+
+def build(seed=None, jit_compile="auto", rate=0.3, units=8):
+    model = keras.Sequential(
+        [
+            keras.Input((5,)),
+            keras.layers.Dense(units, "relu"),
+            keras.layers.BatchNormalization(),
+            keras.layers.Dropout(rate),
+            keras.layers.Dense(3),
+        ]
+    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, metrics=["accuracy"], jit_compile=jit_compile)
+    return model
+
+
+def ensemble_of(size=4, **options):
+    return Ensemble(lambda: build(**options), size, SEEDS[:size])
+
+
+def alone(seed, x=X, y=Y, model=build, **options):
+    """The model that a script trains by itself, and its history."""
+    keras.utils.set_random_seed(seed)
+    made = model()
+    return made, made.fit(x, y, verbose=0, **options)
+
+
+def assert_same(first, second, tolerance=0.0):
+    """Same bits, or nearly so where NumPy sums stacks in another order, as with one output."""
+    for a, b in zip(first.variables + first.optimizer.variables, second.variables + second.optimizer.variables, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=tolerance, atol=tolerance, err_msg=a.name)
+
+
+@pytest.mark.parametrize("jit_compile", JIT)
+def test_members_equal_single_runs(jit_compile):
+    ensemble = ensemble_of(jit_compile=jit_compile)
+    options = {"batch_size": 16, "epochs": 3, "validation_split": 0.2}
+    history = ensemble.fit(X, Y, verbose=0, **options).history
+    for place, seed in enumerate(SEEDS):
+        model, single = alone(seed, model=lambda: build(jit_compile=jit_compile), **options)
+        assert_same(model, ensemble[place], 1e-6 if jit_compile is True else 0.0)
+        for name, values in single.history.items():
+            np.testing.assert_allclose(history[name][:, place], values, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("shuffle", [False, "batch"])
+def test_members_equal_single_runs_whatever_the_order(shuffle):
+    ensemble = ensemble_of(2)
+    ensemble.fit(X, Y, batch_size=16, epochs=2, shuffle=shuffle, verbose=0)
+    for place, seed in enumerate(SEEDS[:2]):
+        assert_same(alone(seed, batch_size=16, epochs=2, shuffle=shuffle)[0], ensemble[place], 1e-6)
+
+
+def test_training_goes_on_where_it_was():
+    ensemble = ensemble_of(2)
+    ensemble.fit(X, Y, epochs=1, verbose=0)
+    ensemble.fit(X, Y, epochs=2, verbose=0)
+    for place, seed in enumerate(SEEDS[:2]):
+        keras.utils.set_random_seed(seed)
+        model = build()
+        model.fit(X, Y, epochs=1, verbose=0)
+        model.fit(X, Y, epochs=2, verbose=0)
+        assert_same(model, ensemble[place])
+
+
+def test_models_without_input_are_built_by_the_first_batch():
+    def lazy():
+        model = keras.Sequential([keras.layers.Dense(4, "tanh"), keras.layers.Dropout(0.5), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        return model
+
+    ensemble = Ensemble(lazy, 2, SEEDS[:2])
+    ensemble.fit(X, Y, epochs=2, verbose=0)
+    for place, seed in enumerate(SEEDS[:2]):
+        assert_same(alone(seed, model=lazy, epochs=2)[0], ensemble[place], 1e-6)
+
+
+def test_steps_of_the_users_own_are_taken_for_all_members():
+    class Twice(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.head = keras.layers.Dense(1)
+
+        def call(self, x, training=None):
+            return self.head(x)
+
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((self(x, training=True)[:, 0] - tf.cast(y, "float32")) ** 2) * 2.0
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+            return {"loss": loss}
+
+    def made():
+        model = Twice()
+        model.compile("adam")
+        return model
+
+    ensemble = Ensemble(made, 3, SEEDS[:3])
+    ensemble.fit(X, Y, epochs=2, verbose=0)
+    for place, seed in enumerate(SEEDS[:3]):
+        assert_same(alone(seed, model=made, epochs=2)[0], ensemble[place], 1e-6)
+
+
+def test_batches_of_a_dataset_are_the_same_for_all():
+    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16)
+    ensemble = ensemble_of(2)
+    ensemble.fit(dataset, epochs=2, verbose=0)
+    for place, seed in enumerate(SEEDS[:2]):
+        keras.utils.set_random_seed(seed)
+        model = build()
+        model.fit(dataset, epochs=2, verbose=0)
+        assert_same(model, ensemble[place], 1e-6)
+
+
+def test_weights_of_rows_and_classes_count():
+    weights = rng.uniform(size=60).astype("float32")
+    for options in ({"sample_weight": weights}, {"class_weight": {0: 1.0, 1: 2.0, 2: 0.5}}):
+        ensemble = ensemble_of(2)
+        ensemble.fit(X, Y, epochs=2, verbose=0, **options)
+        assert_same(alone(SEEDS[1], epochs=2, **options)[0], ensemble[1])
+
+
+# Members that end -------------------------------------------------------------------------------------------------------------
+
+
+def stopping(patience):
+    return keras.callbacks.EarlyStopping("loss", min_delta=10.0, patience=patience, restore_best_weights=True)
+
+
+@pytest.mark.parametrize("jit_compile", [False, "auto"])
+def test_a_member_that_stops_stays_as_it_was(jit_compile):
+    patience = [1, 9, 1, 3]
+    ensemble = ensemble_of(jit_compile=jit_compile)
+    history = ensemble.fit(X, Y, epochs=5, verbose=0, callbacks=lambda place: [stopping(patience[place])])
+    assert np.isfinite(history.history["loss"]).sum(axis=0).tolist() == [2, 5, 2, 4]
+    for place, seed in enumerate(SEEDS):
+        options = {"epochs": 5, "callbacks": [stopping(patience[place])]}
+        assert_same(alone(seed, model=lambda: build(jit_compile=jit_compile), **options)[0], ensemble[place])
+
+
+def test_callbacks_see_the_model_of_their_member():
+    seen = []
+
+    class Halve(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            seen.append((self.model.name, float(self.model.layers[-1].kernel.numpy()[0, 0]), logs["loss"]))
+            self.model.layers[-1].kernel.assign(self.model.layers[-1].kernel / 2.0)
+
+    ensemble = ensemble_of(2)
+    history = ensemble.fit(X, Y, epochs=2, verbose=0, callbacks=[Halve()])
+    assert [loss for _, _, loss in seen] == history.history["loss"].ravel().tolist()
+    for place, seed in enumerate(SEEDS[:2]):
+        assert_same(alone(seed, epochs=2, callbacks=[Halve()])[0], ensemble[place])
+
+
+def test_a_member_without_finite_loss_ends_alone_and_says_so():
+    def made(seed):
+        model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.SGD(0.01), "mse")
+        if seed == SEEDS[1]:
+            model.layers[0].kernel.assign(model.layers[0].kernel * np.inf)
+        return model
+
+    ensemble = Ensemble(made, 3, SEEDS[:3])
+    with pytest.warns(UserWarning, match=r"Member 1 \(seed 1\) ends in epoch 1: its loss is (nan|inf)"):
+        history = ensemble.fit(X, Y, epochs=3, verbose=0)
+    assert np.isfinite(history.history["loss"]).all(axis=0).tolist() == [True, False, True]
+    assert_same(alone(SEEDS[2], model=lambda: made(SEEDS[2]), epochs=3)[0], ensemble[2])
+
+
+def test_an_interrupt_leaves_members_after_their_last_step():
+    class Interrupt(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 1:
+                raise KeyboardInterrupt
+
+    ensemble = ensemble_of(2)
+    with pytest.raises(KeyboardInterrupt):
+        ensemble.fit(X, Y, batch_size=16, epochs=2, verbose=0, callbacks=[Interrupt()])
+    assert all(int(model.optimizer.iterations) == 2 for model in ensemble)
+    assert np.isfinite(ensemble.predict(X)).all()
+
+
+# Data of each member -----------------------------------------------------------------------------------------------------------
+
+
+def test_bootstrap_gives_each_member_its_own_rows():
+    first, again = ensemble_of(3), ensemble_of(3)
+    a = first.fit(X, Y, epochs=2, verbose=0, bootstrap=True).history["loss"]
+    b = again.fit(X, Y, epochs=2, verbose=0, bootstrap=True).history["loss"]
+    assert (a == b).all()
+    assert (ensemble_of(3).fit(X, Y, epochs=2, verbose=0).history["loss"] != a).all()
+
+
+def test_folds_train_each_member_on_what_others_are_validated_on():
+    ensemble = ensemble_of(4)
+    history = ensemble.fit(X, Y, batch_size=15, epochs=2, verbose=0, folds=4).history
+    assert history["val_loss"].shape == (2, 4)
+    for place, seed in enumerate(SEEDS):
+        out = np.arange(60) // 15 == place
+        model, single = alone(seed, X[~out], Y[~out], batch_size=15, epochs=2, validation_data=(X[out], Y[out]))
+        assert_same(model, ensemble[place])
+        np.testing.assert_allclose(history["val_loss"][:, place], single.history["val_loss"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("folds", "message"), [(7, "from 2 to"), (1, "from 2 to"), ("4", "from 2 to")])
+def test_numbers_of_folds_that_do_not_fit_are_refused(folds, message):
+    with pytest.raises(ValueError, match=message):
+        ensemble_of(4).fit(X, Y, verbose=0, folds=folds)
+
+
+def test_folds_of_different_sizes_are_refused_with_what_to_leave_out():
+    with pytest.raises(ValueError, match=r"59 rows do not divide into 4 folds.*Leave out 3.*x\[:56\]"):
+        ensemble_of(4).fit(X[:59], Y[:59], verbose=0, folds=4)
+
+
+# Using -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_predictions_have_members_first_or_are_reduced():
+    ensemble = ensemble_of(3)
+    each = np.stack([model.predict(X, verbose=0) for model in ensemble])
+    np.testing.assert_allclose(ensemble.predict(X), each, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ensemble.predict(X, reduce="mean"), each.mean(0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ensemble.predict(X, reduce="std"), each.std(0), rtol=1e-4, atol=1e-6)
+    found = ensemble.predict(X, batch_size=16, reduce=[0.0, 0.5, 1.0])
+    np.testing.assert_allclose(found, np.quantile(each, [0.0, 0.5, 1.0], axis=0), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="'mean', 'std', a quantile"):
+        ensemble.predict(X, reduce="median")
+
+
+def test_evaluation_gives_a_number_for_each_member():
+    ensemble = ensemble_of(3)
+    loss, accuracy = ensemble.evaluate(X, Y)
+    by_name = ensemble.evaluate(X, Y, return_dict=True)
+    for place, model in enumerate(ensemble):
+        single = model.evaluate(X, Y, verbose=0)
+        np.testing.assert_allclose([loss[place], accuracy[place]], single, rtol=1e-5)
+    assert by_name.keys() == {"loss", "accuracy"} and (by_name["loss"] == loss).all()
+
+
+def test_a_member_trained_by_itself_is_trained_in_the_ensemble():
+    ensemble = ensemble_of(2)
+    ensemble[0].fit(X, Y, epochs=1, verbose=0)
+    before = ensemble[0].predict(X, verbose=0)
+    np.testing.assert_allclose(ensemble.predict(X)[0], before, rtol=1e-5, atol=1e-6)
+
+
+def test_optimizers_may_be_given_by_place():
+    ensemble = Ensemble(build, 2, SEEDS[:2])
+    ensemble.compile(optimizer=lambda place: keras.optimizers.SGD(0.1), loss=build().loss)
+    ensemble.fit(X, Y, epochs=1, verbose=0)
+    assert all(isinstance(model.optimizer, keras.optimizers.SGD) for model in ensemble)
+
+
+def test_a_file_holds_all_of_an_ensemble(tmp_path):
+    ensemble = ensemble_of(2)
+    ensemble.fit(X, Y, epochs=1, verbose=0)
+    path = tmp_path / "ensemble.zip"
+    ensemble.save(path)
+    again = Ensemble.load(path)
+    assert again.seeds == ensemble.seeds
+    a, b = (one.fit(X, Y, epochs=2, verbose=0).history["loss"] for one in (ensemble, again))
+    assert (a == b).all()
+    with pytest.raises(FileExistsError):
+        ensemble.save(path, overwrite=False)
+    with pytest.raises(ValueError, match=r"ends in '\.zip'"):
+        ensemble.save(tmp_path / "ensemble.keras")
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    path = tmp_path / "ensemble.zip"
+    ensemble_of(1).save(path)
+    content = bytearray(path.read_bytes())
+    for place in (40, len(content) // 2, len(content) - 30):
+        changed = content.copy()
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(tf.errors.LoadError):
+            Ensemble.load(path)
+
+
+def test_building_leaves_the_streams_of_the_caller():
+    keras.utils.set_random_seed(5)
+    expected = tf.random.normal([3]).numpy(), np.random.rand()
+    keras.utils.set_random_seed(5)
+    ensemble_of(2)
+    assert (tf.random.normal([3]).numpy() == expected[0]).all() and np.random.rand() == expected[1]
+
+
+def test_build_may_take_the_seed():
+    given = []
+    Ensemble(lambda seed: given.append(seed) or build(), 2, SEEDS[:2])
+    assert given == SEEDS[:2]
+
+
+def test_what_is_no_ensemble_is_refused():
+    with pytest.raises(ValueError, match="size"):
+        Ensemble(build, 0)
+    with pytest.raises(ValueError, match="2 different integers"):
+        Ensemble(build, 2, [1, 1])
+    with pytest.raises(TypeError, match="build: a keras"):
+        Ensemble(lambda: 3, 2)
+    with pytest.raises(ValueError, match="compile"):
+        Ensemble(lambda: keras.Sequential([keras.layers.Dense(1)]), 2).fit(X, Y)
