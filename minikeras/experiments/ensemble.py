@@ -198,6 +198,7 @@ class Ensemble:
         x: Any = None,
         y: Any = None,
         batch_size: int | None = None,
+        verbose: Any = "auto",
         sample_weight: Any = None,
         steps: int | None = None,
         return_dict: bool = False,
@@ -209,12 +210,17 @@ class Ensemble:
         text = trainer.takes_text(self[0])
         source = batches.source("evaluate", x, y, sample_weight, batch_size, False, text=text)
         self._build(source.first())
-        with self._stacked() as stack:
-            values = evaluated(stack, Feed(source, steps))
+        feed = Feed(source, steps)
+        with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacked() as stack:
+            bar.call("on_test_begin", {})
+            values = evaluated(stack, feed, bar)
+            bar.call("on_test_end", {name: float(value.mean()) for name, value in values.items()})
         return dict(sorted(values.items())) if return_dict else trainer.listed(values)
 
     @explaining
-    def predict(self, x: Any, batch_size: int | None = None, reduce: Any = None, steps: int | None = None) -> Any:
+    def predict(
+        self, x: Any, batch_size: int | None = None, verbose: Any = "auto", steps: int | None = None, reduce: Any = None
+    ) -> Any:
         """The outputs of all members for all rows, as NumPy arrays of shape (members, rows, ...).
 
         Args:
@@ -227,10 +233,15 @@ class Ensemble:
         self._build(source.first())
         collected: list[list[Array]] = []
         structure: Any = None
-        with self._stacked() as stack, np.errstate(all="ignore"):
-            for batch in map(source.batch, Feed(source, steps).epoch()):
+        feed = Feed(source, steps)
+        bar = trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps)
+        with bar, self._stacked() as stack, np.errstate(all="ignore"):
+            bar.call("on_predict_begin", {})
+            for count, batch in enumerate(map(source.batch, feed.epoch())):
                 structure = stack.predict_step(batch)
                 collected.append([reduced(leaf.numpy()) for leaf in nest.flatten(structure)])
+                bar.batch_end("predict", count, {})
+            bar.call("on_predict_end", {})
         if not collected:
             raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
         axis = 0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1

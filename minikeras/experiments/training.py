@@ -22,16 +22,18 @@ Values = dict[str, np.ndarray[Any, Any]]
 """The logs of all members: for each name an array with their values."""
 
 
-def evaluated(stack: ModelStack, feed: Feed, pace: Pace | None = None) -> Values:
+def evaluated(stack: ModelStack, feed: Feed, bar: CallbackList | None = None) -> Values:
     """Loss and metrics of all members over data."""
     stack.reset_metrics()
     own = isinstance(feed.source, MemberSource)
     step = stack.steps.of(stack, "test_step_on_own" if own else "test_step")
-    executions = Executions("evaluate", Transaction(stack), step, feed, 0, None, pace or Pace())
+    executions = Executions("evaluate", Transaction(stack), step, feed, 0, None, Pace())
     found: Any = {}
     with np.errstate(all="ignore"):
         while executions.prepare():
             found = executions.run()
+            if bar is not None:
+                bar.batch_end("test", executions.done - 1, {})
     if not executions.done:
         raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
     return dict(numbers(found))
@@ -90,7 +92,7 @@ class Training:
         self._stack.reset_metrics()
         values = self._pass()
         if self._validation is not None and self._due(epoch):
-            found = evaluated(self._stack, Feed(self._validation.source, self._validation.wanted), self._pace)
+            found = evaluated(self._stack, Feed(self._validation.source, self._validation.wanted))
             values |= {f"val_{name}": value for name, value in found.items()}
         logs = self._of_each(values)
         self._bar.call("on_epoch_end", epoch, self._mean(values))

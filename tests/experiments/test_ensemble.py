@@ -137,7 +137,7 @@ def test_weights_of_rows_and_classes_count():
         assert_same(alone(SEEDS[1], epochs=2, **options)[0], ensemble[1])
 
 
-# Members that end -------------------------------------------------------------------------------------------------------------
+# Members that end -----------------------------------------------------------------------------------------------------
 
 
 def stopping(patience):
@@ -195,10 +195,10 @@ def test_an_interrupt_leaves_members_after_their_last_step():
     with pytest.raises(KeyboardInterrupt):
         ensemble.fit(X, Y, batch_size=16, epochs=2, verbose=0, callbacks=[Interrupt()])
     assert all(int(model.optimizer.iterations) == 2 for model in ensemble)
-    assert np.isfinite(ensemble.predict(X)).all()
+    assert np.isfinite(ensemble.predict(X, verbose=0)).all()
 
 
-# Data of each member -----------------------------------------------------------------------------------------------------------
+# Data of each member --------------------------------------------------------------------------------------------------
 
 
 def test_bootstrap_gives_each_member_its_own_rows():
@@ -231,25 +231,25 @@ def test_folds_of_different_sizes_are_refused_with_what_to_leave_out():
         ensemble_of(4).fit(X[:59], Y[:59], verbose=0, folds=4)
 
 
-# Using -------------------------------------------------------------------------------------------------------------------------
+# Using ----------------------------------------------------------------------------------------------------------------
 
 
 def test_predictions_have_members_first_or_are_reduced():
     ensemble = ensemble_of(3)
     each = np.stack([model.predict(X, verbose=0) for model in ensemble])
-    np.testing.assert_allclose(ensemble.predict(X), each, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(ensemble.predict(X, reduce="mean"), each.mean(0), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(ensemble.predict(X, reduce="std"), each.std(0), rtol=1e-4, atol=1e-6)
-    found = ensemble.predict(X, batch_size=16, reduce=[0.0, 0.5, 1.0])
+    np.testing.assert_allclose(ensemble.predict(X, verbose=0), each, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ensemble.predict(X, verbose=0, reduce="mean"), each.mean(0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ensemble.predict(X, verbose=0, reduce="std"), each.std(0), rtol=1e-4, atol=1e-6)
+    found = ensemble.predict(X, 16, 0, reduce=[0.0, 0.5, 1.0])
     np.testing.assert_allclose(found, np.quantile(each, [0.0, 0.5, 1.0], axis=0), rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="'mean', 'std', a quantile"):
-        ensemble.predict(X, reduce="median")
+        ensemble.predict(X, verbose=0, reduce="median")
 
 
 def test_evaluation_gives_a_number_for_each_member():
     ensemble = ensemble_of(3)
-    loss, accuracy = ensemble.evaluate(X, Y)
-    by_name = ensemble.evaluate(X, Y, return_dict=True)
+    loss, accuracy = ensemble.evaluate(X, Y, verbose=0)
+    by_name = ensemble.evaluate(X, Y, verbose=0, return_dict=True)
     for place, model in enumerate(ensemble):
         single = model.evaluate(X, Y, verbose=0)
         np.testing.assert_allclose([loss[place], accuracy[place]], single, rtol=1e-5)
@@ -260,7 +260,7 @@ def test_a_member_trained_by_itself_is_trained_in_the_ensemble():
     ensemble = ensemble_of(2)
     ensemble[0].fit(X, Y, epochs=1, verbose=0)
     before = ensemble[0].predict(X, verbose=0)
-    np.testing.assert_allclose(ensemble.predict(X)[0], before, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ensemble.predict(X, verbose=0)[0], before, rtol=1e-5, atol=1e-6)
 
 
 def test_optimizers_may_be_given_by_place():
