@@ -10,10 +10,18 @@ from ..absent import late
 if TYPE_CHECKING:
     from .ensemble import Ensemble
     from .history import EnsembleHistory
+    from .results import RunResult, SweepResults
+    from .sweep import Sweep
     from .table import Table
 
-__all__ = ["Ensemble", "EnsembleHistory", "Table"]
+__all__ = ["Ensemble", "EnsembleHistory", "RunResult", "Sweep", "SweepResults", "Table"]
 
-_LATE: dict[str, str | None] = {"Ensemble": "ensemble", "EnsembleHistory": "history", "Table": "table"}
+_LATE: dict[str, str | None] = {
+    "Ensemble": "ensemble",
+    "EnsembleHistory": "history",
+    **dict.fromkeys(("RunResult", "SweepResults"), "results"),
+    "Sweep": "sweep",
+    "Table": "table",
+}
 
 __getattr__, __dir__ = late(__name__, _LATE)

@@ -5,5 +5,6 @@ Every function takes `ax` or `axes` to draw into, makes its own figure without t
 
 from .history import plot_history
 from .matrices import plot_batch_jacobian, plot_hessian, plot_jacobian
+from .runs import plot_bands, plot_parallel
 
-__all__ = ["plot_batch_jacobian", "plot_hessian", "plot_history", "plot_jacobian"]
+__all__ = ["plot_bands", "plot_batch_jacobian", "plot_hessian", "plot_history", "plot_jacobian", "plot_parallel"]

@@ -56,7 +56,7 @@ def plot_history(history: Any, names: Sequence[str] | None = None, *, title: str
         {label: _curve(history, series, start + name) for label, start in LINES.items() if start + name in series}
         for name in chosen
     ]
-    figure, panels = _room(len(chosen), axes)
+    figure, panels = room(len(chosen), axes, "plot_history")
     make_room(figure.figure)
     for ax, name, lines in zip(panels, chosen, curves, strict=True):
         _panel(ax, name, lines)
@@ -85,12 +85,12 @@ def _curve(history: Any, series: Any, key: str) -> tuple[Any, Any]:
     return np.asarray(taken) + 1, found
 
 
-def _room(count: int, axes: Any) -> tuple[Any, list[Any]]:
+def room(count: int, axes: Any, asked: str) -> tuple[Any, list[Any]]:
     """A figure and one Axes for each panel."""
     if axes is not None:
         panels = list(np.ravel(axes))
         if len(panels) != count:
-            raise ValueError(f"plot_history: {count} panels need as many axes, found {len(panels)}.")
+            raise ValueError(f"{asked}: {count} panels need as many axes, found {len(panels)}.")
         return panels[0].figure, panels
     columns = min(count, MOST_COLUMNS)
     rows = -(-count // columns)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Iterator
 
 _counts: Counter[str] = Counter()
 _asked: Counter[str] = Counter()
@@ -29,3 +31,25 @@ def clear_session(free_memory: bool = True) -> None:
     """Start the counting of automatic names anew."""
     _counts.clear()
     _asked.clear()
+
+
+@contextlib.contextmanager
+def counted_anew() -> Iterator[None]:
+    """Within the block automatic names are those of a new process; afterwards the counting goes on where it was.
+
+    >>> auto_name("probe"), auto_name("probe")
+    ('probe', 'probe_1')
+    >>> with counted_anew():
+    ...     auto_name("probe")
+    'probe'
+    >>> auto_name("probe")
+    'probe_2'
+    """
+    kept = Counter(_counts), Counter(_asked)
+    clear_session()
+    try:
+        yield
+    finally:
+        clear_session()
+        _counts.update(kept[0])
+        _asked.update(kept[1])

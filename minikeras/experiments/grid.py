@@ -1,0 +1,199 @@
+"""The runs of a sweep: every combination of parameters with every seed, in an order that is always the same."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..boundary import shown
+from ..errors import kind_of
+from ..files import strict_json
+from ..keras.arguments import plain
+
+
+class Run(NamedTuple):
+    """What one run of a sweep is given, before it is carried out: a function that makes its callbacks gets this.
+
+    Attributes:
+        number: its place in the sweep, from 0.
+        parameters: the arguments of `build`.
+        seed: what `set_random_seed` is given.
+    """
+
+    number: int
+    parameters: dict[str, Any]
+    seed: int
+
+
+def combinations(given: Any) -> list[dict[str, Any]]:
+    """The parameters of a grid, the last name varying fastest, or those of a list of dicts in its order.
+
+    >>> combinations({"rate": [0.1, 0.2], "width": [4, 8]})[:3]
+    [{'rate': 0.1, 'width': 4}, {'rate': 0.1, 'width': 8}, {'rate': 0.2, 'width': 4}]
+    """
+    if isinstance(given, Mapping):
+        columns = {_named(name): _values(name, values) for name, values in given.items()}
+        found = [dict(zip(columns, values, strict=True)) for values in itertools.product(*columns.values())] if columns else []
+    elif isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+        found = [_row(i, row) for i, row in enumerate(given)]
+    else:
+        raise TypeError(
+            f"Sweep: the grid should be a dict of lists, or a list of dicts, found {shown(given)}; "
+            "{'rate': [0.1, 0.01], 'width': [16, 32]} gives four combinations."
+        )
+    if not found:
+        raise ValueError(
+            f"Sweep: the grid {shown(given)} holds no combination. Give a value for a parameter at least, or [{{}}] for one "
+            "model with several seeds."
+        )
+    return found
+
+
+def _named(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"Sweep: names of parameters should be texts, found {shown(name)}.")
+    return name
+
+
+def _values(name: str, values: Any) -> list[Any]:
+    """The values of one parameter; NumPy's numbers become Python's."""
+    values = plain(values)
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes, Mapping)):
+        raise TypeError(
+            f"Sweep: the values of {name!r} should be a list, found {shown(values)}; for one value give [{values!r}]."
+        )
+    return [plain(value) for value in values]
+
+
+def _row(number: int, row: Any) -> dict[str, Any]:
+    if not isinstance(row, Mapping):
+        raise TypeError(f"Sweep: entry {number} of the list should be a dict of parameters, found {shown(row)}.")
+    return {_named(name): plain(value) for name, value in row.items()}
+
+
+def seeds_of(given: Any) -> list[int]:
+    """0 to n - 1 for a number n, or the seeds of a list."""
+    given = plain(given)
+    if isinstance(given, int) and not isinstance(given, bool):
+        found = list(range(given))
+    elif isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)):
+        found = [plain(seed) for seed in given]
+    else:
+        raise TypeError(f"Sweep: seeds should be a number of seeds or a list of them, found {shown(given)}.")
+    wrong = [seed for seed in found if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63]
+    if wrong:
+        raise ValueError(f"Sweep: a seed should be an int from 0 to 2**63 - 1, found {shown(wrong[0])}.")
+    if not found:
+        raise ValueError(f"Sweep: seeds={given!r} leaves no run; give a number from 1, or a list of seeds.")
+    twice = next((seed for seed in found if found.count(seed) > 1), None)
+    if twice is not None:
+        raise ValueError(f"Sweep: the seed {twice} is given {found.count(twice)} times; runs with it would be the same.")
+    return found
+
+
+def runs_of(found: Sequence[dict[str, Any]], seeds: Sequence[int]) -> list[Run]:
+    """Every combination with each seed, seeds varying fastest."""
+    pairs = itertools.product(found, seeds)
+    return [Run(number, parameters, seed) for number, (parameters, seed) in enumerate(pairs)]
+
+
+def check_parameters(build: Callable[..., Any], found: Sequence[dict[str, Any]]) -> None:
+    """Refuse a `build` that cannot be called so, before anything runs."""
+    if not callable(build):
+        raise TypeError(f"Sweep: build should be a function that returns a compiled model, found {kind_of(build)}.")
+    try:
+        signature = inspect.signature(build)
+    except ValueError:  # a builtin that does not say
+        return
+    known = [one.name for one in signature.parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    for number, parameters in enumerate(found):
+        try:
+            signature.bind(**parameters)
+        except TypeError as error:
+            unknown = [name for name in parameters if name not in known]
+            asked = f"has no parameter {', '.join(map(repr, unknown))}" if unknown else f"cannot be called so: {error}"
+            raise TypeError(
+                f"Sweep: build {asked} (combination {number}, {shown(parameters)}); it takes {', '.join(known) or 'nothing'}."
+            ) from None
+
+
+def check_distinct(found: Sequence[dict[str, Any]]) -> None:
+    """Refuse a combination that is there twice: its runs would be the same."""
+    first: dict[bytes, int] = {}
+    for number, parameters in enumerate(found):
+        text = strict_json.dumps(encoded(parameters, lambda value: f"{as_text(value)} {id(value)}"))
+        if text in first:
+            raise ValueError(
+                f"Sweep: combinations {first[text]} and {number} are the same, {shown(parameters)}; leave one out, or give "
+                "several seeds."
+            )
+        first[text] = number
+
+
+# As files hold them -----------------------------------------------------------------------------------------------------
+
+
+class Named(str):
+    """The text that stands for a parameter which a file cannot hold: a function, a class, an object."""
+
+
+def as_text(value: Any) -> str:
+    """A parameter that is no plain value as a text that is the same in every process."""
+    name = getattr(value, "__qualname__", None)
+    return str(name) if name is not None else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:1000]
+
+
+def encoded(value: Any, named: Callable[[Any], str] = as_text) -> Any:
+    """A parameter as JSON: plain values as they are, all others as {kind: content}.
+
+    >>> encoded((1, float("inf"), len))
+    {'tuple': [1, {'float': 'inf'}, {'named': 'len'}]}
+    >>> decoded(encoded((1, float("inf"), len)))
+    (1, inf, 'len')
+    """
+    value = plain(value)
+    if value is None or type(value) in (bool, str) or (type(value) is int and -(2**63) <= value < 2**63):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if type(value) in (list, tuple):
+        found = [encoded(one, named) for one in value]
+        return found if type(value) is list else {"tuple": found}
+    if type(value) is dict and all(type(name) is str for name in value):
+        return {"dict": {name: encoded(one, named) for name, one in value.items()}}
+    return {"named": named(value)}
+
+
+def decoded(value: Any) -> Any:
+    """What `encoded` was given; a `Named` where it was no plain value."""
+    if isinstance(value, list):
+        return [decoded(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "float" and content in ("inf", "-inf", "nan"):
+        return float(content)
+    if kind == "tuple" and isinstance(content, list):
+        return tuple(decoded(one) for one in content)
+    if kind == "dict" and isinstance(content, dict):
+        return {name: decoded(one) for name, one in content.items()}
+    if kind == "named" and isinstance(content, str):
+        return Named(content)
+    raise ValueError(f"expected a parameter, found {kind!r}")
+
+
+def cell(value: Any) -> Any:
+    """A parameter as a table shows it: the same for the value and for what a file gives back."""
+    value = decoded(encoded(value))
+    return str(value) if isinstance(value, (Named, dict)) else value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a parameter can be drawn on an axis."""
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

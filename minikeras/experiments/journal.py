@@ -1,0 +1,292 @@
+"""The folder of a sweep: its plan, and a file for each run that has ended, written whole or not at all.
+
+sweep.json              runs, groups, and what tells this sweep from another
+runs/00007.json         history of run 7, or its error
+runs/00007.weights.h5   its weights, which `Model.load_weights` reads, in Keras too
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import is_array, to_numpy
+from ..errors import LoadError, NotFoundError
+from ..files import durable, strict_json
+from ..files.reading import excerpt, read_file, refuse_if, refused
+from .grid import Run, as_text, decoded, encoded
+from .runs import Failure, Outcome
+
+FORMAT = "minikeras sweep 1"
+MOST_RUNS = 1_000_000
+
+
+class Plan(NamedTuple):
+    """What a sweep is going to do.
+
+    Attributes:
+        name, objective, mode: as they were given; the objective is that of the latest `fit`.
+        runs: all of them, in their order.
+        groups: numbers of the runs that are trained together.
+        identity: texts by which one sweep is told from another: its data, the arguments of `fit`, the models.
+    """
+
+    name: str
+    objective: str
+    mode: str
+    runs: list[Run]
+    groups: list[list[int]]
+    identity: dict[str, str]
+
+
+class Journal:
+    """What is written about a sweep, in a folder; for results without one see `Memory`."""
+
+    def __init__(self, directory: Any) -> None:
+        self.directory = Path(directory)
+        self._runs = self.directory / "runs"
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Be the only process that writes here."""
+        durable.make_directory(self._runs)
+        with durable.writer_lock(self.directory, patience=1.0):
+            yield
+
+    def begin(self, plan: Plan) -> Plan:
+        """Write the plan, or find the one that is there, whose groups then hold.
+
+        Raises:
+            ValueError: if the folder holds another sweep.
+        """
+        if not self._plan_path.exists():
+            durable.write_file(self._plan_path, _plan_text(plan))
+            return plan
+        found = self.plan()
+        differences = _differences(found, plan)
+        if differences:
+            raise ValueError(
+                f"Sweep: {self.directory} holds another sweep: {'; '.join(differences)}. Give another directory, or delete it."
+            )
+        going_on = plan._replace(groups=found.groups)
+        if (found.objective, found.mode) != (plan.objective, plan.mode):
+            durable.write_file(self._plan_path, _plan_text(going_on))
+        return going_on
+
+    def plan(self) -> Plan:
+        """The plan of the folder; a NotFoundError if there is none, a LoadError if it is damaged."""
+        if not self._plan_path.exists():
+            raise NotFoundError(f"{self.directory} holds no sweep: there is no {self._plan_path.name} in it.")
+        return _read_plan(self._plan_path)
+
+    def write(self, number: int, outcome: Outcome) -> None:
+        """Keep what came of a run; its weights first, so that a run which is there has them."""
+        if outcome.weights is not None:
+            durable.write_file(self._weights_path(number), outcome.weights)
+        durable.write_file(self._run_path(number), strict_json.dumps_in_order(_record(outcome)))
+
+    def read(self, number: int) -> Outcome | None:
+        """What came of a run, without its weights; None if it has not ended."""
+        path = self._run_path(number)
+        return _read_record(path) if path.exists() else None
+
+    def weights(self, number: int) -> bytes | None:
+        """The bytes of the weights of a run, if they were kept."""
+        path = self._weights_path(number)
+        return bytes(read_file(path)) if path.exists() else None
+
+    @property
+    def _plan_path(self) -> Path:
+        return self.directory / "sweep.json"
+
+    def _run_path(self, number: int) -> Path:
+        return self._runs / f"{number:05d}.json"
+
+    def _weights_path(self, number: int) -> Path:
+        return self._runs / f"{number:05d}.weights.h5"
+
+
+# The plan ----------------------------------------------------------------------------------------------------------------
+
+
+def _plan_text(plan: Plan) -> bytes:
+    runs = [[{name: encoded(value) for name, value in run.parameters.items()}, run.seed] for run in plan.runs]
+    return strict_json.dumps_in_order({"format": FORMAT, **plan._asdict(), "runs": runs})
+
+
+def _read_plan(path: Path) -> Plan:
+    content = _mapping(path, {"format", *Plan._fields})
+    refuse_if(content.pop("format") != FORMAT, path, "format", f"expected {FORMAT!r}")
+    texts = [content["name"], content["objective"], content["mode"], *_dict(content["identity"]).values()]
+    refuse_if(not all(type(text) is str for text in texts), path, "", "name, objective, mode and identity should be texts")
+    runs, groups = content.pop("runs"), content["groups"]
+    refuse_if(type(runs) is not list or len(runs) > MOST_RUNS, path, "runs", "should be a list")
+    found = [_read_run(path, number, one) for number, one in enumerate(runs)]
+    numbers = [number for group in _list(groups) for number in _list(group)]
+    whole = all(type(number) is int for number in numbers) and sorted(numbers) == list(range(len(found)))
+    refuse_if(not whole, path, "groups", "should hold each run once")
+    return Plan(runs=found, **content)
+
+
+def _read_run(path: Path, number: int, content: Any) -> Run:
+    place = f"runs: {number}"
+    good = type(content) is list and len(content) == 2 and type(content[0]) is dict and type(content[1]) is int
+    refuse_if(not good, path, place, "should be parameters and a seed")
+    try:
+        return Run(number, {name: decoded(value) for name, value in content[0].items()}, content[1])
+    except ValueError as error:
+        raise refused(path, place, str(error)) from None
+
+
+def _differences(found: Plan, wanted: Plan) -> list[str]:
+    """In what a sweep that was found is not the one that is wanted."""
+    told = []
+    if len(found.runs) != len(wanted.runs):
+        told.append(f"it has {len(found.runs)} runs, this one {len(wanted.runs)}")
+    for one, other in zip(found.runs, wanted.runs, strict=False):
+        if _shown(one) != _shown(other):
+            told.append(f"its run {one.number} has {_shown(one)}, this one {_shown(other)}")
+            break
+    for name in sorted({*found.identity, *wanted.identity}):
+        old, new = found.identity.get(name, "not given"), wanted.identity.get(name, "not given")
+        if old != new:
+            told.append(f"{name} differs ({excerpt(old, 24)} there, {excerpt(new, 24)} here)")
+    return told[:5]
+
+
+def _shown(run: Run) -> str:
+    parameters = ", ".join(f"{name}={encoded(value)!r}" for name, value in run.parameters.items())
+    return f"({parameters}{', ' if parameters else ''}seed {run.seed})".replace("{'named': ", "").replace("'}", "'")
+
+
+# A run -------------------------------------------------------------------------------------------------------------------
+
+
+def _record(outcome: Outcome) -> dict[str, Any]:
+    failure = outcome.failure
+    return {
+        "format": FORMAT,
+        "history": {name: _numbers(values) for name, values in outcome.history.items()},
+        "logged_at": outcome.logged_at,
+        "directions": outcome.directions,
+        "seconds": outcome.seconds,
+        "failure": None if failure is None else [failure.message, failure.traceback],
+        "built_for": outcome.built_for,
+    }
+
+
+def _read_record(path: Path) -> Outcome:
+    content = _mapping(path, {"format", "history", "logged_at", "directions", "seconds", "failure", "built_for"})
+    refuse_if(content["format"] != FORMAT, path, "format", f"expected {FORMAT!r}")
+    history, logged_at = _dict(content["history"]), _dict(content["logged_at"])
+    fits = history.keys() == logged_at.keys() and all(
+        type(history[name]) is list
+        and type(logged_at[name]) is list
+        and len(history[name]) == len(logged_at[name])
+        and all(type(epoch) is int for epoch in logged_at[name])
+        for name in history
+    )
+    refuse_if(not fits, path, "history", "should have a value for each epoch at which it was logged")
+    directions, failure = _dict(content["directions"]), content["failure"]
+    refuse_if(not set(directions.values()) <= {"min", "max"}, path, "directions", "should be 'min' or 'max'")
+    texts = failure is None or (type(failure) is list and [type(text) for text in failure] == [str, str])
+    refuse_if(not texts, path, "failure", "should be a message and a traceback")
+    refuse_if(type(content["seconds"]) not in (int, float), path, "seconds", "should be a number")
+    try:
+        values = {name: _values(found) for name, found in history.items()}
+    except ValueError:
+        raise refused(path, "history", "should hold numbers") from None
+    return Outcome(
+        values,
+        logged_at,
+        directions,
+        float(content["seconds"]),
+        None if failure is None else Failure(*failure),
+        built_for=content["built_for"],
+    )
+
+
+def _numbers(value: Any) -> Any:
+    """Logged numbers as JSON, which has no NaN and no infinity."""
+    if isinstance(value, list):
+        return [_numbers(one) for one in value]
+    return value if not isinstance(value, float) or math.isfinite(value) else repr(value)
+
+
+def _values(value: Any) -> Any:
+    """What `_numbers` was given."""
+    if isinstance(value, list):
+        return [_values(one) for one in value]
+    if type(value) in (bool, int, float):
+        return value
+    if value in ("nan", "inf", "-inf"):
+        return float(value)
+    raise ValueError("expected a number")
+
+
+def _mapping(path: Path, names: set[str]) -> dict[str, Any]:
+    content = strict_json.loads(read_file(path, strict_json.LARGEST), path)
+    if type(content) is not dict or content.keys() != names:
+        raise refused(path, "", f"is damaged, or no file of a sweep: it should hold {', '.join(sorted(names))}")
+    return content
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise LoadError(f"expected an object in a file of a sweep, found {excerpt(value)}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise LoadError(f"expected a list in a file of a sweep, found {excerpt(value)}")
+    return value
+
+
+# What tells one sweep from another ---------------------------------------------------------------------------------------
+
+
+def fingerprint(value: Any) -> str:
+    """A text that is the same for the same data in every process: of arrays every byte counts, of others what can be seen.
+
+    >>> fingerprint([1, 2]) == fingerprint([1, 2]) != fingerprint([1, 3])
+    True
+    """
+    digest = hashlib.sha256()
+    _update(digest, value)
+    return digest.hexdigest()[:32]
+
+
+def _update(digest: Any, value: Any) -> None:
+    if isinstance(value, Mapping):
+        for name in value:
+            digest.update(f"key {name!r}".encode())
+            _update(digest, value[name])
+    elif isinstance(value, (list, tuple)):
+        digest.update(f"{type(value).__name__} of {len(value)}".encode())
+        for one in value:
+            _update(digest, one)
+    elif value is None or isinstance(value, (bool, int, float, str)):
+        digest.update(repr(value).encode())
+    elif hasattr(value, "element_spec"):
+        digest.update(f"batches {as_text(value.element_spec)}".encode())
+    elif (array := _array(value)) is not None:
+        digest.update(f"{array.dtype} {array.shape} {list(getattr(value, 'columns', ()))}".encode())
+        as_bytes = array.dtype.kind not in "OT"  # what is not an address
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8) if as_bytes else repr(array.tolist()).encode())
+    else:
+        digest.update(f"{type(value).__qualname__} {len(value) if hasattr(value, '__len__') else ''}".encode())
+
+
+def _array(value: Any) -> Any:
+    """An array, Tensor or data frame as an array of NumPy; None for anything else."""
+    inner = getattr(value, "_array", value)
+    if is_array(inner):
+        return to_numpy(inner)
+    return np.asarray(value) if hasattr(value, "__array__") else None

@@ -1,0 +1,270 @@
+"""What came of a sweep: a result for each run, tables of them, the best one, and pictures."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..files import hdf5
+from ..keras.callbacks import History
+from ..keras.saving.weights import load_tree
+from .grid import Named, Run, cell, encoded
+from .table import Table
+from .runs import Outcome, compiled_model, fresh_session
+
+if TYPE_CHECKING:
+    from ..keras.models import Model
+
+
+class RunResult:
+    """What came of one run.
+
+    Attributes:
+        number, parameters, seed: as in `Run`.
+        history: the values of each epoch, by name.
+        metrics: the last value of each name.
+        error: None, or the error that ended the run, in a line; `traceback` says where it was raised.
+        seconds: how long it took.
+    """
+
+    def __init__(
+        self, run: Run, outcome: Outcome, build: Callable[..., Any] | None, weights: Callable[[], bytes | None]
+    ) -> None:
+        self.number, self.parameters, self.seed = run
+        self.history, self.logged_at, self.seconds = outcome.history, outcome.logged_at, outcome.seconds
+        self.metrics = {name: values[-1] for name, values in outcome.history.items() if values}
+        failure = outcome.failure
+        self.error = None if failure is None else failure.message
+        self.traceback = None if failure is None else failure.traceback
+        self._directions, self._built_for = outcome.directions, outcome.built_for
+        self._build, self._weights = build, weights
+
+    def model(self, build: Callable[..., Any] | None = None) -> Model:
+        """The model of this run, as `fit` left it: made by `build`, with the weights and the state of the optimizer put in.
+
+        Args:
+            build: what the sweep was made with; needed for results that `Sweep.load` has read.
+
+        Raises:
+            ValueError: if the run failed, or no weights were kept.
+        """
+        if self.error is not None:
+            raise ValueError(f"run {self.number} has no model, it failed: {self.error}")
+        content, build = self._weights(), build or self._build
+        if content is None:
+            raise ValueError(f"run {self.number}: no weights were kept; fit with keep_weights=True, or train it again.")
+        if build is None:
+            raise ValueError(f"run {self.number}: results from a folder need what made the models: model(build).")
+        named = [name for name, value in self.parameters.items() if isinstance(value, Named)]
+        if named:
+            raise ValueError(
+                f"run {self.number}: a folder holds numbers, texts and lists, but no objects such as {named[0]}="
+                f"{self.parameters[named[0]]}. Make the model with build(...), and read its weights with load_weights."
+            )
+        with fresh_session(self.seed):
+            made = compiled_model(functools.partial(build, **self.parameters))
+            if not made.built and self._built_for is not None:
+                made.build_from_config(self._built_for)
+        file = Path(f"run {self.number}.weights.h5")
+        load_tree(made, hdf5.read(bytearray(content), file), file)
+        return made
+
+    def __repr__(self) -> str:
+        found = self.error or ", ".join(f"{name}={value:.4g}" for name, value in scalars(self).items())
+        return f"<run {self.number}: {described(self.parameters, self.seed)}: {found}>"
+
+
+class SweepResults(Sequence[RunResult]):
+    """The results of a sweep, run by run in its order; printed, a table of them with the best one first.
+
+    Attributes:
+        objective: the value of the logs by which runs are compared; the one after the last epoch counts.
+        mode: 'min' or 'max', what is better.
+    """
+
+    def __init__(self, name: str, results: Sequence[RunResult], objective: str, mode: str) -> None:
+        self.name, self.objective = name, objective
+        self._results = list(results)
+        self.mode = self._direction(objective) if mode == "auto" else mode
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._results[index]
+
+    def __iter__(self) -> Iterator[RunResult]:
+        return iter(self._results)
+
+    def __repr__(self) -> str:
+        return repr(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    @property
+    def failed(self) -> list[RunResult]:
+        """The runs that ended with an error."""
+        return [one for one in self._results if one.error is not None]
+
+    @property
+    def best(self) -> RunResult:
+        """The run with the best objective.
+
+        Raises:
+            ValueError: if every run failed.
+        """
+        found = [one for one in self.ordered() if one.error is None]
+        if not found:
+            raise ValueError(f"{self.name}: all {len(self)} runs failed, the first with {self._results[0].error}")
+        return found[0]
+
+    def ordered(self, by: str | None = None) -> list[RunResult]:
+        """The results, the best first and those that failed last; equal ones in the order of the sweep."""
+        name, better = self._known(by), self._better(by)
+        return sorted(self._results, key=lambda one: (one.error is not None, _rank(one.metrics.get(name), better), one.number))
+
+    def history(self, run: int | RunResult) -> History:
+        """The logs of a run as `fit` returned them, which can be drawn.
+
+        Args:
+            run: its number, or the result.
+        """
+        found = run if isinstance(run, RunResult) else self._results[run]
+        history = History()
+        history.history, history.logged_at = dict(found.history), dict(found.logged_at)
+        history.epoch = sorted({epoch for epochs in found.logged_at.values() for epoch in epochs})
+        return history
+
+    # Tables ----------------------------------------------------------------------------------------------------------------
+
+    def table(self, over: str | Sequence[str] = (), by: str | None = None) -> Table:
+        """The runs as a table, the best first: parameters, seed, and the last value of each metric.
+
+        Args:
+            over: 'seed' for a row for each combination instead, with mean and deviation (±) over the seeds; or the name of a
+                parameter, or several names.
+            by: the metric that decides, instead of the objective.
+
+        Raises:
+            ValueError: for a name that is not there.
+        """
+        names = [over] if isinstance(over, str) else list(over)
+        unknown = [name for name in names if name != "seed" and name not in self._parameters]
+        if unknown:
+            raise ValueError(f"table: there is no {unknown[0]!r} to take a mean over, but {['seed', *self._parameters]}.")
+        ordered = self.ordered(by)
+        return self._means(names, by) if names else Table(self._row(one) for one in ordered)
+
+    def to_pandas(self, over: str | Sequence[str] = (), by: str | None = None) -> Any:
+        """The table as a `pandas.DataFrame`.
+
+        Raises:
+            MissingExtraError: without pandas.
+        """
+        return self.table(over, by).to_pandas()
+
+    def _row(self, one: RunResult) -> dict[str, Any]:
+        found = scalars(one) if one.error is None else {}
+        row = {"run": one.number, **self._given(one.parameters), "seed": one.seed}
+        row |= {name: found.get(name) for name in self.metric_names}
+        return row | {"error": one.error or ""} if self.failed else row
+
+    def _means(self, over: Sequence[str], by: str | None) -> Table:
+        """A row for each combination of what is not averaged over."""
+        together: dict[str, list[RunResult]] = {}
+        for one in self._results:
+            kept = {name: value for name, value in one.parameters.items() if name not in over}
+            text = repr((encoded(kept), None if "seed" in over else one.seed))
+            together.setdefault(text, []).append(one)
+        rows = [self._mean(group, over) for group in together.values()]
+        name, better = self._known(by), self._better(by)
+        return Table(sorted(rows, key=lambda row: _rank(row.get(name), better)))
+
+    def _mean(self, group: Sequence[RunResult], over: Sequence[str]) -> dict[str, Any]:
+        first, good = group[0], [one for one in group if one.error is None]
+        row = self._given({name: value for name, value in first.parameters.items() if name not in over})
+        row |= {} if "seed" in over else {"seed": first.seed}
+        row |= {"runs": len(good)} | ({"failed": len(group) - len(good)} if self.failed else {})
+        for name in self.metric_names:
+            values = [scalars(one)[name] for one in good if name in scalars(one)]
+            row[name] = float(np.mean(values)) if values else None
+            row[f"± {name}"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return row
+
+    def _given(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Parameters as cells; one with the name of a metric gets another name."""
+        taken = {"run", "seed", "runs", "failed", "error", *self.metric_names}
+        return {f"build: {name}" if name in taken else name: cell(value) for name, value in parameters.items()}
+
+    @property
+    def metric_names(self) -> list[str]:
+        """The names of the numbers in the logs, the objective first."""
+        names = dict.fromkeys(name for one in self._results if one.error is None for name in scalars(one))
+        return sorted(names, key=lambda name: name != self.objective)
+
+    @property
+    def _parameters(self) -> list[str]:
+        return list(dict.fromkeys(name for one in self._results for name in one.parameters))
+
+    def _known(self, by: str | None) -> str:
+        name = self.objective if by is None else by
+        if by is not None and name not in self.metric_names:
+            raise ValueError(f"there is no {name!r} to sort by, but {self.metric_names}.")
+        return name
+
+    def _better(self, by: str | None) -> str:
+        return self.mode if by is None else self._direction(by)
+
+    def _direction(self, name: str) -> str:
+        """'min' or 'max', as the metric says; that of a loss for a name that says nothing."""
+        return next((one._directions[name] for one in self._results if name in one._directions), "min")
+
+    # Pictures --------------------------------------------------------------------------------------------------------------
+
+    def plot(self, kind: str = "curves", names: Sequence[str] | None = None, **options: Any) -> Any:
+        """A picture of the sweep, drawn by matplotlib.
+
+        Args:
+            kind: 'curves', the mean over seeds against epochs for each combination, in a band of one deviation on each side;
+                'parallel', a line for each run through the values of its parameters to its objective.
+            names: for 'curves' the values to draw, a panel for each; the objective by default.
+            options: `title` and `axes` as in `keras.utils.plot_history`; for 'curves' `most`, how many combinations, the best
+                ones, get a colour and a name.
+
+        Returns:
+            The matplotlib Figure.
+
+        Raises:
+            MissingExtraError: without matplotlib.
+            ValueError: for a name that is not there.
+        """
+        from . import pictures
+
+        if kind not in ("curves", "parallel"):
+            raise ValueError(f"plot: kind must be 'curves' or 'parallel', found {kind!r}.")
+        if kind == "parallel":
+            return pictures.parallel(self, **options)
+        return pictures.curves(self, [self.objective] if names is None else names, **options)
+
+
+def scalars(one: RunResult) -> dict[str, float]:
+    """The last values that are single numbers."""
+    return {name: value for name, value in one.metrics.items() if isinstance(value, (int, float))}
+
+
+def described(parameters: dict[str, Any], seed: int | None = None) -> str:
+    """Parameters in a line."""
+    found = [f"{name}={cell(value)}" for name, value in parameters.items()]
+    return ", ".join(found if seed is None else [*found, f"seed={seed}"])
+
+
+def _rank(value: Any, better: str) -> float:
+    """A number that is the lower the better a value is; what is no number comes last."""
+    if not isinstance(value, (int, float)) or value != value:
+        return np.inf
+    return -value if better == "max" else value

@@ -1,0 +1,188 @@
+"""One group of runs, trained: the seam between a sweep, which knows runs and files, and the way in which models are trained."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import random
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..arrays import random as streams
+from ..errors import NotFiniteError, kind_of
+from ..keras.batches import is_iterable_of_batches
+from ..keras.callbacks import Callback
+from ..keras.models import Model
+from ..keras.names import counted_anew
+from ..keras.saving import weights as weights_files
+from ..keras.seeds import set_random_seed
+
+Build = Callable[[], Any]
+DATA = ("x", "y", "sample_weight", "validation_data")
+"""The arguments of `fit` that hold data."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run has no result: the error in a line, and where it was raised."""
+
+    message: str
+    traceback: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Of an exception."""
+        lines = "".join(traceback.format_exception(error))
+        return cls(" ".join(f"{type(error).__name__}: {error}".split()), lines)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        history, logged_at: as in `keras.callbacks.History`; plain numbers.
+        directions: 'min' or 'max' for each value that says whether less or more is better.
+        seconds: how long it took.
+        failure: why it failed, or None.
+        weights: the bytes of a `.weights.h5` file, if they are kept.
+        built_for: what `Model.build_from_config` needs to make the weights again.
+    """
+
+    history: dict[str, list[Any]] = field(default_factory=dict)
+    logged_at: dict[str, list[int]] = field(default_factory=dict)
+    directions: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    failure: Failure | None = None
+    weights: bytes | None = None
+    built_for: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the runs of a sweep are trained.
+
+    Attributes:
+        arguments: of `Model.fit`, without callbacks.
+        objective: the value of the logs that has to stay finite, beside the loss.
+        keep_weights: whether outcomes have weights.
+    """
+
+    arguments: Mapping[str, Any]
+    objective: str
+    keep_weights: bool
+
+
+@contextlib.contextmanager
+def fresh_session(seed: int) -> Iterator[None]:
+    """Random streams and automatic names as in a new process after `set_random_seed(seed)`; afterwards both are as before."""
+    kept = random.getstate(), np.random.get_state(), streams.states()
+    with counted_anew():
+        try:
+            set_random_seed(seed)
+            yield
+        finally:
+            random.setstate(kept[0])
+            np.random.set_state(kept[1])
+            streams.set_states(kept[2])
+
+
+def train_group(
+    builds: Sequence[Build], seeds: Sequence[int], callbacks: Sequence[Callable[[], list[Any]]], training: Training
+) -> list[Outcome]:
+    """Train models of one structure; what becomes of one is the same whatever the others are.
+
+    Args:
+        builds: for each run what makes its compiled model.
+        seeds: what `set_random_seed` is given before.
+        callbacks: for each run what makes its callbacks.
+        training: the same for all.
+    """
+    return [train(*one, training) for one in zip(builds, seeds, callbacks, strict=True)]
+
+
+def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training: Training) -> Outcome:
+    """A run by itself: `set_random_seed(seed)`, `build()` and `fit`, as it would be written by hand."""
+    began, model, failure = time.perf_counter(), None, None
+    guard = StopAtNonFinite(training.objective)
+    with fresh_session(seed):
+        try:
+            model = compiled_model(build)
+            model.fit(**of_its_own(training.arguments), callbacks=[*callbacks(), guard], verbose=0)
+            guard.check()
+        except Exception as error:
+            failure = Failure.of(error)
+        return outcome(model, time.perf_counter() - began, failure, training.keep_weights)
+
+
+def compiled_model(build: Build) -> Model:
+    """What `build` returns, which has to be a compiled model."""
+    model = build()
+    if not isinstance(model, Model) or not model.compiled:
+        found = "a model that is not compiled" if isinstance(model, Model) else kind_of(model)
+        raise TypeError(f"Sweep: build should return a compiled model, found {found}.")
+    return model
+
+
+def of_its_own(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `fit` for one run: arrays as they are, and copies of what gives batches, for it may have a state."""
+
+    def copied(name: str, value: Any) -> Any:
+        if name not in DATA or value is None:
+            return value
+        if isinstance(value, tuple):
+            return tuple(copied(name, one) for one in value)
+        return copy.deepcopy(value) if is_iterable_of_batches(value) else value
+
+    return {name: copied(name, value) for name, value in arguments.items()}
+
+
+def outcome(model: Model | None, seconds: float, failure: Failure | None, keep_weights: bool) -> Outcome:
+    """What came of a model that was trained, or was to be."""
+    if model is None:
+        return Outcome(seconds=seconds, failure=failure)
+    logs = model.history
+    history = {} if logs is None else {name: [_plain(value) for value in values] for name, values in logs.history.items()}
+    directions = {name: model.metric_direction(name.removeprefix("val_")) for name in history}
+    kept = keep_weights and failure is None
+    return Outcome(
+        history,
+        {} if logs is None else {name: list(epochs) for name, epochs in logs.logged_at.items()},
+        {name: direction for name, direction in directions.items() if direction is not None},
+        seconds,
+        failure,
+        weights_files.encode(model) if kept else None,
+        model.get_build_config() if kept else None,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A logged number, or an array of them as a list."""
+    found = np.asarray(value)
+    return found.item() if found.ndim == 0 else found.tolist()
+
+
+class StopAtNonFinite(Callback):
+    """Ends a run whose loss or objective is NaN or infinite after an epoch: it would not come back."""
+
+    def __init__(self, objective: str) -> None:
+        self.watched = tuple(dict.fromkeys(("loss", objective)))
+        self.found: str | None = None
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        for name in self.watched:
+            value = (logs or {}).get(name)
+            if isinstance(value, (int, float, np.number)) and not math.isfinite(value) and self.found is None:
+                self.found = f"{name} is {float(value)} after epoch {epoch + 1}"
+                self.model.stop_training = True
+
+    def check(self) -> None:
+        """Raise a NotFiniteError if a value was not finite."""
+        if self.found is not None:
+            raise NotFiniteError(f"{self.found}; try a lower learning rate, or clip gradients.")

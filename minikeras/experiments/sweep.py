@@ -1,0 +1,289 @@
+"""Sweep: a model for each combination of parameters and each seed, trained, compared, and kept on disk as they end."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..boundary import shown
+from ..errors import kind_of
+from ..keras.callbacks import ProgressBar
+from ..keras.models import Model
+from . import engine, grid, structure
+from .grid import Run
+from .journal import Journal, Plan, fingerprint
+from .results import RunResult, SweepResults
+from .runs import DATA, Outcome, Training, train_group
+
+_OURS = ("self", "callbacks", "verbose")
+FIT_ARGUMENTS = [name for name in inspect.signature(Model.fit).parameters if name not in _OURS]
+
+
+class Sweep:
+    """Many runs of a model: every combination of parameters, with every seed.
+
+    A run is what one would write by hand, and has the same numbers:
+
+        keras.utils.set_random_seed(seed)
+        model = build(**parameters)
+        model.fit(x, y, ...)
+
+    Args:
+        build: a function that takes parameters by name and returns a compiled model.
+        grid_or_list: a dict from the names of parameters to lists of values, which are all combined, the last name varying
+            fastest; or a list of dicts, the combinations themselves.
+        seeds: how many seeds each combination is run with, 0, 1, 2 and so on; or a list of seeds. They vary faster than
+            parameters.
+        name: of the sweep, for its progress bar.
+
+    Attributes:
+        runs: all runs in their order, each with `number`, `parameters` and `seed`.
+        results: what `fit` returned last; None before.
+
+    Raises:
+        TypeError, ValueError: for parameters that `build` does not take, for an empty grid, and for what is there twice.
+
+    >>> def build(rate):
+    ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    ...     model.compile(tf.keras.optimizers.SGD(rate), "mse")
+    ...     return model
+    >>> sweep = tf.experiments.Sweep(build, {"rate": [0.5, 0.1]}, seeds=2)
+    >>> results = sweep.fit([[0.0], [1.0]], [[1.0], [3.0]], epochs=100, verbose=0)
+    >>> len(results), results.best.parameters, results.table(over="seed").columns["rate"]
+    (4, {'rate': 0.5}, [0.5, 0.1])
+    """
+
+    def __init__(self, build: Callable[..., Any], grid_or_list: Any, seeds: Any = 1, name: str = "sweep") -> None:
+        found = grid.combinations(grid_or_list)
+        grid.check_parameters(build, found)
+        grid.check_distinct(found)
+        if not isinstance(name, str):
+            raise TypeError(f"Sweep: name should be a text, found {shown(name)}.")
+        self.build, self.name = build, name
+        self._seeds = grid.seeds_of(seeds)
+        self.runs = grid.runs_of(found, self._seeds)
+        self.results: SweepResults | None = None
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        *,
+        directory: Any = None,
+        n_jobs: int | None = 1,
+        objective: str | None = None,
+        mode: str = "auto",
+        keep_weights: bool = True,
+        callbacks: Callable[[Run], list[Any]] | None = None,
+        verbose: Any = "auto",
+        **arguments: Any,
+    ) -> SweepResults:
+        """Train all runs. One that raises, or whose loss is not finite, is a result with its error, and the others go on.
+
+        Args:
+            x, y: as in `Model.fit`, the same for all runs. A generator can be used up only once, and is refused.
+            directory: a folder in which the plan and each finished run are kept. The same call on the same folder goes on
+                where another ended, was it killed or not, and gives the same numbers bit for bit; a folder of another sweep is
+                refused.
+            n_jobs: how many groups of runs are trained at the same time. 1 is in this process. Any other number is given to
+                joblib, whose processes share the processors; -1 is one for each. None is what `joblib.parallel_config` says,
+                by which a cluster is used: `with joblib.parallel_config(backend="dask")`.
+            objective: the value of the logs by which runs are compared, after the last epoch; 'val_loss' if there are
+                validation data, otherwise 'loss'.
+            mode: 'min', 'max', or 'auto' to ask the metric.
+            keep_weights: whether the weights of each run are kept, in the folder or else in memory, for `result.model()`.
+            callbacks: a function that is given the run, with `number`, `parameters` and `seed`, and returns new callbacks.
+            verbose: 0 silent; 1 or 'auto' one progress bar over all runs; 2 a line at the end.
+            arguments: the others of `Model.fit`: `epochs`, `batch_size`, `validation_data`, ...
+
+        Raises:
+            TypeError, ValueError: for what cannot be meant, before anything runs: arguments that `Model.fit` does not take,
+                models that are not compiled, a folder of another sweep. For an objective that is not logged, after a run.
+            MissingExtraError: without joblib, for `n_jobs` other than 1.
+            CheckpointBusyError: if another process writes to the folder.
+        """
+        given = {name: value for name, value in {"x": x, "y": y, **arguments}.items() if value is not None}
+        _check(given, n_jobs, mode, callbacks)
+        validated = given.get("validation_data") is not None or bool(given.get("validation_split"))
+        objective = objective or ("val_loss" if validated else "loss")
+        if objective.startswith("val_") and not validated:
+            raise ValueError(f"Sweep.fit: objective={objective!r} needs validation_data or validation_split.")
+        training = Training(given, objective, bool(keep_weights))
+        kinds = self._structures()
+        plan = Plan(self.name, objective, mode, self.runs, self._groups(kinds), {})
+        with contextlib.ExitStack() as stack:
+            journal = None if directory is None else Journal(directory)
+            if journal is not None:
+                stack.enter_context(journal.opened())
+                plan = journal.begin(plan._replace(identity=self._identity(given, kinds)))
+            progress = stack.enter_context(_Progress(plan, verbose))
+            results: dict[int, RunResult] = {}
+            for results in self._carry_out(plan, training, callbacks, n_jobs, journal):
+                _check_objective(results, plan)
+                progress.show(results)
+            progress.finish(results)
+        self.results = SweepResults(plan.name, [results[run.number] for run in self.runs], plan.objective, plan.mode)
+        return self.results
+
+    @staticmethod
+    def load(directory: Any, build: Callable[..., Any] | None = None) -> SweepResults:
+        """The results in the folder of a sweep, of those runs that have ended; it may be going on.
+
+        Args:
+            directory: what `fit` was given.
+            build: what the sweep was made with, for `result.model()`.
+
+        Raises:
+            NotFoundError: if no sweep was kept there.
+            LoadError: if a file is damaged.
+        """
+        journal = Journal(directory)
+        plan = journal.plan()
+        found = ((run, journal.read(run.number)) for run in plan.runs)
+        results = [result_of(run, outcome, build, journal) for run, outcome in found if outcome is not None]
+        return SweepResults(plan.name, results, plan.objective, plan.mode)
+
+    # Before -------------------------------------------------------------------------------------------------------------------
+
+    def _structures(self) -> list[structure.Structure]:
+        """The structure of the model of each combination, for all its runs."""
+        first = self._seeds[0]
+        each = [run for run in self.runs if run.seed == first]
+        found = [structure.structure_of(self._built(run), run.seed) for run in each]
+        return [one for one in found for _ in self._seeds]
+
+    def _groups(self, kinds: list[structure.Structure]) -> list[list[int]]:
+        """Which runs are trained together; models without a description only with those of the same combination."""
+        alike = [kind.alike or run.number // len(self._seeds) for run, kind in zip(self.runs, kinds, strict=True)]
+        return structure.groups_of(self.runs, alike)
+
+    def _identity(self, given: Mapping[str, Any], kinds: list[structure.Structure]) -> dict[str, str]:
+        """What tells this sweep from another, as texts by name."""
+        found = {f"the model of run {run.number}": kind.digest for run, kind in zip(self.runs, kinds, strict=True)}
+        found = {name: digest for name, digest in found.items() if int(name.rpartition(" ")[2]) % len(self._seeds) == 0}
+        for name, value in given.items():
+            found[name] = fingerprint(value) if name in DATA else repr(grid.encoded(value))
+        return found
+
+    def _built(self, run: Run) -> Callable[[], Any]:
+        return functools.partial(self.build, **run.parameters)
+
+    # Runs ---------------------------------------------------------------------------------------------------------------------
+
+    def _carry_out(
+        self, plan: Plan, training: Training, callbacks: Callable[[Run], list[Any]] | None, n_jobs: int | None, journal: Any
+    ) -> Iterator[dict[int, RunResult]]:
+        """Train what is not in the journal yet: all results so far by their number, again and again."""
+        kept = {} if journal is None else {run.number: journal.read(run.number) for run in self.runs}
+        done = {number: outcome for number, outcome in kept.items() if outcome is not None}
+        results = {number: self._result(number, outcome, journal) for number, outcome in done.items()}
+        yield results
+        left = {i: group for i, group in enumerate(plan.groups) if not done.keys() >= set(group)}
+        tasks = {i: (*self._task(group, callbacks), training) for i, group in left.items()}
+        for i, outcomes in engine.carry_out(train_group, tasks, n_jobs):
+            for number, outcome in zip(left[i], outcomes, strict=True):
+                if journal is not None and number not in done:
+                    journal.write(number, outcome)
+                results[number] = self._result(number, outcome, journal)
+            yield results
+
+    def _task(self, group: list[int], callbacks: Callable[[Run], list[Any]] | None) -> tuple[list[Any], list[int], list[Any]]:
+        """What `train_group` is given for some runs."""
+        runs = [self.runs[number] for number in group]
+        makers = [functools.partial(_made, callbacks, run) for run in runs]
+        return [self._built(run) for run in runs], [run.seed for run in runs], makers
+
+    def _result(self, number: int, outcome: Outcome, journal: Journal | None) -> RunResult:
+        return result_of(self.runs[number], outcome, self.build, journal)
+
+
+def result_of(run: Run, outcome: Outcome, build: Callable[..., Any] | None, journal: Journal | None) -> RunResult:
+    """A run and what came of it; weights are read when they are asked for."""
+    weights = functools.partial(journal.weights, run.number) if journal is not None else functools.partial(_weights, outcome)
+    return RunResult(run, outcome, build, weights)
+
+
+def _weights(outcome: Outcome) -> bytes | None:
+    return outcome.weights
+
+
+def _made(callbacks: Callable[[Run], list[Any]] | None, run: Run) -> list[Any]:
+    """The callbacks of a run."""
+    return [] if callbacks is None else list(callbacks(run))
+
+
+def _check(given: Mapping[str, Any], n_jobs: Any, mode: Any, callbacks: Any) -> None:
+    """Refuse arguments of `fit` that mean nothing, before anything runs."""
+    unknown = [name for name in given if name not in FIT_ARGUMENTS]
+    if unknown:
+        raise TypeError(f"Sweep.fit: Model.fit takes no {', '.join(map(repr, unknown))}, but {', '.join(FIT_ARGUMENTS)}.")
+    if n_jobs is not None and (not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"Sweep.fit: n_jobs should be an int other than 0, or None, found {n_jobs!r}; -1 is all processors.")
+    if mode not in ("auto", "min", "max"):
+        raise ValueError(f"Sweep.fit: mode must be 'auto', 'min' or 'max', found {mode!r}.")
+    if callbacks is not None and not callable(callbacks):
+        raise TypeError(
+            f"Sweep.fit: callbacks should be a function of the run, for they remember their run; found {shown(callbacks)}. "
+            "Write callbacks=lambda run: [EarlyStopping(...)]."
+        )
+    if "x" not in given:
+        raise ValueError("Sweep.fit: there are no data; give x, and y as the loss needs it.")
+    for name in DATA:
+        if isinstance(given.get(name), Iterator):
+            raise TypeError(
+                f"Sweep.fit: {name} is {kind_of(given[name])}, which can be used up only once, and each run needs the data. "
+                "Give arrays, a Dataset or a PyDataset."
+            )
+
+
+def _check_objective(results: Mapping[int, RunResult], plan: Plan) -> None:
+    """Refuse an objective by which nothing can be compared, as soon as a run shows it."""
+    good = [one for one in results.values() if one.error is None]
+    if not good:
+        return
+    name, first = plan.objective, good[0]
+    if not isinstance(first.metrics.get(name), (int, float)):
+        numbers = [one for one, value in first.metrics.items() if isinstance(value, (int, float))]
+        raise ValueError(f"Sweep.fit: objective={name!r} is no number in the logs of run {first.number}, which have {numbers}.")
+    if plan.mode == "auto" and name not in first._directions:
+        raise ValueError(f"Sweep.fit: {name!r} does not say whether more or less is better: give mode='min' or mode='max'.")
+
+
+class _Progress:
+    """One line over all runs, or none: how many have ended, and the best objective so far."""
+
+    def __init__(self, plan: Plan, verbose: Any) -> None:
+        self._plan, self._done = plan, 0
+        self._bar = ProgressBar(1 if verbose == "auto" else int(verbose)) if verbose not in (0, False) else None
+        if self._bar is not None:
+            self._bar.set_params({"steps": len(plan.runs)})
+            self._bar.begin(plan.name)
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, results: Mapping[int, RunResult]) -> None:
+        """So many have ended."""
+        if self._bar is not None and len(results) > self._done:
+            self._done = len(results)
+            self._bar.advance(self._done - 1, self._best(results))
+
+    def finish(self, results: Mapping[int, RunResult]) -> None:
+        """The line that stays."""
+        if self._bar is not None:
+            self._bar.finish(self._best(results), "run")
+
+    def _best(self, results: Mapping[int, RunResult]) -> dict[str, float]:
+        found = SweepResults(self._plan.name, list(results.values()), self._plan.objective, self._plan.mode)
+        good = any(one.error is None for one in results.values())
+        return {f"best {self._plan.objective}": found.best.metrics[self._plan.objective]} if good else {}

@@ -1,0 +1,154 @@
+"""Pictures of many runs: learning curves with bands, and lines through the values of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .canvas import make_room, pyplot, shown_once
+from .history import PANEL, room
+
+COLOURS = "viridis_r"
+GREY = "0.75"
+WIDE = 1.7
+"""Width of an axis of parallel coordinates, in inches."""
+SPAN = 20.0
+"""Numbers of which the largest is so many times the smallest get a logarithmic axis."""
+
+
+class Band(NamedTuple):
+    """A curve with its deviation on each side, None without one; those with a label are coloured and named."""
+
+    label: str | None
+    epochs: Any
+    mean: Any
+    deviation: Any
+
+
+def plot_bands(panels: Mapping[str, Sequence[Band]], *, title: str | None = None, axes: Any = None) -> Any:
+    """Curves in bands, a panel for each name; epochs are counted from 1.
+
+    Returns:
+        The matplotlib Figure.
+
+    Raises:
+        MissingExtraError: without matplotlib.
+
+    >>> bands = [Band("rate=0.1", np.arange(3), np.array([3.0, 2.0, 1.0]), np.array([0.1, 0.2, 0.1]))]
+    >>> len(plot_bands({"loss": bands}).axes[0].collections)
+    1
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    figure, found = room(len(panels), axes, "plot")
+    make_room(figure.figure)
+    for ax, (name, bands) in zip(found, panels.items(), strict=True):
+        coloured = iter(f"C{number}" for number in range(len(bands)))
+        for band in reversed(bands):
+            if band.label is None:
+                ax.plot(band.epochs + 1, band.mean, color=GREY, linewidth=0.8, zorder=1)
+        for band in bands:
+            if band.label is not None:
+                colour = next(coloured)
+                marker = "o" if len(band.epochs) == 1 else ""
+                ax.plot(band.epochs + 1, band.mean, color=colour, label=band.label, marker=marker, zorder=3)
+                if band.deviation is not None:
+                    lower, upper = band.mean - band.deviation, band.mean + band.deviation
+                    ax.fill_between(band.epochs + 1, lower, upper, color=colour, alpha=0.2, linewidth=0, zorder=2)
+        ax.set(title=name, xlabel="epoch")
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    if any(band.label for bands in panels.values() for band in bands):
+        found[-1].legend(fontsize="small")
+    if title is not None:
+        figure.suptitle(title, wrap=True)
+    return shown_once(figure) if axes is None else figure
+
+
+def plot_parallel(
+    columns: Mapping[str, Sequence[Any]],
+    objective: str,
+    values: Sequence[float],
+    best: str,
+    *,
+    title: str | None = None,
+    axes: Any = None,
+) -> Any:
+    """A line for each run, from the value of each parameter on its axis to the objective, in a colour of its value.
+
+    Args:
+        columns: the values of each parameter, one for each run; None where a run has none.
+        objective: the name of the last axis.
+        values: those of the runs on it.
+        best: 'min' or 'max': the better, the darker, and the later drawn.
+
+    Returns:
+        The matplotlib Figure.
+
+    Raises:
+        MissingExtraError: without matplotlib.
+
+    >>> figure = plot_parallel({"rate": [0.1, 0.01], "width": [8, 8]}, "loss", [2.0, 1.0], "min")
+    >>> [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    ['rate', 'width', 'loss']
+    """
+    plt = pyplot()
+    every = {**columns, objective: list(values)}
+    if axes is None:
+        size = (WIDE * (len(every) + 1), PANEL[1])
+        ax = plt.subplots(figsize=size, layout="constrained")[1]
+    else:
+        (ax,) = np.ravel(axes)
+    make_room(ax.figure.figure)
+    places = np.array([_axis(ax, i, list(column)) for i, column in enumerate(every.values())])
+    found = np.asarray(values, float)
+    colours, scale = (
+        plt.get_cmap(COLOURS if best == "min" else COLOURS.removesuffix("_r")),
+        plt.Normalize(found.min(), found.max()),
+    )
+    if best == "max":
+        colours = colours.reversed()
+    for run in np.argsort(found if best == "max" else -found, kind="stable"):
+        ax.plot(range(len(every)), places[:, run], color=colours(scale(found[run])), linewidth=1.2, alpha=0.8)
+    ax.set(xlim=(0, len(every) - 1), ylim=(-0.05, 1.05), title=title or "")
+    ax.set_xticks(range(len(every)), every)
+    ax.set_yticks([])
+    ax.spines[["top", "bottom", "left", "right"]].set_visible(False)
+    return shown_once(ax.figure) if axes is None else ax.figure
+
+
+def _axis(ax: Any, position: int, column: list[Any]) -> Any:
+    """Draw one axis with its labels; where the values lie on it, from 0 to 1."""
+    ax.axvline(position, color="0.3", linewidth=0.8, zorder=0)
+    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in column)
+    if numeric:
+        marks, places = _scaled(np.asarray(column, float))
+    else:
+        names = sorted({str(value) for value in column})
+        where = {name: (i / (len(names) - 1) if len(names) > 1 else 0.5) for i, name in enumerate(names)}
+        marks, places = list(where.items()), np.array([where[str(value)] for value in column])
+    for label, place in marks:
+        ax.text(position, place, f" {label}", va="center", ha="left", fontsize="small", bbox=_PAPER, zorder=5)
+    return places
+
+
+_PAPER = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5}
+
+
+def _scaled(values: Any) -> tuple[list[tuple[str, float]], Any]:
+    """Labels with their places, and the places of all values: logarithmic where the numbers span much."""
+    distinct = np.unique(values)
+    if len(distinct) == 1:
+        return [(f"{distinct[0]:.4g}", 0.5)], np.full(len(values), 0.5)
+    logarithmic = distinct[0] > 0 and distinct[-1] / distinct[0] > SPAN
+    moved = np.log(values) if logarithmic else values
+    places = (moved - moved.min()) / (moved.max() - moved.min())
+    if len(distinct) <= 6:
+        found = {float(value): float(place) for value, place in zip(values, places, strict=True)}
+        return [(f"{value:.4g}", place) for value, place in sorted(found.items())], places
+    shares = np.linspace(0.0, 1.0, 5)
+    marks = moved.min() + shares * (moved.max() - moved.min())
+    return [
+        (f"{mark:.4g}", float(share)) for mark, share in zip(np.exp(marks) if logarithmic else marks, shares, strict=True)
+    ], places
