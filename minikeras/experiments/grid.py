@@ -142,10 +142,12 @@ def check_distinct(found: Sequence[dict[str, Any]]) -> None:
 class Named(str):
     """The text that stands for a parameter which a file cannot hold: a function, a class, an object."""
 
+    __slots__ = ()
+
 
 def as_text(value: Any) -> str:
     """A parameter that is no plain value as a text that is the same in every process."""
-    name = getattr(value, "__qualname__", None)
+    name = value if isinstance(value, Named) else getattr(value, "__qualname__", None)
     return str(name) if name is not None else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:1000]
 
 
@@ -191,7 +193,7 @@ def decoded(value: Any) -> Any:
 def cell(value: Any) -> Any:
     """A parameter as a table shows it: the same for the value and for what a file gives back."""
     value = decoded(encoded(value))
-    return str(value) if isinstance(value, (Named, dict)) else value
+    return str(value) if isinstance(value, dict) else value
 
 
 def is_number(value: Any) -> bool:

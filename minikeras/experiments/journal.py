@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
 
 class Journal:
-    """What is written about a sweep, in a folder; for results without one see `Memory`."""
+    """What is written about a sweep, in a folder."""
 
     def __init__(self, directory: Any) -> None:
         self.directory = Path(directory)
@@ -85,11 +85,14 @@ class Journal:
             raise NotFoundError(f"{self.directory} holds no sweep: there is no {self._plan_path.name} in it.")
         return _read_plan(self._plan_path)
 
-    def write(self, number: int, outcome: Outcome) -> None:
-        """Keep what came of a run; its weights first, so that a run which is there has them."""
-        if outcome.weights is not None:
-            durable.write_file(self._weights_path(number), outcome.weights)
-        durable.write_file(self._run_path(number), strict_json.dumps_in_order(_record(outcome)))
+    def write(self, outcomes: Mapping[int, Outcome]) -> None:
+        """Keep what came of some runs; the weights of each first, so that a run which is there has them."""
+        files: dict[str, bytes] = {}
+        for number, outcome in outcomes.items():
+            if outcome.weights is not None:
+                files[self._weights_path(number).name] = outcome.weights
+            files[self._run_path(number).name] = strict_json.dumps_in_order(_record(outcome))
+        durable.write_files(self._runs, files)
 
     def read(self, number: int) -> Outcome | None:
         """What came of a run, without its weights; None if it has not ended."""

@@ -69,7 +69,7 @@ class RunResult:
             made = compiled_model(functools.partial(build, **self.parameters))
             if not made.built and self._built_for is not None:
                 made.build_from_config(self._built_for)
-        file = Path(f"run {self.number}.weights.h5")
+        file = Path(f"{self.number:05d}.weights.h5")
         load_tree(made, hdf5.read(bytearray(content), file), file)
         return made
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import random as streams
+from ..data import Dataset
+from ..data.passes import preserved_streams
 from ..errors import NotFiniteError, kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback
@@ -114,7 +116,8 @@ def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training:
     with fresh_session(seed):
         try:
             model = compiled_model(build)
-            model.fit(**of_its_own(training.arguments), callbacks=[*callbacks(), guard], verbose=0)
+            with own_data(training.arguments) as arguments:
+                model.fit(**arguments, callbacks=[*callbacks(), guard], verbose=0)
             guard.check()
         except Exception as error:
             failure = Failure.of(error)
@@ -130,17 +133,20 @@ def compiled_model(build: Build) -> Model:
     return model
 
 
-def of_its_own(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `fit` for one run: arrays as they are, and copies of what gives batches, for it may have a state."""
+@contextlib.contextmanager
+def own_data(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The arguments of `fit` for one run, with data that are what they were before any other.
 
-    def copied(name: str, value: Any) -> Any:
-        if name not in DATA or value is None:
-            return value
-        if isinstance(value, tuple):
-            return tuple(copied(name, one) for one in value)
-        return copy.deepcopy(value) if is_iterable_of_batches(value) else value
+    Arrays are only read. The orders of a Dataset start where they stood, and anything else that gives batches is copied.
+    """
 
-    return {name: copied(name, value) for name, value in arguments.items()}
+    def own(value: Any) -> Any:
+        return copy.deepcopy(value) if is_iterable_of_batches(value) and not isinstance(value, Dataset) else value
+
+    found = {name: own(value) if name in DATA else value for name, value in arguments.items()}
+    orders = [stream for name in DATA for stream in getattr(found.get(name), "random_streams", ())]
+    with preserved_streams(orders):
+        yield found
 
 
 def outcome(model: Model | None, seconds: float, failure: Failure | None, keep_weights: bool) -> Outcome:

@@ -187,10 +187,10 @@ class Sweep:
         left = {i: group for i, group in enumerate(plan.groups) if not done.keys() >= set(group)}
         tasks = {i: (*self._task(group, callbacks), training) for i, group in left.items()}
         for i, outcomes in engine.carry_out(train_group, tasks, n_jobs):
-            for number, outcome in zip(left[i], outcomes, strict=True):
-                if journal is not None and number not in done:
-                    journal.write(number, outcome)
-                results[number] = self._result(number, outcome, journal)
+            new = {number: one for number, one in zip(left[i], outcomes, strict=True) if number not in done}
+            if journal is not None:
+                journal.write(new)
+            results |= {number: self._result(number, outcome, journal) for number, outcome in new.items()}
             yield results
 
     def _task(self, group: list[int], callbacks: Callable[[Run], list[Any]] | None) -> tuple[list[Any], list[int], list[Any]]:

@@ -128,6 +128,36 @@ def test_everything_is_on_the_disk_before_the_name_is_and_the_name_before_the_re
     assert order == ["replace"]
 
 
+def test_several_files_wait_for_the_disk_once_and_get_their_names_in_turn(tmp_path, monkeypatch):
+    order = []
+
+    class Watching(FailingSystem):
+        def __getattr__(self, name):
+            found = super().__getattr__(name)
+            if name in ("sync", "fsync", "replace"):
+                return lambda *arguments: (order.append((name, *map(str, arguments[1:]))), found(*arguments))[1]
+            return found
+
+    monkeypatch.setattr(durable, "os", Watching(None))
+    durable.write_files(tmp_path, {"b": b"1", "a": b"2"})
+    assert order == [("sync",), ("replace", str(tmp_path / "b")), ("replace", str(tmp_path / "a")), ("fsync",)]
+    assert (tmp_path / "b").read_bytes() == b"1" and (tmp_path / "a").read_bytes() == b"2"
+
+
+def test_of_several_files_none_is_there_in_part_whichever_call_fails(tmp_path, monkeypatch):
+    files = {"b": b"whole b", "a": b"whole a"}
+    total = count_calls(monkeypatch, lambda: durable.write_files(tmp_path, files))
+    for number in range(1, total + 1):
+        for path in tmp_path.iterdir():
+            path.unlink()
+        with monkeypatch.context() as patch:
+            inject(patch, number)
+            with pytest.raises(OSError):
+                durable.write_files(tmp_path, files)
+        found = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        assert found in ({}, {"b": b"whole b"}, {"a": b"whole a"}, files)
+
+
 def test_temporary_files_of_dead_processes_are_removed_after_an_hour(tmp_path):
     child = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True, timeout=300
