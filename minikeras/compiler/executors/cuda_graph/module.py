@@ -15,8 +15,8 @@ from ...ir import Slot
 class Kernel(NamedTuple):
     """One launch of a function that stands in CUDA C.
 
-    Arrays are C-contiguous, whatever `Slot.order` says; those without elements are never read. A slot whose shape is None is one
-    float64. An output may share memory with an input only where `may_alias` says so.
+    Arrays are C-contiguous, whatever `Slot.order` says. A slot whose shape is None is one float64. An output may share memory
+    with an input only where `may_alias` says so.
 
     Attributes:
         label: what it does, for profilers: the beginning of its name.
@@ -26,6 +26,7 @@ class Kernel(NamedTuple):
         blocks: of the grid, in one dimension; at least 1.
         threads: of a block, in one dimension; a multiple of 32.
         may_alias: for each output the positions of inputs in whose memory it may lie.
+        checks: whether the last argument is the address of an int32 that becomes 1 if an index lies outside its axis.
     """
 
     label: str
@@ -35,6 +36,7 @@ class Kernel(NamedTuple):
     blocks: int
     threads: int
     may_alias: tuple[tuple[int, ...], ...] = ()
+    checks: bool = False
 
 
 class Module(NamedTuple):

@@ -1,0 +1,195 @@
+"""Pools and convolutions: for each result the sum, or another fold, of what lies under its window or reaches it from one.
+
+They are written without a product of matrices, so large convolutions are slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....core import Record
+from ....core.registry import operations
+from ...ir import Slot
+from .functions import computed
+from .kernels import Fold, Reduced, Source, Values, contiguous, fold_of, place, reduction_kernels, wide
+from .module import Kernel
+
+
+class Geometry:
+    """Where windows lie: for each axis the width of the window, its step, what is added in front, and the dilation."""
+
+    def __init__(self, window: Sequence[int], params: dict[str, Any]) -> None:
+        self.window = tuple(window)
+        self._strides, self._dilation = params["strides"], params["dilation"]
+        self._before = [before for before, _ in params["padding"]]
+
+    def under(
+        self, source: Source, places: Sequence[str], inside: Sequence[str], sizes: Sequence[int]
+    ) -> tuple[str, list[str]]:
+        """What lies under an element of the window at a place: whether there is anything, and its coordinates."""
+        names, tests = [], []
+        for axis, (at, within, size) in enumerate(zip(places, inside, sizes, strict=True)):
+            name = f"p{axis}"
+            source.do(
+                f"const long long {name} = (long long){at} * {self._strides[axis]}"
+                f" + (long long){within} * {self._dilation[axis]} - {self._before[axis]};"
+            )
+            tests.append(f"{name} >= 0 && {name} < {size}")
+            names.append(name)
+        return " && ".join(tests), names
+
+    def reaching(
+        self, source: Source, coordinates: Sequence[str], inside: Sequence[str], places: Sequence[int]
+    ) -> tuple[str, list[str]]:
+        """The place from which an element of the window reaches coordinates: whether there is one, and its own coordinates."""
+        names, tests = [], []
+        for axis, (at, within, count) in enumerate(zip(coordinates, inside, places, strict=True)):
+            step, name = self._strides[axis], f"q{axis}"
+            source.do(
+                f"const long long d{axis} = (long long){at} + {self._before[axis]} - (long long){within} * {self._dilation[axis]};",
+                f"const long long {name} = d{axis} / {step};",
+            )
+            tests.append(f"d{axis} >= 0 && {name} < {count}" + (f" && d{axis} % {step} == 0" if step > 1 else ""))
+            names.append(name)
+        return " && ".join(tests), names
+
+
+def _where(names: Sequence[str], shape: Sequence[int]) -> str:
+    return place(0, contiguous(shape), names)
+
+
+def _numbered(inside: Sequence[str], window: Sequence[int]) -> str:
+    return f"(int)({_where(inside, window)})"
+
+
+def _folded(
+    emitter: Any, label: str, y: Slot, folded: tuple[int, ...], values: Values, fold: Fold, along: bool = False
+) -> list[Kernel]:
+    return reduction_kernels(label, y.shape, folded, values, along, [Reduced(0, fold, y)], emitter.temporary)
+
+
+def _value(source: Source, dtype: Any, exists: str, value: str, missing: str) -> list[tuple[str, Any]]:
+    """A value that may not be there; it is read only if it is."""
+    source.do(f"{computed(dtype)} v = {missing};", f"if ({exists}) v = {value};")
+    return [("v", dtype)]
+
+
+# Pools ---------------------------------------------------------------------------------------------------------------------
+
+
+def _pool(name: str) -> Callable[[Any, Record], list[Kernel] | None]:
+    """Over the elements of each window; those of the padding are zeros, or what no maximum prefers."""
+
+    def lower(emitter: Any, record: Record) -> list[Kernel] | None:
+        x, y = record.inputs[0], record.outputs
+        geometry = Geometry(record.params["window"], record.params)
+        rank = len(geometry.window)
+        picks = record.primitive is operations.pick_from_window
+        fold = fold_of({"first": "argmax", "largest": "max"}.get(name, "sum"), x.dtype)
+        lowest = fold_of("max", x.dtype).start if name in ("first", "largest") else "0"
+
+        def values(source: Source, names: Sequence[str], inside: Sequence[str]) -> list[tuple[str, Any]]:
+            lead, places, channel = names[: -rank - 1], names[-rank - 1 : -1], names[-1]
+            exists, at = geometry.under(source, places, inside, x.shape[-rank - 1 : -1])
+            if picks:
+                chosen = source.load(record.inputs[1], _where(names, y.shape))
+                exists += f" && {chosen} == {_numbered(inside, geometry.window)}"
+            return _value(source, x.dtype, exists, source.load(x, _where([*lead, *at, channel], x.shape)), lowest)
+
+        return _folded(emitter, record.primitive.name, y, geometry.window, values, fold)
+
+    return lower
+
+
+def _unpool(emitter: Any, record: Record) -> list[Kernel] | None:
+    """Each element gets what the windows over it hold, or of those that chose it."""
+    g, y = record.inputs[0], record.outputs
+    geometry = Geometry(record.params["window"], record.params)
+    rank = len(geometry.window)
+    puts = record.primitive is operations.put_into_window
+
+    def values(source: Source, names: Sequence[str], inside: Sequence[str]) -> list[tuple[str, Any]]:
+        lead, coordinates, channel = names[: -rank - 1], names[-rank - 1 : -1], names[-1]
+        exists, at = geometry.reaching(source, coordinates, inside, g.shape[-rank - 1 : -1])
+        where = _where([*lead, *at, channel], g.shape)
+        if puts:
+            exists += f" && {source.load(record.inputs[1], where)} == {_numbered(inside, geometry.window)}"
+        return _value(source, g.dtype, exists, source.load(g, where), "0")
+
+    return _folded(emitter, record.primitive.name, y, geometry.window, values, fold_of("sum", g.dtype))
+
+
+# Convolutions --------------------------------------------------------------------------------------------------------------
+
+
+def _split(name: str, each: int) -> tuple[str, str]:
+    """The group of a channel, and its number within."""
+    return f"({name} / {each})", f"({name} % {each})"
+
+
+def _convolve(emitter: Any, record: Record) -> list[Kernel] | None:
+    (x, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
+    rank = len(record.params["strides"])
+    if len(x.shape) != rank + 2 or len(kernel.shape) != rank + 2:
+        return None
+    geometry = Geometry(kernel.shape[:rank], record.params)
+    inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
+
+    def values(source: Source, names: Sequence[str], inside: Sequence[str]) -> list[tuple[str, Any]]:
+        exists, at = geometry.under(source, names[1:-1], inside[:-1], x.shape[1:-1])
+        group, _ = _split(names[-1], outputs)
+        channel = f"({group} * {inner} + {inside[-1]})" if groups > 1 else inside[-1]
+        value = source.load(x, _where([names[0], *at, channel], x.shape))
+        factor = source.load(kernel, _where([*inside, names[-1]], kernel.shape))
+        return _value(source, wide(y.dtype), exists, f"{value} * {factor}", "0")
+
+    return _folded(emitter, "convolve", y, (*geometry.window, inner), values, fold_of("sum", wide(y.dtype)))
+
+
+def _spread(emitter: Any, record: Record) -> list[Kernel] | None:
+    (g, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
+    rank = len(record.params["strides"])
+    if len(g.shape) != rank + 2 or len(kernel.shape) != rank + 2:
+        return None
+    geometry = Geometry(kernel.shape[:rank], record.params)
+    inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
+
+    def values(source: Source, names: Sequence[str], inside: Sequence[str]) -> list[tuple[str, Any]]:
+        exists, at = geometry.reaching(source, names[1:-1], inside[:-1], g.shape[1:-1])
+        group, channel = _split(names[-1], inner)
+        output = f"({group} * {outputs} + {inside[-1]})" if groups > 1 else inside[-1]
+        value = source.load(g, _where([names[0], *at, output], g.shape))
+        factor = source.load(kernel, _where([*inside[:-1], channel, output], kernel.shape))
+        return _value(source, wide(y.dtype), exists, f"{value} * {factor}", "0")
+
+    return _folded(emitter, "spread_windows", y, (*geometry.window, outputs), values, fold_of("sum", wide(y.dtype)))
+
+
+def _correlate(emitter: Any, record: Record) -> list[Kernel] | None:
+    (x, g), y, groups = record.inputs, record.outputs, record.params["groups"]
+    rank = len(record.params["strides"])
+    if len(x.shape) != rank + 2 or len(g.shape) != rank + 2:
+        return None
+    geometry = Geometry(record.params["window"], record.params)
+    inner, outputs = x.shape[-1] // groups, g.shape[-1] // groups
+
+    def values(source: Source, names: Sequence[str], inside: Sequence[str]) -> list[tuple[str, Any]]:
+        exists, at = geometry.under(source, inside[1:], names[:-2], x.shape[1:-1])
+        group, _ = _split(names[-1], outputs)
+        channel = f"({group} * {inner} + {names[-2]})" if groups > 1 else names[-2]
+        value = source.load(x, _where([inside[0], *at, channel], x.shape))
+        factor = source.load(g, _where([*inside, names[-1]], g.shape))
+        return _value(source, wide(y.dtype), exists, f"{value} * {factor}", "0")
+
+    return _folded(emitter, "correlate_windows", y, tuple(g.shape[:-1]), values, fold_of("sum", wide(y.dtype)))
+
+
+def rows() -> dict[Any, Callable[[Any, Record], list[Kernel] | None]]:
+    """By primitive."""
+    o = operations
+    return {
+        **{o.max_pool: _pool("largest"), o.first_largest_in_window: _pool("first"), o.window_sum: _pool("sum")},
+        **{o.pick_from_window: _pool("sum"), o.put_into_window: _unpool, o.window_spread: _unpool},
+        **{o.convolve: _convolve, o.spread_windows: _spread, o.correlate_windows: _correlate},
+    }

@@ -1,0 +1,120 @@
+"""Every instruction that operations, layers, losses and optimizers record, with what it is given and what NumPy makes of it."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from layer_table import ROWS
+from optimizer_cases import FORMULAS, OPTIONS, SHAPES
+from side_by_side import with_gradient
+from specimens import SPECIMENS
+
+import minikeras as tf
+from minikeras import nest
+from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+from minikeras.compiler.executors.cuda_graph.module import Kernel
+from minikeras.compiler.executors.numpy.lowering import kernel_of
+from minikeras.compiler.ir import Program, Slot, outputs_of
+from minikeras.compiler.passes.pipeline import optimized
+from minikeras.core import Record
+
+L, losses = tf.keras.layers, tf.keras.losses
+
+
+@dataclass(frozen=True)
+class Case:
+    """An instruction of a program.
+
+    Attributes:
+        name: of what was recorded.
+        record: the instruction.
+        given: values of its operands.
+        expected: its results.
+        kernels: what carries it out; None if there is no kernel for it.
+    """
+
+    name: str
+    record: Record
+    given: list[Any]
+    expected: list[Any]
+    kernels: list[Kernel] | None
+
+
+def replayed(name: str, program: Program, arguments: list[Any]) -> Iterator[Case]:
+    """The instructions of a program, carried out in turn by their own kernels."""
+    values = {slot.key: array for slot, array in zip(program.arguments, arguments, strict=True)}
+    values |= {slot.key: slot.array for slot in program.slots() if slot.array is not None}
+    emitter = Emitter(itertools.count(1 << 20))
+    for record in program.records:
+        given = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
+        kept = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
+        with np.errstate(all="ignore"):
+            results = kernel_of(record, np)(*given)
+        results = list(results) if type(record.outputs) is tuple else [results]
+        values |= {slot.key: array for slot, array in zip(outputs_of(record), results, strict=True)}
+        if outputs_of(record):
+            yield Case(name, record, kept, [np.array(y) for y in results], emitter.kernels(record))
+
+
+def cases(name: str, function: Any, *inputs: Any) -> list[Case]:
+    """The instructions of a function for these inputs; none if it cannot be recorded."""
+    compiled = tf.function(function)
+    compiled(*inputs)
+    program = compiled.program(*inputs)
+    if not isinstance(program, Program):
+        return []
+    return list(replayed(name, optimized(program), [x._array for x in nest.flatten(inputs)]))
+
+
+def of_operations() -> Iterator[Case]:
+    """Every operation and its gradient."""
+    for specimen in SPECIMENS:
+        if specimen.reference is not None:
+            step, inputs = with_gradient(specimen)
+            yield from cases(specimen.name, step, *inputs)
+
+
+def of_layers(dtype: str = "float32") -> Iterator[Case]:
+    """Every layer in training, with the gradients of inputs and weights."""
+    for row in ROWS:
+        if dtype.startswith("mixed") and row.name == "SpectralNormalization":
+            continue  # refuses float16
+        tf.keras.utils.set_random_seed(3)
+        layer = row.make(dtype=dtype)
+        inputs = row.inputs("float32" if dtype.startswith("mixed") else dtype)
+        layer(inputs)
+
+        def step(*inputs: Any, layer: Any = layer, row: Any = row) -> Any:
+            xs = list(inputs) if isinstance(row.shapes, list) else inputs[0]
+            with tf.GradientTape() as tape:
+                smooth = [x for x in inputs if x.dtype.is_differentiable]
+                tape.watch(smooth)
+                y = layer(xs, training=True)
+                loss = tf.add_n([tf.reduce_sum(tf.cast(one, "float32") ** 2) for one in nest.flatten(y)])
+            return loss, [g for g in tape.gradient(loss, [*smooth, *layer.trainable_variables]) if g is not None]
+
+        yield from cases(row.name, step, *(inputs if isinstance(inputs, list) else [inputs]))
+
+
+def of_optimizers() -> Iterator[Case]:
+    """Every optimizer with every option."""
+    for name, options in itertools.product(FORMULAS, OPTIONS):
+        generator = np.random.default_rng(5)
+        weights = [tf.Variable(generator.normal(size=shape), dtype="float32", name=key) for key, shape in SHAPES.items()]
+        optimizer = FORMULAS[name](**OPTIONS[options])
+        optimizer.build(weights)
+
+        def step(*gradients: Any, optimizer: Any = optimizer, weights: Any = weights) -> Any:
+            optimizer.apply(list(gradients), weights)
+            return weights[0] + 0.0
+
+        gradients = [tf.constant(generator.normal(size=shape), "float32") for shape in SHAPES.values()]
+        yield from cases(f"{name} {options}", step, *gradients)
+
+
+logging.getLogger("minikeras").setLevel(logging.ERROR)
