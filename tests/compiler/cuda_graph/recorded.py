@@ -16,6 +16,7 @@ from specimens import SPECIMENS
 
 import minikeras as tf
 from minikeras import nest
+from minikeras.arrays import random as streams
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.executors.cuda_graph.module import Kernel
 from minikeras.compiler.executors.numpy.lowering import kernel_of
@@ -84,7 +85,7 @@ def of_layers(dtype: str = "float32") -> Iterator[Case]:
     for row in ROWS:
         if dtype.startswith("mixed") and row.name == "SpectralNormalization":
             continue  # refuses float16
-        tf.keras.utils.set_random_seed(3)
+        streams.set_global_seed(3)
         layer = row.make(dtype=dtype)
         inputs = row.inputs("float32" if dtype.startswith("mixed") else dtype)
         layer(inputs)
@@ -99,6 +100,31 @@ def of_layers(dtype: str = "float32") -> Iterator[Case]:
             return loss, [g for g in tape.gradient(loss, [*smooth, *layer.trainable_variables]) if g is not None]
 
         yield from cases(row.name, step, *(inputs if isinstance(inputs, list) else [inputs]))
+
+
+def of_losses() -> Iterator[Case]:
+    """Every loss and its gradient, of probabilities and, where it takes them, of logits."""
+    labels = np.array([0, 2, 1, 2, 0])
+    logits = np.random.default_rng(3).normal(size=(5, 3)).astype("float32")
+    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    for name in losses.__all__:
+        found = getattr(losses, name)
+        if not isinstance(found, type) or name in ("Loss", "LossFunctionWrapper", "CTC"):
+            continue
+        of_classes = name.startswith("Sparse") or name in ("Circle", "CategoricalGeneralizedCrossEntropy")
+        y = labels if of_classes else np.eye(3, dtype="float32")[labels]
+        both = [(found(), shares)]
+        if "from_logits" in found().get_config():
+            both.append((found(from_logits=True), logits))
+        for loss, predictions in both:
+
+            def step(y: Any, x: Any, loss: Any = loss) -> Any:
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    value = loss(y, x)
+                return value, tape.gradient(value, x)
+
+            yield from cases(name, step, tf.constant(y), tf.constant(predictions))
 
 
 def of_optimizers() -> Iterator[Case]:

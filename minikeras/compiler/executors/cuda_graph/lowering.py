@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ....core import Record
 from ....core.registry import operations
+from ....types import as_dtype
 from ...ir import Slot, outputs_of, slots_in, slots_of
 from ...loops import Code, elementwise_body
 from ...passes.inlining import add_at, take_at
@@ -245,7 +247,7 @@ def _gather_rows(emitter: Emitter, record: Record) -> list[Kernel] | None:
     return [moves.gather_kernel("gather", x, indices, axis, record.outputs)]
 
 
-_COMBINED = {
+_COMBINED: dict[str, tuple[str, Callable[[Any], str]]] = {
     "add_rows": ("{0} + {1}", lambda dtype: literal(0, dtype)),
     "segment_max": ("larger({0}, {1})", lambda dtype: _end(dtype, "min")),
     "segment_min": ("smaller({0}, {1})", lambda dtype: _end(dtype, "max")),
@@ -254,8 +256,6 @@ _COMBINED = {
 
 
 def _end(dtype: Any, name: str) -> str:
-    from ....types import as_dtype
-
     return literal(getattr(as_dtype(dtype), name), dtype)
 
 
@@ -430,7 +430,7 @@ def _sum_of_products(
 ) -> list[Kernel]:
     wide = np.dtype(np.float32) if is_float(y.dtype) and y.dtype.itemsize == 2 else y.dtype
     code = Code([access.slot.dtype for access in accesses])
-    product: Any = functools.reduce(lambda a, b: a * b, [x.astype(wide) for x in code.elements()])
+    product: Any = functools.reduce(operator.mul, [x.astype(wide) for x in code.elements()])
     outer, inner, values, along = body_values(*shapes, code.body([product]), accesses)
     along = along and math.prod(shapes[0]) < 1 << 12  # else neighbouring results share what they read
     fold = fold_of("sum", wide, 0, y.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +99,8 @@ def gather_kernel(label: str, x: Slot, indices: Slot, axis: int, y: Slot) -> Ker
     return kernel._replace(outputs=(y,))
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """What a scatter adds where: x as (lead, count, behind), y as (lead, size, behind).
 
     Attributes:

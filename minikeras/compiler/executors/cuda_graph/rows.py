@@ -22,11 +22,8 @@ class Softmax:
     def __init__(self, logits: Slot, axis: int) -> None:
         self.logits = logits
         self.dtype = wide(logits.dtype)
-        self.lead, self.length, self.behind = (
-            math.prod(logits.shape[:axis]),
-            logits.shape[axis],
-            math.prod(logits.shape[axis + 1 :]),
-        )
+        self.lead, self.behind = math.prod(logits.shape[:axis]), math.prod(logits.shape[axis + 1 :])
+        self.length = logits.shape[axis]
         self.count = self.lead * self.behind
         self.group = Group.of(self.count, self.length, self.behind == 1)
         self.source = Source()

@@ -46,10 +46,8 @@ class Geometry:
         names, tests = [], []
         for axis, (at, within, count) in enumerate(zip(coordinates, inside, places, strict=True)):
             step, name = self._strides[axis], f"q{axis}"
-            source.do(
-                f"const long long d{axis} = (long long){at} + {self._before[axis]} - (long long){within} * {self._dilation[axis]};",
-                f"const long long {name} = d{axis} / {step};",
-            )
+            back = f"{self._before[axis]} - (long long){within} * {self._dilation[axis]}"
+            source.do(f"const long long d{axis} = (long long){at} + {back};", f"const long long {name} = d{axis} / {step};")
             tests.append(f"d{axis} >= 0 && {name} < {count}" + (f" && d{axis} % {step} == 0" if step > 1 else ""))
             names.append(name)
         return " && ".join(tests), names
