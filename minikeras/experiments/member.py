@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +13,7 @@ from ..arrays import random as streams
 from ..errors import kind_of
 from ..keras.models import Model
 from ..keras.seeds import set_random_seed
+from .session import takes_seed
 
 
 class Member:
@@ -37,7 +37,7 @@ class Member:
         before = streams.states(), random.getstate(), np.random.get_state()
         try:
             set_random_seed(seed)
-            model = build(seed) if _takes_seed(build) else build()
+            model = build(seed) if takes_seed(build) else build()
             if not isinstance(model, Model):
                 raise TypeError(f"build: a keras.Model is needed, found {kind_of(model)}.")
             return cls(model, seed, streams.states())
@@ -56,12 +56,3 @@ class Member:
         finally:
             self.streams = streams.states()
             streams.set_states(outer)
-
-
-def _takes_seed(build: Callable[..., Any]) -> bool:
-    """Whether a function that builds a model is to be given the seed: its first parameter has no default."""
-    try:
-        parameters = list(inspect.signature(build).parameters.values())
-    except (TypeError, ValueError):
-        return False
-    return bool(parameters) and parameters[0].kind in (0, 1) and parameters[0].default is inspect.Parameter.empty
