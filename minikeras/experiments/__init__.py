@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 from ..absent import late
 
 if TYPE_CHECKING:
+    from .comparison import Comparison, compare
     from .ensemble import Ensemble
     from .history import EnsembleHistory
+    from .problem import Problem
     from .results import RunResult, SweepResults
     from .sweep import Sweep
     from .table import Table
 
-__all__ = ["Ensemble", "EnsembleHistory", "RunResult", "Sweep", "SweepResults", "Table"]
+__all__ = ["Comparison", "Ensemble", "EnsembleHistory", "Problem", "RunResult", "Sweep", "SweepResults", "Table", "compare"]
 
 _LATE: dict[str, str | None] = {
+    **dict.fromkeys(("Comparison", "compare"), "comparison"),
     "Ensemble": "ensemble",
     "EnsembleHistory": "history",
+    "Problem": "problem",
     **dict.fromkeys(("RunResult", "SweepResults"), "results"),
     "Sweep": "sweep",
     "Table": "table",

@@ -21,7 +21,8 @@ from ..errors import LoadError, NotFoundError
 from ..files import durable, strict_json
 from ..files.reading import excerpt, read_file, refuse_if, refused
 from .grid import Run, as_text, decoded, encoded
-from .runs import Failure, Outcome
+from .runs import Outcome
+from .session import Failure
 
 FORMAT = "minikeras sweep 1"
 MOST_RUNS = 1_000_000

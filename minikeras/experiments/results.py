@@ -13,7 +13,8 @@ from ..files import hdf5
 from ..keras.callbacks import History
 from ..keras.saving.weights import load_tree
 from .grid import Named, Run, cell, encoded
-from .runs import Outcome, compiled_model, fresh_session
+from .runs import Outcome, compiled_model
+from .session import fresh_session
 from .table import Table
 
 if TYPE_CHECKING:

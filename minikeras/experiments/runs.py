@@ -5,43 +5,25 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-import random
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..arrays import random as streams
 from ..data import Dataset
 from ..data.passes import preserved_streams
 from ..errors import NotFiniteError, kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback
 from ..keras.models import Model
-from ..keras.names import counted_anew
 from ..keras.saving import weights as weights_files
-from ..keras.seeds import set_random_seed
+from .session import Failure, fresh_session
 
 Build = Callable[[], Any]
 DATA = ("x", "y", "sample_weight", "validation_data")
 """The arguments of `fit` that hold data."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a run has no result: the error in a line, and where it was raised."""
-
-    message: str
-    traceback: str
-
-    @classmethod
-    def of(cls, error: BaseException) -> Failure:
-        """Of an exception."""
-        lines = "".join(traceback.format_exception(error))
-        return cls(" ".join(f"{type(error).__name__}: {error}".split()), lines)
 
 
 @dataclass(frozen=True)
@@ -79,20 +61,6 @@ class Training:
     arguments: Mapping[str, Any]
     objective: str
     keep_weights: bool
-
-
-@contextlib.contextmanager
-def fresh_session(seed: int) -> Iterator[None]:
-    """Random streams and automatic names as in a new process after `set_random_seed(seed)`; afterwards both are as before."""
-    kept = random.getstate(), np.random.get_state(), streams.states()
-    with counted_anew():
-        try:
-            set_random_seed(seed)
-            yield
-        finally:
-            random.setstate(kept[0])
-            np.random.set_state(kept[1])
-            streams.set_states(kept[2])
 
 
 def train_group(

@@ -16,7 +16,7 @@ from ..files import strict_json
 from ..keras.models import Model
 from ..keras.saving.objects import serialize_keras_object
 from .grid import Run
-from .runs import Failure, fresh_session
+from .session import Failure, fresh_session
 
 MOST = 16
 """Runs of a group: what a killed sweep loses at most for each worker, and how many models lie in memory together."""

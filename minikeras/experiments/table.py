@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import shutil
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,8 +33,9 @@ class Table:
         caption: as given, or None.
 
     A column of numbers stands right, everything else left. Floats are shown with four digits, and as short as they are where
-    four digits are enough for a whole column. In a terminal long texts are cut, then columns in the middle are left out, and
-    rows after the first hundred; an ellipsis says so. `columns`, HTML and data frame hold everything.
+    four digits are enough for a whole column. Where a terminal is narrow, names of columns are broken into lines, long texts
+    cut, then columns in the middle left out, and of long tables the rows after the first hundred; an ellipsis says so.
+    `columns`, HTML and data frame hold everything.
 
     >>> table = Table([{"optimizer": "Adam", "loss": 0.0123456, "steps": 200}, {"optimizer": "SGD", "loss": 1.5}])
     >>> print(table)
@@ -69,9 +71,10 @@ class Table:
         lines = [] if self.caption is None else [self.caption]
         if not self.columns:
             return "\n".join([*lines, "(no rows)"])
-        columns = [_Column([name, *shown(found[:_MOST_ROWS])], is_numeric(found)) for name, found in self.columns.items()]
+        columns = [_Column([name], shown(found[:_MOST_ROWS]), is_numeric(found)) for name, found in self.columns.items()]
         columns = _within(width, columns)
-        lines += (_GAP.join(cells).rstrip() for cells in zip(*(column.aligned() for column in columns), strict=True))
+        height = max(len(column.name) for column in columns)
+        lines += (_GAP.join(cells).rstrip() for cells in zip(*(column.aligned(height) for column in columns), strict=True))
         hidden = len(self) - _MOST_ROWS
         return "\n".join(lines if hidden <= 0 else [*lines, f"{_LEFT_OUT} and {hidden} more rows"])
 
@@ -126,29 +129,36 @@ def shown(values: Sequence[Any]) -> list[str]:
 
 
 class _Column(NamedTuple):
-    """The cells of a column, its name first, and whether they stand right."""
+    """The lines of a column's name, its cells, and whether they stand right."""
 
+    name: list[str]
     cells: list[str]
     right: bool = False
 
     @property
     def width(self) -> int:
-        return max(map(len, self.cells))
+        return max(map(len, [*self.name, *self.cells]))
+
+    def with_short_name(self) -> _Column:
+        """Its name broken between words, into lines as narrow as the cells if the words are."""
+        narrowest = max(map(len, [*self.name[0].split(), *self.cells]))
+        return self._replace(name=textwrap.wrap(self.name[0], narrowest, break_on_hyphens=False) or [""])
 
     def cut(self, size: int) -> _Column:
-        """With cells of `size` characters at most."""
-        cells = [cell if len(cell) <= size else cell[: size - 1].rstrip() + _LEFT_OUT for cell in self.cells]
-        return _Column(cells, self.right)
+        """With lines of `size` characters at most."""
+        name, cells = ([_cut(text, size) for text in texts] for texts in (self.name, self.cells))
+        return _Column(name, cells, self.right)
 
-    def aligned(self) -> list[str]:
-        """Cells of one width, and a line below the name."""
-        width = self.width
-        name, *cells = [cell.rjust(width) if self.right else cell.ljust(width) for cell in self.cells]
-        return [name, "─" * width, *cells]
+    def aligned(self, height: int) -> list[str]:
+        """All lines, of one width: the name at the bottom of `height` lines, a rule, the cells."""
+        lines = [*[""] * (height - len(self.name)), *self.name, "─" * self.width, *self.cells]
+        return [line.rjust(self.width) if self.right else line.ljust(self.width) for line in lines]
 
 
 def _within(width: int, columns: list[_Column]) -> list[_Column]:
-    """Columns that fit into a line: texts are cut, the longest first, and then columns in the middle left out."""
+    """Columns that fit into a line: names are broken, then long texts cut, then columns in the middle left out."""
+    if _line(columns) > width:
+        columns = [column.with_short_name() for column in columns]
     while (excess := _line(columns) - width) > 0:
         longest = max(range(len(columns)), key=lambda i: -1 if columns[i].right else columns[i].width)
         size = columns[longest].width
@@ -156,11 +166,15 @@ def _within(width: int, columns: list[_Column]) -> list[_Column]:
             break
         columns[longest] = columns[longest].cut(max(size - excess, _SHORTEST_TEXT))
     first = last = (len(columns) + 1) // 2
-    gap, shorter = _Column([_LEFT_OUT] * len(columns[0].cells)), columns
+    gap, shorter = _Column([_LEFT_OUT], [_LEFT_OUT] * len(columns[0].cells)), columns
     while _line(shorter) > width and last - first < len(columns) - 2:
         first, last = (first - 1, last) if first > len(columns) - last else (first, last + 1)
         shorter = [*columns[:first], gap, *columns[last:]]
     return shorter
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 1].rstrip() + _LEFT_OUT
 
 
 def _line(columns: Sequence[_Column]) -> int:

@@ -3,8 +3,17 @@
 Every function takes `ax` or `axes` to draw into, makes its own figure without them, and returns what it drew on.
 """
 
+from .comparison import plot_comparison
 from .history import plot_history
 from .matrices import plot_batch_jacobian, plot_hessian, plot_jacobian
 from .runs import plot_bands, plot_parallel
 
-__all__ = ["plot_bands", "plot_batch_jacobian", "plot_hessian", "plot_history", "plot_jacobian", "plot_parallel"]
+__all__ = [
+    "plot_bands",
+    "plot_batch_jacobian",
+    "plot_comparison",
+    "plot_hessian",
+    "plot_history",
+    "plot_jacobian",
+    "plot_parallel",
+]

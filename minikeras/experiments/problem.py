@@ -1,0 +1,224 @@
+"""Problem: what optimizers are compared on, a model with data and a loss; and its steps by the clock."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from ..compiler.tracing.pace import Pace
+from ..data import Dataset
+from ..data.passes import preserved_streams
+from ..data.table import of_one_size
+from ..errors import kind_of
+from ..keras.arguments import whole
+from ..keras.batches import Feed, Source, is_iterable_of_batches, source, unpack_x_y_sample_weight
+from ..keras.logs import numbers
+from ..keras.models import Model, clone_model
+from ..keras.optimizers import SecondOrder
+from ..keras.training.executions import Executions
+from ..keras.training.snapshot import Transaction
+from .session import takes_seed
+
+_OPTIONS = [name for name in inspect.signature(Model.compile).parameters if name not in ("self", "optimizer", "loss")]
+_FEWEST_ROWS = 1024
+"""Rows of a batch in which the loss is evaluated, at least; it is the same for all sizes, and large batches are faster."""
+_WARM_UP = 3
+"""Steps until nothing is recorded, compiled or planned any more."""
+
+
+class Problem:
+    """What optimizers are compared on: a model, data, a loss, and the batches in which the data comes.
+
+    Args:
+        build: a function that returns a new model, called as `build()`, or as `build(seed)` if its first parameter has no
+            default. Or a model, which is cloned with its weights. A compiled model brings loss, metrics and the other options
+            of `compile`; its optimizer is replaced.
+        x, y: the data, as in `fit`: arrays or what holds them; or a Dataset or PyDataset of batches as `x`.
+        loss: as in `compile`; needed unless the model is compiled, and before that of the model if both are there.
+        batch_size: rows of a step. None for full batches: each step sees all rows, in order.
+        sample_weight: the weight of each row in the loss.
+        validation_data: (x, y) or (x, y, sample_weight); its loss and metrics are measured beside those of the data.
+        shuffle: whether the rows come in a new order in each epoch, the same for all optimizers.
+        options: further arguments of `compile`, such as `metrics` and `jit_compile`.
+
+    Attributes:
+        steps_per_epoch: how many steps take all rows once; None if it is not known.
+
+    Raises:
+        TypeError: for a `build` that cannot be called, an unknown option, or data that can be gone through only once.
+        ValueError: for numbers of rows that do not fit together.
+
+    >>> layers = lambda: [tf.keras.Input((1,)), tf.keras.layers.Dense(4, "tanh"), tf.keras.layers.Dense(1)]
+    >>> x = tf.linspace(-1.0, 1.0, 50)[:, None]
+    >>> problem = tf.experiments.Problem(lambda: tf.keras.Sequential(layers()), x, x**2, loss="mse", batch_size=20)
+    >>> problem.steps_per_epoch
+    3
+    """
+
+    def __init__(
+        self,
+        build: Any,
+        x: Any,
+        y: Any = None,
+        *,
+        loss: Any = None,
+        batch_size: int | None = None,
+        sample_weight: Any = None,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        **options: Any,
+    ) -> None:
+        whole("Problem: batch_size", batch_size, 1, optional=True)
+        if not callable(build):
+            raise TypeError(f"Problem: build should be a function that returns a model, or a model, found {kind_of(build)}.")
+        if unknown := [name for name in options if name not in _OPTIONS]:
+            raise TypeError(f"Problem: {unknown} are no arguments of compile; there are {', '.join(_OPTIONS)}.")
+        self.build, self.loss, self.options = build, loss, options
+        self.batch_size, self.shuffle = batch_size, shuffle
+        self.data, self.validation_data = {"x": x, "y": y, "sample_weight": sample_weight}, validation_data
+        self.is_full_batch = batch_size is None and not is_iterable_of_batches(x)
+        if isinstance(x, Iterator):
+            raise TypeError(f"Problem: {kind_of(x)} can be gone through only once; give arrays, a Dataset or a PyDataset.")
+        kinds = (x, *unpack_x_y_sample_weight(validation_data)[:1])
+        self._streams = [stream for one in kinds if isinstance(one, Dataset) for stream in one.random_streams]
+        steps = self.feed(1).source.steps
+        self.steps_per_epoch = None if steps in (None, np.inf) else int(steps)
+
+    def same_order(self) -> AbstractContextManager[None]:
+        """Afterwards all random streams are where they were, also those of a Dataset that shuffles by a seed."""
+        return preserved_streams(self._streams)
+
+    def feed(self, steps: int) -> Feed:
+        """The batches of a new run, so many at a time."""
+        data, shuffle = _of_its_own(self.data), self.shuffle and not self.is_full_batch
+        return Feed(source("compare", **data, batch_size=self.batch_size, shuffle=shuffle, whole=self.is_full_batch), steps)
+
+    def rows(self) -> str:
+        """How many rows there are, if that is known, and how they come, for a caption."""
+        table = self.feed(1).source.table
+        size = "full batches" if self.is_full_batch else f"batches of {self.batch_size or 32}"
+        size = "batches as they come" if is_iterable_of_batches(self.data["x"]) else size
+        return size if table is None else f"{table.length:,} rows, {size}"
+
+    def model(self, seed: int) -> Model:
+        """A new model."""
+        if isinstance(self.build, Model):
+            model = clone_model(self.build)
+            if self.build.built:
+                model.set_weights(self.build.get_weights())
+            return model
+        model = self.build(seed) if takes_seed(self.build) else self.build()
+        if not isinstance(model, Model):
+            raise TypeError(f"Problem: build should return a model, found {kind_of(model)}.")
+        return model
+
+    def compile(self, model: Model, optimizer: Any) -> None:
+        """Give a model an optimizer, and loss and options of this problem or its own."""
+        given = self.build if isinstance(self.build, Model) else model
+        own = dict(given._trainer._arguments) if given.compiled else {}
+        arguments = {**own, **self.options, "optimizer": optimizer}
+        if self.loss is not None:
+            arguments["loss"] = self.loss
+        model.compile(**arguments)
+
+    def measure(self, model: Model) -> dict[str, float]:
+        """Loss and metrics of a model over all rows, those of the validation data with `val_` before their names."""
+        with self.same_order():
+            found = self._evaluated(model, **self.data)
+            if self.validation_data is not None:
+                validation = zip(self.data, unpack_x_y_sample_weight(self.validation_data), strict=True)
+                found |= {f"val_{name}": value for name, value in self._evaluated(model, **dict(validation)).items()}
+            return found
+
+    def _evaluated(self, model: Model, **data: Any) -> dict[str, float]:
+        size = None if is_iterable_of_batches(data["x"]) else max(self.batch_size or 0, _FEWEST_ROWS)
+        logs = model.evaluate(**_of_its_own(data), batch_size=size, verbose=0, return_dict=True)
+        return {name: float(value) for name, value in logs.items()}
+
+
+def _of_its_own(data: dict[str, Any]) -> dict[str, Any]:
+    """Data for one run: a PyDataset or loader may have a state, so it is copied; arrays and Datasets are as they are."""
+    stateful = {name for name, value in data.items() if is_iterable_of_batches(value) and not isinstance(value, Dataset)}
+    return {name: copy.deepcopy(value) if name in stateful else value for name, value in data.items()}
+
+
+class TimedSteps:
+    """Steps of a compiled model, taken as `fit` takes them, and the time they need; nothing else is in that time.
+
+    Attributes:
+        steps, seconds: what was taken so far, without the warm-up.
+    """
+
+    def __init__(self, model: Model, problem: Problem, planned: int) -> None:
+        optimizer = model.optimizer
+        model._trainer.steps.planned = planned
+        self._model, self._problem, self._feed, self._pace = model, problem, problem.feed(1), Pace()
+        self._attempt = Transaction(model)
+        self._counts_itself = isinstance(optimizer, SecondOrder) and "evaluations" in optimizer.logs()
+        self._needs_loss = optimizer.needs_loss
+        self.steps, self.seconds, self._counted = 0, 0.0, 0
+
+    @property
+    def evaluations(self) -> int | None:
+        """Of the loss and its gradient in these steps; None if the optimizer does not count them."""
+        return self._counted if self._counts_itself else None if self._needs_loss else self.steps
+
+    def warm_up(self) -> float:
+        """Take a few steps, so that what happens only once is done, and go back to where the model was before them.
+
+        Returns:
+            The seconds of the first one, with recording and compiling.
+        """
+        self._model.optimizer.build(self._model.trainable_variables)
+        source, before = self._feed.source, self._attempt.snapshot()
+        with self._problem.same_order():
+            times = [self._timed(_Listed(source, [element])) for element in _of_each_size(source) for _ in range(_WARM_UP)]
+        before.restore()
+        return times[0]
+
+    def take(self, steps: int) -> None:
+        """Take so many steps; in turn, if the optimizer is to be asked for its evaluations after each."""
+        at_once = 1 if self._counts_itself else steps
+        self._feed.wanted = self._feed.steps = at_once
+        for _ in range(0, steps, at_once):
+            self.seconds += self._timed(self._feed)
+            self._counted += int(self._model.optimizer.logs().get("evaluations", 0)) if self._counts_itself else 0
+        self.steps += steps
+
+    def _timed(self, feed: Feed) -> float:
+        """Train for an epoch of a feed; how long it took."""
+        self._model.reset_metrics()
+        step = self._model._trainer.steps.of(self._model, "train_step")
+        began = time.perf_counter()
+        executions = Executions("compare", self._attempt, step, feed, 0, None, self._pace)
+        logs: Any = {}
+        with np.errstate(all="ignore"):
+            while executions.prepare():
+                logs = executions.run()
+        numbers(logs)  # a GPU has then done all that it was told
+        return time.perf_counter() - began
+
+
+class _Listed(Feed):
+    """A feed whose epochs consist of given elements of its source."""
+
+    def __init__(self, source: Source, elements: list[Any]) -> None:
+        super().__init__(source, len(elements))
+        self._elements = elements
+
+    def epoch(self, done: int = 0) -> Iterator[Any]:
+        return iter(self._elements[done:])
+
+
+def _of_each_size(source: Source) -> list[Any]:
+    """For each size of batch in a pass an element; where that is not known without making the batches, the first one alone."""
+    known = source.table is not None and source.steps not in (None, np.inf)
+    found = itertools.islice(source.from_position(0), None if known else 1)
+    return [alike[0] for alike in of_one_size(list(found))]
