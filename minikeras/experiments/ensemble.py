@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from ..keras.batches import Feed
 from ..keras.callbacks import CallbackList
 from ..keras.models import Model
 from ..keras.seeds import default_seed
+from ..keras.symbolic.trial import Trial
 from ..keras.training import trainer
 from ..types import Array
 from .history import EnsembleHistory
@@ -150,6 +152,8 @@ class Ensemble:
         """
         for member in self._members:
             member.model._trainer.need_compile("fit")
+            if member.model.optimizer is None:
+                raise ValueError("fit: a member was compiled without an optimizer; give one: compile(optimizer='adam').")
         trainer.check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
         trainer.check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
         trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
@@ -184,11 +188,13 @@ class Ensemble:
         return CallbackList(own, True, False, self[place], epochs=epochs, steps=steps, verbose=0)
 
     def _build(self, batch: Any) -> None:
-        """Make the weights of members that have none yet."""
+        """Make the weights of members that have none yet, and settle the random streams of layers that were not called yet."""
+        x = batches.unpack_x_y_sample_weight(batch)[0]
         for member in self._members:
-            if not member.model.built and batch is not None:
+            model = member.model
+            if x is not None and any(not one.built or one._stream is None for one in (model, *model._collect().sublayers)):
                 with member.drawing():
-                    member.model(batches.unpack_x_y_sample_weight(batch)[0], training=False)
+                    Trial(model).run(functools.partial(model, x, training=False))
 
     # Using -----------------------------------------------------------------------------------------------------------------
 
@@ -250,7 +256,7 @@ class Ensemble:
     @contextlib.contextmanager
     def _stacked(self) -> Iterator[ModelStack]:
         """The members as one, within the block."""
-        stack = ModelStack([member.model for member in self._members])
+        stack = ModelStack(self._members)
         try:
             yield stack
         finally:

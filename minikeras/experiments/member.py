@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
-
-import numpy as np
 
 from ..arrays import random as streams
 from ..errors import kind_of
 from ..keras.models import Model
-from ..keras.seeds import set_random_seed
-from .session import takes_seed
+from .session import fresh_session, takes_seed
 
 
 class Member:
@@ -30,21 +26,15 @@ class Member:
 
     @classmethod
     def built(cls, build: Callable[..., Any], seed: int) -> Member:
-        """Call `build` with random streams that begin with the seed; those of the caller are where they were afterwards.
+        """Call `build` as in a new process after `set_random_seed(seed)`; the caller's streams and names go on as they were.
 
         The seed is its argument if it has a parameter without default.
         """
-        before = streams.states(), random.getstate(), np.random.get_state()
-        try:
-            set_random_seed(seed)
+        with fresh_session(seed):
             model = build(seed) if takes_seed(build) else build()
             if not isinstance(model, Model):
                 raise TypeError(f"build: a keras.Model is needed, found {kind_of(model)}.")
             return cls(model, seed, streams.states())
-        finally:
-            streams.set_states(before[0])
-            random.setstate(before[1])
-            np.random.set_state(before[2])
 
     @contextlib.contextmanager
     def drawing(self) -> Iterator[None]:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace
-from ..arrays.random import generator_at
+from ..arrays import namespace, random
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor
 from ..core.changes import clock
@@ -20,7 +19,7 @@ from ..core.effects import Write, drawn
 from ..core.primitive import Primitive
 from ..core.stack import Frame, current, switch
 from ..core.variable import read_variable
-from ..errors import InvalidArgumentError, ShapeError
+from ..errors import ShapeError
 from ..keras.seeds import SeedGenerator
 from ..keras.weight import KerasVariable
 
@@ -31,13 +30,15 @@ class Members(Batch):
     Attributes:
         stacks: for the key of a Variable of the model, that Variable and the one that holds all members' values. Never changed
             in place. A Variable that is not there holds one value for all.
+        streams: the global random streams of the members: rows of seed and position.
     """
 
-    __slots__ = ("__dict__", "stacks")
+    __slots__ = ("__dict__", "stacks", "streams")
 
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
+    def __init__(self, states: Sequence[tuple[int, int]]) -> None:
+        super().__init__(len(states))
         self.stacks: dict[int, tuple[Variable, Variable]] = {}
+        self.streams = KerasVariable(np.array(states, np.uint64), trainable=False, name="streams")
 
     def stack(self, variable: Variable, values: Any) -> Variable:
         """Let a Variable of the model stand for these values, one for each member along the first axis."""
@@ -86,12 +87,8 @@ class Members(Batch):
         """Random numbers for each member from its own stream."""
         owner = getattr(source, "__self__", None)
         found = self.stacks.get(owner.state.key) if isinstance(owner, SeedGenerator) else None
-        if found is None:
-            raise InvalidArgumentError(
-                "a member of an ensemble draws from its own stream: inside a model use a layer such as Dropout, or a "
-                "keras.random function with a SeedGenerator that the layer holds, instead of tf.random."
-            )
-        params = {"sample": _of_each(sample), "source": _Sources(found[1])}
+        sources = _GlobalSources(self.streams, source) if found is None else _LayerSources(found[1])
+        params = {"sample": _of_each(sample), "source": sources}
         return BatchedTensor(below.process(drawn, tuple(map(self.full, given)), params), self)
 
 
@@ -103,8 +100,8 @@ def _of_each(sample: Callable[..., Any]) -> Callable[..., Any]:
     return samples
 
 
-class _Sources:
-    """The generators of all members for one draw of a layer."""
+class _LayerSources:
+    """The generators of all members for one draw of a layer, whose states are the rows of a Variable: seed and position."""
 
     def __init__(self, states: Variable) -> None:
         self._states = states
@@ -112,4 +109,24 @@ class _Sources:
     def __call__(self) -> list[np.random.Generator]:
         rows = self._states._array
         self._states.assign(Tensor(rows + np.array([0, 1], dtype=rows.dtype)))
-        return [generator_at(int(seed), int(position)) for seed, position in rows]
+        return [random.generator_at(int(seed), int(position)) for seed, position in rows]
+
+
+class _GlobalSources:
+    """The generators of all members for a draw from the global stream: `source` is asked with each member's in its place."""
+
+    def __init__(self, states: Variable, source: Callable[[], np.random.Generator]) -> None:
+        self._states, self._source = states, source
+
+    def __call__(self) -> list[np.random.Generator]:
+        stream, found, rows = random.global_stream(), [], self._states._array.tolist()
+        outer = stream.state
+        try:
+            for place, state in enumerate(rows):
+                stream.state = tuple(state)
+                found.append(self._source())
+                rows[place] = stream.state
+        finally:
+            stream.state = outer
+        self._states.assign(Tensor(np.array(rows, np.uint64)))
+        return found

@@ -18,9 +18,9 @@ from ..core import Variable
 from ..core.batch import BatchedTensor
 from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents
-from ..keras.models import Model
 from ..keras.training.compiled import CompiledSteps
 from ..types import Array
+from .member import Member
 from .members import Members
 from .optimizers import StackedOptimizer
 
@@ -29,7 +29,9 @@ class ModelStack:
     """The steps of many models of one structure: results have a first axis of members.
 
     Args:
-        models: built and compiled. From now on their values are here; `shown` gives them back for a while, `release` for good.
+        members: with models that are built and compiled. From now on their values are here; `shown` gives them back for a
+            while, `release` for good.
+        trains: whether the state of their optimizers comes along.
 
     Attributes:
         model: the one that is run in the place of all, under `members`.
@@ -38,10 +40,11 @@ class ModelStack:
 
     _built = True
 
-    def __init__(self, models: Sequence[Model]) -> None:
-        self.models = list(models)
+    def __init__(self, members: Sequence[Member], trains: bool = False) -> None:
+        models = [member.model for member in members]
         self.model = copy.deepcopy(models[0])
-        self.members = Members(len(models))
+        self.members = Members([member.streams[""] for member in members])
+        self._given = list(members)
         self.name, self.steps = self.model.name, CompiledSteps()
         self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile
         self._rows: list[tuple[Variable, list[Variable]]] = []
@@ -51,9 +54,11 @@ class ModelStack:
             whole = self.members.stack(variable, namespace(first).stack([one._array for one in own]))
             self._rows.append((whole, own))
             _drop([variable, *own])
-        self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._rows)
-        self.model.optimizer = self.optimizer
-        self._inner = self.optimizer.inner
+        self.optimizer: StackedOptimizer | None = None
+        self._inner: Any = None
+        if trains:
+            self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._rows)
+            self.model.optimizer, self._inner = self.optimizer, self.optimizer.inner
         self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
 
     # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------
@@ -70,7 +75,7 @@ class ModelStack:
     def _collect(self) -> Contents:
         found, stacks = self.model._collect(), self.members.stacks
         if self._contents[0] is not found or self._contents[1] is not stacks:
-            variables = [*found.variables, *(whole for _, whole in stacks.values())]
+            variables = [*found.variables, *(whole for _, whole in stacks.values()), self.members.streams]
             self._contents = found, stacks, Contents(variables, found.sublayers, found.metrics)
         return self._contents[2]
 
@@ -129,11 +134,15 @@ class ModelStack:
                 whole._array = _with_rows(whole._array, rows)
 
     def release(self, places: Sequence[int]) -> None:
-        """Let the models of some members hold their values, and their optimizers their state, for good."""
-        self.optimizer.release(places)
+        """Let the models of some members hold their values, their optimizers their state, and their streams go on, for good."""
+        if self.optimizer is not None:
+            self.optimizer.release(places)
         for whole, own in self._rows:
             for place in places:
                 own[place]._array = _row(whole, place).copy()
+        for place in places:
+            seed, position = self.members.streams._array[place].tolist()
+            self._given[place].streams[""] = seed, position
 
 
 def _row(whole: Variable, place: int) -> Array:

@@ -65,7 +65,7 @@ class Training:
         self._active = list(range(len(members)))
         self._order = list(self._active)
         """The members whose values are in the stack, in their order; some may have ended."""
-        self._stack = ModelStack(self._models)
+        self._stack = ModelStack(self._members, trains=True)
         self._pace = Pace()
         self._last: dict[int, dict[str, float]] = {}
 
@@ -168,7 +168,7 @@ class Training:
             self._stack.release([self._order.index(member) for member in self._active])
             planned = self._stack.steps.planned
             self._order = list(self._active)
-            self._stack = ModelStack([self._models[member] for member in self._order])
+            self._stack = ModelStack([self._members[member] for member in self._order], trains=True)
             self._stack.steps.planned = planned
             for feed in (self._feed, self._validation):
                 if feed is not None and isinstance(feed.source, MemberSource):

@@ -90,7 +90,7 @@ class Loss:
     def _as_they_are(self, y_pred: Any) -> bool:
         """Whether the loss is computed from these predictions, in their dtype."""
         return (
-            type(y_pred) is Tensor
+            isinstance(y_pred, Tensor)
             and self.dtype is None
             and y_pred._array.dtype.kind == "f"
             and y_pred._array.dtype.itemsize >= 4
