@@ -1,83 +1,467 @@
-"""Optimizers over members."""
+"""The optimizers of all members, as one that steps over whole Variables.
+
+Where a step is a formula of each element, all members take it in one loop, whatever numbers differ (`together.py`). All other
+steps, with norms, averages, constraints or what `update_step` assigns, the members take in turn, by themselves.
+
+The members' own optimizers stay the ones to ask and to set: their learning rates and options are looked up in each step.
+`StackedOptimizer.release` gives them their slots, `take` puts these on the stack again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from ..core import Variable
-from ..core.stack import current, switch
+from ..arrays import namespace, to_numpy
+from ..compiler.passes.expansion import Writer
+from ..core import Tensor, Variable
+from ..core.batch import BatchedTensor
+from ..core.changes import live
+from ..core.effects import State, effect
+from ..core.stack import BOTTOM, current, perform, switch
+from ..core.state import restore, snapshot
+from ..errors import InvalidArgumentError
+from ..functions.publish import tensor
+from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
+from ..keras.optimizers.compiled_step import Write
+from ..keras.optimizers.state import Change, SlotState
+from ..keras.optimizers.update_steps import minimized
+from ..keras.weight import KerasVariable
+from ..types import Array
 from .members import Members
+from .together import Together
+
+Rows = Sequence[tuple[Variable, Sequence[Variable]]]
+"""A Variable that holds all members' values along a first axis, and the Variables of the members' own models."""
+
+
+def kind_of(optimizer: Any) -> Any:
+    """What the optimizers of members that are trained together have in common: their class, and those of optimizers within.
+
+    >>> kind_of(tf.keras.optimizers.Adam(0.1)) == kind_of(tf.keras.optimizers.Adam(0.2, beta_1=0.5))
+    True
+    """
+    if isinstance(optimizer, PerLayer):
+        return type(optimizer), tuple([(one.every, one.offset, kind_of(one.optimizer)) for one in optimizer.members])
+    if isinstance(optimizer, LossScaleOptimizer):
+        return type(optimizer), kind_of(optimizer.inner_optimizer)
+    return type(optimizer)
+
+
+def _checked(optimizers: Sequence[Any]) -> list[Optimizer]:
+    """Optimizers that can be trained together."""
+    kind = kind_of(optimizers[0])
+    for place, optimizer in enumerate(optimizers):
+        if not isinstance(optimizer, Optimizer):
+            raise InvalidArgumentError(f"the members of an ensemble need optimizers, member {place} has {optimizer!r:.100}.")
+        if optimizer.needs_loss:
+            raise InvalidArgumentError(
+                f"{_shown(optimizer)} is given the loss as a function and searches for each member's step by itself, so there "
+                "is no step of all members at once. Train the members with Sweep or in a loop of fit, or choose an optimizer "
+                "of first order."
+            )
+        if kind_of(optimizer) != kind:
+            raise InvalidArgumentError(
+                f"the members of an ensemble must have optimizers of one kind: member 0 has {_shown(optimizers[0])}, member "
+                f"{place} has {_shown(optimizer)}. Numbers such as the learning rate may differ. Train them with Sweep, "
+                "which makes a group for each kind."
+            )
+    return list(optimizers)
+
+
+def _shown(optimizer: Any) -> str:
+    if isinstance(optimizer, PerLayer):
+        inner = [f"{member.label!r}: {_shown(member.optimizer)}" for member in optimizer.members]
+        return f"{type(optimizer).__name__}({', '.join(inner)})"
+    return "none" if optimizer is None else type(optimizer).__name__
+
+
+class Held:
+    """What the walks that look for optimizers and their state are not to enter: the Variables are named by `variables`.
+
+    Attributes:
+        optimizers: the members' own.
+        rows: for the key of a whole Variable the members' own.
+        owners: for the key of a member's own Variable the whole one and its place there.
+        parts: what steps at once; None if the members step in turn.
+    """
+
+    def __init__(self, optimizers: Sequence[Optimizer], rows: Rows) -> None:
+        self.optimizers = list(optimizers)
+        self.rows = {whole.key: own for whole, own in rows}
+        self.owners = {own.key: (whole, place) for whole, found in rows for place, own in enumerate(found)}
+        self.parts: list[Together] | None = []
+
+    def __deepcopy__(self, memo: Any) -> Held:
+        raise InvalidArgumentError("the optimizers of an ensemble are not copied; copy those of its members.")
+
+
+class MemberOptimizers(Optimizer):
+    """The optimizers of all members as one, over Variables that hold all members' values along a first axis.
+
+    Args:
+        optimizers: one for each member, of one kind, of first order.
+        rows: the whole Variables and the members' own.
+    """
+
+    def __init__(self, optimizers: Sequence[Any], rows: Rows) -> None:
+        checked = _checked(optimizers)
+        super().__init__(0.0, name=checked[0].name)
+        self._held = Held(checked, rows)
+        self.slot_groups = checked[0].slot_groups
+
+    @property
+    def optimizers(self) -> list[Optimizer]:
+        """The members' own."""
+        return self._held.optimizers
+
+    @property
+    def steps_at_once(self) -> bool:
+        """Whether all members step in one loop, as far as is known."""
+        return self._held.parts is not None
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Those of the members' optimizers; and the whole slots, if all step at once."""
+        own = [variable for optimizer in self.optimizers for variable in optimizer.variables]
+        return [*own, *(slot for known in self.state.slots.values() for slot in known.targets[1:])]
+
+    @property
+    def iterations(self) -> Any:
+        return self.optimizers[0].iterations
+
+    @property
+    def learning_rate(self) -> Any:
+        """The present learning rates of all members. Set it to one for all or to a list with one for each."""
+        return perform(present_rates, (), {"optimizer": self})
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        values = list(value) if not callable(value) and np.ndim(value) else [value] * len(self.optimizers)
+        if len(values) != len(self.optimizers):
+            raise InvalidArgumentError(f"learning_rate: {len(self.optimizers)} members need as many, found {len(values)}.")
+        for optimizer, one in zip(self.optimizers, values, strict=True):
+            optimizer.learning_rate = one
+
+    lr = learning_rate
+
+    @property
+    def rate_is_own(self) -> bool:
+        """Whether formulas and learning rates are the package's own: a user's may read anything, at any time."""
+        inner = [one for optimizer in self.optimizers for one in getattr(optimizer, "optimizers", [optimizer])]
+        return all(one.rate_is_own and type(one).__module__.startswith("minikeras.") for one in inner)
+
+    # Slots ---------------------------------------------------------------------------------------------------------------
+
+    def build(self, variables: Iterable[Variable]) -> None:
+        """Make the members' slots, and stack them if all can step at once."""
+        new = [variable for variable in variables if variable.key not in self.state.slots]
+        if not new:
+            return
+        held = self._held
+        with self._shown(new):
+            for place, optimizer in enumerate(self.optimizers):
+                optimizer.prepare([held.rows[whole.key][place] for whole in new])
+        states = [SlotState(whole, {}, [whole], True) for whole in new]
+        if held.parts is not None:
+            stacked = [self._stacked(whole) for whole in new] if self._is_alike(new) else []
+            parts = self._divided([*self.state.slots.values(), *stacked]) if stacked else None
+            if held.parts and parts is None:
+                raise InvalidArgumentError(
+                    f"{self.name}: Variables that are trained from now on have constraints or 16-bit floats, and the members "
+                    "cannot take their steps at once any more. Train all from the first step on, or compile the members again."
+                )
+            states = states if parts is None else stacked
+            held.parts = parts
+        self.state.add(states)
+        if held.parts is not None:
+            self._let_go([place for place, _ in enumerate(self.optimizers)], new)
+
+    def prepare(self, variables: Sequence[Variable]) -> None:
+        self.build(variables)
+
+    def _is_alike(self, wholes: Sequence[Variable]) -> bool:
+        """Whether all members have the same slots."""
+        places = range(len(self.optimizers))
+        return all(len({tuple(name for name, _ in self._own_slots(one, i)) for i in places}) == 1 for one in wholes)
+
+    def _stacked(self, whole: Variable) -> SlotState:
+        """The slots of all members beside a whole Variable."""
+        columns = zip(*[self._own_slots(whole, place) for place, _ in enumerate(self.optimizers)], strict=True)
+        slots = {pairs[0][0]: _whole_slot([slot for _, slot in pairs]) for pairs in columns}
+        return SlotState(whole, slots, [whole, *slots.values()], True)
+
+    def _own_slots(self, whole: Variable, place: int) -> list[tuple[str, Variable]]:
+        """The slots of the formula that a member's own optimizer has, by name."""
+        found = self.optimizers[place].state.slots.get(self._held.rows[whole.key][place].key)
+        names = {} if found is None else {slot.key: name for name, slot in found.slots.items()}
+        return [] if found is None else [(names[target.key], target) for target in found.targets[1:]]
+
+    def _divided(self, states: Sequence[SlotState]) -> list[Together] | None:
+        """What steps at once; None if not all members can."""
+        if any(member.every != 1 for one in self.optimizers if isinstance(one, PerLayer) for member in one.members):
+            return None
+        parts: dict[int, tuple[list[Optimizer], list[SlotState]]] = {}
+        for state in states:
+            own = [_part_of(*pair) for pair in zip(self.optimizers, self._held.rows[state.variable.key], strict=True)]
+            steppers = [optimizer for _, optimizer in own if optimizer is not None]
+            if len({number for number, _ in own}) > 1 or len(steppers) not in (0, len(own)):
+                return None
+            if steppers:
+                parts.setdefault(own[0][0], (steppers, []))[1].append(state)
+        found = [(Together(optimizers, self._held.rows), of_part) for optimizers, of_part in parts.values()]
+        fit = _outside(lambda: all(part.planned(one) is not None for part, one in found))
+        return [part for part, _ in found] if fit else None
+
+    def release(self, places: Sequence[int]) -> None:
+        """Let the optimizers of some members hold their slots."""
+        for state in self.state.slots.values() if self.steps_at_once else ():
+            for place in places:
+                for name, slot in self._own_slots(state.variable, place):
+                    slot._array = state.slots[name]._array[place, ...].copy()
+
+    def take(self, places: Sequence[int]) -> None:
+        """Have the slots that the optimizers of some members hold now."""
+        if not self.steps_at_once:
+            return
+        for state in self.state.slots.values():
+            for name, whole in state.slots.items():
+                rows = [dict(self._own_slots(state.variable, place))[name]._array for place in places]
+                whole._array = with_rows(whole._array, dict(zip(places, rows, strict=True)))
+        self._let_go(places, [state.variable for state in self.state.slots.values()])
+
+    def _let_go(self, places: Sequence[int], wholes: Sequence[Variable]) -> None:
+        """Have the members' slots keep shape and dtype, and no memory."""
+        for whole in wholes:
+            for place in places:
+                for _, slot in self._own_slots(whole, place):
+                    slot._array = np.broadcast_to(np.zeros((), slot._array.dtype), slot._array.shape)
+
+    @contextmanager
+    def _shown(self, wholes: Iterable[Variable]) -> Iterator[None]:
+        """Within the block the members' own Variables hold their values."""
+        pairs = [(whole, self._held.rows[whole.key]) for whole in wholes]
+        before = snapshot([own for _, found in pairs for own in found])
+        try:
+            for whole, found in pairs:
+                for place, own in enumerate(found):
+                    own._array = whole._array[place, ...]
+            yield
+        finally:
+            restore(before)
+
+    # The step ------------------------------------------------------------------------------------------------------------
+
+    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
+        """As in `Optimizer`, without Variables that a `PerLayer` freezes."""
+        first = self.optimizers[0]
+        if variables is None or len(grads) != len(variables) or not isinstance(first, PerLayer):
+            return super().paired(grads, variables)
+        self.build(variables)
+        learning = [i for i, one in enumerate(variables) if first.optimizer_for(self._held.rows[one.key][0]) is not None]
+        return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
+
+    @live
+    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
+        """All that one step of all members changes. Nothing is assigned."""
+        if self._held.parts is None:
+            return self._in_turn(gradients, states)
+        found = [
+            part.changes([gradients[i] for i in places], [states[i] for i in places])
+            for part, places in self._shares(states)
+            if places
+        ]
+        return [*(change for changes in found for change in changes), *_counted(self.optimizers)]
+
+    def _shares(self, states: Sequence[SlotState]) -> list[tuple[Together, list[int]]]:
+        """The parts, each with the positions of its Variables."""
+        places: dict[Any, list[int]] = {}
+        for i, state in enumerate(states):
+            _, optimizer = _part_of(self.optimizers[0], self._held.rows[state.variable.key][0])
+            places.setdefault(id(optimizer), []).append(i)
+        return [(part, places.get(id(part.optimizers[0]), [])) for part in self._held.parts or ()]
+
+    def _in_turn(self, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
+        """The steps of the members in turn."""
+        held, changes = self._held, []
+        rows: dict[int, tuple[Variable, dict[int, Array]]] = {}
+        with self._shown([known.variable for known in self.state.slots.values()]):
+            for place, optimizer in enumerate(self.optimizers):
+                own = [held.rows[state.variable.key][place] for state in states]
+                arrays, found = optimizer.paired([Tensor(gradient[place, ...]) for gradient in gradients], own)
+                for variable, array in optimizer.changes(arrays, found):
+                    if variable.key in held.owners:
+                        whole, _ = held.owners[variable.key]
+                        rows.setdefault(whole.key, (whole, {}))[1][place] = array
+                    else:
+                        changes.append((variable, array))
+        return [*((whole, with_rows(whole._array, found)) for whole, found in rows.values()), *changes]
+
+    def written(self, states: Sequence[SlotState]) -> Write | None:
+        """Writes the step as instructions of a program; None if the members step in turn."""
+        if self._held.parts is None:
+            return None
+        shares = [(part, places) for part, places in self._shares(states) if places]
+        several = [optimizer for optimizer in self.optimizers if isinstance(optimizer, PerLayer)]
+
+        def write(writer: Writer, gradients: Sequence[Any]) -> None:
+            for part, places in shares:
+                part.write(writer, [gradients[i] for i in places], [states[i] for i in places])
+            if several:
+                writer.write(members_counted, (), {"optimizers": several})
+
+        return write
+
+
+def _outside(run: Callable[[], bool]) -> bool:
+    """What a function says that looks at numbers as they are now, unseen by interpreters."""
+    outer = current()
+    switch(BOTTOM)
+    try:
+        return run()
+    finally:
+        switch(outer)
+
+
+def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer | None]:
+    """Which of the optimizers within one has a Variable, and that one; None if the Variable is frozen."""
+    if not isinstance(optimizer, PerLayer):
+        return 0, optimizer
+    found = optimizer.optimizer_for(variable)
+    return [id(member.optimizer) for member in optimizer.members].index(id(found)), found
+
+
+def _counted(optimizers: Sequence[Optimizer]) -> list[Change]:
+    """The counters of steps that are beside those of optimizers within."""
+    several = [optimizer.state.iterations for optimizer in optimizers if isinstance(optimizer, PerLayer)]
+    return [(count, count._array + 1) for count in several]
+
+
+def _count(*, optimizers: Sequence[Optimizer]) -> tuple[()]:
+    optimizers[0].commit(_counted(optimizers))
+    return ()
+
+
+def _rates(*, optimizer: MemberOptimizers) -> Array:
+    return np.array([one._rate() for one in optimizer.optimizers], np.float32)
+
+
+def _scales(loss: Array, *, optimizer: MemberOptimizers) -> Array:
+    """What each member multiplies its loss by, in the dtype and on the device of the losses."""
+    scales = [
+        to_numpy(one.dynamic_scale._array) if isinstance(one, LossScaleOptimizer) else one.loss_scale_factor or 1.0
+        for one in optimizer.optimizers
+    ]
+    with np.errstate(over="ignore"):
+        return namespace(loss).asarray(np.array(scales, np.float64).astype(loss.dtype))
+
+
+members_counted = effect("members_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
+present_rates = effect("learning_rates", _rates, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
+present_scales = effect("loss_scales", _scales, reads=(State.VARIABLES,))
+
+
+def _whole_slot(slots: Sequence[Variable]) -> Variable:
+    arrays = [slot._array for slot in slots]
+    return KerasVariable(Tensor(namespace(arrays[0]).stack(arrays)), trainable=False, name=slots[0].name)
+
+
+def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
+    """A stack with other rows at some places."""
+    if len(rows) == whole.shape[0]:
+        ordered = [rows[place] for place in range(whole.shape[0])]
+        return namespace(whole).stack(ordered).astype(whole.dtype, copy=False)
+    changed = whole.copy()
+    for place, row in rows.items():
+        changed[place] = row
+    return changed
 
 
 class StackedOptimizer:
-    """The optimizer that a model under `Members` sees: it gives whole stacks of gradients to the one that holds the slots."""
+    """The optimizer that a model under `Members` sees: it gives whole stacks of gradients to the one that has the slots.
+
+    Args:
+        optimizers: the members' own, of one kind.
+        members: the interpreter.
+        rows: the whole Variables and the members' own.
+    """
 
     needs_loss = False
 
-    def __init__(self, optimizers: Sequence[Any], members: Members, rows: Any) -> None:
-        self.inner, self._members = type(optimizers[0]).from_config(optimizers[0].get_config()), members
-        self._optimizers, self._rows = list(optimizers), rows
+    def __init__(self, optimizers: Sequence[Any], members: Members, rows: Rows) -> None:
+        self.inner, self._members = MemberOptimizers(optimizers, rows), members
 
     @property
     def built(self) -> bool:
+        """Whether there are slots."""
         return self.inner.built
 
     @property
     def slot_groups(self) -> Any:
+        """As in `Optimizer`."""
         return self.inner.slot_groups
 
     @property
     def iterations(self) -> Any:
+        """How many updates were made."""
         return self.inner.iterations
 
     @property
     def learning_rate(self) -> Any:
-        return self.inner.learning_rate
+        """Each member's own."""
+        return BatchedTensor(self._below(lambda: self.inner.learning_rate), self._members)
 
     def scale_loss(self, loss: Any) -> Any:
-        return self.inner.scale_loss(loss)
+        """The losses times the members' scales."""
+        optimizers = self.inner.optimizers
+        if not any(one.loss_scale_factor is not None or isinstance(one, LossScaleOptimizer) for one in optimizers):
+            return loss
+        losses = self._members.stack_of(tensor(loss))
+        scales = self._below(lambda: perform(present_scales, (losses,), {"optimizer": self.inner}))
+        return loss * BatchedTensor(scales, self._members)
 
     def prepare(self, variables: Sequence[Variable]) -> None:
-        if not self.inner.built:
-            self.inner.prepare([self._members.whole_of(variable) for variable in variables])
-            self._take_over()
+        """Make the slots that there are not yet."""
+        wholes = [self._members.whole_of(variable) for variable in variables]
+        self._below(lambda: self.inner.prepare(wholes))
+
+    build = prepare
 
     def apply_gradients(self, grads_and_vars: Any) -> Any:
+        """Update Variables by pairs of gradient and Variable."""
         grads, variables = zip(*grads_and_vars, strict=True)
         return self.apply(grads, variables)
 
     def apply(self, grads: Sequence[Any], variables: Sequence[Variable]) -> Any:
-        members, outer = self._members, current()
-        switch(outer.without(members))
-        try:
-            whole = [None if g is None else members.stack_of(g) for g in grads]
-            return self.inner.apply(whole, [members.whole_of(variable) for variable in variables])
-        finally:
-            switch(outer)
+        """Update the Variables of all members by their gradients; as `Optimizer.apply`."""
+        wholes = [self._members.whole_of(variable) for variable in variables]
 
-    def _take_over(self) -> None:
-        if not self._optimizers[0].built:
-            return
-        for whole, own in self._rows:
-            found = self.inner.state.slots.get(whole.key)
-            for name, slot in found.slots.items() if found else ():
-                rows = [optimizer.slot(variable, name) for optimizer, variable in zip(self._optimizers, own, strict=True)]
-                slot._array = np.stack([row._array for row in rows])
-                for row in rows:
-                    row._array = np.broadcast_to(np.zeros((), row._array.dtype), row._array.shape)
-        self.inner.state.iterations._array = self._optimizers[0].state.iterations._array
+        def step() -> Any:
+            given = [None if gradient is None else self._members.stack_of(gradient) for gradient in grads]
+            return self.inner.apply(given, wholes)
+
+        return self._below(step)
+
+    def minimize(self, loss: Any, var_list: Any, tape: Any = None) -> Tensor:
+        """As `Optimizer.minimize`."""
+        return minimized(self, loss, var_list, tape)  # type: ignore[arg-type]
 
     def release(self, places: Sequence[int]) -> None:
-        for whole, own in self._rows:
-            found = self.inner.state.slots.get(whole.key)
-            if found is None:
-                continue
-            for place in places:
-                optimizer, variable = self._optimizers[place], own[place]
-                optimizer.prepare([variable])
-                for name, slot in found.slots.items():
-                    optimizer.slot(variable, name)._array = slot._array[place, ...].copy()
-                optimizer.state.iterations._array = self.inner.state.iterations._array
+        """Let the optimizers of some members hold all of their state."""
+        self.inner.release(places)
+
+    def take(self, places: Sequence[int]) -> None:
+        """Have the state that the optimizers of some members hold now."""
+        self.inner.take(places)
+
+    def _below(self, run: Callable[[], Any]) -> Any:
+        """What a function gives outside of `Members`."""
+        outer = current()
+        switch(outer.without(self._members))
+        try:
+            return run()
+        finally:
+            switch(outer)

@@ -163,7 +163,7 @@ class RMSprop(Optimizer):
     def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
         mean = slots[-1] if self.centered else None
         increment, *means = rmsprop_step(gradient, slots[0], step, self.rho, self.epsilon, mean)
-        if not self.momentum > 0:
+        if len(slots) == 1 + self.centered:  # no momentum
             return value - increment, *means
         momentum = slots[1] * self.momentum + increment
         return value - momentum, means[0], momentum, *means[1:]

@@ -6,6 +6,7 @@ each element, such as a norm, an average or a constraint, stays one instruction 
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,7 +41,7 @@ def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, .
 
 def _finish(*numbers: float, optimizer: Optimizer, kind: type) -> tuple[()]:
     count = optimizer.state.iterations
-    optimizer.commit([*optimizer.end_step(_packed(kind, numbers)), (count, count._array + 1)])
+    optimizer.commit([*optimizer.end_step(packed(kind, numbers)), (count, count._array + 1)])
     return ()
 
 
@@ -50,7 +51,7 @@ def _count(*, optimizer: Optimizer) -> tuple[()]:
     return ()
 
 
-def _packed(kind: type, numbers: Sequence[Any]) -> Any:
+def packed(kind: type, numbers: Sequence[Any]) -> Any:
     """Numbers in the form in which `begin_step` gave them."""
     if kind is float:
         return numbers[0]
@@ -79,7 +80,10 @@ Write = Callable[[Writer, Sequence[Any]], None]
 def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     if isinstance(optimizer, PerLayer):
         return _members_written(optimizer, states)
-    if not _is_plain(optimizer, states):
+    if (written := getattr(optimizer, "written", None)) is not None:  # it knows better
+        own: Write | None = written(states)
+        return own
+    if not is_plain(optimizer, states):
         return None
     write = _updates_written(optimizer, states) if optimizer.assigns else _formula_written(optimizer, states)
     if write is None:
@@ -118,7 +122,7 @@ def _formula_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write
         return None
     groups = _groups(optimizer, states)
     decays = [decay for _, decay in groups if decay]
-    traces = [_body(optimizer, states[places[0]], step, decay) for places, decay in groups]
+    traces = [formula_body(optimizer, states[places[0]], step, decay) for places, decay in groups]
     bodies = [body for body in traces if body is not None]
     if len(bodies) < len(groups):
         return None
@@ -181,7 +185,7 @@ def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
     return gradient if limit is None else clip_by_value(gradient, -limit, limit)
 
 
-def _is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
+def is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     """Whether a step is the formula, and that needs no more than an element at a time; or what `update_step` assigns."""
     kind = optimizer.__class__
     usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
@@ -215,24 +219,32 @@ def _groups(optimizer: Optimizer, states: Sequence[SlotState]) -> list[tuple[lis
     return list(groups.values())
 
 
-def _body(optimizer: Optimizer, state: SlotState, step: Any, decay: float) -> Body | None:
-    """Loss scale, clipping of each element, weight decay and the formula for one element."""
+def formula_body(optimizer: Optimizer, state: SlotState, step: Any, decay: float, settings: Sequence[str] = ()) -> Body | None:
+    """Loss scale, clipping of each element, weight decay and the formula for one element.
+
+    Its inputs are elements of the gradient, the Variable and the slots; then the numbers of the step, those of `settings`,
+    which each run may have others for, and the product of weight decay and learning rate if there is a decay.
+    """
     count, leaves = len(state.targets), 1 if type(step) is float else len(step)
 
     def formula(gradient: Any, *others: Any) -> Any:
         value, *slots = others[:count]
-        numbers = list(others[count : count + leaves])
-        if optimizer.loss_scale_factor is not None:
-            gradient = gradient / optimizer.loss_scale_factor
-        (gradient,) = optimizer._clipped([gradient])
+        numbers = list(others[count:])
+        own = copy.copy(optimizer) if settings else optimizer
+        vars(own).update(zip(settings, numbers[leaves:], strict=False))
+        if own.loss_scale_factor is not None:
+            gradient = gradient / own.loss_scale_factor
+        (gradient,) = own._clipped([gradient])
         if decay:
-            value = value - value * others[-1]
-        return optimizer.formula(_packed(type(step), numbers), gradient, value, *slots)
+            value = value - value * numbers[-1]
+        return own.formula(packed(type(step), numbers[:leaves]), gradient, value, *slots)
 
-    inputs = [*[state.variable._array.dtype] * (1 + count), *[float] * (leaves + bool(decay))]
+    numbers = leaves + len(settings) + bool(decay)
+    inputs = [*[state.variable._array.dtype] * (1 + count), *[float] * numbers]
     if not optimizer.__class__.__module__.startswith("minikeras."):
         return traced(formula, inputs)  # what a custom formula reads may have changed since it was traced
-    key = optimizer.__class__, tuple(optimizer._plain_options().items()), tuple(inputs), type(step), bool(decay)
+    fixed = [item for item in optimizer._plain_options().items() if item[0] not in settings]
+    key = optimizer.__class__, tuple(fixed), tuple(inputs), type(step), bool(decay), tuple(settings)
     return kept(key, lambda: traced(formula, inputs))
 
 

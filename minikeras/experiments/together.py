@@ -1,0 +1,340 @@
+"""Steps of several optimizers as one: a formula of each element is one loop over the Variables of all members.
+
+Learning rates, decays and all other numbers of the formula may differ from member to member.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import namespace
+from ..compiler.ir import PLAIN
+from ..compiler.loops import Body
+from ..compiler.passes.expansion import Writer
+from ..core import Variable
+from ..core.changes import clock
+from ..core.effects import State, effect
+from ..core.layout import Layout
+from ..errors import InvalidArgumentError
+from ..keras.optimizers import Optimizer
+from ..keras.optimizers.compiled_step import formula_body, is_plain
+from ..keras.optimizers.schedules import LearningRateSchedule
+from ..keras.optimizers.state import Change, SlotState
+from ..types import Array
+from .member_numbers import MemberBody, laid_out, with_member_numbers
+
+
+class Group(NamedTuple):
+    """Variables of one dtype, of which each member has one weight decay.
+
+    Attributes:
+        places: their positions.
+        decays: the weight decay of each member; empty for none.
+        body: of the loop over their elements.
+        layout: where they lie in one flat array.
+    """
+
+    places: list[int]
+    decays: tuple[float, ...]
+    body: MemberBody
+    layout: Layout
+
+
+class Plan(NamedTuple):
+    """What stays the same from step to step.
+
+    Attributes:
+        states: of the Variables.
+        kinds: for each member the first one with the same options, so that these are asked for their numbers once.
+        settings: the names of options that differ.
+        differ: whether any number does.
+        groups: of the Variables.
+        options: of all members, to see whether they still are those.
+    """
+
+    states: list[SlotState]
+    kinds: list[int]
+    settings: list[str]
+    differ: bool
+    groups: list[Group]
+    options: list[Any]
+
+
+class Together:
+    """Optimizers of one class, one for each member, whose steps are one.
+
+    Args:
+        optimizers: built, each for its own Variables.
+        rows: for the key of a whole Variable the members' own.
+    """
+
+    def __init__(self, optimizers: Sequence[Optimizer], rows: dict[int, Sequence[Variable]]) -> None:
+        self.optimizers, self._rows = list(optimizers), rows
+        self._plan: Plan | None = None
+        self._looked = -1
+        self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
+        """The last coefficients at every element, by group and position: most stay the same from step to step."""
+
+    # What one step is ----------------------------------------------------------------------------------------------------
+
+    def planned(self, states: Sequence[SlotState]) -> Plan | None:
+        """What the steps for these whole Variables are; None if they are more than a formula of each element."""
+        plan = self._plan
+        if plan is not None and plan.states == states and self._holds(plan):
+            return plan
+        self._plan, self._looked = self._made(list(states)), clock.now
+        self._laid_out = {}
+        return self._plan
+
+    def _holds(self, plan: Plan) -> bool:
+        """Whether the members' options are those of the plan: looked at again if anything was set since."""
+        now = clock.now
+        if now != self._looked:
+            if not self._is_of(plan):
+                return False
+            self._looked = now
+        return True
+
+    def _is_of(self, plan: Plan) -> bool:
+        """Whether the options of all members are those of a plan, and their numbers one for all if they were."""
+        same = list(map(_options, self.optimizers)) == plan.options and self._is_free(plan.states)
+        return same and (plan.differ or _agree(self._steps(plan.kinds)))
+
+    def _is_free(self, states: Sequence[SlotState]) -> bool:
+        """Whether no member's Variable has a constraint."""
+        return all([own.constraint is None for state in states for own in self._rows[state.variable.key]])
+
+    def _made(self, states: list[SlotState]) -> Plan | None:
+        optimizers, first = self.optimizers, self.optimizers[0]
+        if any(optimizer.assigns or not is_plain(optimizer, states) or _hides(optimizer, first) for optimizer in optimizers):
+            return None
+        if not self._is_free(states):
+            return None
+        options = list(map(_options, optimizers))
+        settings = _differing(options)
+        if settings is None or len({optimizer.state.iterations._array.item() for optimizer in optimizers}) > 1:
+            return None
+        marks: dict[Any, list[int]] = {}
+        for place, state in enumerate(states):
+            marks.setdefault((state.variable._array.dtype, self._decays(state.variable)), []).append(place)
+        kinds = self._kinds(options, [decays for _, decays in marks])
+        steps = self._steps(kinds)
+        if steps is None:
+            return None
+        groups: list[Group] = []
+        for (dtype, decays), places in marks.items():
+            body = formula_body(first, states[places[0]], steps[0][0], float(any(decays)), settings)
+            spread = None if body is None else with_member_numbers(body)
+            if spread is None:
+                return None
+            layout = Layout([states[place].variable._array.shape for place in places], dtype)
+            groups.append(Group(places, decays if any(decays) else (), spread, layout))
+        differ = bool(settings) or not _agree(steps) or any(len(set(decays)) > 1 for _, decays in marks)
+        return Plan(states, kinds, settings, differ, groups, options)
+
+    def _decays(self, whole: Variable) -> tuple[float, ...]:
+        """The weight decay of each member's Variable."""
+        pairs = zip(self.optimizers, self._rows[whole.key], strict=True)
+        return tuple(
+            [(optimizer.decay_of(own) or 0.0) if optimizer.state.slots[own.key].decays else 0.0 for optimizer, own in pairs]
+        )
+
+    def _kinds(self, options: Sequence[Any], decays: Sequence[tuple[float, ...]]) -> list[int]:
+        first: dict[Any, int] = {}
+        kinds = []
+        for place, (optimizer, own) in enumerate(zip(self.optimizers, options, strict=True)):
+            remembers = type(optimizer).end_step is not Optimizer.end_step
+            key = place if remembers else (repr(own), tuple([one[place] for one in decays]))
+            kinds.append(first.setdefault(key, place))
+        return kinds
+
+    # Its numbers -----------------------------------------------------------------------------------------------------------
+
+    def _steps(self, kinds: Sequence[int]) -> list[tuple[Any, float]] | None:
+        """For each member what `begin_step` gives, and the learning rate; None if that is no tuple of floats."""
+        optimizers = self.optimizers
+        t = int(optimizers[0].state.iterations._array) + 1
+        scheduled: dict[int, float] = {}
+        known: dict[tuple[int, float], tuple[Any, float]] = {}
+        steps = []
+        for optimizer, kind in zip(optimizers, kinds, strict=True):
+            held = optimizer._learning_rate
+            if isinstance(held, Variable):
+                rate = float(held._array)
+            elif kind in scheduled:
+                rate = scheduled[kind]
+            else:
+                rate = scheduled[kind] = optimizer._rate()
+            if (kind, rate) not in known:
+                step = optimizer.begin_step(t, rate)
+                if not all([type(one) is float for one in _leaves(step)]):
+                    return None
+                known[kind, rate] = step, rate
+            steps.append(known[kind, rate])
+        return steps
+
+    def _coefficients(self, plan: Plan) -> list[list[Any]]:
+        """For each group what its loop takes beside elements: arrays with one for each member, or numbers for all of them."""
+        steps = self._steps(plan.kinds)
+        assert steps is not None
+        if not plan.differ:
+            if not _agree(steps):
+                clock.tick()  # the next step makes another plan
+                raise InvalidArgumentError(
+                    "learning rates that were one for all members were assigned different values. Set them instead, so that "
+                    "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
+                )
+            step, rate = steps[0]
+            return [[*_leaves(step), *([group.decays[0] * rate] if group.decays else [])] for group in plan.groups]
+        columns = [np.array(column, np.float64) for column in zip(*[_leaves(step) for step, _ in steps], strict=True)]
+        given = [[getattr(optimizer, name) for optimizer in self.optimizers] for name in plan.settings]
+        columns += [np.array(column, np.float64) for column in given]
+        rates = np.array([rate for _, rate in steps], np.float64)
+        with np.errstate(all="ignore"):
+            return [
+                group.body.values([*columns, *([np.array(group.decays) * rates] if group.decays else [])])
+                for group in plan.groups
+            ]
+
+    # The step ------------------------------------------------------------------------------------------------------------
+
+    def changes(self, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
+        """All that one step changes. Nothing is assigned."""
+        plan = self._needed(states)
+        changes: list[Change] = []
+        with np.errstate(all="ignore"):
+            for group, found in zip(plan.groups, self._coefficients(plan), strict=True):
+                body: Body = group.body.body if plan.differ else group.body.single
+                for place in group.places:
+                    targets = states[place].targets
+                    value = targets[0]._array
+                    fit = (-1, *[1] * (value.ndim - 1))
+                    asarray = namespace(value).asarray
+                    numbers = [asarray(one).reshape(fit) for one in found] if plan.differ else found
+                    results = body(gradients[place], *[target._array for target in targets], *numbers)
+                    changes += zip(targets, results, strict=True)
+        return [*changes, *self.finished(plan)]
+
+    def finished(self, plan: Plan) -> list[Change]:
+        """What a step changes beside Variables and slots: the members' own numbers."""
+        count = self.optimizers[0].state.iterations._array + 1
+        changes: list[Change] = [(optimizer.state.iterations, count) for optimizer in self.optimizers]
+        if type(self.optimizers[0]).end_step is not Optimizer.end_step:
+            steps = self._steps(plan.kinds)
+            assert steps is not None
+            for optimizer, (step, _) in zip(self.optimizers, steps, strict=True):
+                changes += optimizer.end_step(step)
+        return changes
+
+    def _needed(self, states: Sequence[SlotState]) -> Plan:
+        plan = self.planned(states)
+        if plan is None:
+            raise InvalidArgumentError(
+                f"options of the members' {type(self.optimizers[0]).__name__} were changed, after the first step, to some that "
+                "no step of all members at once can have. Set them before training, or compile the members again."
+            )
+        return plan
+
+    def write(self, writer: Writer, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
+        """Write the step as instructions of a program."""
+        plan = self._needed(states)
+        own: list[list[Any]] = []
+        for group in plan.groups:
+            size, single = group.layout.size, group.body.single
+            if plan.differ:
+                own.append([writer.slot((size,), dtype) for _, dtype in group.body.coefficients])
+            else:
+                own.append([writer.slot(None, float) for dtype in single.inputs if dtype is float])
+        writer.begin(member_numbers, {"together": self, "plan": plan}, tuple([slot for found in own for slot in found]))
+        for group, numbers in zip(plan.groups, own, strict=True):
+            layout, places = group.layout, group.places
+            columns = list(zip(*[states[place].targets for place in places], strict=True))
+            gradient = writer.flatten([gradients[place] for place in places], layout)
+            body = group.body.body if plan.differ else group.body.single
+            operands = [gradient, *writer.read(columns, layout), *numbers]
+            writer.assign(columns, writer.loop(body, operands, layout.size), layout)
+        writer.write(members_finished, (), {"together": self, "plan": plan})
+        writer.guards.append(functools.partial(self._is_of, plan))
+
+    def numbers(self, plan: Plan) -> tuple[Any, ...]:
+        """The coefficients of all groups, for a program; arrays with one at every element."""
+        found = self._coefficients(plan)
+        if not plan.differ:
+            return tuple([number for numbers in found for number in numbers])
+        return tuple(
+            [
+                self._everywhere((number, position), values, group.layout)
+                for number, (group, coefficients) in enumerate(zip(plan.groups, found, strict=True))
+                for position, values in enumerate(coefficients)
+            ]
+        )
+
+    def _everywhere(self, key: tuple[int, int], values: Array, layout: Layout) -> Array:
+        seen, known = values.tobytes(), self._laid_out.get(key)
+        if known is None or known[0] != seen or known[1].size != layout.size:
+            known = self._laid_out[key] = seen, laid_out(values, layout)
+        return known[1]
+
+
+def _finish(*, together: Together, plan: Plan) -> tuple[()]:
+    together.optimizers[0].commit(together.finished(plan))
+    return ()
+
+
+member_numbers = effect(
+    "member_numbers",
+    lambda *, together, plan: together.numbers(plan),
+    reads=(State.VARIABLES,),
+    writes=(State.VARIABLES,),
+    escapes=True,
+)
+members_finished = effect("members_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+
+
+def _agree(steps: Sequence[Any] | None) -> bool:
+    """Whether the numbers of a step are the same for all members."""
+    return steps is not None and all([step is steps[0] or step == steps[0] for step in steps])
+
+
+def _leaves(step: Any) -> Sequence[Any]:
+    return step if isinstance(step, tuple) else (step,)
+
+
+def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:
+    """What a step takes for granted: the plain options, their types, and where the learning rate comes from."""
+    plain, rate = optimizer._plain_options(), optimizer._learning_rate
+    if isinstance(rate, Variable):
+        source: Any = None
+    elif isinstance(rate, LearningRateSchedule) and optimizer.rate_is_own:
+        source = repr((type(rate).__name__, rate.get_config()))
+    else:
+        source = id(rate)
+    return plain, {name: type(value) for name, value in plain.items()}, source
+
+
+def _differing(options: Sequence[Any]) -> list[str] | None:
+    """The names of options that differ; None if one of them is no number, or has a number for some members only."""
+    first = options[0][0]
+    names = [name for name in first if any(repr(plain.get(name)) != repr(first[name]) for plain, _, _ in options)]
+    names = [name for name in names if name != "weight_decay"]  # members without one have 0.0 of it
+    values = [[plain.get(name) for name in names] for plain, _, _ in options]
+    if any(set(plain) - set(first) - {"name"} for plain, _, _ in options):
+        return None
+    return names if all(type(value) in (int, float) for row in values for value in row) else None
+
+
+def _hides(optimizer: Optimizer, first: Optimizer) -> bool:
+    """Whether an optimizer of the user's has private attributes that differ from those of the first member's."""
+    if type(optimizer).__module__.startswith("minikeras."):
+        return False
+    return any(
+        name.startswith("_") and name not in _OWN and (type(value) not in PLAIN or repr(value) != repr(vars(first).get(name)))
+        for name, value in vars(optimizer).items()
+    )
+
+
+_OWN = frozenset(vars(Optimizer()))

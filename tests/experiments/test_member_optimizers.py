@@ -1,0 +1,312 @@
+"""Members of an ensemble step as each would alone, whatever the optimizer and its numbers."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.arrays.random import set_global_seed
+from minikeras.compiler import Function
+from minikeras.errors import InvalidArgumentError
+from minikeras.experiments.members import Members
+from minikeras.experiments.optimizers import StackedOptimizer, kind_of
+
+keras = tf.keras
+optimizers = keras.optimizers
+STEPS = 9
+rng = np.random.default_rng(5)
+X = tf.constant(rng.normal(size=(STEPS, 6, 3)).astype("float32"))
+Y = tf.constant(rng.normal(size=(STEPS, 6, 2)).astype("float32"))
+
+Make = Callable[[int], Any]
+
+
+def build(seed: int, **options: Any) -> Any:
+    set_global_seed(seed)
+    layers = [keras.layers.Dense(4, "tanh", name="hidden", **options), keras.layers.Dense(2, name="head")]
+    return keras.Sequential([keras.Input((3,)), *layers])
+
+
+def step_of(model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
+    def step(x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x) - y))
+            scaled = optimizer.scale_loss(loss)
+        variables = model.trainable_variables
+        optimizer.prepare(variables)
+        optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
+        return loss
+
+    return step
+
+
+def ready(step: Callable[[Any, Any], Any], jit_compile: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
+    if not jit_compile:
+        return step
+    function = Function(step, jit_compile=None if jit_compile == "auto" else True)
+    function.builds = lambda: bool(optimizer.slot_groups) and not optimizer.built
+    return function
+
+
+class Stack:
+    """Members that are trained together."""
+
+    def __init__(self, models: list[Any], own: list[Any], jit_compile: Any = False) -> None:
+        self.members, self.model = Members(len(models)), copy.deepcopy(models[0])
+        self.rows = [
+            (self.members.stack(variable, np.stack([one._array for one in found])), found)
+            for variable, *found in zip(self.model.variables, *[model.variables for model in models], strict=True)
+        ]
+        self.own, self.optimizer = own, StackedOptimizer(own, self.members, self.rows)
+        members, step = self.members, step_of(self.model, self.optimizer)
+
+        def of_all(x: Any, y: Any) -> Any:
+            with members:
+                return members.stack_of(step(x, y))
+
+        self.step = ready(of_all, jit_compile, self.optimizer)
+
+    def train(self, first: int = 0, last: int = STEPS) -> None:
+        with np.errstate(all="ignore"):
+            for number in range(first, last):
+                self.step(X[number], Y[number])
+
+    def weights_of(self, place: int) -> list[Any]:
+        return [whole.numpy()[place] for whole, _ in self.rows]
+
+    def state_of(self, place: int) -> list[Any]:
+        self.optimizer.release([place])
+        return [variable.numpy() for variable in self.own[place].variables]
+
+
+def trained_alone(model: Any, optimizer: Any, jit_compile: Any = False) -> tuple[list[Any], list[Any]]:
+    step = ready(step_of(model, optimizer), jit_compile, optimizer)
+    with np.errstate(all="ignore"):
+        for number in range(STEPS):
+            step(X[number], Y[number])
+    return [one.numpy() for one in model.variables], [one.numpy() for one in optimizer.variables]
+
+
+def assert_as_alone(make: Make, jit_compile: Any, size: int = 3, **options: Any) -> Stack:
+    stack = Stack([build(seed, **options) for seed in range(size)], [make(i) for i in range(size)], jit_compile)
+    stack.train()
+    for place in range(size):
+        weights, state = trained_alone(build(place, **options), make(place), jit_compile)
+        for found, wanted in zip([*stack.weights_of(place), *stack.state_of(place)], [*weights, *state], strict=True):
+            assert found.shape == wanted.shape
+            if jit_compile is True:
+                np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6 * max(1.0, np.abs(wanted).max()))
+            else:
+                np.testing.assert_array_equal(found, wanted)
+    return stack
+
+
+def with_numbers(kind: Any, place: int, **options: Any) -> Any:
+    """An optimizer with another learning rate for each member, and other values of all its settings that are numbers."""
+    config = kind(**options).get_config()
+    floats = {name: value for name, value in config.items() if name in kind.settings and type(value) is float}
+    numbers = {name: value * (1.0 - place / 50) for name, value in floats.items()}
+    return kind(**options, **numbers, learning_rate=config["learning_rate"] * (2.0 + place))
+
+
+def is_first_order(name: str) -> bool:
+    kind = getattr(optimizers, name)
+    abstract = kind in (optimizers.Optimizer, optimizers.SecondOrder)
+    return isinstance(kind, type) and issubclass(kind, optimizers.Optimizer) and not abstract and not kind.needs_loss
+
+
+WITHIN: dict[str, Make] = {
+    "LossScaleOptimizer": lambda i: optimizers.LossScaleOptimizer(
+        optimizers.Adam(0.01 * (i + 1)), initial_scale=2.0 ** (125 + i), dynamic_growth_steps=3
+    ),
+    "MultiOptimizer": lambda i: optimizers.MultiOptimizer(
+        optimizers.OptimizerMap(optimizers.Adam(0.01 * (i + 1)), {".*bias": optimizers.SGD(0.1 * (i + 1))})
+    ),
+    "PerLayer": lambda i: optimizers.PerLayer({"hidden": with_numbers(optimizers.Adam, i), "*": optimizers.SGD(0.1 * (i + 1))}),
+}
+FIRST_ORDER: dict[str, Make] = {
+    name: WITHIN.get(name) or functools.partial(with_numbers, getattr(optimizers, name))
+    for name in optimizers.__all__
+    if is_first_order(name)
+}
+NEED_LOSS = [
+    name
+    for name in optimizers.__all__
+    if getattr(getattr(optimizers, name), "needs_loss", False) is True and name != "SecondOrder"
+]
+CHOICES: dict[str, Make] = {
+    "momentum": lambda i: (
+        with_numbers(optimizers.SGD, i, momentum=0.5 + i / 10, nesterov=True)
+        if False
+        else optimizers.SGD(0.1 * (i + 1), momentum=0.5 + i / 10, nesterov=True)
+    ),
+    "centered": lambda i: optimizers.RMSprop(0.01 * (i + 1), rho=0.8 + i / 20, momentum=0.1 * (i + 1), centered=True),
+    "amsgrad": lambda i: with_numbers(optimizers.Adam, i, amsgrad=True),
+    "warm-up": lambda i: optimizers.ScheduleFreeAdamW(0.1, warmup_steps=3 * i),
+    "decay": lambda i: optimizers.SGD(0.1, weight_decay=0.01 * i if i else None),
+    "values are clipped": lambda i: optimizers.Adam(0.01, clipvalue=0.01 * (i + 1)),
+    "the loss is scaled": lambda i: optimizers.Adam(0.01, loss_scale_factor=3.0 + i),
+    "schedules": lambda i: optimizers.SGD(optimizers.schedules.ExponentialDecay(0.1 * (i + 1), 2, 0.9)),
+    "a function": lambda i: optimizers.SGD(lambda: 0.1 * (i + 1)),
+    "one is frozen": lambda i: optimizers.PerLayer({"hidden": None, "*": optimizers.SGD(0.1 * (i + 1))}),
+    "factors": lambda i: optimizers.PerLayer({"hidden": 0.5 + i / 10, "*": optimizers.Adam(0.1 * (i + 1))}),
+}
+"""What all members do at once."""
+IN_TURN: dict[str, Make] = {
+    "norms are clipped": lambda i: optimizers.Adam(0.01, clipnorm=0.1 * (i + 1)),
+    "the norm is clipped": lambda i: optimizers.Adam(0.01, global_clipnorm=0.1 * (i + 1)),
+    "averages": lambda i: optimizers.Adam(0.01, use_ema=True, ema_momentum=0.5 + i / 10, ema_overwrite_frequency=2 + i),
+    "accumulation": lambda i: optimizers.Adam(0.01, gradient_accumulation_steps=2 + i),
+    "powers": lambda i: optimizers.Ftrl(0.1, learning_rate_power=-0.5 - i / 10),
+    "momentum or none": lambda i: optimizers.SGD(0.1, momentum=0.5 * i),
+    "taking turns": lambda i: optimizers.PerLayer({"hidden": optimizers.Every(2, "adam"), "*": optimizers.SGD(0.1 * (i + 1))}),
+}
+"""What members do in turn."""
+
+
+@pytest.mark.parametrize("jit_compile", [False, "auto", True])
+@pytest.mark.parametrize("name", FIRST_ORDER)
+def test_members_step_as_alone_with_every_optimizer_whatever_its_numbers(name: str, jit_compile: Any) -> None:
+    assert_as_alone(FIRST_ORDER[name], jit_compile)
+
+
+@pytest.mark.parametrize("jit_compile", [False, "auto", True])
+@pytest.mark.parametrize("name", CHOICES)
+def test_members_step_at_once_as_alone_with_all_options(name: str, jit_compile: Any) -> None:
+    assert assert_as_alone(CHOICES[name], jit_compile).optimizer.inner.steps_at_once
+
+
+@pytest.mark.parametrize("jit_compile", [False, "auto"])
+@pytest.mark.parametrize("name", IN_TURN)
+def test_members_step_in_turn_where_a_step_is_more_than_a_formula(name: str, jit_compile: Any) -> None:
+    assert not assert_as_alone(IN_TURN[name], jit_compile).optimizer.inner.steps_at_once
+
+
+def test_members_with_a_constraint_step_as_alone() -> None:
+    options = {"kernel_constraint": keras.constraints.MaxNorm(0.9)}
+    stack = assert_as_alone(lambda i: optimizers.SGD(0.1 * (i + 1)), False, **options)
+    assert not stack.optimizer.inner.steps_at_once
+
+
+class Momentum(optimizers.Optimizer):
+    """Written for Keras."""
+
+    def build(self, variables: Any) -> None:
+        super().build(variables)
+        self.momentums = self.add_optimizer_variables(variables, "momentum")
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        m = self.momentums[self._get_variable_index(variable)]
+        self.assign(m, 0.9 * m - learning_rate * gradient)
+        self.assign_add(variable, m)
+
+
+class Decided(optimizers.Optimizer):
+    """A formula that decides by a number of its own."""
+
+    elementwise = True
+
+    def __init__(self, learning_rate: Any, factor: float) -> None:
+        super().__init__(learning_rate)
+        self.factor, self._hidden = factor, 2.0 * factor
+
+    def formula(self, step: Any, gradient: Any, value: Any, *slots: Any) -> Any:
+        return (value - gradient * step * self._hidden if self.factor > 1.0 else value - gradient,)
+
+
+@pytest.mark.parametrize("make", [lambda i: Momentum(0.01 * (i + 1)), lambda i: Decided(0.01, 0.5 + i)])
+@pytest.mark.parametrize("jit_compile", [False, "auto"])
+def test_members_step_as_alone_with_the_users_own_optimizer(make: Make, jit_compile: Any) -> None:
+    assert_as_alone(make, jit_compile)
+
+
+@pytest.mark.parametrize("jit_compile", [False, "auto"])
+@pytest.mark.parametrize("same", [False, True])
+def test_learning_rates_of_single_members_change_during_training(same: bool, jit_compile: Any) -> None:
+    def make(i: int) -> Any:
+        return optimizers.Adam(0.01 if same else 0.01 * (i + 1))
+
+    stack = Stack([build(seed) for seed in range(2)], [make(0), make(1)], jit_compile)
+    stack.train(0, 5)
+    stack.own[1].learning_rate = 0.2
+    stack.train(5, STEPS)
+    model, alone = build(1), make(1)
+    for number in range(STEPS):
+        if number == 5:
+            alone.learning_rate = 0.2
+        step_of(model, alone)(X[number], Y[number])
+    for found, wanted in zip(stack.weights_of(1), model.variables, strict=True):
+        np.testing.assert_array_equal(found, wanted.numpy())
+
+
+def test_members_whose_first_steps_were_taken_alone_go_on_together() -> None:
+    models, own = [build(seed) for seed in range(2)], [optimizers.Adam(0.01), optimizers.Adam(0.02)]
+    for model, optimizer in zip(models, own, strict=True):
+        for number in range(4):
+            step_of(model, optimizer)(X[number], Y[number])
+    stack = Stack(models, own)
+    stack.train(4, STEPS)
+    for place, rate in enumerate([0.01, 0.02]):
+        weights, state = trained_alone(build(place), optimizers.Adam(rate))
+        for found, wanted in zip([*stack.weights_of(place), *stack.state_of(place)], [*weights, *state], strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_state_that_a_member_was_given_meanwhile_is_taken() -> None:
+    stack = Stack([build(seed) for seed in range(2)], [optimizers.Adam(0.01), optimizers.Adam(0.02)])
+    stack.train(0, 3)
+    stack.optimizer.release([1])
+    slot = next(iter(stack.own[1].state.slots.values())).slots["momentum"]
+    slot.assign(tf.ones_like(slot))
+    stack.optimizer.take([1])
+    whole = next(iter(stack.optimizer.inner.state.slots.values())).slots["momentum"]
+    assert whole.numpy()[1].min() == 1.0
+    assert whole.numpy()[0].max() < 1.0
+
+
+def test_the_learning_rate_that_the_model_sees_is_each_members_own() -> None:
+    stack = Stack([build(seed) for seed in range(2)], [optimizers.SGD(0.1), optimizers.SGD(0.2)])
+    with stack.members:
+        seen = stack.members.stack_of(stack.optimizer.learning_rate * 2.0)
+    np.testing.assert_allclose(seen.numpy(), [0.2, 0.4], rtol=1e-6)
+    stack.optimizer.inner.learning_rate = [0.3, 0.4]
+    assert [float(one.learning_rate) for one in stack.own] == pytest.approx([0.3, 0.4])
+    with pytest.raises(InvalidArgumentError, match="2 members need as many, found 3"):
+        stack.optimizer.inner.learning_rate = [0.1, 0.2, 0.3]
+
+
+def test_one_rate_for_all_that_is_assigned_unseen_is_refused_once() -> None:
+    stack = Stack([build(seed) for seed in range(2)], [optimizers.SGD(0.1), optimizers.SGD(0.1)])
+    stack.train(0, 1)
+    stack.own[1].learning_rate.assign(0.5)
+    before = stack.weights_of(1)
+    with pytest.raises(InvalidArgumentError, match="assigned different values"):
+        stack.train(1, 2)
+    np.testing.assert_array_equal(stack.weights_of(1)[0], before[0])
+    stack.train(1, 2)
+
+
+@pytest.mark.parametrize("name", NEED_LOSS)
+def test_optimizers_that_are_given_the_loss_are_refused(name: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"{name} is given the loss .* Sweep"):
+        Stack([build(0)], [getattr(optimizers, name)()])
+
+
+def test_optimizers_of_several_kinds_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="member 0 has Adam, member 1 has SGD"):
+        Stack([build(0), build(1)], [optimizers.Adam(), optimizers.SGD()])
+    assert kind_of(WITHIN["PerLayer"](0)) == kind_of(WITHIN["PerLayer"](1)) != kind_of(CHOICES["factors"](0))
+
+
+def test_options_that_no_step_at_once_can_have_are_refused_after_the_first_step() -> None:
+    stack = Stack([build(seed) for seed in range(2)], [optimizers.SGD(0.1), optimizers.SGD(0.1)])
+    stack.train(0, 1)
+    stack.own[1].clipnorm = 1.0
+    with pytest.raises(InvalidArgumentError, match="options of the members' SGD were changed"):
+        stack.train(1, 2)
