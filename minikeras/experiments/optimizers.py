@@ -4,7 +4,7 @@ Where a step is a formula of each element, all members take it in one loop, what
 steps, with norms, averages, constraints or what `update_step` assigns, the members take in turn, by themselves.
 
 The members' own optimizers stay the ones to ask and to set: their learning rates and options are looked up in each step.
-`StackedOptimizer.release` gives them their slots, `take` puts these on the stack again.
+`StackedOptimizer.release` gives them their slots for good, `shown` for a while.
 """
 
 from __future__ import annotations
@@ -51,30 +51,27 @@ def kind_of(optimizer: Any) -> Any:
     return type(optimizer)
 
 
-def _checked(optimizers: Sequence[Any]) -> list[Optimizer]:
-    """Optimizers that can be trained together."""
+def check(optimizers: Sequence[Any]) -> None:
+    """Refuse optimizers that cannot step together."""
     kind = kind_of(optimizers[0])
     for place, optimizer in enumerate(optimizers):
-        if not isinstance(optimizer, Optimizer):
-            raise InvalidArgumentError(f"the members of an ensemble need optimizers, member {place} has {optimizer!r:.100}.")
+        if kind_of(optimizer) != kind:
+            raise InvalidArgumentError(
+                f"the members of an ensemble must have optimizers of one kind: member 0 has {_text(optimizers[0])}, member "
+                f"{place} has {_text(optimizer)}. Numbers such as the learning rate may differ. Train them with Sweep, "
+                "which makes a group for each kind."
+            )
         if optimizer.needs_loss:
             raise InvalidArgumentError(
-                f"{_shown(optimizer)} is given the loss as a function and searches for each member's step by itself, so there "
+                f"{_text(optimizer)} is given the loss as a function and searches for each member's step by itself, so there "
                 "is no step of all members at once. Train the members with Sweep or in a loop of fit, or choose an optimizer "
                 "of first order."
             )
-        if kind_of(optimizer) != kind:
-            raise InvalidArgumentError(
-                f"the members of an ensemble must have optimizers of one kind: member 0 has {_shown(optimizers[0])}, member "
-                f"{place} has {_shown(optimizer)}. Numbers such as the learning rate may differ. Train them with Sweep, "
-                "which makes a group for each kind."
-            )
-    return list(optimizers)
 
 
-def _shown(optimizer: Any) -> str:
+def _text(optimizer: Any) -> str:
     if isinstance(optimizer, PerLayer):
-        inner = [f"{member.label!r}: {_shown(member.optimizer)}" for member in optimizer.members]
+        inner = [f"{member.label!r}: {_text(member.optimizer)}" for member in optimizer.members]
         return f"{type(optimizer).__name__}({', '.join(inner)})"
     return "none" if optimizer is None else type(optimizer).__name__
 
@@ -108,10 +105,9 @@ class MemberOptimizers(Optimizer):
     """
 
     def __init__(self, optimizers: Sequence[Any], rows: Rows) -> None:
-        checked = _checked(optimizers)
-        super().__init__(0.0, name=checked[0].name)
-        self._held = Held(checked, rows)
-        self.slot_groups = checked[0].slot_groups
+        super().__init__(0.0, name=optimizers[0].name)
+        self._held = Held(optimizers, rows)
+        self.slot_groups = optimizers[0].slot_groups
 
     @property
     def optimizers(self) -> list[Optimizer]:
@@ -162,6 +158,7 @@ class MemberOptimizers(Optimizer):
         if not new:
             return
         held = self._held
+        check(self.optimizers)
         with self._shown(new):
             for place, optimizer in enumerate(self.optimizers):
                 optimizer.prepare([held.rows[whole.key][place] for whole in new])
@@ -178,7 +175,7 @@ class MemberOptimizers(Optimizer):
             held.parts = parts
         self.state.add(states)
         if held.parts is not None:
-            self._let_go([place for place, _ in enumerate(self.optimizers)], new)
+            self._let_go(new)
 
     def prepare(self, variables: Sequence[Variable]) -> None:
         self.build(variables)
@@ -223,22 +220,31 @@ class MemberOptimizers(Optimizer):
                 for name, slot in self._own_slots(state.variable, place):
                     slot._array = state.slots[name]._array[place, ...].copy()
 
-    def take(self, places: Sequence[int]) -> None:
-        """Have the slots that the optimizers of some members hold now."""
-        if not self.steps_at_once:
-            return
-        for state in self.state.slots.values():
-            for name, whole in state.slots.items():
-                rows = [dict(self._own_slots(state.variable, place))[name]._array for place in places]
-                whole._array = with_rows(whole._array, dict(zip(places, rows, strict=True)))
-        self._let_go(places, [state.variable for state in self.state.slots.values()])
+    @contextmanager
+    def shown(self, places: Sequence[int]) -> Iterator[None]:
+        """Within the block the optimizers of some members hold their slots; what is assigned to them then is kept."""
+        given = [
+            (state.slots[name], place, slot, state.slots[name]._array[place, ...])
+            for state in (self.state.slots.values() if self.steps_at_once else ())
+            for place in places
+            for name, slot in self._own_slots(state.variable, place)
+        ]
+        for _, _, slot, row in given:
+            slot._array = row
+        try:
+            yield
+        finally:
+            for whole, place, slot, row in given:
+                if slot._array is not row:
+                    whole._array = with_rows(whole._array, {place: slot._array})
+                slot._array = _without_memory(slot._array)
 
-    def _let_go(self, places: Sequence[int], wholes: Sequence[Variable]) -> None:
-        """Have the members' slots keep shape and dtype, and no memory."""
+    def _let_go(self, wholes: Sequence[Variable]) -> None:
+        """Have the members' slots keep shape and dtype alone."""
         for whole in wholes:
-            for place in places:
+            for place, _ in enumerate(self.optimizers):
                 for _, slot in self._own_slots(whole, place):
-                    slot._array = np.broadcast_to(np.zeros((), slot._array.dtype), slot._array.shape)
+                    slot._array = _without_memory(slot._array)
 
     @contextmanager
     def _shown(self, wholes: Iterable[Variable]) -> Iterator[None]:
@@ -369,6 +375,10 @@ def _whole_slot(slots: Sequence[Variable]) -> Variable:
     return KerasVariable(Tensor(namespace(arrays[0]).stack(arrays)), trainable=False, name=slots[0].name)
 
 
+def _without_memory(array: Array) -> Array:
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+
+
 def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
     """A stack with other rows at some places."""
     if len(rows) == whole.shape[0]:
@@ -453,9 +463,9 @@ class StackedOptimizer:
         """Let the optimizers of some members hold all of their state."""
         self.inner.release(places)
 
-    def take(self, places: Sequence[int]) -> None:
-        """Have the state that the optimizers of some members hold now."""
-        self.inner.take(places)
+    def shown(self, places: Sequence[int]) -> Any:
+        """A block within which the optimizers of some members hold all of their state, and may be given another."""
+        return self.inner.shown(places)
 
     def _below(self, run: Callable[[], Any]) -> Any:
         """What a function gives outside of `Members`."""

@@ -123,7 +123,8 @@ class ModelStack:
         for _, _, variable, row in given:
             variable._array = row
         try:
-            yield
+            with self.optimizer.shown(places):
+                yield
         finally:
             changed: dict[int, tuple[Variable, list[tuple[int, Array]]]] = {}
             for whole, place, variable, row in given:

@@ -261,10 +261,10 @@ def test_members_whose_first_steps_were_taken_alone_go_on_together() -> None:
 def test_state_that_a_member_was_given_meanwhile_is_taken() -> None:
     stack = Stack([build(seed) for seed in range(2)], [optimizers.Adam(0.01), optimizers.Adam(0.02)])
     stack.train(0, 3)
-    stack.optimizer.release([1])
     slot = next(iter(stack.own[1].state.slots.values())).slots["momentum"]
-    slot.assign(tf.ones_like(slot))
-    stack.optimizer.take([1])
+    with stack.optimizer.shown([1]):
+        assert slot.numpy().any()
+        slot.assign(tf.ones_like(slot))
     whole = next(iter(stack.optimizer.inner.state.slots.values())).slots["momentum"]
     assert whole.numpy()[1].min() == 1.0
     assert whole.numpy()[0].max() < 1.0
@@ -295,12 +295,12 @@ def test_one_rate_for_all_that_is_assigned_unseen_is_refused_once() -> None:
 @pytest.mark.parametrize("name", NEED_LOSS)
 def test_optimizers_that_are_given_the_loss_are_refused(name: str) -> None:
     with pytest.raises(InvalidArgumentError, match=rf"{name} is given the loss .* Sweep"):
-        Stack([build(0)], [getattr(optimizers, name)()])
+        Stack([build(0)], [getattr(optimizers, name)()]).train(0, 1)
 
 
 def test_optimizers_of_several_kinds_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="member 0 has Adam, member 1 has SGD"):
-        Stack([build(0), build(1)], [optimizers.Adam(), optimizers.SGD()])
+        Stack([build(0), build(1)], [optimizers.Adam(), optimizers.SGD()]).train(0, 1)
     assert kind_of(WITHIN["PerLayer"](0)) == kind_of(WITHIN["PerLayer"](1)) != kind_of(CHOICES["factors"](0))
 
 
