@@ -136,3 +136,9 @@ def test_every_example_is_run_here():
 
 def test_every_example_fits_on_one_screen():
     assert all(len(path.read_text().splitlines()) <= 60 for path in EXAMPLES.glob("*.py"))
+
+
+def test_an_ensemble_disagrees_where_there_are_no_data(tmp_path):
+    output = drawn("ensemble_uncertainty", tmp_path)
+    assert last_number(output, r"near data: ([\d.]+)") > 0.9
+    assert last_number(output, r"to that at -2: ([\d.]+)") > 3.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,6 @@ from ..keras.batches import Feed
 from ..keras.callbacks import CallbackList
 from ..keras.models import Model
 from ..keras.seeds import default_seed
-from ..keras.symbolic.trial import Trial
 from ..keras.training import trainer
 from ..types import Array
 from .history import EnsembleHistory
@@ -188,13 +186,9 @@ class Ensemble:
         return CallbackList(own, True, False, self[place], epochs=epochs, steps=steps, verbose=0)
 
     def _build(self, batch: Any) -> None:
-        """Make the weights of members that have none yet, and settle the random streams of layers that were not called yet."""
-        x = batches.unpack_x_y_sample_weight(batch)[0]
+        """Make the weights of members that have none yet."""
         for member in self._members:
-            model = member.model
-            if x is not None and any(not one.built or one._stream is None for one in (model, *model._collect().sublayers)):
-                with member.drawing():
-                    Trial(model).run(functools.partial(model, x, training=False))
+            member.make_ready(batches.unpack_x_y_sample_weight(batch)[0])
 
     # Using -----------------------------------------------------------------------------------------------------------------
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..arrays import random as streams
 from ..errors import kind_of
 from ..keras.models import Model
+from ..keras.symbolic.trial import Trial
 from .session import fresh_session, takes_seed
 
 
@@ -19,10 +21,20 @@ class Member:
         model: an ordinary model.
         seed: what its random streams began with.
         streams: where they stand, so that orders of batches are those of a single run.
+        ready: whether all weights are made and the streams of all layers settled.
     """
 
     def __init__(self, model: Model, seed: int, states: Any) -> None:
         self.model, self.seed, self.streams = model, seed, states
+        self.ready = False
+
+    def make_ready(self, x: Any) -> None:
+        """Have the model make its weights, and settle the streams of layers that were not called yet, by a trial on inputs."""
+        layers = (self.model, *self.model._collect().sublayers)
+        if not self.ready and x is not None and any(not one.built or one._stream is None for one in layers):
+            with self.drawing():
+                Trial(self.model).run(functools.partial(self.model, x, training=False))
+        self.ready = self.ready or x is not None
 
     @classmethod
     def built(cls, build: Callable[..., Any], seed: int) -> Member:
