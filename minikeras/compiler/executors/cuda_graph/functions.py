@@ -113,13 +113,15 @@ template <class T> static __device__ inline T right_shifted(T a, T n) {
   return n >= 0 && (unsigned long long)n < 8 * sizeof(T) ? T(a >> n) : a < 0 ? T(-1) : T(0);
 }
 template <class T> static __device__ inline T without_sign(T a) { return a < 0 ? T(0 - (unsigned long long)a) : a; }
+template <class T> static __device__ inline unsigned long long size_of(T a) { return a < 0 ? 0 - (unsigned long long)a : a; }
 template <class T> static __device__ inline T divisor(T a, T b) {
-  for (a = without_sign(a), b = without_sign(b); b != 0;) { T c = a % b; a = b; b = c; }
-  return a;
+  unsigned long long x = size_of(a), y = size_of(b);
+  while (y != 0) { const unsigned long long z = x % y; x = y; y = z; }
+  return (T)x;
 }
 template <class T> static __device__ inline T multiple(T a, T b) {
-  T d = divisor(a, b);
-  return d == 0 ? T(0) : T((unsigned long long)(without_sign(a) / d) * without_sign(b));
+  const unsigned long long d = size_of(divisor(a, b));
+  return d == 0 ? T(0) : T(size_of(a) / d * size_of(b));
 }
 
 // What reductions carry.
@@ -266,6 +268,8 @@ def apply(function: str, dtype: Any, operands: Sequence[str]) -> str:
     """
     if function in COMPARISONS:
         return f"{operands[0]} {COMPARISONS[function]} {operands[1]}"
+    if function == "nextafter" and is_short(dtype):
+        raise KeyError("the float32 that follows is none of 16 bits")
     table = FLOATS if is_float(dtype) else BOOLS if dtype.kind == "b" else INTEGERS
     suffix = "f" if computed(dtype) == "float" else ""
     return table[function].format(*operands, f=suffix, type=computed(dtype))
