@@ -129,6 +129,14 @@ def test_a_cross_tells_where_and_when_ice_cream_sells(tmp_path):
     assert last_number(output, r"with their cross: ([\d.]+)") > 0.96
 
 
+@pytest.mark.slow
+def test_a_search_goes_on_where_its_file_stands(tmp_path):
+    pytest.importorskip("optuna")
+    first, second = (run("optuna_search.py", tmp_path) for _ in range(2))
+    assert first.startswith("0 trials were in the file, 12 are new") and second.startswith("12 trials were in the file, 0 are")
+    assert first.splitlines()[1:] == second.splitlines()[1:] and last_number(first, r"test accuracy: ([\d.]+)") > 0.93
+
+
 def test_every_example_is_run_here():
     text = pathlib.Path(__file__).read_text()
     assert all(f'"{path.name}"' in text or f'drawn("{path.stem}"' in text for path in EXAMPLES.glob("*.py"))

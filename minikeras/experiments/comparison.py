@@ -17,6 +17,7 @@ from ..keras.callbacks import ProgressBar
 from ..keras.models import Model
 from ..keras.optimizers import Every, Optimizer
 from .problem import Problem, TimedSteps
+from .runs import own_data
 from .session import Failure, fresh_session
 from .table import Table
 
@@ -260,7 +261,7 @@ def compare(
             for name, given in optimizers.items():
                 run = Run(name, seed)
                 runs.append(run)
-                with fresh_session(seed), problem.same_order():
+                with fresh_session(seed), own_data(problem.data):
                     _train(run, given, problem, weights, Schedule(planned[name], seconds, every))
                 progress.advance()
         progress.finish()

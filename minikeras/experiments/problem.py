@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import itertools
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from ..compiler.tracing.pace import Pace
-from ..data import Dataset
-from ..data.passes import preserved_streams
 from ..data.table import of_one_size
 from ..errors import kind_of
 from ..keras.arguments import whole
@@ -24,6 +20,7 @@ from ..keras.models import Model, clone_model
 from ..keras.optimizers import SecondOrder
 from ..keras.training.executions import Executions
 from ..keras.training.snapshot import Transaction
+from .runs import own_data
 from .session import takes_seed
 
 _OPTIONS = [name for name in inspect.signature(Model.compile).parameters if name not in ("self", "optimizer", "loss")]
@@ -86,19 +83,14 @@ class Problem:
         self.is_full_batch = batch_size is None and not is_iterable_of_batches(x)
         if isinstance(x, Iterator):
             raise TypeError(f"Problem: {kind_of(x)} can be gone through only once; give arrays, a Dataset or a PyDataset.")
-        kinds = (x, *unpack_x_y_sample_weight(validation_data)[:1])
-        self._streams = [stream for one in kinds if isinstance(one, Dataset) for stream in one.random_streams]
         steps = self.feed(1).source.steps
         self.steps_per_epoch = None if steps in (None, np.inf) else int(steps)
 
-    def same_order(self) -> AbstractContextManager[None]:
-        """Afterwards all random streams are where they were, also those of a Dataset that shuffles by a seed."""
-        return preserved_streams(self._streams)
-
     def feed(self, steps: int) -> Feed:
         """The batches of a new run, so many at a time."""
-        data, shuffle = _of_its_own(self.data), self.shuffle and not self.is_full_batch
-        return Feed(source("compare", **data, batch_size=self.batch_size, shuffle=shuffle, whole=self.is_full_batch), steps)
+        shuffle = self.shuffle and not self.is_full_batch
+        with own_data(self.data) as data:
+            return Feed(source("compare", **data, batch_size=self.batch_size, shuffle=shuffle, whole=self.is_full_batch), steps)
 
     def rows(self) -> str:
         """How many rows there are, if that is known, and how they come, for a caption."""
@@ -130,23 +122,17 @@ class Problem:
 
     def measure(self, model: Model) -> dict[str, float]:
         """Loss and metrics of a model over all rows, those of the validation data with `val_` before their names."""
-        with self.same_order():
-            found = self._evaluated(model, **self.data)
-            if self.validation_data is not None:
-                validation = zip(self.data, unpack_x_y_sample_weight(self.validation_data), strict=True)
-                found |= {f"val_{name}": value for name, value in self._evaluated(model, **dict(validation)).items()}
-            return found
+        found = self._evaluated(model, self.data)
+        if self.validation_data is not None:
+            validation = dict(zip(self.data, unpack_x_y_sample_weight(self.validation_data), strict=True))
+            found |= {f"val_{name}": value for name, value in self._evaluated(model, validation).items()}
+        return found
 
-    def _evaluated(self, model: Model, **data: Any) -> dict[str, float]:
+    def _evaluated(self, model: Model, data: dict[str, Any]) -> dict[str, float]:
         size = None if is_iterable_of_batches(data["x"]) else max(self.batch_size or 0, _FEWEST_ROWS)
-        logs = model.evaluate(**_of_its_own(data), batch_size=size, verbose=0, return_dict=True)
+        with own_data(data) as own:
+            logs = model.evaluate(**own, batch_size=size, verbose=0, return_dict=True)
         return {name: float(value) for name, value in logs.items()}
-
-
-def _of_its_own(data: dict[str, Any]) -> dict[str, Any]:
-    """Data for one run: a PyDataset or loader may have a state, so it is copied; arrays and Datasets are as they are."""
-    stateful = {name for name, value in data.items() if is_iterable_of_batches(value) and not isinstance(value, Dataset)}
-    return {name: copy.deepcopy(value) if name in stateful else value for name, value in data.items()}
 
 
 class TimedSteps:
@@ -178,7 +164,7 @@ class TimedSteps:
         """
         self._model.optimizer.build(self._model.trainable_variables)
         source, before = self._feed.source, self._attempt.snapshot()
-        with self._problem.same_order():
+        with own_data(self._problem.data):
             times = [self._timed(_Listed(source, [element])) for element in _of_each_size(source) for _ in range(_WARM_UP)]
         before.restore()
         return times[0]

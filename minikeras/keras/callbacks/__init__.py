@@ -19,6 +19,7 @@ from .swap_ema_weights import SwapEMAWeights
 if TYPE_CHECKING:
     from .checkpoints import BackupAndRestore, ModelCheckpoint
     from .csv_logger import CSVLogger
+    from .optuna import OptunaPruning
     from .tensorboard import TensorBoard
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "LambdaCallback",
     "LearningRateScheduler",
     "ModelCheckpoint",
+    "OptunaPruning",
     "ProgbarLogger",
     "ProgressBar",
     "ReduceLROnPlateau",
@@ -43,6 +45,7 @@ _LATE = {
     "BackupAndRestore": "checkpoints",
     "CSVLogger": "csv_logger",
     "ModelCheckpoint": "checkpoints",
+    "OptunaPruning": "optuna",
     "TensorBoard": "tensorboard",
 }
 
