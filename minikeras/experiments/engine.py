@@ -12,7 +12,7 @@ from ..arrays import threads
 from ..errors import MissingExtraError
 
 ATTEMPTS = 3
-"""How often groups are handed out after workers have died before a group is taken for the cause."""
+"""How often a group is trained alone before it is taken for the cause of the death of its worker."""
 
 _group_at_a_time = threading.Lock()
 """Held while a group is trained: random streams and names belong to the process, and a worker may have several threads."""
@@ -28,7 +28,8 @@ def carry_out(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n
 
     Raises:
         MissingExtraError: without joblib, if `n_jobs` is not 1.
-        RuntimeError: if workers die again and again.
+
+    A group that was lost with its worker is handed out again. One whose workers keep dying has a `WorkerDied` as its result.
     """
     if n_jobs == 1:
         for number, arguments in groups.items():
@@ -36,19 +37,43 @@ def carry_out(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n
                 found = work(*arguments)
             yield number, found
         return
-    left, attempts = dict(groups), 0
+    left = dict(groups)
     while left:
+        count = len(left)
         try:
             for number, found in _by_joblib(work, left, n_jobs):
                 del left[number]
                 yield number, found
-        except BrokenExecutor as error:
-            attempts += 1
-            if attempts == ATTEMPTS:
-                raise RuntimeError(
-                    f"Sweep: workers have died {attempts} times, and {len(left)} groups of runs are not done: {error} If "
-                    "memory is what they lack, give a lower n_jobs. With a `directory`, call fit again to go on."
-                ) from error
+        except Exception as error:
+            if not _is_death(error):
+                raise
+            if len(left) == count:
+                yield from _alone(work, left, n_jobs)
+                return
+
+
+def _alone(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[tuple[int, Any]]:
+    """One group after another, so that the death of a worker is that of its group."""
+    for number, arguments in groups.items():
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                yield from _by_joblib(work, {number: arguments}, n_jobs)
+                break
+            except Exception as error:
+                if not _is_death(error):
+                    raise
+                if attempt == ATTEMPTS:
+                    said = str(error).partition(".")[0]
+                    yield number, WorkerDied(f"the worker died in each of {ATTEMPTS} attempts ({said}); it may lack memory.")
+
+
+def _is_death(error: Exception) -> bool:
+    """Whether a worker died; Dask, which hands out work again by itself, says so by an error of its own."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
+class WorkerDied(RuntimeError):
+    """Why a group has no result."""
 
 
 def _by_joblib(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:

@@ -25,6 +25,8 @@ from .runs import Outcome
 from .session import Failure
 
 FORMAT = "minikeras sweep 1"
+MODEL = "the model of run"
+"""How names in the identity begin that tell models."""
 MOST_RUNS = 1_000_000
 
 
@@ -159,7 +161,8 @@ def _differences(found: Plan, wanted: Plan) -> list[str]:
             break
     for name in sorted({*found.identity, *wanted.identity}):
         old, new = found.identity.get(name, "not given"), wanted.identity.get(name, "not given")
-        if old != new:
+        told_by_both = name in found.identity and name in wanted.identity
+        if old != new and (told_by_both or not name.startswith(MODEL)):
             told.append(f"{name} differs ({excerpt(old, 24)} there, {excerpt(new, 24)} here)")
     return told[:5]
 

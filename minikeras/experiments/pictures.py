@@ -9,6 +9,7 @@ import numpy as np
 
 from ..figures import plot_bands, plot_parallel
 from .grid import cell, encoded
+from .table import shown
 
 if TYPE_CHECKING:
     from .results import RunResult, SweepResults
@@ -67,7 +68,7 @@ def _varied(results: SweepResults) -> list[str]:
 
 
 def _label(one: RunResult, varied: Sequence[str]) -> str:
-    found = [f"{name}={cell(one.parameters[name])}" for name in varied if name in one.parameters]
+    found = [f"{name}={shown([cell(one.parameters[name])])[0]}" for name in varied if name in one.parameters]
     return ", ".join(found) or "all runs"
 
 

@@ -16,7 +16,7 @@ from ..files import strict_json
 from ..keras.models import Model
 from ..keras.saving.objects import serialize_keras_object
 from .grid import Run
-from .session import Failure, fresh_session
+from .session import fresh_session
 
 MOST = 16
 """Runs of a group: what a killed sweep loses at most for each worker, and how many models lie in memory together."""
@@ -27,11 +27,12 @@ class Structure(NamedTuple):
 
     Attributes:
         alike: equal for models of one structure; None if the model has no description, and is like no other.
-        digest: fixed by all that the description says, numbers included, so that a changed `build` is noticed.
+        digest: fixed by all that the description says, numbers included, so that a changed `build` is noticed; None if there
+            is no model.
     """
 
     alike: str | None
-    digest: str
+    digest: str | None
 
 
 def structure_of(build: Callable[[], Any], seed: int) -> Structure:
@@ -45,8 +46,8 @@ def structure_of(build: Callable[[], Any], seed: int) -> Structure:
         warnings.simplefilter("ignore")
         try:
             model = build()
-        except Exception as error:
-            return Structure(None, Failure.of(error).message)
+        except Exception:
+            return Structure(None, None)
         if not isinstance(model, Model):
             raise TypeError(f"Sweep: build should return a compiled model, found {kind_of(model)}.")
         if not model.compiled:

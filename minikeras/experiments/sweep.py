@@ -14,9 +14,10 @@ from ..keras.callbacks import ProgressBar
 from ..keras.models import Model
 from . import engine, grid, structure
 from .grid import Run
-from .journal import Journal, Plan, fingerprint
+from .journal import MODEL, Journal, Plan, fingerprint
 from .results import RunResult, SweepResults
 from .runs import DATA, Outcome, Training, train_group
+from .session import Failure
 
 _OURS = ("self", "callbacks", "verbose")
 FIT_ARGUMENTS = [name for name in inspect.signature(Model.fit).parameters if name not in _OURS]
@@ -165,8 +166,8 @@ class Sweep:
 
     def _identity(self, given: Mapping[str, Any], kinds: list[structure.Structure]) -> dict[str, str]:
         """What tells this sweep from another, as texts by name."""
-        found = {f"the model of run {run.number}": kind.digest for run, kind in zip(self.runs, kinds, strict=True)}
-        found = {name: digest for name, digest in found.items() if int(name.rpartition(" ")[2]) % len(self._seeds) == 0}
+        pairs = list(zip(self.runs, kinds, strict=True))[:: len(self._seeds)]
+        found = {f"{MODEL} {run.number}": kind.digest for run, kind in pairs if kind.digest is not None}
         for name, value in given.items():
             found[name] = fingerprint(value) if name in DATA else repr(grid.encoded(value))
         return found
@@ -186,9 +187,11 @@ class Sweep:
         yield results
         left = {i: group for i, group in enumerate(plan.groups) if not done.keys() >= set(group)}
         tasks = {i: (*self._task(group, callbacks), training) for i, group in left.items()}
-        for i, outcomes in engine.carry_out(train_group, tasks, n_jobs):
+        for i, found in engine.carry_out(train_group, tasks, n_jobs):
+            died = isinstance(found, engine.WorkerDied)
+            outcomes = [Outcome(failure=Failure.of(found))] * len(left[i]) if died else found
             new = {number: one for number, one in zip(left[i], outcomes, strict=True) if number not in done}
-            if journal is not None:
+            if journal is not None and not died:  # that may be otherwise the next time
                 journal.write(new)
             results |= {number: self._result(number, outcome, journal) for number, outcome in new.items()}
             yield results

@@ -10,12 +10,18 @@ import numpy as np
 from .canvas import make_room, pyplot, shown_once
 from .history import PANEL, room
 
-COLOURS = "viridis_r"
+COLOURS = "viridis"
 GREY = "0.75"
 WIDE = 1.7
 """Width of an axis of parallel coordinates, in inches."""
+LETTER = 0.072
+"""Width of a letter of the legend, in inches."""
 SPAN = 20.0
 """Numbers of which the largest is so many times the smallest get a logarithmic axis."""
+
+
+MOST_MARKS = 6
+"""An axis with more values is labelled with round numbers."""
 
 
 class Band(NamedTuple):
@@ -59,7 +65,11 @@ def plot_bands(panels: Mapping[str, Sequence[Band]], *, title: str | None = None
                     ax.fill_between(band.epochs + 1, lower, upper, color=colour, alpha=0.2, linewidth=0, zorder=2)
         ax.set(title=name, xlabel="epoch")
         ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-    if any(band.label for bands in panels.values() for band in bands):
+    lines, labels = found[-1].get_legend_handles_labels()
+    if labels and axes is None:
+        figure.set_figwidth(figure.get_figwidth() + LETTER * max(map(len, labels)) + 0.6)
+        figure.legend(lines, labels, fontsize="small", loc="outside right upper")
+    elif labels:
         found[-1].legend(fontsize="small")
     if title is not None:
         figure.suptitle(title, wrap=True)
@@ -81,7 +91,7 @@ def plot_parallel(
         columns: the values of each parameter, one for each run; None where a run has none.
         objective: the name of the last axis.
         values: those of the runs on it.
-        best: 'min' or 'max': the better, the darker, and the later drawn.
+        best: 'min' or 'max': the better a line is, the darker it is, and the later it is drawn.
 
     Returns:
         The matplotlib Figure.
@@ -103,16 +113,12 @@ def plot_parallel(
     make_room(ax.figure.figure)
     places = np.array([_axis(ax, i, list(column)) for i, column in enumerate(every.values())])
     found = np.asarray(values, float)
-    colours, scale = (
-        plt.get_cmap(COLOURS if best == "min" else COLOURS.removesuffix("_r")),
-        plt.Normalize(found.min(), found.max()),
-    )
-    if best == "max":
-        colours = colours.reversed()
+    colours, scale = plt.get_cmap(COLOURS if best == "min" else f"{COLOURS}_r"), plt.Normalize(found.min(), found.max())
     for run in np.argsort(found if best == "max" else -found, kind="stable"):
-        ax.plot(range(len(every)), places[:, run], color=colours(scale(found[run])), linewidth=1.2, alpha=0.8)
+        ax.plot(range(len(every)), places[:, run], color=colours(scale(found[run])), linewidth=1.2, alpha=0.8, clip_on=False)
     ax.set(xlim=(0, len(every) - 1), ylim=(-0.05, 1.05), title=title or "")
     ax.set_xticks(range(len(every)), every)
+    ax.tick_params(length=0)
     ax.set_yticks([])
     ax.spines[["top", "bottom", "left", "right"]].set_visible(False)
     return shown_once(ax.figure) if axes is None else ax.figure
@@ -120,16 +126,15 @@ def plot_parallel(
 
 def _axis(ax: Any, position: int, column: list[Any]) -> Any:
     """Draw one axis with its labels; where the values lie on it, from 0 to 1."""
-    ax.axvline(position, color="0.3", linewidth=0.8, zorder=0)
-    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in column)
-    if numeric:
+    ax.axvline(position, color="0.3", linewidth=1.0, zorder=4, clip_on=False)
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in column):
         marks, places = _scaled(np.asarray(column, float))
     else:
         names = sorted({str(value) for value in column})
-        where = {name: (i / (len(names) - 1) if len(names) > 1 else 0.5) for i, name in enumerate(names)}
+        where = {name: i / (len(names) - 1) if len(names) > 1 else 0.5 for i, name in enumerate(names)}
         marks, places = list(where.items()), np.array([where[str(value)] for value in column])
     for label, place in marks:
-        ax.text(position, place, f" {label}", va="center", ha="left", fontsize="small", bbox=_PAPER, zorder=5)
+        ax.text(position + 0.02, place, label, va="center", ha="left", fontsize="small", bbox=_PAPER, zorder=5)
     return places
 
 
@@ -138,17 +143,20 @@ _PAPER = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5}
 
 def _scaled(values: Any) -> tuple[list[tuple[str, float]], Any]:
     """Labels with their places, and the places of all values: logarithmic where the numbers span much."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
     distinct = np.unique(values)
-    if len(distinct) == 1:
-        return [(f"{distinct[0]:.4g}", 0.5)], np.full(len(values), 0.5)
-    logarithmic = distinct[0] > 0 and distinct[-1] / distinct[0] > SPAN
-    moved = np.log(values) if logarithmic else values
-    places = (moved - moved.min()) / (moved.max() - moved.min())
-    if len(distinct) <= 6:
-        found = {float(value): float(place) for value, place in zip(values, places, strict=True)}
-        return [(f"{value:.4g}", place) for value, place in sorted(found.items())], places
-    shares = np.linspace(0.0, 1.0, 5)
-    marks = moved.min() + shares * (moved.max() - moved.min())
-    return [
-        (f"{mark:.4g}", float(share)) for mark, share in zip(np.exp(marks) if logarithmic else marks, shares, strict=True)
-    ], places
+    low, high = distinct[0], distinct[-1]
+    if low == high:
+        return [(f"{low:.4g}", 0.5)], np.full(len(values), 0.5)
+    logarithmic = low > 0 and high / low > SPAN
+    bent = np.log if logarithmic else np.asarray
+    marks = distinct
+    if len(distinct) > MOST_MARKS:
+        subs = (1.0,) if high / low > 1000 else (1.0, 2.0, 5.0)
+        located = (LogLocator(subs=subs) if logarithmic else MaxNLocator(MOST_MARKS)).tick_values(low, high)
+        within = [mark for mark in located if low <= mark <= high]
+        marks = np.array(within if len(within) > 1 else [low, high])
+    shares = (bent(marks) - bent(low)) / (bent(high) - bent(low))
+    places = (bent(values) - bent(low)) / (bent(high) - bent(low))
+    return [(f"{mark:.4g}", float(share)) for mark, share in zip(marks, shares, strict=True)], places
