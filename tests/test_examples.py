@@ -137,6 +137,12 @@ def test_a_search_goes_on_where_its_file_stands(tmp_path):
     assert first.splitlines()[1:] == second.splitlines()[1:] and last_number(first, r"test accuracy: ([\d.]+)") > 0.93
 
 
+def test_a_sweep_finds_the_rate_and_width_that_tell_digits_apart(tmp_path):
+    output = run("sweep_digits.py", tmp_path)
+    assert "96 runs, mean and deviation" in output and "the same table after going on: True" in output
+    assert last_number(output, r"test accuracy: ([\d.]+)") > 0.94
+
+
 def test_every_example_is_run_here():
     text = pathlib.Path(__file__).read_text()
     assert all(f'"{path.name}"' in text or f'drawn("{path.stem}"' in text for path in EXAMPLES.glob("*.py"))

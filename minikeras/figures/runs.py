@@ -153,8 +153,10 @@ def _scaled(values: Any) -> tuple[list[tuple[str, float]], Any]:
     bent = np.log if logarithmic else np.asarray
     marks = distinct
     if len(distinct) > MOST_MARKS:
-        subs = (1.0,) if high / low > 1000 else (1.0, 2.0, 5.0)
-        located = (LogLocator(subs=subs) if logarithmic else MaxNLocator(MOST_MARKS)).tick_values(low, high)
+        round_ones = (
+            LogLocator(subs=(1.0, 2.0, 5.0) if high < 1000 * low else (1.0,)) if logarithmic else MaxNLocator(MOST_MARKS)
+        )
+        located = round_ones.tick_values(low, high)
         within = [mark for mark in located if low <= mark <= high]
         marks = np.array(within if len(within) > 1 else [low, high])
     shares = (bent(marks) - bent(low)) / (bent(high) - bent(low))
