@@ -16,6 +16,7 @@ import numpy as np
 from ..types import Array
 from .devices import to_device
 
+_UINT64 = 2**64 - 1
 _lock = threading.Lock()
 """Held while a position moves on. One for all streams, so that a forked process has one to make anew."""
 
@@ -64,6 +65,13 @@ class Stream:
             self.position += 1
         return generator_at(self.seed, position)
 
+    def key(self) -> Array:
+        """Seed and position of the next draw; the position moves on."""
+        with _lock:
+            position = self.position
+            self.position += 1
+        return np.array([self.seed & _UINT64, position & _UINT64], np.uint64)
+
     def fork(self) -> Stream:
         """A new independent stream that depends only on this one's state."""
         return Stream(int(self.generator().integers(2**63)))
@@ -73,7 +81,7 @@ def generator_at(seed: int, position: int) -> np.random.Generator:
     """The generator for draw number `position` of the stream with this seed."""
     from .philox import generator
 
-    return generator(seed & (2**64 - 1), position)
+    return generator(seed & _UINT64, position)
 
 
 def normal(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:

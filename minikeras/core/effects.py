@@ -101,6 +101,8 @@ checked = effect("check", lambda values, *, test: test(to_numpy(values)) or ())
 
 drawn = effect("draw", lambda *given, sample, source: sample(source(), *given), reads=(State.STREAM,), writes=(State.STREAM,))
 
+drawn_key = effect("draw_key", lambda *, source: source(), reads=(State.STREAM,), writes=(State.STREAM,))
+
 
 def leave(operand: Any, conversion: str, value: Any = None) -> None:
     """Tell the interpreters that an operand is converted to Python or NumPy."""
@@ -130,4 +132,10 @@ def decide(operand: Any) -> None:
 def draw(source: Callable[[], np.random.Generator], sample: Callable[..., Array], *given: Tensor) -> Tensor:
     """Random numbers: `sample` of the generator that `source` gives, another one each time, and of further Tensors."""
     result: Tensor = perform(drawn, given, {"sample": sample, "source": source})
+    return result
+
+
+def draw_key(source: Callable[[], Array]) -> Tensor:
+    """The key that `source` gives, another one each time: seed and position, which the draws of `ops/draws.py` depend on."""
+    result: Tensor = perform(drawn_key, (), {"source": source})
     return result

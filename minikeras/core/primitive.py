@@ -144,4 +144,5 @@ def _option(value: Any) -> str:
         return f"[{', '.join(map(_option, value))}]"
     if isinstance(value, (str, int, float, tuple, slice, type(None))):
         return repr(value)
-    return str(getattr(value, "name", None) or getattr(value, "__qualname__", type(value).__name__))
+    name = getattr(value, "name", None) or getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    return str(name or type(value).__name__)

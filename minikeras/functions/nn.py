@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_device
-from ..arrays import random as streams
+from ..arrays import namespace
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import check_values
-from ..core.effects import draw
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import arithmetic, nn, shaping, transcendental
-from ..types import Array, TensorLike
+from ..ops import arithmetic, draws, nn, shaping, transcendental
+from ..types import TensorLike
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
 from .ordering import top_k
@@ -398,7 +397,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     >>> sorted(set(tf.nn.dropout(tf.ones([100]), 0.5).numpy().tolist()))
     [0.0, 2.0]
     """
-    from .random import source_of
+    from .random import keys_of
 
     value = inexact("dropout", tensor(x), "f")
     if isinstance(rate, (str, list, tuple)) or not 0.0 <= rate < 1.0:
@@ -406,7 +405,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     shape = tuple(value.shape)
     if noise_shape is not None:
         shape = _noise_sizes(noise_shape, shape)
-    return value * dropout_mask(source_of(seed), shape, float(rate), value) if rate else value
+    return dropped(value, keys_of(seed), shape, float(rate)) if rate else value
 
 
 def _noise_sizes(noise_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -421,15 +420,18 @@ def _noise_sizes(noise_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return sizes
 
 
-def dropout_mask(source: Any, shape: tuple[int, ...], rate: float, like: Tensor) -> Tensor:
-    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere, by the generator that `source()` gives."""
-    dtype, xp = like._array.dtype, namespace(like._array)
+def dropout_mask(keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, like: Tensor) -> Tensor:
+    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere, for the key that `keys()` gives."""
+    result: Tensor = draws.dropout_mask(keys(), shape=shape, dtype=like._array.dtype, xp=namespace(like._array), rate=rate)
+    return result
 
-    def mask(generator: np.random.Generator) -> Array:
-        draws = to_device(streams.uniform(generator, shape, "float32"), xp)
-        return (draws >= rate).astype(dtype) * (1.0 / (1.0 - rate))
 
-    return draw(source, mask)
+def dropped(x: Tensor, keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float) -> Tensor:
+    """A tensor times such a mask. In the memory of a GPU the mask is not kept, but drawn again in the backward pass."""
+    if namespace(x._array) is not np:
+        found: Tensor = draws.times_dropout_mask(x, keys(), shape=shape, rate=rate)
+        return found
+    return x * dropout_mask(keys, shape, rate, x)
 
 
 def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None) -> Tensor:

@@ -14,7 +14,7 @@ from ..arrays import namespace, to_device, to_numpy
 from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import own_values
-from ..core.effects import draw
+from ..core.effects import draw, draw_key
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..ops import arithmetic, transcendental
 from ..types import Array, TensorLike, as_dtype
@@ -50,6 +50,25 @@ def source_of(seed: Any) -> Source:
         return streams.generator_at(stream.seed ^ (own << 20) ^ 0x5EED, stream.position)
 
     return generator
+
+
+Keys = Callable[[], Tensor]
+
+
+def keys_of(seed: Any) -> Keys:
+    """Keys of the draws that `source_of` would give generators for."""
+    if callable(seed):
+        return seed  # type: ignore[no-any-return]
+    stream = streams.global_stream()
+    if seed is None:
+        return lambda: draw_key(stream.key)
+    own = int(seed)
+
+    def key() -> Array:
+        stream.key()
+        return streams.Stream(stream.seed ^ (own << 20) ^ 0x5EED, stream.position).key()
+
+    return lambda: draw_key(key)
 
 
 def _normal(source: Source, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:

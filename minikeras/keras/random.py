@@ -17,9 +17,8 @@ from ..core import Tensor
 from ..core.effects import draw
 from ..functions import random as tf
 from ..functions.creation import zeros_like
-from ..functions.elementwise import cast
 from ..functions.indexing import gather
-from ..functions.nn import dropout_mask
+from ..functions.nn import dropped
 from ..functions.publish import static_shape, tensor
 from ..types import Array, TensorLike, as_dtype
 from .config import floatx
@@ -124,7 +123,7 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] |
             f"{tuple(x.shape)} and noise_shape={noise_shape}."
         )
     shape = tuple([size if wanted is None else wanted for wanted, size in zip(sizes, x.shape, strict=True)])
-    return x * cast(dropout_mask(_source(seed), shape, rate, x), x.dtype)
+    return dropped(x, _keys(seed), shape, rate)
 
 
 def gamma(shape: Any, alpha: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
@@ -182,6 +181,15 @@ def _source(seed: Any) -> Any:
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         return lambda: streams.generator_at(int(seed), 0)
     raise ValueError(f"random: seed must be an int, a SeedGenerator or None, found {seed!r:.100}.")
+
+
+def _keys(seed: Any) -> Any:
+    """Where the keys of draws come from."""
+    if isinstance(seed, SeedGenerator):
+        return seed.key
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        return lambda: tensor(streams.Stream(int(seed)).key())
+    return tf.keys_of(None) if seed is None else _source(seed)
 
 
 def _floating(name: str, dtype: Any) -> Any:

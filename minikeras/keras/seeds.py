@@ -15,6 +15,7 @@ from ..arrays import device
 from ..arrays import random as streams
 from ..core import Tensor
 from ..core.effects import Write, decide
+from ..core.registry import operations
 from .weight import KerasVariable
 
 
@@ -112,6 +113,12 @@ class SeedGenerator:
         decide(self.state)
         state = np.array(self.state._array)
         self.state.assign(Tensor(state + np.array([0, 1], dtype=np.uint32)))
+        return state
+
+    def key(self) -> Tensor:
+        """Seed and position of the next draw, as a Tensor: a read and an assignment, which a compiled step repeats."""
+        state = self.state.read_value()
+        self.state.assign(operations.next_key(state), read_value=False)
         return state
 
     def generator(self) -> np.random.Generator:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from ...arrays import namespace, to_device
-from ...arrays import random as streams
+import numpy as np
+
+from ...arrays import namespace
 from ...core import Tensor
-from ...core.effects import draw
 from ...errors import ShapeError
+from ...functions import nn
 from ...functions.elementwise import cast
-from ...functions.nn import dropout_mask
+from ...ops import draws
 from .. import regularizers
 from ..seeds import SeedGenerator
 from .inputs import InputSpec
 from .layer import SameShape
 from .reshaping import checked_format
+
+Keys = Callable[[], Tensor]
+"""Gives the keys of draws, another one each time."""
 
 
 class Noise(SameShape):
@@ -33,10 +38,10 @@ class Noise(SameShape):
     def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
         if not training or self.seed_generator is None:
             return inputs
-        return self.disturbed(inputs, self.seed_generator.generator)
+        return self.disturbed(inputs, self.seed_generator.key)
 
-    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
-        """The output in training, from draws of the generator that `source()` gives."""
+    def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
+        """The output in training, from draws for the keys that `keys()` gives."""
         raise NotImplementedError
 
 
@@ -61,8 +66,8 @@ class Dropout(Noise):
         super().__init__(seed, **options)
         self.noise_shape = None if noise_shape is None else _checked_shape(noise_shape)
 
-    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
-        return dropped(inputs, self.rate, source, self.mask_shape(tuple(inputs.shape)))
+    def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
+        return dropped(inputs, self.rate, keys, self.mask_shape(tuple(inputs.shape)))
 
     def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the mask for inputs of a shape."""
@@ -92,12 +97,12 @@ class AlphaDropout(Dropout):
     (True, True)
     """
 
-    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
+    def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
         if self.rate == 1.0:
             return inputs * 0.0
         saturated = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
         a = ((1.0 - self.rate) * (1.0 + self.rate * saturated**2)) ** -0.5
-        mask = dropout_mask(source, self.mask_shape(tuple(inputs.shape)), self.rate, inputs)
+        mask = nn.dropout_mask(keys, self.mask_shape(tuple(inputs.shape)), self.rate, inputs)
         kept = cast(mask, inputs.dtype) * (1.0 - self.rate)  # 1 or 0
         return (inputs * kept + saturated * (1.0 - kept)) * a - a * saturated * self.rate
 
@@ -186,8 +191,8 @@ class GaussianNoise(Noise):
         self.stddev = self.rate = float(stddev)
         super().__init__(seed, **options)
 
-    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
-        return inputs + _normal(source, inputs) * self.stddev
+    def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
+        return inputs + _normal(keys, inputs) * self.stddev
 
 
 class GaussianDropout(Noise):
@@ -211,8 +216,12 @@ class GaussianDropout(Noise):
             raise ValueError("GaussianDropout: the variance rate / (1 - rate) is infinite for rate=1.")
         super().__init__(seed, **options)
 
-    def disturbed(self, inputs: Tensor, source: Any) -> Tensor:
-        return inputs * (_normal(source, inputs) * math.sqrt(self.rate / (1.0 - self.rate)) + 1.0)
+    def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
+        stddev = math.sqrt(self.rate / (1.0 - self.rate))
+        if namespace(inputs._array) is not np:  # there the noise is not kept, but drawn again in the backward pass
+            found: Tensor = draws.times_gaussian(inputs, keys(), shape=tuple(inputs.shape), stddev=stddev)
+            return found
+        return inputs * (_normal(keys, inputs) * stddev + 1.0)
 
 
 class ActivityRegularization(SameShape):
@@ -240,19 +249,17 @@ class ActivityRegularization(SameShape):
         return config
 
 
-def dropped(inputs: Tensor, rate: float, source: Any, mask_shape: tuple[int, ...] | None = None) -> Tensor:
+def dropped(inputs: Tensor, rate: float, keys: Keys, mask_shape: tuple[int, ...] | None = None) -> Tensor:
     """Zeros with this probability, the others scaled up; the mask is of the input's shape if None."""
     if rate == 1.0:
         return inputs * 0.0
-    mask = dropout_mask(source, tuple(inputs.shape) if mask_shape is None else mask_shape, rate, inputs)
-    return inputs * (mask if mask.dtype == inputs.dtype else cast(mask, inputs.dtype))
+    return nn.dropped(inputs, keys, tuple(inputs.shape) if mask_shape is None else mask_shape, rate)
 
 
-def _normal(source: Any, like: Tensor) -> Tensor:
+def _normal(keys: Keys, like: Tensor) -> Tensor:
     """Standard normal numbers of a shape and dtype; in float32 where the dtype is smaller or equal."""
     kind, shape, xp = "float64" if like.dtype.size == 8 else "float32", tuple(like.shape), namespace(like._array)
-    draws = draw(source, lambda generator: to_device(streams.normal(generator, shape, kind), xp))
-    return cast(draws, like.dtype)
+    return cast(draws.random_normal(keys(), shape=shape, dtype=kind, xp=xp), like.dtype)
 
 
 def checked_rate(rate: Any) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ....arrays.philox4x32 import threshold
 from ....core import Record
 from ....core.effects import only_checks
 from ....core.registry import operations
@@ -25,6 +26,7 @@ from ..numpy.blocks import copied, put
 from ..numpy.calls import Bind, Call, Flatten, Lowered, ReadFlat, View
 from ..numpy.lowering import Lowering
 from . import blas
+from .draws import DrawKernel, NextKeyKernel
 from .functions import LIBRARY, is_known
 from .kernels import ArgmaxKernel, IndexKernel, Kind, LoopKernel, Output, ProductKernel, Result, supports_body
 from .phases import in_phases
@@ -352,6 +354,31 @@ def _one_hot(encoder: Encoder, record: Record) -> bool:
     return True
 
 
+def _next_key(encoder: Encoder, record: Record) -> bool:
+    y, key = record.outputs, encoder.operand(record.inputs[0], record)
+    encoder.add(KernelCall(NextKeyKernel(y.dtype), lambda address: [address(y), address(key)], [key], [y], record))
+    return True
+
+
+def _drawn(is_mask: bool) -> Callable[[Encoder, Record], bool]:
+    """A mask of dropout, or uniform numbers."""
+
+    def encode(encoder: Encoder, record: Record) -> bool:
+        (given,), y = record.inputs, record.outputs
+        if y.dtype not in (np.float32, np.float64) or record.params["xp"] is not np or not y.shape:
+            return False
+        key, numbers = encoder.operand(given, record), [math.prod(y.shape)]
+        if is_mask:
+            rate = record.params["rate"]
+            numbers += [threshold(rate), bits(1.0 / (1.0 - rate))]
+        kernel = DrawKernel(key.dtype, y.dtype, is_mask)
+        seconds = y.bytes / y.dtype.itemsize / 1.5e9
+        encoder.add(KernelCall(kernel, lambda address: [address(y), address(key), *numbers], [key], [y], record, (), seconds))
+        return True
+
+    return encode
+
+
 @functools.cache
 def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     return {
@@ -363,6 +390,9 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.one_hot: _one_hot,
         take_at: _at_columns(False),
         add_at: _at_columns(True),
+        operations.next_key: _next_key,
+        operations.dropout_mask: _drawn(True),
+        operations.random_uniform: _drawn(False),
     }
 
 

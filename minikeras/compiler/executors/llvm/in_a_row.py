@@ -408,5 +408,7 @@ def _copy(value: Value, to: int) -> Instruction:
 
 @functools.cache
 def _copying(dtype: np.dtype[Any]) -> int:
+    if dtype.kind == "u":  # of which a copy is that of other integers
+        dtype = np.dtype(f"i{dtype.itemsize}")
     kernel = LoopKernel(Body((dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, Result.STORE)], False)
     return jit.addresses([kernel])[0]

@@ -1,0 +1,67 @@
+"""Draws: random numbers as functions of a key, two integers: the seed of a stream and the position in it.
+
+Nothing is drawn twice or in another order because a step is compiled or differentiated: a key says all. It is state like any
+other, read from a Variable and assigned one position further on. It lies on the host, as an optimizer's counters do; `xp` is
+the library of which the numbers are to be an array. See `arrays/philox4x32.py` for the bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import philox4x32, to_device
+from ..core.families import linear
+from ..core.primitive import Primitive
+from ..types import Array
+
+ONE_DRAW = np.array([0, 1], np.uint32)
+
+
+def _draw(name: str, function: Callable[..., Array]) -> Primitive:
+    """A draw that depends on `key`, and on the parameters `shape`, `dtype` and `xp` beside its own."""
+
+    def kernel(key: Any, *, shape: tuple[int, ...], dtype: Any, xp: Any, **own: Any) -> Array:
+        return to_device(function(key, shape, dtype, **own), xp)
+
+    return Primitive(name, lambda xp: kernel, differentiable=False)
+
+
+next_key = Primitive("next_key", lambda xp: lambda key: key + ONE_DRAW.astype(key.dtype), differentiable=False)
+"""The key of the draw that follows: the position moves on by one, and wraps."""
+dropout_mask = _draw("dropout_mask", philox4x32.dropout_mask)
+"""Zeros with probability `rate`, 1 / (1 - rate) elsewhere."""
+random_uniform = _draw("random_uniform", philox4x32.uniform)
+"""Numbers in [0, 1)."""
+random_normal = _draw("random_normal", philox4x32.normal)
+"""Standard normal numbers."""
+
+
+def _times(name: str, factor: Callable[..., Any]) -> Primitive:
+    """A product with what `factor` draws, which the backward pass draws again: what is kept is the key.
+
+    That pays on a GPU, where a draw takes less time than memory does. NumPy draws for 2.5 ns what it reads for 0.3.
+    """
+
+    def product(xp: Any, x: Array, key: Any, **params: Any) -> Array:
+        return x * factor(xp, x.dtype, key, **params)
+
+    result: Primitive = linear(name, product, lambda g, x, key, **params: [result(g, key, **params), None], uniform=False)
+    return result
+
+
+def _mask(xp: Any, dtype: Any, key: Any, *, shape: tuple[int, ...], rate: float) -> Array:
+    return dropout_mask.on_numpy(key, shape=shape, dtype=dtype, xp=xp, rate=rate)
+
+
+def _gaussian(xp: Any, dtype: Any, key: Any, *, shape: tuple[int, ...], stddev: float) -> Array:
+    found = random_normal.on_numpy(key, shape=shape, dtype="float64" if dtype.itemsize == 8 else "float32", xp=xp)
+    return (found * stddev + 1.0).astype(dtype)
+
+
+times_dropout_mask = _times("times_dropout_mask", _mask)
+"""x times the mask of `dropout_mask`."""
+times_gaussian = _times("times_gaussian", _gaussian)
+"""x times normal numbers around 1."""
