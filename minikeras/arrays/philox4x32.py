@@ -27,6 +27,8 @@ HALVES = 1 << 16
 
 CHUNK = 16384
 """Blocks in one pass of NumPy: the 50 calls of a pass cost 30 us beside 220 of work, and its arrays stay in the cache."""
+AHEAD = 64
+"""Draws that are computed together, if they follow one another."""
 STREAMS = 64
 """Draws of so many sizes and seeds have words computed ahead, 256 KB each at most."""
 
@@ -51,7 +53,7 @@ def words(seed: int, position: int, count: int) -> Array:
     if not 0 <= position - first < len(rows):
         # Draws that follow one another are computed together, ever more of them: a pass costs as much for one as for many.
         follows = 0 <= position - first < 2 * len(rows) + 2
-        positions = min(2 * len(rows), CHUNK // max(blocks, 1)) if follows and len(rows) else 1
+        positions = min(2 * len(rows), AHEAD, CHUNK // max(blocks, 1)) if follows and len(rows) else 1
         first, rows = position, _words(seed, position, positions, 0, blocks)
         _ahead.pop(key, None)
         _ahead[key] = first, rows

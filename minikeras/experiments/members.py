@@ -15,7 +15,7 @@ from ..arrays import namespace, random
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor
 from ..core.changes import clock
-from ..core.effects import Write, drawn
+from ..core.effects import Write, drawn, drawn_key
 from ..core.primitive import Primitive
 from ..core.stack import Frame, current, switch
 from ..core.variable import read_variable
@@ -64,6 +64,9 @@ class Members(Batch):
                 return BatchedTensor(below.process(read_variable, (found[1],), {}), self)
         elif primitive is drawn:
             return self._draw(inputs, below, **params)
+        elif primitive is drawn_key:
+            keys = _GlobalSources(self.streams, params["source"])
+            return BatchedTensor(below.process(drawn_key, (), {"source": lambda: np.stack(keys())}), self)
         return super().process(primitive, inputs, params, below)
 
     def assign(self, variable: Variable, value: Any, how: Write, below: Frame) -> bool:
@@ -113,12 +116,12 @@ class _LayerSources:
 
 
 class _GlobalSources:
-    """The generators of all members for a draw from the global stream: `source` is asked with each member's in its place."""
+    """The generators or keys of all members for a draw from the global stream: `source` is asked with each member's in its place."""
 
-    def __init__(self, states: Variable, source: Callable[[], np.random.Generator]) -> None:
+    def __init__(self, states: Variable, source: Callable[[], Any]) -> None:
         self._states, self._source = states, source
 
-    def __call__(self) -> list[np.random.Generator]:
+    def __call__(self) -> list[Any]:
         stream, found, rows = random.global_stream(), [], self._states._array.tolist()
         outer = stream.state
         try:

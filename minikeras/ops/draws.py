@@ -21,15 +21,18 @@ ONE_DRAW = np.array([0, 1], np.uint32)
 
 
 def _draw(name: str, function: Callable[..., Array]) -> Primitive:
-    """A draw that depends on `key`, and on the parameters `shape`, `dtype` and `xp` beside its own."""
+    """A draw, for each of the keys if they are many, that depends on the parameters `shape`, `dtype` and `xp` beside its own."""
 
     def kernel(key: Any, *, shape: tuple[int, ...], dtype: Any, xp: Any, **own: Any) -> Array:
-        return to_device(function(key, shape, dtype, **own), xp)
+        if key.ndim == 1:
+            return to_device(function(key, shape, dtype, **own), xp)
+        draws = [kernel(one, shape=shape, dtype=dtype, xp=xp, **own) for one in key.reshape(-1, 2)]
+        return xp.stack(draws).reshape(*key.shape[:-1], *shape)
 
-    return Primitive(name, lambda xp: kernel, differentiable=False)
+    return Primitive(name, lambda xp: kernel, differentiable=False, batching="keep")
 
 
-next_key = Primitive("next_key", lambda xp: lambda key: key + ONE_DRAW.astype(key.dtype), differentiable=False)
+next_key = Primitive("next_key", lambda xp: lambda key: key + ONE_DRAW.astype(key.dtype), differentiable=False, batching="keep")
 """The key of the draw that follows: the position moves on by one, and wraps."""
 dropout_mask = _draw("dropout_mask", philox4x32.dropout_mask)
 """Zeros with probability `rate`, 1 / (1 - rate) elsewhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ GROUP = ", !llvm.access.group !1"
 
 
 class NextKeyKernel:
-    """The key of the draw that follows. Its operands are the places of out and the key.
+    """The keys of the draws that follow. Its operands are the places of out and the keys, and the number of keys, at least 1.
 
     Args:
         dtype: of the keys, unsigned integers.
@@ -29,10 +30,16 @@ class NextKeyKernel:
     def text(self, name: str) -> str:
         """The function."""
         to, kind = Instructions(), self._kind
-        out, key = load_address(to, 0), load_address(to, 1)
-        seed, position = [to.add(f"load {kind}, ptr {_at(to, kind, key, number)}") for number in range(2)]
-        to.do(f"store {kind} {seed}, ptr {out}")
-        to.do(f"store {kind} {to.add(f'add {kind} {position}, 1')}, ptr {_at(to, kind, out, 1)}")
+        out, keys, count = load_address(to, 0), load_address(to, 1), load_operand(to, 2)
+
+        def move_on(index: Value) -> None:
+            for number in range(2):
+                place = to.add(f"add i64 {to.add(f'shl i64 {index}, 1')}, {number}")
+                word = to.add(f"load {kind}, ptr {_at(to, kind, keys, place)}{GROUP}")
+                word = to.add(f"add {kind} {word}, {number}")
+                to.do(f"store {kind} {word}, ptr {_at(to, kind, out, place)}{GROUP}")
+
+        _loop(to, "key", "entry", count, move_on)
         to.do("ret i64 0")
         return "\n".join([f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"])
 
@@ -66,7 +73,7 @@ class DrawKernel:
         to.do(f"br i1 {to.add(f'icmp slt i64 %at, {stop}')}, label %begin, label %done")
         to.label("begin")
         first = to.add(f"udiv i64 %at, {128 // self._bits}")
-        self._loop(to, "block", "begin", str(BLOCKS), lambda index: _write_block(to, words, index, first, x1, y1, keys))
+        _loop(to, "block", "begin", str(BLOCKS), lambda index: _write_block(to, words, index, first, x1, y1, keys))
         count = to.intrinsic("smin", "i64", to.add(f"sub i64 {stop}, %at"), str(per_chunk))
 
         def write(index: Value) -> None:
@@ -74,7 +81,7 @@ class DrawKernel:
             place = _at(to, type_of(self._dtype), out, to.add(f"add i64 %at, {index}"))
             to.do(f"store {type_of(self._dtype)} {element(raw)}, ptr {place}{GROUP}")
 
-        self._loop(to, "element", "block.done", count, write)
+        _loop(to, "element", "block.done", count, write)
         to.do("br label %next")
         to.label("next")
         to.do(f"%after = add i64 %at, {per_chunk}")
@@ -119,15 +126,16 @@ class DrawKernel:
 
         return mask
 
-    def _loop(self, to: Instructions, name: str, before: str, count: Value, body: Any) -> None:
-        """A loop that LLVM vectorizes; `count` is at least 1."""
-        to.do(f"br label %{name}")
-        to.label(name)
-        to.do(f"%{name}.i = phi i64 [ 0, %{before} ], [ %{name}.n, %{name} ]")
-        body(f"%{name}.i")
-        to.do(f"%{name}.n = add nuw nsw i64 %{name}.i, 1")
-        to.do(f"br i1 {to.add(f'icmp slt i64 %{name}.n, {count}')}, label %{name}, label %{name}.done, !llvm.loop !0")
-        to.label(f"{name}.done")
+
+def _loop(to: Instructions, name: str, before: str, count: Value, body: Callable[[Value], None]) -> None:
+    """A loop that LLVM vectorizes; `count` is at least 1."""
+    to.do(f"br label %{name}")
+    to.label(name)
+    to.do(f"%{name}.i = phi i64 [ 0, %{before} ], [ %{name}.n, %{name} ]")
+    body(f"%{name}.i")
+    to.do(f"%{name}.n = add nuw nsw i64 %{name}.i, 1")
+    to.do(f"br i1 {to.add(f'icmp slt i64 %{name}.n, {count}')}, label %{name}, label %{name}.done, !llvm.loop !0")
+    to.label(f"{name}.done")
 
 
 def _write_block(to: Instructions, words: Value, index: Value, first: Value, x1: Value, y1: Value, keys: Any) -> None:

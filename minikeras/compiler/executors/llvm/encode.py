@@ -355,8 +355,8 @@ def _one_hot(encoder: Encoder, record: Record) -> bool:
 
 
 def _next_key(encoder: Encoder, record: Record) -> bool:
-    y, key = record.outputs, encoder.operand(record.inputs[0], record)
-    encoder.add(KernelCall(NextKeyKernel(y.dtype), lambda address: [address(y), address(key)], [key], [y], record))
+    y, key, count = record.outputs, encoder.operand(record.inputs[0], record), math.prod(record.outputs.shape[:-1])
+    encoder.add(KernelCall(NextKeyKernel(y.dtype), lambda address: [address(y), address(key), count], [key], [y], record))
     return True
 
 
@@ -365,7 +365,7 @@ def _drawn(is_mask: bool) -> Callable[[Encoder, Record], bool]:
 
     def encode(encoder: Encoder, record: Record) -> bool:
         (given,), y = record.inputs, record.outputs
-        if y.dtype not in (np.float32, np.float64) or record.params["xp"] is not np or not y.shape:
+        if y.dtype not in (np.float32, np.float64) or record.params["xp"] is not np or given.shape != (2,) or y.shape == ():
             return False
         key, numbers = encoder.operand(given, record), [math.prod(y.shape)]
         if is_mask:

@@ -1,0 +1,221 @@
+"""Philox4x32-10: the same bits in NumPy, in kernels of LLVM and on a device, and numbers that are distributed as they should be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import philox_reference as reference
+import pytest
+
+import minikeras as tf
+from minikeras.arrays import philox4x32 as philox
+from minikeras.compiler.executors import llvm
+from minikeras.ops import draws
+
+KNOWN = [
+    ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    ((2**32 - 1,) * 4, (2**32 - 1,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    (
+        *((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0)),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
+]
+"""Counters, keys and words, from the known answers of Random123."""
+KEYS = [(0, 0), (1, 2), (2**32 - 1, 2**32 - 1), (2**64 - 1, 2**40 + 3)]
+
+
+@pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
+def test_the_known_answers_come_out(counter, key, expected):
+    assert tuple(reference.philox(counter, key)) == expected
+    x, y = np.array([counter[0::2], counter[1::2]], np.uint64)[:, :, None]
+    pairs = philox._rounds(key[0] | key[1] << 32, x.copy(), y.copy())
+    assert tuple(pairs.T.copy().view(np.uint32).ravel().tolist()) == expected
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("count", [1, 4, 31, 130])
+def test_words_are_those_of_the_reference(key, count):
+    assert philox.words(*key, count).tolist() == reference.words(*key, count)
+
+
+def test_words_do_not_depend_on_what_was_drawn_before():
+    expected = [reference.words(77, position, 9) for position in range(40)]
+    in_order = [philox.words(77, position, 9).tolist() for position in range(40)]
+    anyhow = {p: philox.words(77, p, 9).tolist() for p in np.random.default_rng(0).permutation(40).tolist()}
+    assert in_order == expected == [anyhow[position] for position in range(40)]
+
+
+def test_words_that_are_computed_ahead_take_little_memory():
+    for seed in range(3 * philox.STREAMS):
+        for position in range(3):
+            philox.words(seed, position, 5)
+    assert len(philox._ahead) <= philox.STREAMS
+    assert all(rows.nbytes <= 16 * philox.CHUNK for _, rows in philox._ahead.values())
+
+
+def test_a_large_draw_begins_as_a_small_one():
+    for function in (philox.uniform, philox.normal):
+        large = function((5, 6), (4 * philox.CHUNK + 1001,), "float32")
+        assert np.array_equal(large[:9], function((5, 6), (9,), "float32"))
+    large = philox.dropout_mask((5, 6), (8 * philox.CHUNK + 1001,), "float32", 0.5)
+    assert np.array_equal(large[:9], philox.dropout_mask((5, 6), (9,), "float32", 0.5))
+    block = reference.philox((philox.CHUNK, 0, 6, 0), (5, 0))
+    assert np.array_equal(large[8 * philox.CHUNK :][:2], 2.0 * np.array([block[0] & 65535 >= 32768, block[0] >> 31]))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_uniform_numbers_are_multiples_of_the_spacing_below_one(dtype):
+    kind = tf.as_dtype(dtype).numpy
+    found = philox.uniform((3, 4), (1001,), kind)
+    own = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[dtype]
+    found_words = reference.words(3, 4, 2002)
+    if dtype == "float64":
+        exact = [(low | high << 32) >> 64 - own for low, high in zip(found_words[::2], found_words[1::2], strict=True)]
+    else:
+        exact = [word >> 32 - own for word in found_words[:1001]]
+    assert found.dtype == kind
+    assert np.array_equal(found.astype("float64"), np.array(exact, "float64") / 2**own)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.999])
+def test_masks_follow_the_rule(dtype, rate):
+    kind = tf.as_dtype(dtype).numpy
+    found = philox.dropout_mask((9, 1), (7, 3), kind, rate)
+    assert found.dtype == kind
+    assert np.array_equal(found != 0, reference.dropout_mask(9, 1, (7, 3), rate) != 0)
+    assert set(found.ravel().tolist()) <= {0.0, float(np.asarray(1 / (1 - rate), kind))}
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (2, 3)])
+def test_every_shape_can_be_drawn(shape):
+    for found in (
+        philox.uniform((1, 1), shape, "float32"),
+        philox.normal((1, 1), shape, "float64"),
+        philox.dropout_mask((1, 1), shape, "float32", 0.5),
+    ):
+        assert found.shape == shape
+
+
+# Distribution -----------------------------------------------------------------------------------------------------------------
+
+
+def distance(sample, distribution):
+    """Kolmogorov's, times the root of the number: above 1.95 once in a thousand."""
+    ordered = np.sort(sample.astype("float64").ravel())
+    expected = distribution(ordered)
+    steps = np.arange(len(ordered) + 1) / len(ordered)
+    return math.sqrt(len(ordered)) * max((steps[1:] - expected).max(), (expected - steps[:-1]).max())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_uniform_and_normal_numbers_are_distributed_as_they_should_be(dtype):
+    uniform, normal = (function((8, 0), (200_000,), dtype) for function in (philox.uniform, philox.normal))
+    assert uniform.min() >= 0 and uniform.max() < 1
+    assert distance(uniform, lambda x: x) < 1.95
+    assert distance(normal, np.vectorize(lambda x: 0.5 * math.erfc(-x / math.sqrt(2)))) < 1.95
+    moments = [normal.mean(), normal.var() - 1, (normal**3).mean(), (normal**4).mean() - 3]
+    assert np.abs(moments).max() < 0.04
+    assert abs(np.corrcoef(normal[::2], normal[1::2])[0, 1]) < 0.01
+
+
+def test_draws_of_neighbouring_keys_are_independent():
+    rows = np.stack([philox.normal((seed, position), (5000,), "float32") for seed in (1, 2) for position in (0, 1, 2)])
+    assert np.abs(np.corrcoef(rows) - np.eye(6)).max() < 0.06
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.5, 0.9])
+def test_as_many_elements_are_dropped_as_the_rate_says(rate):
+    size = 400_000
+    dropped = (philox.dropout_mask((4, 0), (size,), "float32", rate) == 0).mean()
+    assert abs(dropped - rate) < 4 * math.sqrt(rate * (1 - rate) / size)
+
+
+# Compiled steps ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1, 7, 31, 33, 1023, 1025, 5000])
+@pytest.mark.parametrize("key", [np.array([2**31 + 5, 2**32 - 1], np.uint32), np.array([2**63 + 9, 2**40], np.uint64)], ids=str)
+def test_kernels_of_llvm_give_the_same_bits(key, size, dtype):
+    if not llvm.installed():
+        pytest.skip("llvmlite and SciPy are not installed")
+    options = {"shape": (size,), "dtype": np.dtype(dtype), "xp": np}
+
+    @tf.function(jit_compile=True)
+    def drawn(key):
+        following = draws.next_key(key)
+        return following, draws.dropout_mask(following, rate=0.3, **options), draws.random_uniform(following, **options)
+
+    drawn(tf.constant(key))
+    following, mask, uniform = [one.numpy() for one in drawn(tf.constant(key))]
+    assert drawn.kernels == 2, "the key is copied, and one call carries all three out"
+    assert np.array_equal(following, key + np.array([0, 1], key.dtype))
+    assert np.array_equal(mask, draws.dropout_mask(following, rate=0.3, **options))
+    assert np.array_equal(uniform, draws.random_uniform(following, **options))
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_draw_of_a_layer_is_a_read_an_assignment_and_a_function_of_the_key(jit_compile):
+    layer = tf.keras.layers.Dropout(0.5, seed=7)
+    step = tf.function(lambda x: layer(x, training=True), jit_compile=jit_compile)
+    x = tf.ones([5, 3])
+    found = [step(x).numpy() for _ in range(3)]
+    assert [np.array_equal(one, reference.dropout_mask(7, i, (5, 3), 0.5)) for i, one in enumerate(found)] == [True] * 3
+    names = [record.primitive.name for record in step.program(x).records]
+    assert sorted(names) == ["assign", "dropout_mask", "multiply", "next_key", "read_variable"]
+    assert layer.seed_generator.state.numpy().tolist() == [7, 3]
+
+
+def test_a_member_of_many_draws_what_it_draws_alone():
+    keys = np.array([[1, 5], [2, 0], [3, 9]], np.uint32)
+    options = {"shape": (4, 2), "dtype": "float32", "xp": np}
+    alone = [draws.random_normal(key, **options) for key in keys]
+    assert np.array_equal(draws.random_normal(keys, **options), alone)
+    assert draws.next_key(keys).tolist() == [[1, 6], [2, 1], [3, 10]]
+
+
+# Drawn again in the backward pass ---------------------------------------------------------------------------------------------
+
+
+def kept(tape):
+    return [record.primitive.name for record in tape._tape.records if record.primitive.name != "read_variable"]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: tf.keras.layers.Dropout(0.4, seed=3), lambda: tf.keras.layers.GaussianDropout(0.4, seed=3)]
+)
+def test_on_a_device_noise_is_drawn_again_for_the_gradient(make, device):
+    with tf.device("CPU:0"):
+        x = tf.Variable(np.random.default_rng(0).normal(size=(6, 4)).astype("float32"))
+        layer = make()
+        with tf.GradientTape() as tape:
+            expected = layer(x, training=True)
+            total = tf.reduce_sum(expected * expected)
+        gradient = tape.gradient(total, x)
+    there = tf.Variable(x.numpy())
+    layer = make()
+    with tf.GradientTape() as tape:
+        found = layer(there, training=True)
+        total = tf.reduce_sum(found * found)
+    assert (kept(tape)[0] in ("times_dropout_mask", "times_gaussian")) == (device != "cpu")
+    assert np.array_equal(found.numpy(), expected.numpy())
+    np.testing.assert_allclose(tape.gradient(total, there).numpy(), gradient.numpy(), rtol=1e-6)
+
+
+def test_the_product_with_a_mask_has_derivatives_of_every_kind():
+    x, key = tf.constant(np.random.default_rng(1).normal(size=(5, 2))), tf.constant(np.array([1, 2], np.uint32))
+    options = {"shape": (5, 1), "rate": 0.5}
+    mask = draws.dropout_mask(key, dtype=np.dtype("float64"), xp=np, **options)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.reduce_sum(draws.times_dropout_mask(x * x, key, **options))
+        first = inner.gradient(y, x)
+    np.testing.assert_allclose(first, 2 * x * mask)
+    np.testing.assert_allclose(outer.gradient(first, x), 2 * mask * tf.ones_like(x))
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
+        y = draws.times_dropout_mask(x, key, **options)
+    np.testing.assert_allclose(forward.jvp(y), mask * tf.ones_like(x))
