@@ -1,4 +1,4 @@
-"""Philox4x32-10: the same bits in NumPy, in kernels of LLVM and on a device, and numbers that are distributed as they should be."""
+"""Philox4x32-10: the same bits in NumPy, in kernels of LLVM and on a device, and numbers distributed as they should be."""
 
 from __future__ import annotations
 

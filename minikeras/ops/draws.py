@@ -21,7 +21,7 @@ ONE_DRAW = np.array([0, 1], np.uint32)
 
 
 def _draw(name: str, function: Callable[..., Array]) -> Primitive:
-    """A draw, for each of the keys if they are many, that depends on the parameters `shape`, `dtype` and `xp` beside its own."""
+    """A draw, for each key if they are many, that depends on the parameters `shape`, `dtype` and `xp` beside its own."""
 
     def kernel(key: Any, *, shape: tuple[int, ...], dtype: Any, xp: Any, **own: Any) -> Array:
         if key.ndim == 1:
