@@ -116,7 +116,7 @@ class _LayerSources:
 
 
 class _GlobalSources:
-    """The generators or keys of all members for a draw from the global stream: `source` is asked with each member's in its place."""
+    """Generators or keys of all members for a draw from the global stream: `source` is asked with each one's in its place."""
 
     def __init__(self, states: Variable, source: Callable[[], Any]) -> None:
         self._states, self._source = states, source
