@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import to_numpy
 from ..core import Record, Variable
 from ..types import Array
 
@@ -100,11 +101,34 @@ class Program:
         results = [current(x) for x in self.results]
         return Program(self.arguments, records, results, self.structure, self.guards if guards is None else guards)
 
+    def over_numpy(self) -> Program:
+        """The same program over slots of NumPy, its constants on the host.
+
+        Passes and loop bodies ask shapes and dtypes, and compute with NumPy what is the same in each run; where values lie is
+        the business of an executor.
+        """
+        slots = {slot.key: _over_numpy(slot) for slot in self.slots()}
+
+        def moved(x: Any) -> Any:
+            if type(x) is tuple:
+                return tuple([slots[one.key] for one in x])
+            return slots[x.key] if isinstance(x, Slot) else x
+
+        records = [Record(one.primitive, list(map(moved, one.inputs)), one.params, moved(one.outputs)) for one in self.records]
+        arguments, results = list(map(moved, self.arguments)), list(map(moved, self.results))
+        return Program(arguments, records, results, self.structure, self.guards)
+
     @property
     def variables(self) -> list[Variable]:
         """The Variables that are read or assigned by the program itself, in the order of their construction."""
         found = {x.key: x for record in self.records for x in record.inputs if isinstance(x, Variable)}
         return [found[key] for key in sorted(found)]
+
+    @property
+    def library(self) -> Any:
+        """The library of its values on a device; NumPy if there are none, None if several devices' are mixed."""
+        found = {slot.xp for slot in self.slots() if slot.shape is not None} - {np}
+        return np if not found else found.pop() if len(found) == 1 else None
 
     def slots(self) -> Iterator[Slot]:
         """All slots, each once."""
@@ -126,6 +150,11 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<Program of {len(self.records)} instructions, {len(self.variables)} variables>"
+
+
+def _over_numpy(slot: Slot) -> Slot:
+    array = None if slot.array is None else to_numpy(slot.array)
+    return Slot(slot.key, slot.shape, slot.dtype, np, slot.fixed, array if slot.shape or array is None else array[()])
 
 
 def slots_in(values: Iterable[Any]) -> list[Slot]:

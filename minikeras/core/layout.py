@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -13,16 +12,24 @@ from ..types import Array
 
 
 class Layout:
-    """Contiguous arrays of some shapes, and of one dtype if that matters: their starts, slices and size in the flat array."""
+    """Contiguous arrays of some shapes, and of one dtype if that matters: their starts, slices and size in the flat array.
+
+    Each starts at a multiple of `alignment` elements, with a gap before it where there has to be one.
+    """
 
     __slots__ = ("_cuts", "dtype", "shapes", "size", "slices", "starts")
 
-    def __init__(self, shapes: Iterable[tuple[int, ...]], dtype: Any = None) -> None:
+    def __init__(self, shapes: Iterable[tuple[int, ...]], dtype: Any = None, alignment: int = 1) -> None:
         self.shapes = list(shapes)
         self.dtype: Any = None if dtype is None else np.dtype(dtype)
-        stops = list(itertools.accumulate((math.prod(shape) for shape in self.shapes), initial=0))
-        self.starts, self.size = stops[:-1], stops[-1]
-        self.slices = list(itertools.starmap(slice, itertools.pairwise(stops)))
+        self.starts: list[int] = []
+        self.slices: list[slice] = []
+        self.size = 0
+        for shape in self.shapes:
+            start = -(-self.size // alignment) * alignment
+            self.size = start + math.prod(shape)
+            self.starts.append(start)
+            self.slices.append(slice(start, self.size))
         wanted = [None if len(shape) == 1 else shape for shape in self.shapes]
         self._cuts = list(zip(self.slices, wanted, strict=True))
 

@@ -1,4 +1,4 @@
-"""Executors carry out programs: NumPy, which is always there, and LLVM where it is installed.
+"""Executors carry out programs: NumPy, which is always there, LLVM where it is installed, CUDA graphs on a GPU.
 
 One compiles a program to an executable, a function of arrays. What there is no kernel for stays a call of NumPy.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from ...core import Record
 from ...core.warnings import logger
@@ -115,6 +117,21 @@ class LLVMExecutor:
 
 NUMPY: Executor = NumPyExecutor()
 LLVM: Executor = LLVMExecutor()
+
+
+def on_device(program: Program) -> Executable | None:
+    """A recorded program as graphs, if all its values lie on one GPU that can carry it out; None otherwise, with a warning."""
+    if program.library in (None, np):
+        return None
+    from .cuda_graph.compile import Unsupported, compiled
+    from .cuda_graph.device import device_of
+
+    device = device_of(program.library)
+    try:
+        return None if device is None else compiled(program, device)
+    except Unsupported as reason:
+        logger.warning("A function runs on the GPU operation by operation, not as a CUDA graph: %s.", reason)
+        return None
 
 
 def executor_for(program: Program, fast: bool) -> Executor:

@@ -130,8 +130,8 @@ class Writer:
         return outputs
 
 
-def expand(program: Program) -> Program:
-    """The program with such instructions replaced, where they are on NumPy's arrays."""
+def expand(program: Program, whole: Sequence[Primitive] = ()) -> Program:
+    """The program with such instructions replaced, where they are on NumPy's arrays and not to stay `whole`."""
     writer = Writer(program)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
     for made_of_others in (
@@ -141,7 +141,7 @@ def expand(program: Program) -> Program:
         EXPANSIONS.setdefault(made_of_others, inline)
     for record in program.records:
         rule = EXPANSIONS.get(record.primitive)
-        if rule is None or not _on_host(record) or not rule(writer, record):
+        if rule is None or record.primitive in whole or not _on_host(record) or not rule(writer, record):
             writer.keep(record)
     return program.with_records(writer.records, writer.renamed, guards=writer.guards)
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ...arrays import is_array
 from ...core import Record, Variable
 from ...core.effects import State, Write
 from ...core.registry import operations
@@ -102,8 +101,8 @@ class _Forwarding:
 
 
 def _is_plain(variable: Any) -> bool:
-    """Whether a Variable holds an array of NumPy."""
-    return isinstance(variable, Variable) and isinstance(variable._array, (np.ndarray, np.generic))
+    """Whether an operand is a Variable that holds an array."""
+    return isinstance(variable, Variable) and is_array(variable._array)
 
 
 def _kind(variable: Variable) -> tuple[tuple[int, ...], Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from ...core import Primitive
 from ..ir import Program
 from .common_subexpressions import eliminate_common_subexpressions
 from .constant_folding import fold_constants
@@ -22,8 +23,8 @@ SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
 PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
 
 
-def optimized(program: Program) -> Program:
-    """The program after all passes."""
+def optimized(program: Program, whole: Sequence[Primitive] = ()) -> Program:
+    """The program after all passes; instructions of `whole`, which an executor carries out by one kernel, stay what they are."""
     for run_pass in PASSES:
-        program = run_pass(program)
+        program = expand(program, whole) if run_pass is expand else run_pass(program)
     return program

@@ -246,6 +246,8 @@ class Function:
         """
         if once and not self._fast and not (self.planned and llvm.installed()):
             return None
+        if self.jit_compile is not False and (on_device := executors.on_device(program)) is not None:
+            return on_device
         program = optimized(program)
         if not self._fast:
             by_numpy = executors.NUMPY.compile(program)

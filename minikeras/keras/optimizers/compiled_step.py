@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import is_array, namespace
 from ...compiler.ir import PLAIN, Program, Slot, outputs_of
 from ...compiler.loops import Body, kept, traced
 from ...compiler.passes.expansion import Writer
@@ -148,7 +149,8 @@ def _formula_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write
 
 def _updates_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     """The operations of `update_step` for all Variables; None if Python decides in it."""
-    given = [Tensor(np.ones_like(state.variable._array)) for state in states]
+    arrays = [state.variable._array for state in states]
+    given = [Tensor(namespace(array).ones_like(array)) for array in arrays]
     with Recorder(given, strict=False) as recorder:
         try:
             take_updates(optimizer, [_prepared(optimizer, gradient) for gradient in given], states)
@@ -157,7 +159,7 @@ def _updates_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write
     if recorder.refusal is not None or recorder.born:
         return None
     records = [*recorder.records, Record(step_counted, [], {"optimizer": optimizer}, ())]
-    program = Program(recorder.arguments, records, [], None)
+    program = Program(recorder.arguments, records, [], None).over_numpy()
     for simplify in (forward_state, *SIMPLIFICATIONS):
         program = simplify(program)
 
@@ -201,7 +203,7 @@ def is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
         and all(option is None for option in further)
         and all(state.variable.constraint is None for state in states)
         and all(
-            type(array) in (np.ndarray, np.float32, np.float64)
+            is_array(array)
             and not is_short(array.dtype)
             and (array.dtype, array.shape) == (value.dtype, value.shape)
             for value, targets in arrays

@@ -48,7 +48,7 @@ class CompiledSteps:
 def _recorded(model: Any, name: str, strict: bool) -> Function:
     """A step of a model as a function of its batch."""
     reference = weakref.ref(model)  # the model holds the function, and is freed with its last other reference
-    step = Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict)
+    step = Function(lambda data: getattr(reference(), name)(data), name=f"{model.name}.{name}", jit_compile=strict or None)
     if name == "train_step":
         step.builds = lambda: _makes_slots(reference())
     return step

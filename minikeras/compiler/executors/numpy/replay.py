@@ -58,7 +58,7 @@ class Replay:
         commits = any(access.writing is not None and access.writing.in_place for access in plan.flat)
         self._rollback = rollback_of(program) if commits else None
         """If a run ends with a commit of all that it assigns, what puts back what it has changed before."""
-        self._locks = _locks_of(program)
+        self._locks = locks_of(program)
         """A step reads weights, and assigns what follows from them, before another thread takes one."""
 
     @property
@@ -99,7 +99,7 @@ class Replay:
                     parts.append(found)
             finally:
                 self._idle.append(memory)
-        leaves = iter([_joined(arrays) if stacked else arrays[0] for arrays in zip(*parts, strict=True)])
+        leaves = iter([joined(arrays) if stacked else arrays[0] for arrays in zip(*parts, strict=True)])
         return [constant if number is None else Tensor(next(leaves)) for number, constant in self._results]
 
     def _calls(
@@ -207,12 +207,12 @@ def _parts_of(steps: Sequence[tuple[Lowered, Closure, bool | None]]) -> list[tup
     return parts
 
 
-def _joined(stacks: Sequence[Array]) -> Array:
+def joined(stacks: Sequence[Array]) -> Array:
     """Stacks as one."""
     return stacks[0] if len(stacks) == 1 else namespace(stacks[0]).concatenate(stacks)
 
 
-def _locks_of(program: Program) -> tuple[UpdateLock, ...]:
+def locks_of(program: Program) -> tuple[UpdateLock, ...]:
     """The locks of the optimizers whose steps a program takes, and of the Variables that it assigns beside them."""
     steps = [record.params["step"] for record in program.records if "step" in record.params]
     owners = [record.params["optimizer"] for record in program.records if "optimizer" in record.params]

@@ -1,0 +1,234 @@
+"""All that the executor asks of a GPU, in one place: CuPy's memory, streams and graphs. A double of it serves the tests.
+
+Nothing of `CuPyDevice` has run on a GPU yet: that a capture succeeds with the algorithms that cublasLt proposes, that memory and
+graphs live as long as they must, that events join streams where they must, and all times, only a device shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ....core.warnings import logger
+from ....types import Array
+from . import lt
+from .module import Kernel, Module
+from .nodes import Launch
+
+
+class Memory(NamedTuple):
+    """A piece of memory on a device.
+
+    Attributes:
+        address: where it begins, a multiple of 256.
+        root: what every array over it refers to, and what keeps it.
+    """
+
+    address: int
+    root: Any
+
+
+class Device(Protocol):
+    """A device on which programs are captured. What is enqueued runs in the order in which it was."""
+
+    def memory(self, size: int) -> Memory:
+        """Bytes from a pool of its own, so that no one else is given them while a graph may write there."""
+        ...
+
+    def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array over a piece of memory."""
+        ...
+
+    def empty(self, size: int) -> Memory:
+        """Bytes from where arrays of the user come from."""
+        ...
+
+    def address(self, array: Array) -> int:
+        """Where an array without gaps begins; others are refused."""
+        ...
+
+    def is_whole(self, array: Array) -> bool:
+        """Whether an array lies without gaps."""
+        ...
+
+    def contiguous(self, array: Array) -> Array:
+        """The array, or a copy of it without gaps."""
+        ...
+
+    def load(self, module: Module, kernels: Sequence[Kernel]) -> list[Any]:
+        """The functions of a module, compiled, one for each kernel."""
+        ...
+
+    def launch(self, launch: Launch, number: int, function: Any, addresses: Sequence[int]) -> None:
+        """Enqueue one of the kernels of a launch."""
+        ...
+
+    def multiply(self, matmul: lt.Matmul, operands: lt.Operands) -> Callable[[], None] | None:
+        """What enqueues a product; None if there is no algorithm for it."""
+        ...
+
+    def copy(self, to: int, start: int, size: int) -> None:
+        """Enqueue a copy of bytes on the device."""
+        ...
+
+    def send(self, to: int, values: np.ndarray[Any, Any]) -> None:
+        """Enqueue a copy from the host, whose memory may be written again at once."""
+        ...
+
+    def joined(self) -> contextlib.AbstractContextManager[None]:
+        """Within the block, what was enqueued by CuPy's functions before comes first; those after it come later."""
+        ...
+
+    def capture(self, enqueue: Callable[[], None]) -> Callable[[], None]:
+        """What enqueues at once all that a function enqueues."""
+        ...
+
+
+class CuPyDevice:
+    """A GPU through CuPy. Graphs are captured and replayed on one stream that does not block others."""
+
+    RING = 8
+    """Pinned buffers that take turns: the host waits for a copy from one only when it comes round again."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy, self._runtime = cupy, cupy.cuda.runtime
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._pool = cupy.cuda.MemoryPool()
+        self._workspace = self.memory(lt.WORKSPACE)
+        self._lt = lt.CublasLt(lt.library(), self._workspace.address)
+        self._ring: list[_Pinned | None] = [None] * self.RING
+        self._turn = 0
+        self._lock = threading.RLock()
+        self._began, self._ended = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
+
+    def memory(self, size: int) -> Memory:
+        """Bytes of the private pool, for the stream of graphs."""
+        with self._stream, self._cupy.cuda.using_allocator(self._pool.malloc):
+            root = self._cupy.empty(max(size, 1), "uint8")
+        return Memory(int(root.data.ptr), root)
+
+    def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: Any) -> Array:
+        """A view of the root."""
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        return memory.root[start : start + size].view(dtype).reshape(shape)
+
+    def empty(self, size: int) -> Memory:
+        """Bytes of CuPy's usual pool."""
+        root = self._cupy.empty(max(size, 1), "uint8")
+        return Memory(int(root.data.ptr), root)
+
+    def address(self, array: Array) -> int:
+        """The pointer."""
+        assert array.flags.c_contiguous
+        return int(array.data.ptr)
+
+    def is_whole(self, array: Array) -> bool:
+        """By its flags."""
+        return bool(array.flags.c_contiguous)
+
+    def contiguous(self, array: Array) -> Array:
+        """By CuPy."""
+        return self._cupy.ascontiguousarray(array)
+
+    def load(self, module: Module, kernels: Sequence[Kernel]) -> list[Any]:
+        """Compiled by NVRTC, or found in CuPy's cache on disk."""
+        options = ("--std=c++17", "--fmad=false")
+        raw = self._cupy.RawModule(code=module.source, options=options, backend="nvrtc")
+        return [raw.get_function(name) for name in module.names]
+
+    def launch(self, launch: Launch, number: int, function: Any, addresses: Sequence[int]) -> None:
+        """On the stream of graphs, which is CuPy's present one."""
+        kernel = launch.kernels[number]
+        function((kernel.blocks,), (kernel.threads,), tuple(map(np.uintp, addresses)))
+
+    def multiply(self, matmul: lt.Matmul, operands: lt.Operands) -> Callable[[], None] | None:
+        """By cublasLt."""
+        enqueue = self._lt.prepare(matmul, operands)
+        return None if enqueue is None else functools.partial(enqueue, int(self._stream.ptr))
+
+    def copy(self, to: int, start: int, size: int) -> None:
+        """On the stream of graphs."""
+        if size:
+            self._runtime.memcpyAsync(to, start, size, self._runtime.memcpyDeviceToDevice, self._stream.ptr)
+
+    def send(self, to: int, values: np.ndarray[Any, Any]) -> None:
+        """Through pinned memory, on the stream of graphs."""
+        if not values.nbytes:
+            return
+        place = self._turn = (self._turn + 1) % self.RING
+        pinned = self._ring[place]
+        if pinned is not None:
+            pinned.copied.synchronize()
+        if pinned is None or pinned.bytes.nbytes < values.nbytes:
+            pinned = self._ring[place] = _Pinned.of(self._cupy, values.nbytes)
+        pinned.bytes[: values.nbytes] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        self._runtime.memcpyAsync(
+            to, pinned.bytes.ctypes.data, values.nbytes, self._runtime.memcpyHostToDevice, self._stream.ptr
+        )
+        pinned.copied.record(self._stream)
+
+    @contextlib.contextmanager
+    def joined(self) -> Iterator[None]:
+        """By events, so nobody waits on the host; what CuPy's functions do within the block is on the stream of graphs."""
+        outside = self._cupy.cuda.get_current_stream()
+        with self._lock:
+            self._began.record(outside)
+            self._stream.wait_event(self._began)
+            try:
+                with self._stream:
+                    yield
+            finally:
+                self._ended.record(self._stream)
+                outside.wait_event(self._ended)
+
+    def capture(self, enqueue: Callable[[], None]) -> Callable[[], None]:
+        """A CUDA graph. A capture that fails is ended, so that the stream can be used again."""
+        self._stream.begin_capture()
+        try:
+            enqueue()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self._stream.end_capture()
+            raise
+        graph = self._stream.end_capture()
+        return functools.partial(graph.launch, self._stream)
+
+
+class _Pinned(NamedTuple):
+    """Memory of the host that a device can read by itself, and the event of the last copy from it."""
+
+    bytes: np.ndarray[Any, Any]
+    copied: Any
+
+    @classmethod
+    def of(cls, cupy: Any, size: int) -> _Pinned:
+        size = max(size, 4096)
+        block = cupy.cuda.alloc_pinned_memory(size)
+        return cls(np.frombuffer(block, np.uint8, size), cupy.cuda.Event(disable_timing=True))
+
+
+_devices: dict[Any, Device | None] = {}
+"""By library, and for CuPy by the number of the GPU."""
+
+
+def device_of(library: Any) -> Device | None:
+    """The present device of a library, made when it is first asked for; None if there is none for graphs."""
+    is_cupy = getattr(library, "__name__", "") == "cupy"
+    key = (library, library.cuda.runtime.getDevice()) if is_cupy else library
+    if key not in _devices:
+        try:
+            _devices[key] = CuPyDevice(library) if is_cupy else None
+        except Exception as error:  # a driver with broken libraries raises OSError, RuntimeError and CuPy's own kinds
+            logger.warning("Compiled functions run on the GPU operation by operation, without CUDA graphs: %s", error)
+            _devices[key] = None
+    return _devices[key]
+
+
+def register(library: Any, device: Device) -> None:
+    """Have a device carry out the programs of a library."""
+    _devices[library] = device

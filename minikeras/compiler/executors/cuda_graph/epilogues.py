@@ -1,0 +1,99 @@
+"""Products that do more: a bias and a ReLU on the way out, the gradient of a bias on the way in. Each saves a node of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ....core.registry import operations
+from ...ir import Slot
+from ...loops import Body, elementwise_body
+from .lt import Epilogue, Product
+from .nodes import Launch, Multiply, Node
+from .preparation import ALIGNMENT
+from .schedule import Schedule
+
+
+def add_epilogues(schedule: Schedule, refused: Collection[Product]) -> None:
+    """Put such products in place of products and of the kernels behind or beside them, but none that is refused."""
+    for node in list(schedule.nodes):
+        if isinstance(node, Launch) and len(node.records) == 1:
+            _join_bias(schedule, node, refused)
+            _join_gradient(schedule, node, refused)
+
+
+def _join_bias(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
+    """y = x @ w, then y + b or relu(y + b)."""
+    (record,) = node.records
+    shape, body = elementwise_body(record)
+    epilogue = None if body is None else _epilogue_of(body)
+    if epilogue is None or len(shape) != 2 or len(node.operands) != 2 or len(node.results) != 1:
+        return
+    for y, bias in (node.operands, node.operands[::-1]):
+        at = _maker(schedule, y)
+        if at is None or y.shape != shape or bias.shape not in (shape[1:], (1, *shape[1:])) or not _is_aligned(schedule, bias):
+            continue
+        product = schedule.nodes[at]
+        joined = product.product._replace(epilogue=epilogue)
+        alone = _readers(schedule, y) == [node] and schedule.may_join(y) and schedule.may_join(node.results[0], True)
+        if not alone or product.product.epilogue is not Epilogue.NONE or joined in refused or node.results[0].dtype != y.dtype:
+            continue
+        if _position(schedule, bias) < at:
+            schedule.nodes[at] = product._replace(product=joined, y=node.results[0], bias=bias)
+            schedule.nodes.remove(node)
+            return
+
+
+def _epilogue_of(body: Body) -> Epilogue | None:
+    """What a body of two operands is as an epilogue."""
+    functions = [step.function for step in body.steps]
+    if body.numbers or len(body.inputs) != 2 or functions[:1] != ["add"] or sorted(body.steps[0].operands) != [0, 1]:
+        return None
+    total = body.steps[0].register
+    if functions == ["add"]:
+        return Epilogue.BIAS if body.outputs == (total,) and not body.literals else None
+    literals = dict(body.literals)
+    last = body.steps[-1]
+    zero = functions == ["add", "maximum"] and last.operands[0] == total and literals.get(last.operands[1]) == 0
+    return Epilogue.RELU_BIAS if zero and body.outputs == (last.register,) else None
+
+
+def _join_gradient(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
+    """dw = x^T @ dy, and the sum of dy over its rows."""
+    (record,) = node.records
+    if record.primitive is not operations.reduce_sum or len(node.operands) != 1 or not schedule.may_join(node.results[-1], True):
+        return
+    (dy,), gradient = node.operands, record.outputs
+    if len(dy.shape) != 2 or tuple(axis % 2 for axis in record.params["axes"]) != (0,) or not _is_aligned(schedule, gradient):
+        return
+    for at, product in enumerate(schedule.nodes):
+        if not isinstance(product, Multiply) or product.b.key != dy.key or product.product.b_is_transposed:
+            continue
+        joined = product.product._replace(epilogue=Epilogue.BIAS_GRADIENT)
+        late = all(schedule.nodes.index(one) > at for one in _readers(schedule, gradient))
+        if product.product.epilogue is Epilogue.NONE and joined not in refused and late and gradient.dtype == dy.dtype:
+            schedule.nodes[at] = product._replace(product=joined, gradient=gradient)
+            schedule.nodes.remove(node)
+            return
+
+
+def _maker(schedule: Schedule, y: Slot) -> int | None:
+    """The position of the product that makes a slot."""
+    return next((at for at, node in enumerate(schedule.nodes) if isinstance(node, Multiply) and node.y.key == y.key), None)
+
+
+def _position(schedule: Schedule, x: Slot) -> int:
+    """The position of the node that makes a slot, -1 if none does."""
+    key = schedule.root(x)[0].key
+    return next((at for at, node in enumerate(schedule.nodes) if any(y.key == key for y in node.results)), -1)
+
+
+def _readers(schedule: Schedule, y: Slot) -> list[Node]:
+    """The nodes that read what lies in the memory of a slot."""
+    return [node for node in schedule.nodes for x in node.operands if schedule.root(x)[0].key == y.key]
+
+
+def _is_aligned(schedule: Schedule, x: Slot) -> bool:
+    """Whether a slot begins where a piece of memory does."""
+    source, start = schedule.root(x)
+    return (start + schedule.inside.get(source.key, (None, 0))[1]) % ALIGNMENT == 0
+

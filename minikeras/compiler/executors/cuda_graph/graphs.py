@@ -1,0 +1,156 @@
+"""The nodes of a program over the addresses that they have by now, and the graphs that are captured of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ....core.warnings import logger
+from ...ir import Slot
+from .device import Device
+from .lt import Operands, Product, column_major
+from .memory_plan import MEMORY, MemoryPlan
+from .module import assemble
+from .nodes import Copy, Launch, Multiply, Node
+
+Enqueue = Callable[[], None]
+"""Gives the device something to do."""
+WARM = 2
+"""Runs before the first capture: they load what is loaded when it is first used, which a capture refuses."""
+MOST = 16
+"""Graphs that are kept for one place of the Variables."""
+
+
+class NoAlgorithm(Exception):
+    """cublasLt has none for a product, or for its epilogue."""
+
+    def __init__(self, product: Product) -> None:
+        super().__init__(f"cublasLt has no algorithm for {product}")
+        self.product = product
+
+
+class Code:
+    """Kernels, compiled for a device.
+
+    Args:
+        device: that runs them.
+        preamble: in front of each module.
+    """
+
+    def __init__(self, device: Device, preamble: str) -> None:
+        self._device, self._preamble = device, preamble
+        self._functions: dict[int, list[Any]] = {}
+        self._launches: list[Launch] = []
+        """Kept so that no other one has their identity."""
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        """Compile the kernels of nodes as one module."""
+        launches = [node for node in nodes if isinstance(node, Launch)]
+        kernels = [kernel for launch in launches for kernel in launch.kernels]
+        loaded = iter(self._device.load(assemble(kernels, self._preamble), kernels) if kernels else ())
+        self._functions |= {id(launch): [next(loaded) for _ in launch.kernels] for launch in launches}
+        self._launches += launches
+
+    def functions(self, launch: Launch) -> list[Any]:
+        """The functions of a launch."""
+        if id(launch) not in self._functions:
+            self.add([launch])
+        return self._functions[id(launch)]
+
+
+class Base(NamedTuple):
+    """What places are relative to: an address, and how many bytes a step of a graph moves it on."""
+
+    address: int
+    stride: int
+
+
+class Graphs:
+    """What runs enqueue, as long as addresses stay what they are.
+
+    Args:
+        device: where they run.
+        code: the kernels.
+        plan: the places of values.
+        bases: what these are relative to.
+
+    Attributes:
+        runs: how many runs have been carried out.
+    """
+
+    def __init__(self, device: Device, code: Code, plan: MemoryPlan, bases: Sequence[Base]) -> None:
+        self._device, self._code, self._plan, self.bases = device, code, plan, bases
+        self._known: dict[Any, Enqueue] = {}
+        self.runs = 0
+
+    @property
+    def are_captured(self) -> bool:
+        """Whether nodes are enqueued as graphs by now."""
+        return self.runs >= WARM
+
+    def enqueue(self, key: Any, nodes: Sequence[Node], steps: int = 1) -> None:
+        """Give the device the nodes, so many times, as one graph once it has been seen that they run."""
+        if key in self._known:
+            self._known[key]()
+            return
+        one_by_one = functools.partial(_in_order, self._prepared(nodes, steps))
+        if not self.are_captured:
+            one_by_one()
+            return
+        while len(self._known) >= MOST:
+            self._known.pop(next(iter(self._known)))
+        self._known[key] = self._captured(one_by_one)
+        self._known[key]()
+
+    def try_products(self, nodes: Sequence[Node]) -> None:
+        """See whether there are algorithms for all products.
+
+        Raises:
+            NoAlgorithm: if there is none for one of them.
+        """
+        for node in nodes:
+            if isinstance(node, Multiply):
+                self._product(node, self.address)
+
+    def address(self, x: Slot, step: int = 0) -> int:
+        """Where a value lies in a step."""
+        number, start = self._plan.place(x)
+        base = self.bases[number]
+        return base.address + start + step * base.stride
+
+    def _captured(self, enqueue: Enqueue) -> Enqueue:
+        try:
+            return self._device.capture(enqueue)
+        except RuntimeError as error:  # as CUDA's errors are
+            logger.warning("A step could not be captured as a CUDA graph; its kernels are launched one by one: %s", error)
+            return enqueue
+
+    def _prepared(self, nodes: Sequence[Node], steps: int) -> list[Enqueue]:
+        """What each node enqueues, step by step."""
+        return [one for step in range(steps) for node in nodes for one in self._of_node(node, step)]
+
+    def _of_node(self, node: Node, step: int) -> list[Enqueue]:
+        address = functools.partial(self.address, step=step)
+        if isinstance(node, Copy):
+            return [functools.partial(self._device.copy, address(node.y) + node.start, address(node.x), node.x.bytes)]
+        if isinstance(node, Multiply):
+            return [self._product(node, address)]
+        found, outside = [], self.bases[MEMORY].address + self._plan.outside
+        for number, (kernel, function) in enumerate(zip(node.kernels, self._code.functions(node), strict=True)):
+            addresses = [*map(address, (*kernel.inputs, *kernel.outputs)), *([outside] if kernel.checks else [])]
+            found.append(functools.partial(self._device.launch, node, number, function, addresses))
+        return found
+
+    def _product(self, node: Multiply, address: Callable[[Slot], int]) -> Enqueue:
+        vector = node.bias or node.gradient
+        operands = Operands(address(node.b), address(node.a), address(node.y), address(vector) if vector else 0)
+        found = self._device.multiply(column_major(node.product), operands)
+        if found is None:
+            raise NoAlgorithm(node.product)
+        return found
+
+
+def _in_order(steps: Sequence[Enqueue]) -> None:
+    for enqueue in steps:
+        enqueue()

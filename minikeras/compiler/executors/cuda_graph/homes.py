@@ -1,0 +1,187 @@
+"""Where the values of Variables lie while programs of a device read and assign them: in one piece of memory, updated in place.
+
+A graph knows addresses, so a Variable's array is a view of that memory. What Python assigns is copied there before the next run.
+A Tensor that shows a present value keeps it: the memory then belongs to the Tensor, and the Variables move to another.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from ....core import Variable
+from ....core.layout import Layout
+from ....core.ownership import Owned
+from ....core.state import are_held, drop_spares
+from ....types import Array
+from .device import Device, Memory
+from .preparation import rounded
+
+
+class Home(NamedTuple):
+    """Variables that lie in one piece of memory: one alone, or one column of flattened ones in the order of a layout."""
+
+    variables: tuple[Variable, ...]
+    layout: Layout
+
+    @classmethod
+    def of(cls, variable: Variable) -> Home:
+        """The home of one Variable."""
+        array = variable._array
+        return cls((variable,), Layout([tuple(array.shape)], array.dtype))
+
+    @property
+    def keys(self) -> list[int]:
+        """Of the Variables."""
+        return [variable.key for variable in self.variables]
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it takes."""
+        return int(self.layout.size * self.layout.dtype.itemsize)
+
+
+class Block:
+    """Memory for some homes, with the arrays that their Variables hold."""
+
+    def __init__(self, device: Device, homes: Sequence[Home]) -> None:
+        self.variables = [variable for home in homes for variable in home.variables]
+        self._homes, self._numbers = homes, {variable.key: number for number, variable in enumerate(self.variables)}
+        starts = list(itertools.accumulate([rounded(home.bytes) for home in homes], initial=0))
+        self.bytes = starts[-1]
+        memory = device.memory(self.bytes)
+        self.addresses = [memory.address + start for start in starts[:-1]]
+        arrays = [*_arrays(device, memory, homes, starts), memory.root]
+        del memory  # the references that are counted next are to stay
+        self._owned = Owned(arrays)
+        _block_of.update(zip(map(id, arrays), itertools.repeat(self, len(self.variables)), strict=False))
+
+    def place(self, home: Home) -> int | None:
+        """The address of a home, if it is one of those here or a Variable of one."""
+        for own, address in zip(self._homes, self.addresses, strict=True):
+            if own.keys == home.keys and own.layout.starts == home.layout.starts:
+                return address
+            if len(home.keys) == 1 and home.keys[0] in own.keys:
+                return address + own.layout.starts[own.keys.index(home.keys[0])] * own.layout.dtype.itemsize
+        return None
+
+    def piece(self, variable: Variable) -> Array:
+        """The array of a Variable."""
+        return self._owned.arrays[self._numbers[variable.key]]
+
+    def are_held(self) -> bool:
+        """Whether all its Variables hold their arrays."""
+        return are_held(self._owned.arrays, self.variables)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether anything refers to it beside its Variables: a Tensor, a view, another Variable."""
+        held = sum(map(operator.is_, self._owned.arrays, [variable._array for variable in self.variables]))
+        return not self._owned.is_shared_by(held)
+
+
+def _arrays(device: Device, memory: Memory, homes: Sequence[Home], starts: Sequence[int]) -> list[Array]:
+    """The arrays of Variables over memory in which homes begin at these bytes."""
+    return [
+        device.array(memory, start + own * home.layout.dtype.itemsize, shape, home.layout.dtype)
+        for home, start in zip(homes, starts, strict=False)
+        for own, shape in zip(home.layout.starts, home.layout.shapes, strict=True)
+    ]
+
+
+_block_of: WeakValueDictionary[int, Block] = WeakValueDictionary()
+"""The blocks by the identity of their arrays, which live as long."""
+
+
+class Homes:
+    """The homes of a program's Variables. Streams have to be joined while it works.
+
+    Args:
+        device: where they are.
+        homes: of all Variables that the program reads or assigns.
+
+    Attributes:
+        addresses: of the homes, by now.
+        moves: how often these have changed.
+    """
+
+    def __init__(self, device: Device, homes: Sequence[Home]) -> None:
+        self._device, self._homes = device, homes
+        self._of: list[Block] = []
+        """For each home the block that it is in."""
+        self._blocks: list[Block] = []
+        self.addresses: list[int] = []
+        self.moves = 0
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the homes, what is shared with other programs included."""
+        return sum(block.bytes for block in self._blocks)
+
+    def begin(self) -> None:
+        """See to it that Variables lie at these addresses, and that nothing shows it if they change there."""
+        if not self.moves or not all([block.are_held() for block in self._blocks]):
+            self._take_in()
+        if any([block.is_seen for block in self._blocks]):
+            self._settle(fresh=True)
+
+    def keep(self) -> Callable[[], None]:
+        """Copy all values; what is returned brings them back."""
+        copies = [(block, self._device.memory(block.bytes)) for block in self._blocks]
+        for block, memory in copies:
+            self._device.copy(memory.address, block.addresses[0], block.bytes)
+
+        def bring_back() -> None:
+            for block, memory in copies:
+                self._device.copy(block.addresses[0], memory.address, block.bytes)
+
+        return bring_back
+
+    def _take_in(self) -> None:
+        """Copy what was assigned since; where another program has taken Variables over, go there."""
+        stale = [
+            (variable, block)
+            for home, block in zip(self._homes, self._of, strict=False)
+            for variable in home.variables
+            if variable._array is not block.piece(variable)
+        ]
+        drop_spares([variable for variable, _ in stale])
+        if not self.moves or any(id(variable._array) in _block_of for variable, _ in stale):
+            self._settle()
+            return
+        if stale and any([block.is_seen for block in self._blocks]):
+            self._settle(fresh=True)
+            return
+        for variable, block in stale:
+            self._take(variable, block.piece(variable))
+
+    def _settle(self, fresh: bool = False) -> None:
+        """Go where the Variables lie, or with `fresh` into new memory."""
+        blocks = [None if fresh else _block_of_all(home) for home in self._homes]
+        missing = [home for home, block in zip(self._homes, blocks, strict=True) if block is None]
+        if missing:
+            made = Block(self._device, missing)
+            blocks = [made if block is None else block for block in blocks]
+            for variable in made.variables:
+                self._take(variable, made.piece(variable))
+        self._of = [block for block in blocks if block is not None]
+        self._blocks = list({id(block): block for block in self._of}.values())
+        places = [block.place(home) for home, block in zip(self._homes, self._of, strict=True)]
+        self.addresses = [place for place in places if place is not None]
+        self.moves += 1
+
+    def _take(self, variable: Variable, piece: Array) -> None:
+        """Let a Variable hold its piece, with the value that it has."""
+        array = self._device.contiguous(variable._array)
+        self._device.copy(self._device.address(piece), self._device.address(array), array.nbytes)
+        variable._array, variable._spare = piece, None
+
+
+def _block_of_all(home: Home) -> Block | None:
+    """The block in which a home is already."""
+    blocks = [_block_of.get(id(variable._array)) for variable in home.variables]
+    block = blocks[0]
+    return block if block is not None and all(one is block for one in blocks) and block.place(home) is not None else None

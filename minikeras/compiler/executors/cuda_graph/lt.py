@@ -1,0 +1,194 @@
+"""Products of matrices by cublasLt, called through ctypes: CuPy refuses cuBLAS while a stream is captured, CUDA does not.
+
+cublasLt counts in columns: the rows of a matrix of ours are the columns of its transpose there. So of y = a @ b it is asked
+y^T = b^T @ a^T; its vectors along the rows of y^T, a bias, then lie along the columns of y, as a layer's do.
+Source: NVIDIA, cuBLAS 13 documentation, "Using the cuBLASLt API", whose numbers stand below.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+WORKSPACE = 32 << 20
+"""Bytes that algorithms may use. They are fixed: what cuBLAS takes by itself would become a part of the graph."""
+
+
+class Epilogue(IntEnum):
+    """What is done to a product before it is written."""
+
+    NONE = 1
+    BIAS = 4
+    RELU_BIAS = 6
+    BIAS_GRADIENT = 256
+    """The sum of the second factor over its rows goes into the vector (BGRADA: it is cublasLt's first matrix)."""
+
+
+class Product(NamedTuple):
+    """y = a @ b with rows one after another: (rows, depth) @ (depth, columns), each factor perhaps held as its transpose."""
+
+    rows: int
+    columns: int
+    depth: int
+    a_is_transposed: bool
+    b_is_transposed: bool
+    dtype: np.dtype[Any]
+    epilogue: Epilogue = Epilogue.NONE
+
+
+class Matmul(NamedTuple):
+    """The same as cublasLt is asked: d = op(a) @ op(b), all matrices column by column.
+
+    Attributes:
+        transposes: whether op transposes a and b.
+        a, b, d: rows, columns and leading dimension of what lies in memory.
+        dtype: of all of them.
+        epilogue: what is done to d.
+    """
+
+    transposes: tuple[bool, bool]
+    a: tuple[int, int, int]
+    b: tuple[int, int, int]
+    d: tuple[int, int, int]
+    dtype: np.dtype[Any]
+    epilogue: Epilogue
+
+
+class Operands(NamedTuple):
+    """Addresses: of cublasLt's a, b and d, and of the vector of the epilogue, or 0."""
+
+    a: int
+    b: int
+    d: int
+    vector: int = 0
+
+
+def column_major(product: Product) -> Matmul:
+    """The product as cublasLt is asked: its first matrix is our second one.
+
+    >>> column_major(Product(32, 10, 64, False, True, np.dtype("float32")))[:4]
+    ((True, False), (64, 10, 64), (64, 32, 64), (10, 32, 10))
+    """
+    rows, columns, depth, a_turned, b_turned, dtype, epilogue = product
+    first = (depth, columns, depth) if b_turned else (columns, depth, columns)
+    second = (rows, depth, rows) if a_turned else (depth, rows, depth)
+    return Matmul((b_turned, a_turned), first, second, (columns, rows, columns), dtype, epilogue)
+
+
+class Kind(NamedTuple):
+    """What cublasLt calls a dtype: the elements, how products are added up, and the C type of factors."""
+
+    elements: int
+    compute: int
+    scale: Any
+
+
+KINDS = {np.dtype("float32"): Kind(0, 68, ctypes.c_float), np.dtype("float64"): Kind(1, 70, ctypes.c_double)}
+"""float32 is computed as float32: TF32 would keep 10 bits of each factor."""
+_TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _VECTOR = 3, 4, 7, 8
+"""Attributes of a product."""
+_WORKSPACE_BYTES, _REDUCTIONS = 1, 3
+"""Attributes of a preference. What it assumes of addresses, multiples of 256, is so here."""
+_IN_WORKSPACE = 2 | 4
+"""Ways to add up parts of the depth that give the same bits in each run; the one that is left out is by atomics."""
+
+
+class _Heuristic(ctypes.Structure):
+    _fields_ = [
+        ("algorithm", ctypes.c_uint64 * 8),
+        ("workspace", ctypes.c_size_t),
+        ("state", ctypes.c_int),
+        ("waves", ctypes.c_float),
+        ("reserved", ctypes.c_int * 4),
+    ]
+
+
+class CublasLt:
+    """The library, with a workspace on the current device.
+
+    Args:
+        library: of ctypes.
+        workspace: its address; `WORKSPACE` bytes.
+    """
+
+    def __init__(self, library: Any, workspace: int) -> None:
+        self._library, self._workspace = library, workspace
+        self._handle = self._made("cublasLtCreate")
+        self._algorithms: dict[Matmul, Any] = {}
+
+    def prepare(self, matmul: Matmul, operands: Operands) -> Callable[[int], None] | None:
+        """A function of a stream that enqueues the product; None if the library has no algorithm for it.
+
+        Algorithms are asked for once for each shape, and never while a stream is captured, where CUDA 13.3 fails.
+        """
+        kind = KINDS[matmul.dtype]
+        description = self._made("cublasLtMatmulDescCreate", ctypes.c_int(kind.compute), ctypes.c_int(kind.elements))
+        for attribute, value in zip((_TRANSPOSE_A, _TRANSPOSE_B), matmul.transposes, strict=True):
+            self._set("cublasLtMatmulDescSetAttribute", description, attribute, ctypes.c_int(value))
+        self._set("cublasLtMatmulDescSetAttribute", description, _EPILOGUE, ctypes.c_uint32(matmul.epilogue))
+        if operands.vector:
+            self._set("cublasLtMatmulDescSetAttribute", description, _VECTOR, ctypes.c_void_p(operands.vector))
+        layouts = [self._layout(kind, *shape) for shape in (matmul.a, matmul.b, matmul.d)]
+        if matmul not in self._algorithms:
+            self._algorithms[matmul] = self._algorithm(description, layouts)
+        algorithm = self._algorithms[matmul]
+        if algorithm is None:
+            return None
+        one, zero = kind.scale(1.0), kind.scale(0.0)
+        a, b, d = [ctypes.c_void_p(address) for address in operands[:3]]
+        arguments = [self._handle, description, ctypes.byref(one), a, layouts[0], b, layouts[1], ctypes.byref(zero)]
+        arguments += [d, layouts[2], d, layouts[2], ctypes.byref(algorithm), ctypes.c_void_p(self._workspace)]
+        arguments.append(ctypes.c_size_t(WORKSPACE))
+
+        def enqueue(stream: int) -> None:
+            self._call("cublasLtMatmul", *arguments, ctypes.c_void_p(stream))
+
+        weakref.finalize(enqueue, self._destroy, description, layouts)
+        return enqueue
+
+    def _destroy(self, description: Any, layouts: list[Any]) -> None:
+        self._library.cublasLtMatmulDescDestroy(description)
+        for layout in layouts:
+            self._library.cublasLtMatrixLayoutDestroy(layout)
+
+    def _algorithm(self, description: Any, layouts: list[Any]) -> Any:
+        """The first one that the library proposes, or None."""
+        a, b, d = layouts
+        preference = self._made("cublasLtMatmulPreferenceCreate")
+        self._set("cublasLtMatmulPreferenceSetAttribute", preference, _WORKSPACE_BYTES, ctypes.c_uint64(WORKSPACE))
+        self._set("cublasLtMatmulPreferenceSetAttribute", preference, _REDUCTIONS, ctypes.c_uint32(_IN_WORKSPACE))
+        found, count = _Heuristic(), ctypes.c_int(0)
+        ask = self._library.cublasLtMatmulAlgoGetHeuristic
+        status = ask(self._handle, description, a, b, d, d, preference, 1, ctypes.byref(found), ctypes.byref(count))
+        self._call("cublasLtMatmulPreferenceDestroy", preference)
+        return (ctypes.c_uint64 * 8)(*found.algorithm) if status == 0 and count.value and found.state == 0 else None
+
+    def _layout(self, kind: Kind, rows: int, columns: int, leading: int) -> Any:
+        sizes = ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(leading)
+        return self._made("cublasLtMatrixLayoutCreate", ctypes.c_int(kind.elements), *sizes)
+
+    def _made(self, function: str, *arguments: Any) -> Any:
+        """What a function makes behind its first pointer."""
+        made = ctypes.c_void_p()
+        self._call(function, ctypes.byref(made), *arguments)
+        return made
+
+    def _set(self, function: str, of: Any, attribute: int, value: Any) -> None:
+        self._call(function, of, ctypes.c_int(attribute), ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value)))
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        status = getattr(self._library, function)(*arguments)
+        if status:
+            raise RuntimeError(f"{function} failed with cuBLAS status {status}.")
+
+
+def library() -> Any:
+    """cublasLt, found where CuPy finds its libraries."""
+    from cuda import pathfinder
+
+    return ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("cublasLt").abs_path)

@@ -1,0 +1,127 @@
+"""Where everything lies in the memory of a program: decided once, so that a graph can know addresses.
+
+Constants, arguments and results have places of their own, results side by side, so that one copy brings them out. What lies between
+two nodes shares memory with what does not live at the same time. What Python makes for a step, and Variables, lie elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ...ir import Program, Slot
+from ...planning.arena import Interval, allocate
+from .nodes import Launch
+from .preparation import rounded
+from .schedule import Schedule
+
+NUMBER = 8
+"""Bytes of a Python number."""
+MEMORY, STEP, ROWS, COLUMNS = 0, 1, 2, 3
+"""What places are relative to: memory, what Python makes for a step, row numbers, an address by itself; from `HOMES` on one for each home."""
+HOMES = 4
+
+
+class Place(NamedTuple):
+    """A byte, counted from where something begins."""
+
+    base: int
+    start: int
+
+
+class MemoryPlan:
+    """The places of a program's values.
+
+    Attributes:
+        size: of the memory.
+        buffers: how many values lie in the shared part at the same time at most.
+        step_bytes: what Python makes for a step: numbers, and values on the host.
+        constants: slots whose values are brought there once.
+        results: where they begin, and their bytes.
+        outside: where kernels note an index outside of its axis.
+    """
+
+    def __init__(self, program: Program, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._places: dict[int, Place] = {}
+        self.size = 0
+        self.constants = [slot for slot in program.slots() if slot.array is not None]
+        self.outside = self._take(4)
+        for slot in (*self.constants, *program.arguments):
+            self._places[slot.key] = Place(MEMORY, self._take(slot.bytes))
+        self.step_bytes = 0
+        for y in (y for call in schedule.first for y in call.results):
+            if y.shape is None or y.key in schedule.hosted:
+                self._places[y.key] = Place(STEP, self.step_bytes)
+                self.step_bytes += 16 * -(-max(y.bytes, NUMBER) // 16)
+            else:
+                self._places[y.key] = Place(MEMORY, self._take(y.bytes))
+        for number, home in enumerate(schedule.home_slots):
+            self._places[home.key] = Place(HOMES + number, 0)
+        first = self.size
+        for slot in schedule.exported:
+            if slot.key not in self._places:
+                self._places[slot.key] = Place(MEMORY, self._take(slot.bytes))
+        self.results = first, self.size - first
+        arena = allocate(self._intervals())
+        self.buffers = arena.buffers
+        for key, start in arena.offsets.items():
+            self._places[key] = Place(MEMORY, self.size + start)
+        self.size += rounded(arena.size)
+
+    def place(self, x: Slot) -> Place:
+        """Where a value begins."""
+        x, start = self._owner(x)
+        base, first = self._places[x.key]
+        return Place(base, first + start)
+
+    def put(self, x: Slot, place: Place) -> None:
+        """Say where a value lies that is no part of the program."""
+        self._places[x.key] = place
+
+    def _take(self, size: int) -> int:
+        start = self.size
+        self.size += rounded(size)
+        return start
+
+    def _owner(self, x: Slot) -> tuple[Slot, int]:
+        """In whose piece of memory a value lies, and at which byte."""
+        x, start = self._schedule.root(x)
+        while x.key in self._schedule.inside:
+            x, more = self._schedule.inside[x.key]
+            x, further = self._schedule.root(x)
+            start += more + further
+        return x, start
+
+    def _intervals(self) -> Iterator[Interval]:
+        """The lifetimes of what lies in the shared part, each for whole pieces of memory, in the order of birth."""
+        born: dict[int, int] = {}
+        dies: dict[int, int] = {}
+        owners: dict[int, Slot] = {}
+        for position, node in enumerate(self._schedule.nodes):
+            for x in (*node.operands, *node.results):
+                owner = self._owner(x)[0]
+                if owner.key not in self._places:
+                    owners[owner.key] = owner
+                    born.setdefault(owner.key, position)
+                    dies[owner.key] = position
+        for key, slot in owners.items():
+            donors = self._donors(self._schedule.nodes[born[key]], slot)
+            yield Interval(key, rounded(slot.bytes), born[key], dies[key], donors)
+
+    def _donors(self, node: object, result: Slot) -> Sequence[int]:
+        """The operands over which the only kernel of a node may write a result if this is their last use."""
+        if not isinstance(node, Launch) or len(node.kernels) != 1 or not node.kernels[0].may_alias:
+            return ()
+        (kernel,) = node.kernels
+        number = next((place for place, y in enumerate(kernel.outputs) if y.key == result.key), None)
+        if number is None:
+            return ()
+        given = [self._owner(x) for x in kernel.inputs]
+        return [
+            given[place][0].key
+            for place in kernel.may_alias[number]
+            if given[place][1] == 0
+            and given[place][0].bytes == kernel.inputs[place].bytes == result.bytes
+            and sum(owner.key == given[place][0].key for owner, _ in given) == 1
+        ]

@@ -1,0 +1,100 @@
+"""What is done to a program of a device before its nodes are made."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....arrays import namespace
+from ....core import Record
+from ....core.layout import Layout
+from ....core.variable import read_variable
+from ...ir import Program, Slot, outputs_of, slots_in
+from ...loops import loop
+from ...planning.flat_variables import part
+
+ALIGNMENT = 256
+"""Bytes: where pieces of memory begin, as cublasLt likes them."""
+
+
+def rounded(size: int) -> int:
+    """Bytes up to where the next piece may begin."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def on_host(program: Program, optimized: Program) -> set[int]:
+    """The keys of values that lie on the host in a program of a device: keys of random streams, counters.
+
+    Args:
+        program: as it was recorded.
+        optimized: the same after passes, over slots of NumPy.
+    """
+    slots = [slot for slot in program.slots() if slot.shape is not None]
+    elsewhere, found = {slot.key for slot in slots if slot.xp is not np}, {slot.key for slot in slots if slot.xp is np}
+    for record in optimized.records:
+        operands = slots_in(record.inputs)
+        host = bool(operands) and all(x.key in found or x.array is not None for x in operands)
+        if record.primitive is read_variable:
+            host = namespace(record.inputs[0]._array) is np
+        if host:
+            found |= {y.key for y in outputs_of(record)} - elsewhere
+    return found
+
+
+def with_aligned_flats(program: Program) -> Program:
+    """The program with gaps in its flat arrays, so that each part of them can be a factor of a product.
+
+    What lies in the gaps is computed as everything else, and nobody reads it. Flat arrays that are more than a list of parts to
+    some instruction stay without gaps.
+    """
+    flats = _flat_slots(program)
+    if flats is None:
+        return program
+
+    def placed(x: Any) -> Any:
+        if type(x) is tuple:
+            return tuple(map(placed, x))
+        flat = flats.get(x.key) if isinstance(x, Slot) else None
+        return x if flat is None else Slot(x.key, (flat.aligned.size,), x.dtype)
+
+    records = []
+    for record in program.records:
+        params = record.params
+        if "layout" in params:
+            params = params | {"layout": _flat(params["layout"]).aligned}
+        elif record.primitive is part and (flat := flats.get(record.inputs[0].key)) is not None:
+            params = params | {"start": flat.aligned.starts[flat.packed.starts.index(params["start"])]}
+        records.append(Record(record.primitive, list(map(placed, record.inputs)), params, placed(record.outputs)))
+    return program.with_records(records)
+
+
+class _Flat(NamedTuple):
+    """What a flat array is made of: without gaps, and with them."""
+
+    packed: Layout
+    aligned: Layout
+
+
+def _flat(layout: Layout) -> _Flat:
+    return _Flat(layout, Layout(layout.shapes, layout.dtype, ALIGNMENT // layout.dtype.itemsize))
+
+
+def _flat_slots(program: Program) -> dict[int, _Flat] | None:
+    """By key, all flat arrays; None if one of them is more than a list of parts somewhere."""
+    found: dict[int, _Flat] = {}
+    for record in program.records:
+        slots = slots_in(record.inputs)
+        known = [found[x.key] for x in slots if x.key in found]
+        if "layout" in record.params:
+            flat = _flat(record.params["layout"])
+            found |= {x.key: flat for x in (*slots_in(record.inputs), *outputs_of(record)) if x.shape == (flat.packed.size,)}
+        elif record.primitive is loop and known:
+            others = [x for x in slots if x.key not in found and x.shape not in (None, ())]
+            starts = {tuple(flat.packed.starts) for flat in known}
+            if len(starts) > 1 or (others and len(known[0].packed.shapes) > 1):
+                return None
+            found |= {y.key: known[0] for y in outputs_of(record)}
+        elif record.primitive is not part and known:
+            return None
+    return None if any(isinstance(x, Slot) and x.key in found for x in program.results) else found

@@ -1,0 +1,286 @@
+"""Carrying out a program on a device: what Python prepares, graphs, and what Python does between them.
+
+A run happens whole or not at all as far as Python is concerned: all that may refuse comes before the last graph, which alone
+writes Variables; counters and random streams go back if it is not reached. What fails on the device itself, such as memory that
+cannot be read, ends CUDA's context with all that is in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....arrays import is_array, namespace
+from ....core import Tensor, Variable
+from ....core.effects import only_checks
+from ....core.state import restore, snapshot
+from ....core.update_lock import Held
+from ....core.variable import assigned
+from ....types import Array
+from ...ir import Program, Slot
+from ..numpy.lowering import kernel_of
+from ..numpy.replay import joined, locks_of
+from ..numpy.rollback import Rollback
+from .device import Device, Memory
+from .graphs import Base, Code, Graphs, NoAlgorithm
+from .homes import Homes
+from .lt import Product
+from .memory_plan import MEMORY, ROWS, STEP, MemoryPlan
+from .nodes import Call
+from .preparation import rounded
+from .row_batches import RowGather
+from .schedule import Schedule
+
+if TYPE_CHECKING:
+    from ....data.table import RowBatches
+
+STEPS = 8
+"""Steps that one graph carries out, where that many are wanted in a row."""
+
+
+class GraphExecutable:
+    """A program, ready to run on a device; one run at a time.
+
+    Args:
+        device: where it runs.
+        program: over NumPy's slots.
+        scheduled: what it is made of, if cublasLt refuses some products.
+        preamble: in front of its kernels.
+        keys: for new slots.
+        rollback: puts back random streams, and what optimizers remember.
+    """
+
+    exact = False
+
+    def __init__(
+        self,
+        device: Device,
+        program: Program,
+        scheduled: Callable[[Collection[Product]], Schedule],
+        preamble: str,
+        keys: Iterator[int],
+        rollback: Rollback,
+    ) -> None:
+        self.program = program
+        self._device, self._scheduled, self._preamble, self._rollback = device, scheduled, preamble, rollback
+        self._keys, self._locks = keys, locks_of(program)
+        self._results = [None if isinstance(x, Slot) else x for x in program.results]
+        self._slots = [isinstance(x, Slot) for x in program.results]
+        self._refused: set[Product] = set()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Make a schedule and what belongs to it."""
+        schedule = self._scheduled(self._refused)
+        self.schedule, self.plan = schedule, MemoryPlan(self.program, schedule)
+        self._homes, self._moves = Homes(self._device, schedule.homes), 0
+        self._rows = RowGather(self._device, self.program, schedule, self.plan)
+        self._compiled: Code | None = None
+        self._memory: Memory | None = None
+        self._graphs: Graphs | None = None
+        calls = [*schedule.first, *schedule.calls, *schedule.last]
+        self._changed = [one for call in calls if call.record.primitive.writes for one in _assigned_by(call)]
+
+    # What an executable is asked ----------------------------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """What a run takes, roughly."""
+        return 2e-6 * self.kernels
+
+    @property
+    def kernels(self) -> int:
+        """Kernels, products, copies and calls of Python in each run."""
+        return len(self.schedule.first) + len(self.schedule.nodes) + len(self.schedule.last)
+
+    @property
+    def buffers(self) -> int:
+        """Values that lie in shared memory at the same time at most."""
+        return self.plan.buffers
+
+    @property
+    def bytes(self) -> int:
+        """The memory that is kept, that of Variables not counted."""
+        return self.plan.size
+
+    def __call__(self, arguments: Sequence[Array]) -> list[Any]:
+        """The leaves of the result: Tensors, and other values as they are."""
+        with Held(self._locks), self._device.joined():
+            return self._leaves(self._run(arguments))
+
+    def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
+        """One run after another, several as one graph where the rows of a data set are on the device."""
+        parts: list[list[Array]] = []
+        position = 0
+        with Held(self._locks), self._device.joined():
+            while position < len(batches):
+                together = STEPS if len(batches) - position >= STEPS and not stacked and self._rows.fits(batches) else 1
+                if together > 1 and self._graphs is not None and self._graphs.are_captured:
+                    arrays = self._run_rows(batches, position, together)
+                else:
+                    together, arrays = 1, self._run(batches.arguments(position))
+                parts = [*parts, [namespace(array).stack([array]) for array in arrays]] if stacked else [arrays]
+                position += together
+        return self._leaves([joined(arrays) if stacked else arrays[0] for arrays in zip(*parts, strict=True)])
+
+    def _leaves(self, arrays: Sequence[Array]) -> list[Any]:
+        given = iter(arrays)
+        return [Tensor(next(given)) if is_slot else x for x, is_slot in zip(self._results, self._slots, strict=True)]
+
+    # A run --------------------------------------------------------------------------------------------------------------------
+
+    def _run(self, arguments: Sequence[Array]) -> list[Array]:
+        """One step; the arrays of the results."""
+        graphs = self._begin()
+        with contextlib.ExitStack() as undone:
+            self._undo(undone, graphs)
+            values = self._take_in(arguments)
+            made = np.zeros((1, self.plan.step_bytes), np.uint8)
+            for call in self.schedule.first:
+                self._carry_out(call, values, made[0])
+            self._device.send(self._at(STEP), made)
+            segments = self.schedule.segments
+            for number, call in enumerate(self.schedule.calls):
+                graphs.enqueue(number, segments[number])
+                self._carry_out(call, values, made[0])
+            for call in self.schedule.last:
+                self._carry_out(call, values, made[0])
+            graphs.enqueue(len(segments) - 1, segments[-1])
+            undone.pop_all()
+        graphs.runs += 1
+        return self._brought_out(values)
+
+    def _run_rows(self, batches: RowBatches, first: int, steps: int) -> list[Array]:
+        """Steps over neighbouring batches, gathered where the data set lies, as one graph."""
+        graphs = self._begin()
+        gathering = self._rows.gathering(batches, self._keys)
+        with contextlib.ExitStack() as undone:
+            self._undo(undone, graphs)
+            made = np.zeros((steps, self.plan.step_bytes), np.uint8)
+            for own in made:
+                values: dict[int, Any] = {}
+                for call in self.schedule.first:
+                    if not only_checks(call.record.primitive):  # all rows have passed
+                        self._carry_out(call, values, own)
+                for call in self.schedule.last:
+                    self._carry_out(call, values, own)
+            self._device.send(self._at(STEP), made)
+            self._device.send(self._at(ROWS), batches.rows[first : first + steps])
+            graphs.enqueue(gathering.key, [*gathering.nodes, *self.schedule.nodes], steps)
+            undone.pop_all()
+        return self._brought_out(values)
+
+    def _undo(self, undone: contextlib.ExitStack, graphs: Graphs) -> None:
+        """If the run fails, have everything as it is now."""
+        if not graphs.are_captured:  # nodes are enqueued one by one, and some may have written
+            undone.callback(self._homes.keep())
+        undone.callback(restore, snapshot(self._changed))
+        undone.callback(self._rollback.begin())
+
+    def _begin(self) -> Graphs:
+        """Graphs for where Variables lie by now."""
+        self._homes.begin()
+        while self._graphs is None or self._moves != self._homes.moves:
+            self._graphs, self._moves = Graphs(self._device, self._code(), self.plan, self._bases()), self._homes.moves
+            try:
+                self._graphs.try_products(self.schedule.nodes)
+            except NoAlgorithm as error:
+                self._refused.add(error.product)
+                self._follow()
+                self._homes.begin()
+        return self._graphs
+
+    def _bases(self) -> list[Base]:
+        """What places are relative to."""
+        step, rows = self.plan.step_bytes, 8 * self._rows.rows
+        sizes = [rounded(self.plan.size), rounded(STEPS * step), rounded(STEPS * rows)]
+        if self._memory is None:
+            self._memory = self._device.memory(sum(sizes))
+            self._fill()
+        start = self._memory.address
+        moving = [Base(start, 0), Base(start + sizes[0], step), Base(start + sizes[0] + sizes[1], rows), Base(0, 0)]
+        return [*moving, *[Base(address, 0) for address in self._homes.addresses]]
+
+    def _at(self, base: int) -> int:
+        assert self._graphs is not None
+        return self._graphs.bases[base].address
+
+    def _code(self) -> Code:
+        if self._compiled is None:
+            self._compiled = Code(self._device, self._preamble)
+            self._compiled.add(self.schedule.nodes)
+        return self._compiled
+
+    def _fill(self) -> None:
+        """Bring constants to their places."""
+        assert self._memory is not None
+        for slot in self.plan.constants:
+            place = self._memory.address + self.plan.place(slot).start
+            self._device.send(place, np.ascontiguousarray(slot.array, slot.dtype))
+
+    def _take_in(self, arguments: Sequence[Array]) -> dict[int, Any]:
+        """The arguments by key; their values go to their places."""
+        for slot, array in zip(self.program.arguments, arguments, strict=True):
+            self._store(slot, array)
+        return {slot.key: array for slot, array in zip(self.program.arguments, arguments, strict=True)}
+
+    def _carry_out(self, call: Call, values: dict[int, Any], made: Array) -> None:
+        """Let Python carry out an instruction; numbers and values on the host go to their places in what a step has made."""
+        record = call.record
+        host = record.primitive is assigned or any(y.key in self.schedule.hosted for y in call.results)
+        inputs = [x.array if host and _is_constant(x) else self._value(x, values) for x in record.inputs]
+        xp = next((namespace(x) for x in inputs if is_array(x)), np)
+        found = kernel_of(record, xp)(*inputs)
+        for slot, result in zip(call.results, found if type(record.outputs) is tuple else (found,), strict=True):
+            if slot.shape is None or slot.key in self.schedule.hosted:
+                values[slot.key] = result
+                own = np.asarray(result, float if slot.shape is None else slot.dtype)
+                start = self.plan.place(slot).start
+                made[start : start + own.nbytes] = np.frombuffer(own.tobytes(), np.uint8)
+            else:
+                self._store(slot, result)
+
+    def _value(self, x: Any, values: dict[int, Any]) -> Any:
+        """An operand for Python, in memory of its own: it may be held afterwards."""
+        if not isinstance(x, Slot) or x.key in values:
+            return values[x.key] if isinstance(x, Slot) else x
+        assert self._graphs is not None
+        memory = self._device.empty(x.bytes)
+        self._device.copy(memory.address, self._graphs.address(x), x.bytes)
+        return self._device.array(memory, 0, x.shape, x.dtype)
+
+    def _store(self, slot: Slot, array: Array) -> None:
+        """Bring an array to the place of a slot."""
+        assert self._graphs is not None
+        to = self._graphs.address(slot)
+        if namespace(array) is np:
+            self._device.send(to, np.ascontiguousarray(array, slot.dtype))
+        else:
+            self._device.copy(to, self._device.address(self._device.contiguous(array)), slot.bytes)
+
+    def _brought_out(self, values: dict[int, Any]) -> list[Array]:
+        """The results, in memory that is theirs."""
+        start, size = self.plan.results
+        if size:
+            memory = self._device.empty(size)
+            self._device.copy(memory.address, self._at(MEMORY) + start, size)
+        return [
+            values[x.key]
+            if x.key in self.schedule.hosted
+            else self._device.array(memory, self.plan.place(x).start - start, x.shape, x.dtype)
+            for x in self.schedule.exported
+        ]
+
+
+def _assigned_by(call: Call) -> list[Variable]:
+    """The Variables that an effect of an optimizer may assign."""
+    params = call.record.params
+    own = [x for x in call.record.inputs if isinstance(x, Variable)]
+    return [*own, *getattr(params.get("optimizer"), "variables", ()), *params.get("variables", ())]
+
+
+def _is_constant(x: Any) -> bool:
+    return isinstance(x, Slot) and x.array is not None

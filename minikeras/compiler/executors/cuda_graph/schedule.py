@@ -1,0 +1,353 @@
+"""From the instructions of a program to nodes, and to the order in which a step happens whole or not at all.
+
+What Python prepares comes first: checks, numbers of a step, draws. Then come kernels, products and copies. Those that write
+Variables come behind the last instruction that could refuse, so they may write in place; counters are changed right before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....arrays import namespace
+from ....core import Record, Variable
+from ....core.effects import Write
+from ....core.layout import Layout
+from ....core.registry import operations
+from ....core.variable import assigned, read_variable
+from ...ir import Program, Slot, outputs_of, slots_in
+from ...passes.forward_state import only_counts, touched
+from ...planning.flat_variables import assign_flat, flatten, flats_of, part, read_flat, variables_of
+from .homes import Home
+from .lt import KINDS, Product
+from .module import Kernel
+from .nodes import Call, Copy, Launch, Multiply, Node
+
+Generator = Callable[[Record], Sequence[Kernel] | None]
+"""Kernels for an instruction; None if there are none."""
+
+
+class Unsupported(Exception):
+    """A program that cannot be carried out by graphs, with the reason."""
+
+
+class Schedule:
+    """The nodes of a program, in order.
+
+    Args:
+        program: over NumPy's slots.
+        hosted: keys of slots whose values are on the host.
+        keys: for new slots.
+        generate: writes kernels.
+        refused: products that cublasLt does not carry out.
+
+    Attributes:
+        first, last: what Python does before all nodes, and right before those that write Variables.
+        nodes: in order; a `Call` among them stands between two graphs.
+        homes: of the Variables, and `home_slots` for what they hold.
+        views: by key, the slot in whose memory another one begins, and at which byte.
+        inside: by key, the flat array in which a result is written, and at which byte.
+        exported: for each result of the program that is a slot, the one whose value leaves.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        hosted: Collection[int],
+        keys: Iterator[int],
+        generate: Generator,
+        refused: Collection[Product] = (),
+    ) -> None:
+        self.first: list[Call] = []
+        self.last: list[Call] = []
+        self.nodes: list[Node] = []
+        self.homes: list[Home] = []
+        self.home_slots: list[Slot] = []
+        self.views: dict[int, tuple[Slot, int]] = {}
+        self.inside: dict[int, tuple[Slot, int]] = {}
+        self.exported: list[Slot] = []
+        self.hosted, self._generate, self._keys, self._refused = hosted, generate, keys, refused
+        self._turned: dict[int, Slot] = {}
+        """Matrices that are transposes of others, as long as only products read them."""
+        self._early = {slot.key for slot in program.slots() if slot.array is not None} | {x.key for x in program.arguments}
+        self._values: dict[int, Slot] = {}
+        """By the number of a home, what its Variables are going to hold."""
+        self._held: dict[tuple[int, ...], int] = {}
+        self._changed: set[int] = set()
+        """Keys of Variables that a call assigns."""
+        for record in program.records:
+            self._lower(record)
+        self._leave([x for x in program.results if isinstance(x, Slot)])
+
+    def root(self, x: Slot) -> tuple[Slot, int]:
+        """In which slot's memory another one begins, and at which byte."""
+        start = 0
+        while x.key in self.views:
+            x, more = self.views[x.key]
+            start += more
+        return x, start
+
+    @property
+    def segments(self) -> list[list[Node]]:
+        """The nodes between two calls; the calls are those of `self.calls`."""
+        found: list[list[Node]] = [[]]
+        for node in self.nodes:
+            if isinstance(node, Call):
+                found.append([])
+            else:
+                found[-1].append(node)
+        return found
+
+    @property
+    def calls(self) -> list[Call]:
+        """What Python does between two segments."""
+        return [node for node in self.nodes if isinstance(node, Call)]
+
+    # Instructions -----------------------------------------------------------------------------------------------------------
+
+    def _lower(self, record: Record) -> None:
+        rule = _RULES.get(record.primitive)
+        if self._is_hosted(record):
+            self._on_host(record)
+        elif rule is not None:
+            rule(self, record)
+        elif record.primitive.effect:
+            self._effect(record)
+        else:
+            self._compute(record)
+
+    def _is_hosted(self, record: Record) -> bool:
+        """Whether an instruction takes place on the host: it makes a value there, or assigns one to a Variable that is there."""
+        if record.primitive is assigned:
+            return namespace(record.inputs[0]._array) is np
+        return any(y.key in self.hosted for y in outputs_of(record))
+
+    def _on_host(self, record: Record) -> None:
+        if not all(x.key in self._early for x in slots_in(record.inputs)):
+            raise Unsupported(f"{record.primitive.name} brings a value of the device to the host")
+        (self.last if record.primitive is assigned else self.first).append(Call(record))
+        self._early |= {y.key for y in outputs_of(record)}
+
+    def _compute(self, record: Record) -> None:
+        plain = Record(record.primitive, list(map(self._plain, record.inputs)), record.params, record.outputs)
+        kernels = self._generate(plain)
+        if kernels is None:
+            self._call(plain)
+        elif kernels:
+            self.nodes.append(Launch(kernels, [plain]))
+
+    def _plain(self, x: Any) -> Any:
+        """An operand that lies without gaps: a transposed matrix is written out when another than a product reads it."""
+        if not isinstance(x, Slot) or x.key not in self._turned:
+            return x
+        self._compute(Record(operations.transpose, [self._turned.pop(x.key)], {"perm": (-1, -2)}, x))
+        return x
+
+    def _slot(self, shape: Any, dtype: Any) -> Slot:
+        return Slot(next(self._keys), shape, dtype)
+
+    def _effect(self, record: Record) -> None:
+        if only_counts(record) and all(x.key in self._early for x in slots_in(record.inputs)):
+            self.last.append(Call(record))
+            return
+        keys = touched(record)
+        if keys is None:
+            raise Unsupported(f"{record.primitive.name} may read or assign any Variable")
+        pending = {key for number in self._values for key in self.homes[number].keys}
+        if keys & (pending | self._changed):
+            raise Unsupported(f"{record.primitive.name} reads what was assigned before")
+        self._call(record)
+        if record.primitive.writes:
+            self._changed |= keys
+
+    def _call(self, record: Record) -> None:
+        """Let Python carry an instruction out: before all nodes if it needs nothing that they make."""
+        call = Call(Record(record.primitive, list(map(self._plain, record.inputs)), record.params, record.outputs))
+        if all(self.root(x)[0].key in self._early for x in call.operands):
+            self.first.append(call)
+            self._early |= {y.key for y in call.results}
+            return
+        if any(y.shape is None for y in call.results):
+            raise Unsupported(f"{record.primitive.name} makes a number of what the device computes")
+        self.nodes.append(call)
+
+    # Variables --------------------------------------------------------------------------------------------------------------
+
+    def _home(self, variables: Sequence[Variable], layout: Layout | None = None) -> int:
+        keys = tuple([variable.key for variable in variables])
+        if keys not in self._held:
+            if any(set(keys) & set(known) for known in self._held):
+                raise Unsupported("a Variable is read by itself and as part of a flat array")
+            self._held[keys] = len(self.homes)
+            home = Home.of(variables[0]) if layout is None else Home(tuple(variables), layout)
+            self.homes.append(home)
+            self.home_slots.append(self._slot(tuple(home.layout.shapes[0]) if layout is None else (layout.size,), home.layout.dtype))
+        return self._held[keys]
+
+    def _read(self, record: Record) -> None:
+        (variable,), y = record.inputs, record.outputs
+        if variable.key in self._changed:
+            raise Unsupported(f"{variable.name} is read after a call that may have assigned it")
+        for keys, number in self._held.items():
+            if variable.key in keys and len(keys) > 1:
+                home = self.homes[number]
+                start = home.layout.starts[keys.index(variable.key)] * y.dtype.itemsize
+                self.views[y.key] = self._values.get(number, self.home_slots[number]), start
+                return
+        number = self._home([variable])
+        self.views[y.key] = self._values.get(number, self.home_slots[number]), 0
+
+    def _read_flat(self, record: Record) -> None:
+        for column, y in zip(_columns(record), record.outputs, strict=True):
+            number = self._home(column, record.params["layout"])
+            self.views[y.key] = self._values.get(number, self.home_slots[number]), 0
+
+    def _assign(self, record: Record) -> None:
+        variable, value = record.inputs
+        how = record.params["conversion"]
+        if isinstance(value, Variable) or variable.key in self._changed:
+            raise Unsupported(f"{variable.name} is assigned in another way than by a value of the program")
+        number = self._home([variable])
+        if how is not Write.ASSIGN:
+            present = self._values.get(number, self.home_slots[number])
+            total = self._slot(present.shape, present.dtype)
+            self._compute(Record(operations.add if how is Write.ADD else operations.subtract, [present, value], {}, total))
+            value = total
+        self._values[number] = self._plain(value)
+
+    def _assign_flat(self, record: Record) -> None:
+        for column, value in zip(_columns(record), flats_of(record), strict=True):
+            self._values[self._home(column, record.params["layout"])] = value
+
+    # Memory -----------------------------------------------------------------------------------------------------------------
+
+    def _view(self, record: Record) -> None:
+        x, y = record.inputs[0], record.outputs
+        start = record.params["start"] * y.dtype.itemsize if record.primitive is part else 0
+        self.views[y.key] = self._plain(x), start
+
+    def _transpose(self, record: Record) -> None:
+        x, y = record.inputs[0], record.outputs
+        if len(x.shape) != 2 or record.params["perm"] != (-1, -2):
+            self._compute(record)
+        else:
+            self._turned[y.key] = x
+
+    def _flatten(self, record: Record) -> None:
+        """A flat array: what nodes make for it alone is written right there."""
+        whole, layout = record.outputs, record.params["layout"]
+        whole = whole[0] if type(whole) is tuple else whole
+        made = {y.key for node in self.nodes if not isinstance(node, Call) for y in node.results}
+        for x, start in zip(record.inputs, layout.starts, strict=True):
+            x, at = self._plain(x), start * layout.dtype.itemsize
+            source, inner = self.root(x)
+            free = source.key in made and source.key not in self.inside and not inner and source.bytes == x.bytes
+            if x.dtype != layout.dtype:
+                raise Unsupported("gradients of several dtypes in one flat array")
+            if free and list(record.inputs).count(x) == 1:
+                self.inside[source.key] = whole, at
+            else:
+                self.nodes.append(Copy(x, whole, at))
+
+    def _product(self, record: Record) -> None:
+        a, b, y = *record.inputs[:2], record.outputs
+        flat = isinstance(a, Slot) and isinstance(b, Slot) and len(a.shape) == len(b.shape) == 2
+        if not flat or not a.dtype == b.dtype == y.dtype or y.dtype not in KINDS or 0 in (*a.shape, *b.shape):
+            self._compute(record)
+            return
+        product = Product(*y.shape, a.shape[1], a.key in self._turned, b.key in self._turned, y.dtype)
+        if product in self._refused:
+            self._compute(record)
+        else:
+            self.nodes.append(Multiply(product, self._turned.get(a.key, a), self._turned.get(b.key, b), y))
+
+    # The end ----------------------------------------------------------------------------------------------------------------
+
+    def may_join(self, x: Slot, moves: bool = False) -> bool:
+        """Whether the memory of a value is its own, or with `moves` whether another node may write it."""
+        if moves:
+            return x.key not in self.views
+        held = [self.root(value)[0].key for value in self._values.values()]
+        return x.key not in self.inside and x.key not in held and all(one.key != x.key for one in self.exported)
+
+    def commit(self) -> None:
+        """Write what Variables are going to hold, in place where that is safe."""
+        values = {number: self._apart(value) for number, value in self._values.items()}
+        for number, value in values.items():
+            if not self._in_place(value, self.home_slots[number]):
+                self.nodes.append(Copy(value, self.home_slots[number]))
+
+    def _leave(self, results: Sequence[Slot]) -> None:
+        """A result is the value of a node that nothing else takes, or a copy made before any Variable is written."""
+        made = {y.key for node in self.nodes if not isinstance(node, Call) for y in node.results}
+        for x in results:
+            if x.key in self.hosted:
+                self.exported.append(x)
+                continue
+            source, start = self.root(self._plain(x))
+            alone = source.key in made and not start and source.bytes == x.bytes and source.key not in self.inside
+            if alone:
+                self.exported.append(source)
+                continue
+            copy = self._slot(x.shape, x.dtype)
+            self.nodes.append(Copy(x, copy))
+            self.exported.append(copy)
+
+    def _apart(self, value: Slot) -> Slot:
+        """A value that no commit writes over before another one reads it."""
+        if all(self.root(value)[0] is not slot for slot in self.home_slots):
+            return value
+        copy = self._slot(value.shape, value.dtype)
+        self.nodes.append(Copy(value, copy))
+        return copy
+
+    def _in_place(self, value: Slot, home: Slot) -> bool:
+        """Let the node that makes a value write it where the Variable lies: it is the last one that reads the old value."""
+        source, start = self.root(value)
+        made = [place for place, node in enumerate(self.nodes) if any(y.key == source.key for y in node.results)]
+        taken = source.key in self.inside or any(one.key == source.key for one in self.exported)
+        if not made or start or taken or source.bytes != home.bytes:
+            return False
+        (at,) = made
+        node, later = self.nodes[at], self.nodes[at + 1 :]
+        if isinstance(node, Call) or any(isinstance(one, Call) for one in later):
+            return False
+        if any(self.root(x)[0] is home for one in later for x in one.operands):
+            return False
+        if not self._may_write(node, source, home):
+            return False
+        self.views[source.key] = home, 0
+        return True
+
+    def _may_write(self, node: Node, result: Slot, home: Slot) -> bool:
+        """Whether a node may write a result into memory that it perhaps reads."""
+        reads = [self.root(x) for x in node.operands if self.root(x)[0] is home]
+        if not reads:
+            return True
+        if not isinstance(node, Launch) or len(node.kernels) > 1 or any(start for _, start in reads):
+            return False
+        (kernel,) = node.kernels
+        number = [y.key for y in kernel.outputs].index(result.key)
+        allowed = kernel.may_alias[number] if kernel.may_alias else ()
+        return all(place in allowed for place, x in enumerate(kernel.inputs) if self.root(x)[0] is home)
+
+
+def _columns(record: Record) -> list[list[Variable]]:
+    """Flattened Variables, column by column."""
+    variables, count = variables_of(record), len(record.params["layout"].shapes)
+    return [variables[start : start + count] for start in range(0, len(variables), count)]
+
+
+_RULES: dict[Any, Callable[[Schedule, Record], None]] = {
+    read_variable: Schedule._read,
+    assigned: Schedule._assign,
+    read_flat: Schedule._read_flat,
+    assign_flat: Schedule._assign_flat,
+    flatten: Schedule._flatten,
+    part: Schedule._view,
+    operations.reshape: Schedule._view,
+    operations.transpose: Schedule._transpose,
+    operations.matrix_product: Schedule._product,
+}
