@@ -21,7 +21,7 @@ L, losses = tf.keras.layers, tf.keras.losses
 class ByHand:
     """A program whose instructions run their own kernels."""
 
-    exact, seconds, kernels, buffers, bytes = True, 0.0, 0, 0, 0
+    exact, whole, seconds, kernels, buffers, bytes = True, False, 0.0, 0, 0, 0
 
     def __init__(self, program):
         self.program = program

@@ -34,6 +34,8 @@ class Executable(Protocol):
     program: Program
     exact: bool
     """Whether it gives the bits of an eager run."""
+    whole: bool
+    """Whether each run happens whole or not at all, whatever raises."""
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: Tensors, and other values as they are. State is read, drawn and assigned anew."""

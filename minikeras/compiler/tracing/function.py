@@ -77,6 +77,7 @@ class Function:
         replays: how many calls were carried out by a program.
         eager_calls: how many calls Python carried out, recordings not counted.
         planned: how many calls there will be, as far as is known: whether LLVM is worth it.
+        whole: whether a replay may happen whole or not at all by itself.
         builds: asked before a first run: whether it is going to make Variables, so that it need not be watched.
     """
 
@@ -94,7 +95,7 @@ class Function:
         self.name = str(name or getattr(python_function, "__name__", "function"))
         self.recordings = self.replays = self.eager_calls = 0
         self._cache: OrderedDict[Any, CacheEntry] = OrderedDict()
-        self.planned = 0
+        self.planned, self.whole = 0, False
         self.builds: Callable[[], bool] = _never
         self._warned: set[str] = set()
         self._fast = bool(jit_compile)
@@ -137,17 +138,31 @@ class Function:
         Returns:
             The result in a tuple; None, and nothing was done, where a call would not be a replay.
         """
-        if _eagerly or current() is not BOTTOM:
-            return None
-        _, tensors, key = self._signature(args, {})
-        found = self._cache.get(key)
-        if found is None or found.facts is None or found.state is not None or len(tensors) != len(batches.columns):
-            return None
-        if found.facts.changed() is not None:
+        found, tensors = self._replayed(args)
+        if found is None or len(tensors) != len(batches.columns):
             return None
         leaves = found.program.run_many(batches, keep_state, stacked)
         self.replays += len(batches)
         return (found.packed(leaves),)
+
+    def replay_whole(self, args: Sequence[Any]) -> tuple[Any] | None:
+        """The result of a replay in a tuple, if it happens whole or not at all by itself; else None, and nothing was done."""
+        found, tensors = self._replayed(args)
+        if found is None or not found.program.whole:
+            return None
+        leaves = found.program([tensor._array for tensor in tensors])
+        self.replays += 1
+        return (found.packed(leaves),)
+
+    def _replayed(self, args: Sequence[Any]) -> tuple[CacheEntry | None, list[Tensor]]:
+        """What a call would replay without another recording on its way, and the tensors among its arguments."""
+        if _eagerly or current() is not BOTTOM:
+            return None, []
+        _, tensors, key = self._signature(args, {})
+        found = self._cache.get(key)
+        if found is None or found.facts is None or found.state is not None or found.facts.changed() is not None:
+            return None, tensors
+        return found, tensors
 
     @functools.cached_property
     def _parameters(self) -> inspect.Signature:
@@ -247,6 +262,7 @@ class Function:
         if once and not self._fast and not (self.planned and llvm.installed()):
             return None
         if self.jit_compile is not False and (on_device := executors.on_device(program)) is not None:
+            self.whole = True
             return on_device
         program = optimized(program)
         if not self._fast:

@@ -73,6 +73,8 @@ class Transaction:
 
     def __call__(self, step: Callable[[Any], Any], data: Any) -> Any:
         """Run a step; if it raises, all state is as it was before."""
+        if isinstance(step, Function) and step.whole and (found := step.replay_whole((data,))) is not None:
+            return found[0]
         targets, before = self._model._trainer.targets, self.snapshot()
         try:
             return step(data)

@@ -42,7 +42,7 @@ class Trained:
         self.place = place
         before = tf.keras.config.floatx()
         tf.keras.config.set_floatx(dtype)
-        tf.keras.utils.set_random_seed(5)
+        tf.random.set_seed(5)
         with tf.device(place):
             last = "softmax" if "one" in str(target.shape) else None
             self.model = tf.keras.Sequential([tf.keras.Input((6,)), *layers(), L.Dense(3, last)])
@@ -51,11 +51,13 @@ class Trained:
             self.y = tf.constant(target[:rows], None if target.dtype.kind == "i" else dtype)
         tf.keras.config.set_floatx(before)
 
+        model, chosen = self.model, self.optimizer
+
         def step(x, y):
             with tf.GradientTape() as tape:
-                loss = function(y, self.model(x, training=True)) + sum(self.model.losses, tf.constant(0.0, dtype))
-            weights = self.model.trainable_variables
-            self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+                loss = function(y, model(x, training=True)) + sum(model.losses, tf.constant(0.0, dtype))
+            weights = model.trainable_variables
+            chosen.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
             return loss
 
         self.function = tf.function(step)

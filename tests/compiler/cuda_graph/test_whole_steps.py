@@ -43,7 +43,7 @@ def test_fit_with_metrics_dropout_and_a_smaller_last_batch(double):
     x, y = random.normal(size=(40, 6)).astype("float32"), random.integers(0, 3, 40)
 
     def fitted(place):
-        tf.keras.utils.set_random_seed(1)
+        tf.random.set_seed(1)
         with tf.device(place):
             model = tf.keras.Sequential([tf.keras.Input((6,)), *MODELS["normalized"](), tf.keras.layers.Dense(3)])
             loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)

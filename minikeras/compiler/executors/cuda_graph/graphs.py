@@ -74,15 +74,12 @@ class Graphs:
         code: the kernels.
         plan: the places of values.
         bases: what these are relative to.
-
-    Attributes:
-        runs: how many runs have been carried out.
+        runs: how many have been carried out.
     """
 
-    def __init__(self, device: Device, code: Code, plan: MemoryPlan, bases: Sequence[Base]) -> None:
-        self._device, self._code, self._plan, self.bases = device, code, plan, bases
+    def __init__(self, device: Device, code: Code, plan: MemoryPlan, bases: Sequence[Base], runs: int = 0) -> None:
+        self._device, self._code, self._plan, self.bases, self.runs = device, code, plan, bases, runs
         self._known: dict[Any, Enqueue] = {}
-        self.runs = 0
 
     @property
     def are_captured(self) -> bool:

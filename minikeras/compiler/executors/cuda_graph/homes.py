@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -102,14 +102,15 @@ class Homes:
     Args:
         device: where they are.
         homes: of all Variables that the program reads or assigns.
+        written: the numbers of those that it assigns.
 
     Attributes:
         addresses: of the homes, by now.
         moves: how often these have changed.
     """
 
-    def __init__(self, device: Device, homes: Sequence[Home]) -> None:
-        self._device, self._homes = device, homes
+    def __init__(self, device: Device, homes: Sequence[Home], written: Collection[int]) -> None:
+        self._device, self._homes, self._written = device, homes, written
         self._of: list[Block] = []
         """For each home the block that it is in."""
         self._blocks: list[Block] = []
@@ -123,10 +124,18 @@ class Homes:
 
     def begin(self) -> None:
         """See to it that Variables lie at these addresses, and that nothing shows it if they change there."""
-        if not self.moves or not all([block.are_held() for block in self._blocks]):
+        if not self.moves:
+            self._settle()
+        elif not all([block.are_held() for block in self._blocks]):
             self._take_in()
-        if any([block.is_seen for block in self._blocks]):
-            self._settle(fresh=True)
+        if fresh := self._seen(self._written):
+            self._settle(fresh)
+
+    def _seen(self, numbers: Collection[int]) -> set[int]:
+        """Those of some homes that lie in memory which is seen."""
+        blocks = {id(self._of[number]): self._of[number] for number in numbers}
+        seen = {key for key, block in blocks.items() if block.is_seen}
+        return {number for number in numbers if id(self._of[number]) in seen} if seen else set()
 
     def keep(self) -> Callable[[], None]:
         """Copy all values; what is returned brings them back."""
@@ -143,24 +152,23 @@ class Homes:
     def _take_in(self) -> None:
         """Copy what was assigned since; where another program has taken Variables over, go there."""
         stale = [
-            (variable, block)
-            for home, block in zip(self._homes, self._of, strict=False)
+            (number, variable)
+            for number, home in enumerate(self._homes)
             for variable in home.variables
-            if variable._array is not block.piece(variable)
+            if variable._array is not self._of[number].piece(variable)
         ]
-        drop_spares([variable for variable, _ in stale])
-        if not self.moves or any(id(variable._array) in _block_of for variable, _ in stale):
+        drop_spares([variable for _, variable in stale])
+        if any(id(variable._array) in _block_of for _, variable in stale):
             self._settle()
-            return
-        if stale and any([block.is_seen for block in self._blocks]):
-            self._settle(fresh=True)
-            return
-        for variable, block in stale:
-            self._take(variable, block.piece(variable))
+        elif fresh := self._seen({number for number, _ in stale}):
+            self._settle(fresh)
+        else:
+            for number, variable in stale:
+                self._take(variable, self._of[number].piece(variable))
 
-    def _settle(self, fresh: bool = False) -> None:
-        """Go where the Variables lie, or with `fresh` into new memory."""
-        blocks = [None if fresh else _block_of_all(home) for home in self._homes]
+    def _settle(self, fresh: Collection[int] = ()) -> None:
+        """Go where the Variables lie; those that lie nowhere, and homes that are to be `fresh`, get new memory."""
+        blocks = [None if number in fresh else _block_of_all(home) for number, home in enumerate(self._homes)]
         missing = [home for home, block in zip(self._homes, blocks, strict=True) if block is None]
         if missing:
             made = Block(self._device, missing)

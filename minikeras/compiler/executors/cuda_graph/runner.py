@@ -54,6 +54,7 @@ class GraphExecutable:
     """
 
     exact = False
+    whole = True
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class GraphExecutable:
         """Make a schedule and what belongs to it."""
         schedule = self._scheduled(self._refused)
         self.schedule, self.plan = schedule, MemoryPlan(self.program, schedule)
-        self._homes, self._moves = Homes(self._device, schedule.homes), 0
+        self._homes, self._moves = Homes(self._device, schedule.homes, schedule.written), 0
         self._rows = RowGather(self._device, self.program, schedule, self.plan)
         self._compiled: Code | None = None
         self._memory: Memory | None = None
@@ -184,7 +185,8 @@ class GraphExecutable:
         """Graphs for where Variables lie by now."""
         self._homes.begin()
         while self._graphs is None or self._moves != self._homes.moves:
-            self._graphs, self._moves = Graphs(self._device, self._code(), self.plan, self._bases()), self._homes.moves
+            runs = 0 if self._graphs is None else self._graphs.runs
+            self._graphs, self._moves = Graphs(self._device, self._code(), self.plan, self._bases(), runs), self._homes.moves
             try:
                 self._graphs.try_products(self.schedule.nodes)
             except NoAlgorithm as error:

@@ -90,6 +90,11 @@ class Schedule:
         return x, start
 
     @property
+    def written(self) -> set[int]:
+        """The numbers of homes that are assigned."""
+        return set(self._values)
+
+    @property
     def segments(self) -> list[list[Node]]:
         """The nodes between two calls; the calls are those of `self.calls`."""
         found: list[list[Node]] = [[]]

@@ -39,6 +39,8 @@ class Replay:
         in_a_row: `in_a_row(memory, batches, start, count, stacked, rollback)` carries out several runs as one call, if it can.
     """
 
+    whole = False
+
     def __init__(
         self,
         program: Program,
