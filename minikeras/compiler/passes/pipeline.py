@@ -24,7 +24,7 @@ PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
 
 
 def optimized(program: Program, whole: Sequence[Primitive] = ()) -> Program:
-    """The program after all passes; instructions of `whole`, which an executor carries out by one kernel, stay what they are."""
+    """The program after all passes; instructions of `whole`, for which an executor has kernels, stay what they are."""
     for run_pass in PASSES:
         program = expand(program, whole) if run_pass is expand else run_pass(program)
     return program

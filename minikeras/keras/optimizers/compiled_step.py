@@ -11,8 +11,6 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...arrays import is_array, namespace
 from ...compiler.ir import PLAIN, Program, Slot, outputs_of
 from ...compiler.loops import Body, kept, traced
@@ -203,9 +201,7 @@ def is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
         and all(option is None for option in further)
         and all(state.variable.constraint is None for state in states)
         and all(
-            is_array(array)
-            and not is_short(array.dtype)
-            and (array.dtype, array.shape) == (value.dtype, value.shape)
+            is_array(array) and not is_short(array.dtype) and (array.dtype, array.shape) == (value.dtype, value.shape)
             for value, targets in arrays
             for array in targets
         )

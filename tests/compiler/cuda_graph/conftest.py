@@ -17,5 +17,8 @@ def double():
     import graph_double
     import strict_array
 
+    from minikeras.compiler.executors.cuda_graph import device
+
     strict_array.install()
-    return graph_double.install()
+    yield graph_double.install()
+    device._devices.clear()

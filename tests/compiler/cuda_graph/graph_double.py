@@ -1,8 +1,8 @@
 """A GPU that does not exist: memory of the host, poisoned with NaN, in which whole recorded steps are carried out.
 
-It keeps the rules of a capture: nothing is allocated, brought from the host or waited for while one goes on. Every address has to lie
-in memory that is alive. Kernels are carried out by NumPy's kernels of the instructions that they come from, products as cublasLt
-describes them, column by column.
+It keeps the rules of a capture: nothing is allocated, brought from the host or waited for while one goes on. Every address
+has to lie in memory that is alive. Kernels are carried out by NumPy's kernels of the instructions that they come from, products
+as cublasLt describes them, column by column.
 """
 
 from __future__ import annotations
@@ -121,7 +121,12 @@ class Double:
 
     def send(self, to, values):
         self._not_captured("a copy from the host")
-        self._enqueue("send", lambda values=np.array(values): self.view(to, values.shape, values.dtype).__setitem__(..., values))
+        kept = values.copy()
+
+        def send():
+            self.view(to, kept.shape, kept.dtype)[...] = kept
+
+        self._enqueue("send", send)
 
     @contextlib.contextmanager
     def joined(self):
@@ -168,11 +173,14 @@ class Double:
 
     def _launch(self, launch, number, addresses):
         kernel = launch.kernels[number]
-        own = dict(zip([x.key for x in (*kernel.inputs, *kernel.outputs)], zip(addresses, (*kernel.inputs, *kernel.outputs))))
+        own = {x.key: (address, x) for x, address in zip((*kernel.inputs, *kernel.outputs), addresses, strict=False)}
         self._given = own if number == 0 else self._given | own
         if number < len(launch.kernels) - 1:
             return
-        at = {key: self.view(address, x.shape or (), x.dtype if x.shape is not None else np.float64) for key, (address, x) in self._given.items()}
+        at = {
+            key: self.view(address, x.shape or (), x.dtype if x.shape is not None else np.float64)
+            for key, (address, x) in self._given.items()
+        }
         known = {}
 
         def value(x):

@@ -21,16 +21,16 @@ LOSSES = {
     "one hot": (lambda: tf.keras.losses.CategoricalCrossentropy(), np.eye(3)[np.arange(8) % 3]),
     "squared": (lambda: tf.keras.losses.MeanSquaredError(), np.linspace(-1, 1, 24).reshape(8, 3)),
 }
-O = tf.keras.optimizers
+optimizers = tf.keras.optimizers
 OPTIMIZERS = {
-    "SGD": lambda: O.SGD(0.1),
-    "momentum": lambda: O.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
-    "Adam": lambda: O.Adam(0.01),
-    "AdamW": lambda: O.AdamW(0.01),
-    "clipped": lambda: O.Adam(0.01, clipnorm=0.5),
-    "schedule": lambda: O.RMSprop(O.schedules.ExponentialDecay(0.01, 2, 0.5)),
-    "Lion": lambda: O.Lion(0.01),
-    "Adafactor": lambda: O.Adafactor(0.01),
+    "SGD": lambda: optimizers.SGD(0.1),
+    "momentum": lambda: optimizers.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "Adam": lambda: optimizers.Adam(0.01),
+    "AdamW": lambda: optimizers.AdamW(0.01),
+    "clipped": lambda: optimizers.Adam(0.01, clipnorm=0.5),
+    "schedule": lambda: optimizers.RMSprop(optimizers.schedules.ExponentialDecay(0.01, 2, 0.5)),
+    "Lion": lambda: optimizers.Lion(0.01),
+    "Adafactor": lambda: optimizers.Adafactor(0.01),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -141,6 +140,3 @@ def of_optimizers() -> Iterator[Case]:
 
         gradients = [tf.constant(generator.normal(size=shape), "float32") for shape in SHAPES.values()]
         yield from cases(f"{name} {options}", step, *gradients)
-
-
-logging.getLogger("minikeras").setLevel(logging.ERROR)

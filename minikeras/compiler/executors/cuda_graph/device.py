@@ -1,7 +1,7 @@
 """All that the executor asks of a GPU, in one place: CuPy's memory, streams and graphs. A double of it serves the tests.
 
-Nothing of `CuPyDevice` has run on a GPU yet: that a capture succeeds with the algorithms that cublasLt proposes, that memory and
-graphs live as long as they must, that events join streams where they must, and all times, only a device shows.
+Nothing of `CuPyDevice` has run on a GPU yet. Only a device shows that a capture succeeds with the algorithms that cublasLt
+proposes, that memory and graphs live as long as they must, that events join streams where they must, and what all this takes.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class CuPyDevice:
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """By events, so nobody waits on the host; what CuPy's functions do within the block is on the stream of graphs."""
+        """By events, so the host does not wait; what CuPy's functions do within the block is on the stream of graphs."""
         outside = self._cupy.cuda.get_current_stream()
         with self._lock:
             self._began.record(outside)

@@ -1,4 +1,4 @@
-"""Products that do more: a bias and a ReLU on the way out, the gradient of a bias on the way in. Each saves a node of the graph."""
+"""Products that do more: a bias and a ReLU on the way out, the gradient of a bias on the way in. Each saves a node."""
 
 from __future__ import annotations
 
@@ -60,7 +60,11 @@ def _epilogue_of(body: Body) -> Epilogue | None:
 def _join_gradient(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
     """dw = x^T @ dy, and the sum of dy over its rows."""
     (record,) = node.records
-    if record.primitive is not operations.reduce_sum or len(node.operands) != 1 or not schedule.may_join(node.results[-1], True):
+    if (
+        record.primitive is not operations.reduce_sum
+        or len(node.operands) != 1
+        or not schedule.may_join(node.results[-1], True)
+    ):
         return
     (dy,), gradient = node.operands, record.outputs
     if len(dy.shape) != 2 or tuple(axis % 2 for axis in record.params["axes"]) != (0,) or not _is_aligned(schedule, gradient):
@@ -96,4 +100,3 @@ def _is_aligned(schedule: Schedule, x: Slot) -> bool:
     """Whether a slot begins where a piece of memory does."""
     source, start = schedule.root(x)
     return (start + schedule.inside.get(source.key, (None, 0))[1]) % ALIGNMENT == 0
-

@@ -133,7 +133,8 @@ class Graphs:
             return [functools.partial(self._device.copy, address(node.y) + node.start, address(node.x), node.x.bytes)]
         if isinstance(node, Multiply):
             return [self._product(node, address)]
-        found, outside = [], self.bases[MEMORY].address + self._plan.outside
+        found: list[Enqueue] = []
+        outside = self.bases[MEMORY].address + self._plan.outside
         for number, (kernel, function) in enumerate(zip(node.kernels, self._code.functions(node), strict=True)):
             addresses = [*map(address, (*kernel.inputs, *kernel.outputs)), *([outside] if kernel.checks else [])]
             found.append(functools.partial(self._device.launch, node, number, function, addresses))

@@ -1,7 +1,7 @@
 """Where the values of Variables lie while programs of a device read and assign them: in one piece of memory, updated in place.
 
-A graph knows addresses, so a Variable's array is a view of that memory. What Python assigns is copied there before the next run.
-A Tensor that shows a present value keeps it: the memory then belongs to the Tensor, and the Variables move to another.
+A graph knows addresses, so a Variable's array is a view of that memory. What Python assigns is copied there before the next
+run. A Tensor that shows a present value keeps it: the memory then belongs to the Tensor, and the Variables move to another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where everything lies in the memory of a program: decided once, so that a graph can know addresses.
 
-Constants, arguments and results have places of their own, results side by side, so that one copy brings them out. What lies between
-two nodes shares memory with what does not live at the same time. What Python makes for a step, and Variables, lie elsewhere.
+Constants, arguments and results have places of their own, results side by side, so that one copy brings them out. What lies
+between two nodes shares memory with what does not live at the same time. What Python makes for a step, and Variables, lie
+elsewhere.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .schedule import Schedule
 NUMBER = 8
 """Bytes of a Python number."""
 MEMORY, STEP, ROWS, COLUMNS = 0, 1, 2, 3
-"""What places are relative to: memory, what Python makes for a step, row numbers, an address by itself; from `HOMES` on one for each home."""
+"""What places are relative to: memory, what Python makes for a step, row numbers, nothing; then one for each home."""
 HOMES = 4
 
 

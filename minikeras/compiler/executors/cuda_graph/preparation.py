@@ -45,7 +45,7 @@ def on_host(program: Program, optimized: Program) -> set[int]:
 def with_aligned_flats(program: Program) -> Program:
     """The program with gaps in its flat arrays, so that each part of them can be a factor of a product.
 
-    What lies in the gaps is computed as everything else, and nobody reads it. Flat arrays that are more than a list of parts to
+    What lies in the gaps is computed as everything else, and read by nothing. Flat arrays that are more than a list of parts to
     some instruction stay without gaps.
     """
     flats = _flat_slots(program)

@@ -1,4 +1,4 @@
-"""Batches that are rows of arrays on the device: kernels of the graph gather them, by numbers that are sent for all its steps."""
+"""Batches that are rows of arrays on the device: kernels of the graph gather them, by numbers sent for all its steps."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From the instructions of a program to nodes, and to the order in which a step happens whole or not at all.
 
 What Python prepares comes first: checks, numbers of a step, draws. Then come kernels, products and copies. Those that write
-Variables come behind the last instruction that could refuse, so they may write in place; counters are changed right before them.
+Variables come behind the last instruction that could refuse, so they may write in place; counters change right before them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ....core.registry import operations
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...passes.forward_state import only_counts, touched
-from ...planning.flat_variables import assign_flat, flatten, flats_of, part, read_flat, variables_of
+from ...planning.flat_variables import assign_flat, flats_of, flatten, part, read_flat, variables_of
 from .homes import Home
 from .lt import KINDS, Product
 from .module import Kernel
@@ -124,7 +124,7 @@ class Schedule:
             self._compute(record)
 
     def _is_hosted(self, record: Record) -> bool:
-        """Whether an instruction takes place on the host: it makes a value there, or assigns one to a Variable that is there."""
+        """Whether an instruction takes place on the host: it makes a value there, or assigns one to a Variable there."""
         if record.primitive is assigned:
             return namespace(record.inputs[0]._array) is np
         return any(y.key in self.hosted for y in outputs_of(record))
@@ -188,7 +188,9 @@ class Schedule:
             self._held[keys] = len(self.homes)
             home = Home.of(variables[0]) if layout is None else Home(tuple(variables), layout)
             self.homes.append(home)
-            self.home_slots.append(self._slot(tuple(home.layout.shapes[0]) if layout is None else (layout.size,), home.layout.dtype))
+            self.home_slots.append(
+                self._slot(tuple(home.layout.shapes[0]) if layout is None else (layout.size,), home.layout.dtype)
+            )
         return self._held[keys]
 
     def _read(self, record: Record) -> None:
@@ -262,7 +264,8 @@ class Schedule:
         if not flat or not a.dtype == b.dtype == y.dtype or y.dtype not in KINDS or 0 in (*a.shape, *b.shape):
             self._compute(record)
             return
-        product = Product(*y.shape, a.shape[1], a.key in self._turned, b.key in self._turned, y.dtype)
+        (rows, columns), depth = y.shape, a.shape[1]
+        product = Product(rows, columns, depth, a.key in self._turned, b.key in self._turned, y.dtype)
         if product in self._refused:
             self._compute(record)
         else:
