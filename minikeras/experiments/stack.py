@@ -123,7 +123,7 @@ class ModelStack:
         for _, _, variable, row in given:
             variable._array = row
         try:
-            with self.optimizer.shown(places):
+            with self.optimizer.shown(places) if self.optimizer else contextlib.nullcontext():
                 yield
         finally:
             changed: dict[int, tuple[Variable, list[tuple[int, Array]]]] = {}
