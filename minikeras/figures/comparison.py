@@ -13,9 +13,9 @@ SIZE = (10.0, 4.2)
 COLOURS, DASHES = 10, ("-", "--", ":", "-.")
 """So many lines differ by colour; those after them are dashed."""
 FEW_POINTS = 15
-LINE_OF_LEGEND, LEGEND_MARK = 120, 8
+LINE_OF_LEGEND, LEGEND_MARK = 130, 8
 """How many letters have room below the panels, and the room of a line's mark in letters."""
-SPREAD = 10
+SPREAD = 5
 """Where one curve would take less than so small a part of the axis, the axis is logarithmic."""
 
 
@@ -58,10 +58,9 @@ def plot_comparison(
     if title is not None:
         figure.suptitle(title, wrap=True)
     if axes is None:
-        columns = LINE_OF_LEGEND // (LEGEND_MARK + max(len(line.label) for line in lines))
-        figure.legend(
-            *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=min(max(columns, 1), len(lines))
-        )
+        sizes = [LEGEND_MARK + len(line.label) for line in lines]
+        columns = len(lines) if sum(sizes) <= LINE_OF_LEGEND else max(1, LINE_OF_LEGEND // max(sizes))
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns)
         return shown_once(figure)
     panels[-1].legend()
     return figure
