@@ -74,7 +74,7 @@ def words(seed: int, position: int, count: int) -> Array:
 
 
 def _words(seed: int, first: int, positions: int, start: int, stop: int) -> Array:
-    """Blocks `start` to `stop` of draws in a row, `CHUNK` at most: a row of words for each position, good until the next call."""
+    """Blocks `start` to `stop` of draws in a row, `CHUNK` at most: a row of words for each position, until the next call."""
     x, y, products, pairs = _of_thread.memory[: 8 * positions * (stop - start)].reshape(4, 2, positions, -1)
     block, position = np.arange(start, stop, dtype=_WORD), np.arange(positions, dtype=_WORD)[:, None] + np.uint64(first)
     x[0], y[0], x[1], y[1] = block & _LOW, block >> _HALF, position & _LOW, position >> _HALF
