@@ -99,7 +99,7 @@ THREADS, MOST_BLOCKS = 256, 4096
 
 def draws_on(xp: Any) -> bool:
     """Whether kernels draw the arrays of a library."""
-    return bool(xp.__name__ == "cupy")
+    return getattr(xp, "__name__", None) == "cupy"
 
 
 @functools.cache
