@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import functools
 import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,7 +102,12 @@ def train_together(
         _logger.warning("Sweep: %d runs are trained in turn, not together: %s.", len(builds), Failure.of(error).message)
         return None
     seconds = (time.perf_counter() - began) / len(builds)
-    return [outcome(model, seconds, not_finite(model, training.objective), training.keep_weights) for model in ensemble]
+    keep, objective = training.keep_weights, training.objective
+    outcomes = [outcome(model, seconds, not_finite(model, objective), keep) for model in ensemble]
+    with fresh_session(seeds[0]), own_data(training.arguments) as arguments:
+        known = {name: value for name, value in arguments.items() if name in ("x", "y")}
+        ensemble[0].evaluate(**known, batch_size=1, steps=1, verbose=0)  # 'accuracy' is a metric once it has seen a batch
+    return [dataclasses.replace(one, directions=directions_of(ensemble[0], one.history)) for one in outcomes]
 
 
 def member_of(build: Build, seed: int) -> Member:
@@ -156,17 +162,22 @@ def outcome(model: Model | None, seconds: float, failure: Failure | None, keep_w
         return Outcome(seconds=seconds, failure=failure)
     logs = model.history
     history = {} if logs is None else {name: [_plain(value) for value in values] for name, values in logs.history.items()}
-    directions = {name: model.metric_direction(name.removeprefix("val_")) for name in history}
     kept = keep_weights and failure is None
     return Outcome(
         history,
         {} if logs is None else {name: list(epochs) for name, epochs in logs.logged_at.items()},
-        {name: direction for name, direction in directions.items() if direction is not None},
+        directions_of(model, history),
         seconds,
         failure,
         weights_files.encode(model) if kept else None,
         model.get_build_config() if kept else None,
     )
+
+
+def directions_of(model: Model, names: Iterable[str]) -> dict[str, str]:
+    """'min' or 'max' for each of these values of the logs whose metric says it."""
+    found = {name: model.metric_direction(name.removeprefix("val_")) for name in names}
+    return {name: direction for name, direction in found.items() if direction is not None}
 
 
 def _plain(value: Any) -> Any:

@@ -389,6 +389,19 @@ def test_a_mistake_is_told_before_anything_runs(mistake):
         question()
 
 
+def test_the_metric_says_what_is_better():
+    def made(rate):
+        model = keras.Sequential([keras.Input((4,)), L.Dense(2)])
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.SGD(rate), loss, metrics=["accuracy"])
+        return model
+
+    labels = (Y[:, 0] > 0).astype("int32")
+    for seeds in (1, 3):
+        results = swept({"rate": [0.1, 0.01]}, seeds, made, y=labels, validation_split=0.5, objective="val_accuracy")
+        assert results.mode == "max" and results.best.metrics["val_accuracy"] == max(results.table().columns["val_accuracy"])
+
+
 def test_without_a_direction_the_objective_needs_one():
     def made(rate):
         model = build(rate)
