@@ -44,8 +44,7 @@ class BatchedTensor(Tensor):
     def _refuse(self, *arguments: Any, **options: Any) -> Any:
         raise InvalidArgumentError(
             f"a tensor of shape {self.shape} stands for {self.stacked.shape[0]} values at once, so it has no single value to "
-            "read. Inside vectorized_map, and in a model of an ensemble, use tf operations such as tf.where in place of Python's "
-            "if, float() or .numpy()."
+            "read. Inside vectorized_map use tf operations such as tf.where instead of Python's if, float() or .numpy()."
         )
 
     numpy = __bool__ = __float__ = __int__ = __index__ = __complex__ = _shared = _refuse
@@ -86,7 +85,7 @@ class Batch(Interpreter):
         size: number of values in each stack.
     """
 
-    __slots__ = ("size",)
+    __slots__ = ("__weakref__", "size")
     sees_all = True
 
     def __init__(self, size: int) -> None:

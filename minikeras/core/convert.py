@@ -215,6 +215,8 @@ def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:
     kind, of_numpy = type(value), dtype.numpy.kind  # bfloat16 is a float to us, but turns into float32 beside a number
     if (kind is float and of_numpy in "fc") or (kind is int and of_numpy in "iufc") or (kind is complex and of_numpy == "c"):
         return value
+    if hasattr(value, "beside"):
+        return value.beside(dtype, beside._array)  # a number of its own for each member of an ensemble
     value = _native(value)
     array = np.asarray(to_numpy(value)) if is_array(value) else None
     if array is not None and array.dtype.kind in "biufc":

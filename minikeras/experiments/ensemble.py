@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from ..keras.seeds import default_seed
 from ..keras.training import trainer
 from ..types import Array
 from .history import EnsembleHistory
-from .member import Member, check_apart
+from .member import Member
 from .member_batches import MemberSource, folds_of, resampled
+from .same_structure import check_structure
 from .stack import ModelStack
 from .storage import load_ensemble, save_ensemble
 from .training import Training, evaluated
@@ -37,11 +39,11 @@ class Ensemble:
 
     Args:
         build: gives a model; called once for each member, with its seed if it has a parameter for it.
-        size: the number of members; 16, or as many as there are seeds.
+        size: the number of members.
         seeds: one for each member; drawn from the global stream by default.
 
     Raises:
-        ValueError: if members share weights, or seeds are no different integers of at least 0.
+        ValueError: if the members have different structures, or seeds are no different integers of at least 0.
         TypeError: if `build` gives no model.
 
     >>> def build():
@@ -54,17 +56,18 @@ class Ensemble:
     ((3, 4), (4, 1, 1))
     """
 
-    def __init__(self, build: Callable[..., Any], size: int | None = None, seeds: Iterable[int] | None = None) -> None:
-        whole("Ensemble: size", size, 1, optional=True)
-        chosen = [default_seed() for _ in range(size or 16)] if seeds is None else _checked_seeds(list(seeds), size)
+    def __init__(self, build: Callable[..., Any], size: int = 16, seeds: Sequence[int] | None = None) -> None:
+        whole("Ensemble: size", size, 1)
+        chosen = [default_seed() for _ in range(size)] if seeds is None else _checked_seeds(seeds, size)
         self._members = [Member.built(build, seed) for seed in chosen]
-        check_apart(self._members)
+        self._checked: list[Any] = []
+        """The models and how they were compiled when their structures were compared."""
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Ensemble:
         """An ensemble of members that were built elsewhere."""
         made = cls.__new__(cls)
-        made._members = list(members)
+        made._members, made._checked = list(members), []
         return made
 
     # Members ---------------------------------------------------------------------------------------------------------------
@@ -72,11 +75,11 @@ class Ensemble:
     def __len__(self) -> int:
         return len(self._members)
 
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, place: int) -> Model:
         """A member: an ordinary model, with its weights and the state of its optimizer. What is done to it is done to the
-        ensemble. A slice gives a list of them.
+        ensemble.
         """
-        return list(self)[place]
+        return self._members[place].model
 
     def __iter__(self) -> Iterator[Model]:
         return iter([member.model for member in self._members])
@@ -190,6 +193,11 @@ class Ensemble:
         """Make the weights of members that have none yet."""
         for member in self._members:
             member.make_ready(batches.unpack_x_y_sample_weight(batch)[0])
+        models = [member.model for member in self._members]
+        now = [one for model in models for one in (model, model._trainer._arguments)]
+        if len(now) != len(self._checked) or not all(map(operator.is_, now, self._checked)):
+            check_structure(models)
+            self._checked = now
 
     # Using -----------------------------------------------------------------------------------------------------------------
 
@@ -283,12 +291,11 @@ class Ensemble:
         return cls.of(load_ensemble(filepath, custom_objects, max_bytes))
 
 
-def _checked_seeds(seeds: list[Any], size: int | None) -> list[int]:
-    are_seeds = all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) and one >= 0 for one in seeds)
-    if not are_seeds or len(set(seeds)) != len(seeds) or not seeds or len(seeds) != (size or len(seeds)):
-        count = "" if size is None else f"{size} "
-        raise ValueError(f"Ensemble: seeds must be {count}different integers of at least 0, found {seeds!r:.80}.")
-    return [int(one) for one in seeds]
+def _checked_seeds(seeds: Sequence[int], size: int) -> list[int]:
+    found = list(seeds)
+    if len(found) != size or len(set(found)) != size or any(not isinstance(one, int) or one < 0 for one in found):
+        raise ValueError(f"Ensemble: seeds must be {size} different integers of at least 0, found {found!r:.80}.")
+    return found
 
 
 def _reduction(reduce: Any) -> Callable[[Array], Array]:

@@ -20,8 +20,11 @@ from ..core.primitive import Primitive
 from ..core.stack import Frame, current, switch
 from ..core.variable import read_variable
 from ..errors import ShapeError
+from ..functions.indexing import gather
+from ..functions.shaping import concat
 from ..keras.seeds import SeedGenerator
 from ..keras.weight import KerasVariable
+from .hyperparameters import MemberNumber
 
 
 class Members(Batch):
@@ -67,7 +70,29 @@ class Members(Batch):
         elif primitive is drawn_key:
             keys = _GlobalSources(self.streams, params["source"])
             return BatchedTensor(below.process(drawn_key, (), {"source": lambda: np.stack(keys())}), self)
+        if any(type(value) is MemberNumber for value in params.values()):
+            return self._by_number(primitive, inputs, params, below)
         return super().process(primitive, inputs, params, below)
+
+    def _by_number(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """An operation with numbers that differ among its parameters, once for the members that have the same ones."""
+        own = {name: value.values for name, value in params.items() if type(value) is MemberNumber}
+        places: dict[tuple[float, ...], list[int]] = {}
+        for place, values in enumerate(zip(*own.values(), strict=True)):
+            places.setdefault(values, []).append(place)
+        outer = current()
+        switch(below)
+        try:
+            parts = []
+            for values, chosen in places.items():
+                batch = Batch(len(chosen))
+                rows = [BatchedTensor(gather(self.stack_of(x), chosen), batch) if isinstance(x, Tensor) else x for x in inputs]
+                found = batch.process(primitive, rows, params | dict(zip(own, values, strict=True)), below)
+                parts.append(batch.stack_of(found))
+            order = np.argsort([place for chosen in places.values() for place in chosen])
+            return BatchedTensor(gather(concat(parts, 0), order), self)
+        finally:
+            switch(outer)
 
     def assign(self, variable: Variable, value: Any, how: Write, below: Frame) -> bool:
         """Write the stack; one value for all stays one value."""

@@ -20,6 +20,7 @@ from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents
 from ..keras.training.compiled import CompiledSteps
 from ..types import Array
+from .hyperparameters import set_member_numbers
 from .member import Member
 from .members import Members
 from .optimizers import StackedOptimizer
@@ -44,6 +45,7 @@ class ModelStack:
         models = [member.model for member in members]
         self.model = copy.deepcopy(models[0])
         self.members = Members([member.streams[""] for member in members])
+        set_member_numbers(self.model, models, self.members)
         self._given = list(members)
         self.name, self.steps = self.model.name, CompiledSteps()
         self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -217,7 +216,7 @@ class GaussianDropout(Noise):
         super().__init__(seed, **options)
 
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
-        stddev = math.sqrt(self.rate / (1.0 - self.rate))
+        stddev = (self.rate / (1.0 - self.rate)) ** 0.5
         if namespace(inputs._array) is not np:  # there the noise is not kept, but drawn again in the backward pass
             found: Tensor = draws.times_gaussian(inputs, keys(), shape=tuple(inputs.shape), stddev=stddev)
             return found

@@ -1,0 +1,148 @@
+"""Numbers of layers that differ from member to member, such as a dropout rate: `MemberNumber` stands where a float stood.
+
+Among themselves and with Python's numbers they are floats; beside a Tensor each takes its dtype, as a Python number does. So
+each member has the bits that it has alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace
+from ..core import Tensor
+from ..core.batch import Batch, BatchedTensor
+from ..errors import InvalidArgumentError
+from ..keras import layers, regularizers
+from ..keras.models import Model
+from ..keras.weight import Weight
+from ..types import Array, DType
+
+OPTIONS: dict[type, tuple[str, ...]] = {
+    layers.Dropout: ("rate",),
+    layers.GaussianDropout: ("rate",),
+    layers.GaussianNoise: ("stddev", "rate"),
+    layers.ActivityRegularization: ("l1", "l2"),
+    layers.Attention: ("dropout",),
+    layers.MultiHeadAttention: ("dropout",),
+    layers.GroupQueryAttention: ("dropout",),
+    layers.BatchNormalization: ("momentum", "epsilon", "renorm_momentum"),
+    layers.LayerNormalization: ("epsilon",),
+    regularizers.L1L2: ("l1", "l2"),
+    regularizers.OrthogonalRegularizer: ("factor",),
+}
+"""The options that may be other numbers for each member, by class; derived classes of the package have them too."""
+
+
+def options_of(kind: type) -> tuple[str, ...]:
+    """The options of a class that may be other numbers for each member.
+
+    >>> options_of(tf.keras.layers.SpatialDropout1D), options_of(tf.keras.layers.Dense)
+    (('rate',), ())
+    """
+    own = kind.__module__.startswith("minikeras.")
+    return next((names for known, names in OPTIONS.items() if issubclass(kind, known)), ()) if own else ()
+
+
+def set_member_numbers(model: Model, models: Sequence[Model], batch: Batch) -> None:
+    """Let a copy of the first of some models have the numbers of all, where these differ."""
+    for weight in _weights(model):
+        weight.regularizer = copy.copy(weight.regularizer)  # a copied Variable shares it with the first one
+    every = [_holders(one) for one in models]
+    for position, holder in enumerate(_holders(model)):
+        found = [own[position] for own in every]
+        for name in options_of(type(holder)):
+            values = [getattr(one, name) for one in found]
+            if len(set(values)) > 1:
+                setattr(holder, name, MemberNumber(values, batch))
+
+
+def _holders(model: Model) -> list[Any]:
+    """What may have such options: layers and regularizers, in an order that is the same for models of one structure."""
+    found = [one for layer in (model, *model._collect().sublayers) for one in (layer, layer.activity_regularizer)]
+    return [*found, *(weight.regularizer for weight in _weights(model))]
+
+
+def _weights(model: Model) -> list[Weight]:
+    return [variable for variable in model._collect().variables if isinstance(variable, Weight)]
+
+
+class MemberNumber:
+    """A number of which each member has its own.
+
+    >>> number = MemberNumber([0.25, 0.5], Batch(2))
+    >>> 1.0 / (1.0 - number)
+    MemberNumber(1.3333333333333333, 2.0)
+    """
+
+    __slots__ = ("batch", "values")
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, values: Sequence[float], batch: Batch | weakref.ref[Batch]) -> None:
+        self.values = tuple(values)
+        self.batch = batch if isinstance(batch, weakref.ref) else weakref.ref(batch)  # its Variables may hold this number
+
+    def beside(self, dtype: DType, like: Array) -> Tensor:
+        """The numbers beside a Tensor of a dtype, on the device of an array."""
+        batch = self.batch()
+        assert batch is not None, "the model of the stack is run without its members"
+        return BatchedTensor(Tensor(namespace(like).asarray(np.array(self.values, np.float64).astype(dtype.numpy))), batch)
+
+    def _with(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
+        if isinstance(other, MemberNumber):
+            return MemberNumber(list(map(function, self.values, other.values)), self.batch)
+        if type(other) in (int, float):
+            return MemberNumber([function(value, other) for value in self.values], self.batch)
+        return NotImplemented
+
+    def _holds(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
+        """The answer that is one for all members; NotImplemented beside a Tensor."""
+        found = self._with(other, function)
+        if not isinstance(found, MemberNumber):
+            return found
+        if len(set(found.values)) > 1:
+            raise InvalidArgumentError(
+                f"the number {self!r} of an ensemble decides otherwise for some members than for others: compared to {other!r} "
+                "it has several answers. Train such members with Sweep, which makes groups."
+            )
+        return found.values[0]
+
+    def __neg__(self) -> MemberNumber:
+        return MemberNumber([-value for value in self.values], self.batch)
+
+    def __bool__(self) -> bool:
+        """Whether it is there at all: 0.0 is a number like others where another member has more."""
+        return any(self.values)
+
+    def _refuse(self) -> Any:
+        raise InvalidArgumentError(
+            f"{self!r} is another number for each member of an ensemble, and what it is used for takes one Python number. "
+            "Train such members with Sweep, which makes groups."
+        )
+
+    __float__ = __int__ = __index__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"MemberNumber({', '.join(map(repr, self.values))})"
+
+    def __deepcopy__(self, memo: Any) -> MemberNumber:
+        return self
+
+
+def _operators() -> None:
+    for name in ("add", "sub", "mul", "truediv", "pow"):
+        function = getattr(operator, name)
+        setattr(MemberNumber, f"__{name}__", lambda self, other, f=function: self._with(other, f))
+        setattr(MemberNumber, f"__r{name}__", lambda self, other, f=function: self._with(other, lambda a, b: f(b, a)))
+    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        function = getattr(operator, name)
+        setattr(MemberNumber, f"__{name}__", lambda self, other, f=function: self._holds(other, f))
+
+
+_operators()

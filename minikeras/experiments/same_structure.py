@@ -1,0 +1,190 @@
+"""Whether models can be members of one ensemble: what they differ in beside seeds, first weights and certain numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..compiler.ir import PLAIN
+from ..keras.models import Model
+from ..keras.weight import Weight
+from .hyperparameters import OPTIONS, options_of
+
+_NUMBER = re.compile(r"_\d+$")
+_FREE = re.compile(r"(^|_)(seed|initializer|constraint)$")
+"""Options of layers that say how a member begins, or that its own Variables have: each member keeps its own."""
+_NOISE = ("rate", "stddev", "dropout")
+_IGNORED = ("shared_object_id", "build_config", "build_input_shape")
+_MAY_DIFFER = "seeds, initializers, constraints, " + ", ".join(
+    f"{kind.__name__}.{name}" for kind, names in OPTIONS.items() for name in names
+)
+
+
+MOST = 8
+"""How many differences are shown."""
+_USUAL = frozenset(vars(Model())) | {"name"}
+
+
+def compare(models: Sequence[Model]) -> list[str]:
+    """What the other models have that the first one has not, in one line each: path, option and both values. The first
+    model that differs is shown, and weights if nothing else explains them.
+
+    >>> def build(units, rate):
+    ...     return tf.keras.Sequential([tf.keras.layers.Dense(units, name="a"), tf.keras.layers.Dropout(rate, name="b")])
+    >>> compare([build(8, 0.1), build(8, 0.2)])
+    []
+    >>> compare([build(8, 0.1), build(8, 0.2), build(9, 0.1)])
+    ["Dense 'a', units: 8 in member 0, 9 in member 2"]
+    """
+    for described in (_described, _weights):
+        first = described(models[0])
+        for place, model in enumerate(models[1:], start=1):
+            found = [
+                f"{path}: {_text(one)} in member 0, {_text(other)} in member {place}"
+                for path, one, other in _differences(first, described(model), "")
+            ]
+            if found:
+                return found[:MOST]
+    return []
+
+
+def description(model: Model) -> dict[str, Any]:
+    """What models have in common that can be members of one ensemble, as plain data; optimizers are not looked at."""
+    return _described(model) | _weights(model)
+
+
+def check_structure(models: Sequence[Model]) -> None:
+    """Refuse models that cannot be members of one ensemble."""
+    if found := compare(models):
+        raise ValueError(
+            "the members of an ensemble must have one structure. They differ in:\n  "
+            + "\n  ".join(found)
+            + f"\nOf layers only these may differ: {_MAY_DIFFER}. Train models of several structures with Sweep."
+        )
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+_ABSENT = _Absent()
+
+
+def _described(model: Model) -> dict[str, Any]:
+    """A model as plain data in which the names that are counted up ('dense_3') are those of any model made like it."""
+    layers = [model, *model._collect().sublayers]
+    names = {layer.name: f"{_NUMBER.sub('', layer.name)} (layer {place})" for place, layer in enumerate(layers)}
+    found: dict[str, Any] = {"class": type(model).__name__}
+    if _is_ours(model):
+        found |= _plain(model.get_config(), names)
+    else:
+        found["layers"] = [_layer(layer, names) for layer in layers]
+    if model.compiled:
+        found["compile"] = _compiled(model, names)
+    return found
+
+
+def _weights(model: Model) -> dict[str, Any]:
+    weights = [variable for variable in model._collect().variables if isinstance(variable, Weight)]
+    return {"weights": [(_name_of(one), tuple(one.shape), one.dtype.name, one.trainable) for one in weights]}
+
+
+def _is_ours(layer: Any) -> bool:
+    return type(layer).__module__.startswith("minikeras.")
+
+
+def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """A layer by its configuration; one of the user's by the attributes that are plain values."""
+    config = layer.get_config() if _is_ours(layer) else _attributes(layer)
+    config = _fixed(config, options_of(type(layer)))
+    return {"class_name": type(layer).__name__, "config": _plain({**config, "name": layer.name}, names)}
+
+
+def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
+    """A configuration without the numbers that may differ. A layer without noise has no random stream, so its 0 stays."""
+    noise = {name: config[name] and "a number above 0" for name in free if name in _NOISE and name in config}
+    return {name: value for name, value in config.items() if name not in free} | noise
+
+
+def _attributes(layer: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(layer).items() if type(value) in PLAIN and name not in _USUAL}
+
+
+def _compiled(model: Model, names: Mapping[str, str]) -> Any:
+    """How a model was compiled, without its optimizer."""
+    arguments = {name: value for name, value in model._trainer._arguments.items() if name != "optimizer"}
+    return {name: _plain(_config_of(value), names) for name, value in arguments.items()}
+
+
+def _config_of(value: Any) -> Any:
+    """Losses and metrics by class and configuration, functions by name."""
+    if isinstance(value, (list, tuple)):
+        return [_config_of(one) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _config_of(one) for key, one in value.items()}
+    if hasattr(value, "get_config"):
+        try:
+            return {"class_name": type(value).__name__, "config": value.get_config()}
+        except (NotImplementedError, TypeError, ValueError, AttributeError):
+            return type(value).__name__
+    return value if type(value) in PLAIN else getattr(value, "__name__", type(value).__name__)
+
+
+def _name_of(weight: Weight) -> str:
+    return "/".join(_NUMBER.sub("", part) for part in weight.path.split("/"))
+
+
+def _plain(value: Any, names: Mapping[str, str], key: str = "") -> Any:
+    """Plain data without what may differ."""
+    if isinstance(value, Mapping):
+        kind, config = value.get("class_name"), value.get("config")
+        if isinstance(config, Mapping) and isinstance(kind, str):
+            value = {**value, "config": _fixed(config, _options.get(kind, ()))}
+        kept = {name: one for name, one in value.items() if not (isinstance(name, str) and _FREE.search(name))}
+        return {name: _plain(one, names, name) for name, one in kept.items() if name not in _IGNORED}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one, names) for one in value]
+    if isinstance(value, str):
+        return names.get(value) or (_NUMBER.sub("", value) if key == "name" else value)
+    return value
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    for one in (kind, *kind.__subclasses__()):
+        if one is kind:
+            yield kind
+        else:
+            yield from _subclasses(one)
+
+
+_options = {one.__name__: names for kind, names in OPTIONS.items() for one in _subclasses(kind) if options_of(one)}
+_options["GroupQueryAttention"] = _options["GroupedQueryAttention"]  # Keras's name of it in configurations
+
+
+def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Path and values of what differs, the deepest."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        label = _label(one) if _label(one) == _label(other) else ""
+        for name in dict.fromkeys([*one, *other]):
+            within = (path, label) if label and name == "config" else (path, label, str(name))
+            yield from _differences(one.get(name, _ABSENT), other.get(name, _ABSENT), ", ".join(filter(None, within)))
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (mine, theirs) in enumerate(zip(one, other, strict=True)):
+            named = isinstance(mine, Mapping) and _label(mine)
+            yield from _differences(mine, theirs, "" if named else f"{path}[{number}]")
+    elif repr(one) != repr(other):
+        yield path, one, other
+
+
+def _label(value: Mapping[str, Any]) -> str:
+    config = value.get("config")
+    if not isinstance(value.get("class_name"), str) or not isinstance(config, Mapping):
+        return ""
+    name = str(config.get("name", "")).partition(" (")[0]
+    return f"{value['class_name']} '{name}'" if name else value["class_name"]
+
+
+def _text(value: Any) -> str:
+    return f"{value!r:.120}" if not isinstance(value, list) else f"{len(value)} of them"
