@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from specimens import SPECIMENS
 import minikeras as tf
 from minikeras import nest
 from minikeras.arrays import random as streams
+from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.executors.cuda_graph.module import Kernel
 from minikeras.compiler.executors.numpy.lowering import kernel_of
@@ -23,6 +24,7 @@ from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.passes.pipeline import optimized
 from minikeras.core import Record
 
+Passes = Callable[[Program], Program]
 L, losses = tf.keras.layers, tf.keras.losses
 
 
@@ -61,25 +63,30 @@ def replayed(name: str, program: Program, arguments: list[Any]) -> Iterator[Case
             yield Case(name, record, kept, [np.array(y) for y in results], emitter.kernels(record))
 
 
-def cases(name: str, function: Any, *inputs: Any) -> list[Case]:
+def in_groups(program: Program) -> Program:
+    """The program after all passes, those for a device too."""
+    return fuse_groups(optimized(program))
+
+
+def cases(name: str, function: Any, *inputs: Any, passes: Passes = optimized) -> list[Case]:
     """The instructions of a function for these inputs; none if it cannot be recorded."""
     compiled = tf.function(function)
     compiled(*inputs)
     program = compiled.program(*inputs)
     if not isinstance(program, Program):
         return []
-    return list(replayed(name, optimized(program), [x._array for x in nest.flatten(inputs)]))
+    return list(replayed(name, passes(program), [x._array for x in nest.flatten(inputs)]))
 
 
-def of_operations() -> Iterator[Case]:
+def of_operations(passes: Passes = optimized) -> Iterator[Case]:
     """Every operation and its gradient."""
     for specimen in SPECIMENS:
         if specimen.reference is not None:
             step, inputs = with_gradient(specimen)
-            yield from cases(specimen.name, step, *inputs)
+            yield from cases(specimen.name, step, *inputs, passes=passes)
 
 
-def of_layers(dtype: str = "float32") -> Iterator[Case]:
+def of_layers(dtype: str = "float32", passes: Passes = optimized) -> Iterator[Case]:
     """Every layer in training, with the gradients of inputs and weights."""
     for row in ROWS:
         if dtype.startswith("mixed") and row.name == "SpectralNormalization":
@@ -98,10 +105,10 @@ def of_layers(dtype: str = "float32") -> Iterator[Case]:
                 loss = tf.add_n([tf.reduce_sum(tf.cast(one, "float32") ** 2) for one in nest.flatten(y)])
             return loss, [g for g in tape.gradient(loss, [*smooth, *layer.trainable_variables]) if g is not None]
 
-        yield from cases(row.name, step, *(inputs if isinstance(inputs, list) else [inputs]))
+        yield from cases(row.name, step, *(inputs if isinstance(inputs, list) else [inputs]), passes=passes)
 
 
-def of_losses() -> Iterator[Case]:
+def of_losses(passes: Passes = optimized) -> Iterator[Case]:
     """Every loss and its gradient, of probabilities and, where it takes them, of logits."""
     labels = np.array([0, 2, 1, 2, 0])
     logits = np.random.default_rng(3).normal(size=(5, 3)).astype("float32")
@@ -123,7 +130,7 @@ def of_losses() -> Iterator[Case]:
                     value = loss(y, x)
                 return value, tape.gradient(value, x)
 
-            yield from cases(name, step, tf.constant(y), tf.constant(predictions))
+            yield from cases(name, step, tf.constant(y), tf.constant(predictions), passes=passes)
 
 
 def of_optimizers() -> Iterator[Case]:

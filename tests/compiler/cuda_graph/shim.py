@@ -32,6 +32,7 @@ SHIM = r"""
 #include <vector>
 #define __global__
 #define __device__
+#define __launch_bounds__(threads)
 #define __shared__ static
 struct Index { unsigned x; };
 static Index blockIdx, threadIdx, blockDim, gridDim;

@@ -14,6 +14,7 @@ ARCHITECTURES = ["sm_80", "sm_90"]
 SOURCES = {
     "operations": recorded.of_operations,
     "layers": recorded.of_layers,
+    "layers in groups": lambda: recorded.of_layers(passes=recorded.in_groups),
     "layers in float16": lambda: recorded.of_layers("mixed_float16"),
     "losses": recorded.of_losses,
     "optimizers": recorded.of_optimizers,

@@ -18,6 +18,8 @@ from .module import Kernel
 
 THREADS = 256
 """Of a block."""
+MOST_THREADS = 1024
+"""Of a block that reduces few columns."""
 MOST_BLOCKS = 4096
 """Of a grid whose threads take several elements each: enough for every multiprocessor there is."""
 FEW_BLOCKS = 264
@@ -303,14 +305,20 @@ Values = Callable[[Source, Sequence[str], Sequence[str]], Sequence[tuple[str, An
 """Writes lines that give what is folded, from the coordinates of a result and those within its sum: values and their dtypes."""
 
 
-def body_values(kept: Shape, folded: Shape, body: Body, accesses: Sequence[Access]) -> tuple[Shape, Shape, Values, bool]:
+def body_values(
+    kept: Shape, folded: Shape, body: Body, accesses: Sequence[Access], stored: Sequence[tuple[int, Access]] = ()
+) -> tuple[Shape, Shape, Values, bool]:
     """A body for all elements of `kept + folded`, over which accesses have strides.
+
+    Args:
+        stored: outputs of the body that are written too, and where.
 
     Returns:
         Both shapes with as few axes as possible, what writes the body, and whether neighbours within a sum lie side by side.
     """
-    outer, before = merged(kept, [access.strides[: len(kept)] for access in accesses])
-    inner, within = merged(folded, [access.strides[len(kept) :] for access in accesses])
+    everywhere = [*accesses, *[access for _, access in stored]]
+    outer, before = merged(kept, [access.strides[: len(kept)] for access in everywhere])
+    inner, within = merged(folded, [access.strides[len(kept) :] for access in everywhere])
 
     def values(source: Source, names: Sequence[str], inside: Sequence[str]) -> Sequence[tuple[str, Any]]:
         for number, access in enumerate(accesses):
@@ -318,6 +326,9 @@ def body_values(kept: Shape, folded: Shape, body: Body, accesses: Sequence[Acces
             source.do(f"const {computed(access.slot.dtype)} x{number} = {source.load(access.slot, where)};")
         element = Element(body, [f"x{number}" for number in range(len(accesses))])
         source.do(*element.lines)
+        for number, (output, access) in enumerate(stored, len(accesses)):
+            where = place(access.offset, (*before[number], *within[number]), (*names, *inside))
+            source.store(access.slot, where, cast(*element.outputs[output], access.slot.dtype))
         return element.outputs
 
     along = any(own and own[-1] == 1 for own in within) or not any(own and own[-1] == 1 for own in before)
@@ -387,7 +398,8 @@ class Group(NamedTuple):
             results = min(THREADS // lanes, _power_of_two(count))
         else:
             results = min(32, _power_of_two(count))
-            lanes = min(THREADS // results, _power_of_two(length))
+            few = count < 32 * FEW_BLOCKS
+            lanes = min((MOST_THREADS if few else THREADS) // results, _power_of_two(length))
         return cls(results, lanes, along, -(-count // results))
 
     @property
@@ -414,7 +426,7 @@ def begin_groups(source: Source, group: Group, kind: str, pieces: int = 1) -> No
 
 def fold_lanes(source: Source, folds: Sequence[tuple[str, Fold]], group: Group, everywhere: bool = False) -> None:
     """Fold the variables of all lanes of a result, as a tree: the first lane has what they make, or all have it."""
-    if group.lanes == 1:
+    if group.lanes == 1 or not folds:
         return
     step = "" if group.along else f" * {group.results}"
     source.do(*[f"__shared__ {fold.type} all_{name}[{group.threads}];" for name, fold in folds])

@@ -19,6 +19,8 @@ from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import flatten, part
 from . import moves, windows
 from .functions import cast, computed, is_float, is_known, literal
+from .fusion import group
+from .groups import group_kernels
 from .kernels import (
     Access,
     Reduced,
@@ -387,6 +389,10 @@ def reduced(emitter: Emitter, name: str, x: Slot, axes: Sequence[int], y: Slot) 
     return reduction_kernels(name, outer, inner, values, along, [Reduced(0, fold, y)], emitter.temporary)
 
 
+def _group(emitter: Emitter, record: Record) -> list[Kernel]:
+    return group_kernels(record, emitter.temporary)
+
+
 def _einsum(emitter: Emitter, record: Record) -> list[Kernel] | None:
     """The sum of products over the labels that the result does not have."""
     xs, y, terms, result = record.inputs, record.outputs, record.params["terms"], record.params["result"]
@@ -497,7 +503,7 @@ def _rows() -> dict[Any, Callable[[Emitter, Record], list[Kernel] | None]]:
         **{o.cumsum: _scan(0, "{0} + {1}"), o.cumprod: _scan(1, "{0} * {1}")},
         o.running_logsumexp: _scan(0, "log_of_sum({0}, {1})"),
         **{o.argsort: _rank(True), o.sort: _rank(False), o.searchsorted: _searchsorted},
-        **{o.einsum: _einsum, o.matrix_product: _matrix_product, o.power: _power},
+        **{group: _group, o.einsum: _einsum, o.matrix_product: _matrix_product, o.power: _power},
         **dict.fromkeys((o.softmax, o.log_softmax, o.softmax_cross_entropy), _softmax),
         **dict.fromkeys((o.sparse_softmax_cross_entropy, o.sparse_softmax_cross_entropy_grad), _softmax),
         **windows.rows(),

@@ -47,15 +47,17 @@ class Module(NamedTuple):
 
 
 def assemble(kernels: Iterable[Kernel], preamble: str = "") -> Module:
-    """One source with all functions, each once: kernels of equal text share one.
+    """One source with all functions, each once: kernels of equal text for as many threads share one.
 
     >>> fill = Kernel("fill", "(float* y) { y[0] = 1; }", (), (), 1, 32)
     >>> assemble([fill, fill]).names
     ('fill_0', 'fill_0')
     """
-    functions: dict[str, str] = {}
+    functions: dict[tuple[int, str], str] = {}
     names = []
     for kernel in kernels:
-        names.append(functions.setdefault(kernel.text, f"{kernel.label}_{len(functions)}"))
-    lines = [f'extern "C" __global__ void {name}{text}' for text, name in functions.items()]
+        names.append(functions.setdefault((kernel.threads, kernel.text), f"{kernel.label}_{len(functions)}"))
+    lines = [
+        f'extern "C" __global__ void __launch_bounds__({threads}) {name}{text}' for (threads, text), name in functions.items()
+    ]
     return Module("\n\n".join([*filter(None, [preamble]), *lines]) + "\n", tuple(names))

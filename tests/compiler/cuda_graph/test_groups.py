@@ -1,0 +1,126 @@
+"""Loops and reductions that one kernel carries out give what they give one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import recorded
+from shim import Memory, compiled, needs_gxx
+from slow import mostly_slow
+
+import minikeras as tf
+from minikeras.arrays import random as streams
+from minikeras.compiler.executors.cuda_graph.fusion import BUSY, TURNS, Domain, fuse_groups, group
+from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+from minikeras.compiler.ir import outputs_of
+from minikeras.compiler.passes.pipeline import optimized
+
+L = tf.keras.layers
+TRAINED = {
+    "batch normalization": lambda: [L.Dense(9, "relu"), L.BatchNormalization(), L.Dense(3)],
+    "layer normalization": lambda: [L.Dense(40), L.LayerNormalization(), L.Activation("gelu"), L.Dense(3)],
+    "group normalization": lambda: [L.Reshape((3, 2)), L.GroupNormalization(2), L.Flatten(), L.Dense(3, "softmax")],
+    "attention of one": lambda: [L.Dense(7), L.Softmax(), L.UnitNormalization(), L.Dense(3)],
+    "regularized": lambda: [L.Dense(5, "tanh", kernel_regularizer="l2", activity_regularizer="l1"), L.Dense(3)],
+}
+BATCHES = [1, 31, 33, 8 * TURNS + 5, 700]
+
+
+def fused(program):
+    """The program with groups."""
+    return fuse_groups(optimized(program))
+
+
+def step_of(layers, batch):
+    """A training step and its inputs."""
+    generator = np.random.default_rng(5)
+    x = tf.constant(generator.normal(size=(batch, 6)), "float32")
+    y = tf.constant(generator.integers(0, 3, batch))
+    model = tf.keras.Sequential([tf.keras.Input((6,)), *layers()])
+    loss_of, optimizer = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), tf.keras.optimizers.Adam()
+
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True)) + sum(model.losses, tf.constant(0.0))
+        weights = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return loss
+
+    return step, (x, y)
+
+
+def program_of(layers, batch):
+    step, inputs = step_of(layers, batch)
+    compiled_step = tf.function(step)
+    for _ in range(2):
+        compiled_step(*inputs)
+    return compiled_step.program(*inputs), [x._array for x in inputs]
+
+
+@needs_gxx
+@pytest.mark.parametrize("batch", mostly_slow(BATCHES, 33))
+@pytest.mark.parametrize("layers", TRAINED)
+def test_groups_of_a_training_step_give_the_numbers_of_numpy(layers, batch):
+    program, inputs = program_of(TRAINED[layers], batch)
+    cases = [case for case in recorded.replayed(layers, fused(program), inputs) if case.record.primitive is group]
+    assert cases
+    functions = iter(compiled([kernel for case in cases for kernel in case.kernels]))
+    for case in cases:
+        memory = Memory()
+        for x, array in zip(case.record.inputs, case.given, strict=True):
+            memory.put(x, array)
+        for kernel in case.kernels:
+            memory.run(kernel, next(functions))
+        assert memory.is_whole()
+        largest = max(np.abs(x).max(initial=0) for x in (*case.given, *case.expected))
+        for y, expected in zip(outputs_of(case.record), case.expected, strict=True):
+            tolerance = 1e-5 * max(largest, 1e-3)
+            np.testing.assert_allclose(memory.array(y), expected, rtol=1e-4, atol=tolerance, err_msg=str(y))
+
+
+@pytest.mark.parametrize("layers", TRAINED)
+def test_a_program_with_groups_has_the_results_of_the_one_without(layers):
+    def values(passes):
+        streams.set_global_seed(2)
+        program, inputs = program_of(TRAINED[layers], 33)
+        cases = recorded.replayed("", passes(program), inputs)
+        return {y.key: z for case in cases for y, z in zip(outputs_of(case.record), case.expected, strict=True)}
+
+    expected, found = values(optimized), values(fused)
+    assert set(found) <= set(expected) and len(found) > len(expected) / 2
+    for key, value in found.items():
+        np.testing.assert_array_equal(value, expected[key])
+
+
+def kernels(program):
+    """How many kernels carry out what is no product and no effect."""
+    emitter = Emitter(itertools.count(1 << 20))
+    views = ("part", "reshape", "transpose", "matrix_product", "flatten")
+    records = [one for one in program.records if outputs_of(one) and one.primitive.name not in views]
+    return sum(len(emitter.kernels(one) or ()) for one in records)
+
+
+def test_normalization_forward_and_backward_is_a_kernel_each():
+    program, _ = program_of(TRAINED["batch normalization"], 33)
+    members = sorted(len(one.params["members"]) for one in fused(program).records if one.primitive is group)
+    assert members[-1] > 8 and members[-2] > 5
+    assert kernels(fused(program)) < kernels(optimized(program)) / 1.8
+
+
+def test_a_long_sum_of_few_columns_is_cut_instead_of_grouped():
+    few, many = Domain((1 << 20, 4), (0,)), Domain((1 << 12, 1 << 14), (0,))
+    assert not few.is_balanced and many.is_balanced
+    assert many.threads.blocks * many.threads.threads >= BUSY
+
+
+def test_equal_groups_share_one_function():
+    step, inputs = step_of(lambda: [L.Dense(8), L.LayerNormalization(), L.Dense(8), L.LayerNormalization(), L.Dense(3)], 33)
+    function = tf.function(step)
+    for _ in range(2):
+        function(*inputs)
+    program = fused(function.program(*inputs))
+    emitter = Emitter(itertools.count(1 << 20))
+    texts = [kernel.text for one in program.records if one.primitive is group for kernel in emitter.kernels(one)]
+    assert len(set(texts)) < len(texts)
