@@ -11,6 +11,7 @@ from ..numpy.rollback import rollback_of
 from .device import Device
 from .epilogues import add_epilogues
 from .functions import PREAMBLE
+from .fusion import fuse_groups
 from .lowering import Emitter
 from .lt import Product
 from .preparation import on_host, with_aligned_flats
@@ -26,7 +27,7 @@ def compiled(program: Program, device: Device) -> GraphExecutable:
     """
     whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
     whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
-    recorded, program = program, with_aligned_flats(optimized(program.over_numpy(), whole))
+    recorded, program = program, with_aligned_flats(fuse_groups(optimized(program.over_numpy(), whole)))
     hosted = on_host(recorded, program)
     rollback = rollback_of(program)
     if rollback is None:

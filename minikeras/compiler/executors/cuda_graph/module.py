@@ -58,6 +58,6 @@ def assemble(kernels: Iterable[Kernel], preamble: str = "") -> Module:
     for kernel in kernels:
         names.append(functions.setdefault((kernel.threads, kernel.text), f"{kernel.label}_{len(functions)}"))
     lines = [
-        f'extern "C" __global__ void __launch_bounds__({threads}) {name}{text}' for (threads, text), name in functions.items()
+        f'extern "C" __global__ __launch_bounds__({threads}) void {name}{text}' for (threads, text), name in functions.items()
     ]
     return Module("\n\n".join([*filter(None, [preamble]), *lines]) + "\n", tuple(names))
