@@ -130,6 +130,13 @@ def test_a_cross_tells_where_and_when_ice_cream_sells(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_step_of_levenberg_marquardt_is_worth_many_of_adams(tmp_path):
+    output = drawn("compare_optimizers", tmp_path)
+    assert last_number(output, r"one of Levenberg-Marquardt: (\d+)") > 20
+    assert "first layer" in output and "seconds" in output
+
+
+@pytest.mark.slow
 def test_a_search_goes_on_where_its_file_stands(tmp_path):
     pytest.importorskip("optuna")
     first, second = (run("optuna_search.py", tmp_path) for _ in range(2))

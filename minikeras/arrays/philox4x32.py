@@ -11,6 +11,7 @@ same function for devices, `compiler/executors/llvm/draws.py` the one for compil
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,16 @@ STREAMS = 64
 
 _WORD, _LOW, _HALF = np.dtype("<u8"), np.uint64(0xFFFFFFFF), np.uint64(32)
 _FACTORS = np.array(MULTIPLIERS, _WORD)[:, None]
+
+
+class _Thread(threading.local):
+    """Memory for the words of a chunk and what they are made of, 1 MB in each thread that draws."""
+
+    def __init__(self) -> None:
+        self.memory = np.empty(8 * CHUNK, _WORD)
+
+
+_of_thread = _Thread()
 _ahead: dict[tuple[int, int], tuple[int, Array]] = {}
 """By seed and number of blocks, the words of some draws in a row: the first position, and a row for each."""
 
@@ -46,7 +57,7 @@ def words(seed: int, position: int, count: int) -> Array:
     """
     blocks = -(-count // 4)
     if blocks > CHUNK // 2:
-        parts = [_words(seed, position, 1, at, min(at + CHUNK, blocks)) for at in range(0, blocks, CHUNK)]
+        parts = [_words(seed, position, 1, at, min(at + CHUNK, blocks)).copy() for at in range(0, blocks, CHUNK)]
         return np.concatenate(parts, axis=1)[0, :count]
     key = seed, blocks
     first, rows = _ahead.get(key, (position, ()))
@@ -54,7 +65,7 @@ def words(seed: int, position: int, count: int) -> Array:
         # Draws that follow one another are computed together, ever more of them: a pass costs as much for one as for many.
         follows = 0 <= position - first < 2 * len(rows) + 2
         positions = min(2 * len(rows), AHEAD, CHUNK // max(blocks, 1)) if follows and len(rows) else 1
-        first, rows = position, _words(seed, position, positions, 0, blocks)
+        first, rows = position, _words(seed, position, positions, 0, blocks).copy()
         _ahead.pop(key, None)
         _ahead[key] = first, rows
         if len(_ahead) > STREAMS:
@@ -63,19 +74,21 @@ def words(seed: int, position: int, count: int) -> Array:
 
 
 def _words(seed: int, first: int, positions: int, start: int, stop: int) -> Array:
-    """Blocks from `start` to `stop` of draws in a row: a row of words for each position."""
-    x, y = np.empty((2, 2, positions, stop - start), _WORD)
+    """Blocks `start` to `stop` of draws in a row, `CHUNK` at most: a row of words for each position, until the next call."""
+    x, y, products, pairs = _of_thread.memory[: 8 * positions * (stop - start)].reshape(4, 2, positions, -1)
     block, position = np.arange(start, stop, dtype=_WORD), np.arange(positions, dtype=_WORD)[:, None] + np.uint64(first)
     x[0], y[0], x[1], y[1] = block & _LOW, block >> _HALF, position & _LOW, position >> _HALF
-    pairs = _rounds(seed, x.reshape(2, -1), y.reshape(2, -1))
-    return np.ascontiguousarray(pairs.T).view("<u4").reshape(positions, -1)
+    _rounds(seed, x, y, products)
+    found = pairs.reshape(positions, -1, 2)
+    found[..., 0], found[..., 1] = x
+    return found.view("<u4").reshape(positions, -1)
 
 
-def _rounds(seed: int, x: Array, y: Array) -> Array:
-    """The rounds of many blocks, whose words 0 and 2 are the rows of x, 1 and 3 those of y; as pairs of words in 64 bits."""
+def _rounds(seed: int, x: Array, y: Array, products: Array) -> None:
+    """The rounds of blocks whose words 0 and 2 are the rows of x, 1 and 3 those of y; then x has pairs of words in 64 bits."""
+    x, y, products = [one.reshape(2, -1) for one in (x, y, products)]
     start = np.array([seed & 0xFFFFFFFF, seed >> 32], _WORD)
     keys = (start + np.arange(ROUNDS, dtype=_WORD)[:, None] * np.array(INCREMENTS, _WORD) & _LOW)[:, :, None]
-    products = np.empty_like(x)
     swapped = products[::-1]
     for number, key in enumerate(keys, 1):
         np.multiply(x, _FACTORS, products)
@@ -84,7 +97,7 @@ def _rounds(seed: int, x: Array, y: Array) -> Array:
         np.bitwise_xor(x, key, x)
         if number < ROUNDS:
             np.bitwise_and(swapped, _LOW, y)
-    return np.bitwise_or(x, np.left_shift(swapped, _HALF, y), x)
+    np.bitwise_or(x, np.left_shift(swapped, _HALF, y), x)
 
 
 def _drawn(key: Any, shape: tuple[int, ...], dtype: Any, per_block: int, convert: Callable[[Array, Array], None]) -> Array:

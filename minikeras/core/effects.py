@@ -86,6 +86,11 @@ def only_checks(primitive: Primitive) -> bool:
     return primitive.effect and primitive.repeatable and not state and not primitive.escapes
 
 
+def is_told(primitive: Primitive) -> bool:
+    """Whether all that an effect does is to tell someone outside, which cannot be put back: it prints."""
+    return primitive.effect and primitive.repeatable and primitive.escapes and not (primitive.reads or primitive.writes)
+
+
 def _never(*arrays: Any) -> Any:
     raise AssertionError("the stack is notified of what leaves for Python, it is not computed")
 

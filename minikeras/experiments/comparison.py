@@ -134,14 +134,16 @@ class Comparison:
         * 'steps to reach', 'seconds to reach': the threshold; empty if half of the runs did not.
         * 'loss' and other values that were measured: at the end.
         * 'steps', 'seconds': taken in all, training steps alone. 'first step': the seconds of one with recording and compiling.
-        * 'evaluations': of loss and gradient; empty if the optimizer does not count them.
+        * 'evaluations': of loss and gradient; empty if the optimizer does not count them. Not there if all need one a step.
         * 'outcome': that runs diverged or failed, and with which error.
         """
         rows = [self._row(name, runs) for name, runs in self._by_optimizer().items()]
         to_reach = "" if self.threshold is None else f"; to reach: loss {self.threshold:.4g}"
         named = "" if self._given or self.threshold is None else ", the lowest that all have reached"
-        empty = [name for name in dict.fromkeys(n for row in rows for n in row) if all(row.get(name) is None for row in rows)]
-        rows = [{name: value for name, value in row.items() if name not in empty} for row in rows]
+        idle = {name for name in dict.fromkeys(n for row in rows for n in row) if all(row.get(name) is None for row in rows)}
+        if all(row["evaluations"] in (None, row["steps"]) for row in rows):
+            idle.add("evaluations")
+        rows = [{name: value for name, value in row.items() if name not in idle} for row in rows]
         return Table(rows, f"{self._about}{to_reach}{named}")
 
     def _row(self, name: str, runs: list[Run]) -> dict[str, Any]:

@@ -76,16 +76,28 @@ class WorkerDied(RuntimeError):
     """Why a group has no result."""
 
 
-def _by_joblib(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
+def workers(n_jobs: int | None) -> int:
+    """How many groups are trained at the same time."""
+    return 1 if n_jobs == 1 else int(_joblib().effective_n_jobs(n_jobs))
+
+
+def _joblib() -> Any:
     try:
-        from joblib import Parallel, delayed, effective_n_jobs
+        import joblib
     except ImportError as error:
         raise MissingExtraError(
             "a sweep with n_jobs other than 1 needs joblib: pip install 'minikeras[experiments]', or joblib alone."
         ) from error
-    share = max(1, threads.thread_count() // max(1, effective_n_jobs(n_jobs)))
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    tasks = (delayed(in_worker)(os.getpid(), share, work, number, *arguments) for number, arguments in list(groups.items()))
+    return joblib
+
+
+def _by_joblib(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
+    joblib = _joblib()
+    share = max(1, threads.thread_count() // max(1, workers(n_jobs)))
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    tasks = (
+        joblib.delayed(in_worker)(os.getpid(), share, work, number, *arguments) for number, arguments in list(groups.items())
+    )
     return iter(parallel(tasks))
 
 

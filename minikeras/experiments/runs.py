@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
+import functools
+import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +22,13 @@ from ..errors import NotFiniteError, kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback
 from ..keras.models import Model
+from ..keras.names import counted_anew
 from ..keras.saving import weights as weights_files
+from .ensemble import Ensemble
+from .member import Member
 from .session import Failure, fresh_session
+
+_logger = logging.getLogger("minikeras")
 
 Build = Callable[[], Any]
 DATA = ("x", "y", "sample_weight", "validation_data")
@@ -66,7 +75,7 @@ class Training:
 def train_group(
     builds: Sequence[Build], seeds: Sequence[int], callbacks: Sequence[Callable[[], list[Any]]], training: Training
 ) -> list[Outcome]:
-    """Train models of one structure; what becomes of one is the same whatever the others are.
+    """Train models of one structure: together if that can be, and otherwise in turn.
 
     Args:
         builds: for each run what makes its compiled model.
@@ -74,7 +83,37 @@ def train_group(
         callbacks: for each run what makes its callbacks.
         training: the same for all.
     """
-    return [train(*one, training) for one in zip(builds, seeds, callbacks, strict=True)]
+    found = train_together(builds, seeds, callbacks, training) if len(builds) > 1 else None
+    return found or [train(*one, training) for one in zip(builds, seeds, callbacks, strict=True)]
+
+
+def train_together(
+    builds: Sequence[Build], seeds: Sequence[int], callbacks: Sequence[Callable[[], list[Any]]], training: Training
+) -> list[Outcome] | None:
+    """Runs as the members of an ensemble; None if one of them raises, for in turn the others have results."""
+    began = time.perf_counter()
+    try:
+        with fresh_session(seeds[0]), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Member .* ends in epoch")  # it is a row with that error
+            ensemble = Ensemble.of([member_of(build, seed) for build, seed in zip(builds, seeds, strict=True)])
+            with own_data(training.arguments) as arguments:
+                ensemble.fit(**arguments, callbacks=lambda place: callbacks[place](), verbose=0)
+    except Exception as error:
+        _logger.warning("Sweep: %d runs are trained in turn, not together: %s.", len(builds), Failure.of(error).message)
+        return None
+    seconds = (time.perf_counter() - began) / len(builds)
+    keep, objective = training.keep_weights, training.objective
+    outcomes = [outcome(model, seconds, not_finite(model, objective), keep) for model in ensemble]
+    with fresh_session(seeds[0]), own_data(training.arguments) as arguments:
+        known = {name: value for name, value in arguments.items() if name in ("x", "y")}
+        ensemble[0].evaluate(**known, batch_size=1, steps=1, verbose=0)  # 'accuracy' is a metric once it has seen a batch
+    return [dataclasses.replace(one, directions=directions_of(ensemble[0], one.history)) for one in outcomes]
+
+
+def member_of(build: Build, seed: int) -> Member:
+    """A member of an ensemble, built as in a new process."""
+    with counted_anew():
+        return Member.built(functools.partial(compiled_model, build), seed)
 
 
 def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training: Training) -> Outcome:
@@ -86,7 +125,7 @@ def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training:
             model = compiled_model(build)
             with own_data(training.arguments) as arguments:
                 model.fit(**arguments, callbacks=[*callbacks(), guard], verbose=0)
-            guard.check()
+            failure = not_finite(model, training.objective)
         except Exception as error:
             failure = Failure.of(error)
         return outcome(model, time.perf_counter() - began, failure, training.keep_weights)
@@ -123,17 +162,22 @@ def outcome(model: Model | None, seconds: float, failure: Failure | None, keep_w
         return Outcome(seconds=seconds, failure=failure)
     logs = model.history
     history = {} if logs is None else {name: [_plain(value) for value in values] for name, values in logs.history.items()}
-    directions = {name: model.metric_direction(name.removeprefix("val_")) for name in history}
     kept = keep_weights and failure is None
     return Outcome(
         history,
         {} if logs is None else {name: list(epochs) for name, epochs in logs.logged_at.items()},
-        {name: direction for name, direction in directions.items() if direction is not None},
+        directions_of(model, history),
         seconds,
         failure,
         weights_files.encode(model) if kept else None,
         model.get_build_config() if kept else None,
     )
+
+
+def directions_of(model: Model, names: Iterable[str]) -> dict[str, str]:
+    """'min' or 'max' for each of these values of the logs whose metric says it."""
+    found = {name: model.metric_direction(name.removeprefix("val_")) for name in names}
+    return {name: direction for name, direction in found.items() if direction is not None}
 
 
 def _plain(value: Any) -> Any:
@@ -142,21 +186,24 @@ def _plain(value: Any) -> Any:
     return found.item() if found.ndim == 0 else found.tolist()
 
 
+def not_finite(model: Model, objective: str) -> Failure | None:
+    """The failure of a run whose loss or objective was NaN or infinite after an epoch."""
+    logs = model.history
+    for name in dict.fromkeys(("loss", objective)):
+        for epoch, value in zip(logs.logged_at.get(name, ()), logs.history.get(name, ()), strict=True):
+            if np.ndim(value) == 0 and not math.isfinite(value):
+                told = f"{name} is {float(value)} after epoch {epoch + 1}; try a lower learning rate, or clip gradients."
+                return Failure.of(NotFiniteError(told))
+    return None
+
+
 class StopAtNonFinite(Callback):
     """Ends a run whose loss or objective is NaN or infinite after an epoch: it would not come back."""
 
     def __init__(self, objective: str) -> None:
         self.watched = tuple(dict.fromkeys(("loss", objective)))
-        self.found: str | None = None
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        for name in self.watched:
-            value = (logs or {}).get(name)
-            if isinstance(value, (int, float, np.number)) and not math.isfinite(value) and self.found is None:
-                self.found = f"{name} is {float(value)} after epoch {epoch + 1}"
-                self.model.stop_training = True
-
-    def check(self) -> None:
-        """Raise a NotFiniteError if a value was not finite."""
-        if self.found is not None:
-            raise NotFiniteError(f"{self.found}; try a lower learning rate, or clip gradients.")
+        values = [(logs or {}).get(name, 0.0) for name in self.watched]
+        if not all(math.isfinite(value) for value in values if np.ndim(value) == 0):
+            self.model.stop_training = True

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..boundary import shown
 from ..errors import kind_of
+from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import ProgressBar
 from ..keras.models import Model
 from . import engine, grid, structure
@@ -26,11 +27,13 @@ FIT_ARGUMENTS = [name for name in inspect.signature(Model.fit).parameters if nam
 class Sweep:
     """Many runs of a model: every combination of parameters, with every seed.
 
-    A run is what one would write by hand, and has the same numbers:
+    A run is what one would write by hand, and has the same numbers, to rounding:
 
         keras.utils.set_random_seed(seed)
         model = build(**parameters)
         model.fit(x, y, ...)
+
+    Runs whose models differ in weights and in numbers of the optimizer only are trained together, as an `Ensemble`.
 
     Args:
         build: a function that takes parameters by name and returns a compiled model.
@@ -91,10 +94,10 @@ class Sweep:
             x, y: as in `Model.fit`, the same for all runs. A generator can be used up only once, and is refused.
             directory: a folder in which the plan and each finished run are kept. The same call on the same folder goes on
                 where another ended, was it killed or not, and gives the same numbers bit for bit; a folder of another sweep is
-                refused.
+                refused. Runs that are trained together are kept together.
             n_jobs: how many groups of runs are trained at the same time. 1 is in this process. Any other number is given to
                 joblib, whose processes share the processors; -1 is one for each. None is what `joblib.parallel_config` says,
-                by which a cluster is used: `with joblib.parallel_config(backend="dask")`.
+                by which a cluster is used: `with joblib.parallel_config(backend="dask")`. The numbers are the same to rounding.
             objective: the value of the logs by which runs are compared, after the last epoch; 'val_loss' if there are
                 validation data, otherwise 'loss'.
             mode: 'min', 'max', or 'auto' to ask the metric.
@@ -117,7 +120,7 @@ class Sweep:
             raise ValueError(f"Sweep.fit: objective={objective!r} needs validation_data or validation_split.")
         training = Training(given, objective, bool(keep_weights))
         kinds = self._structures()
-        plan = Plan(self.name, objective, mode, self.runs, self._groups(kinds), {})
+        plan = Plan(self.name, objective, mode, self.runs, self._groups(kinds, given, engine.workers(n_jobs)), {})
         with contextlib.ExitStack() as stack:
             journal = None if directory is None else Journal(directory)
             if journal is not None:
@@ -159,10 +162,14 @@ class Sweep:
         found = [structure.structure_of(self._built(run), run.seed) for run in each]
         return [one for one in found for _ in self._seeds]
 
-    def _groups(self, kinds: list[structure.Structure]) -> list[list[int]]:
-        """Which runs are trained together; models without a description only with those of the same combination."""
+    def _groups(self, kinds: list[structure.Structure], given: Mapping[str, Any], workers: int) -> list[list[int]]:
+        """Which runs are trained together: models without a description only with those of the same combination, and no more
+        than leaves work for all workers.
+        """
         alike = [kind.alike or run.number // len(self._seeds) for run, kind in zip(self.runs, kinds, strict=True)]
-        return structure.groups_of(self.runs, alike)
+        ordered = is_iterable_of_batches(given["x"])  # its order may be drawn, and each run has its own
+        share = 1 if ordered else -(-len(self.runs) // workers)
+        return structure.groups_of(alike, [min(kind.most, share) for kind in kinds])
 
     def _identity(self, given: Mapping[str, Any], kinds: list[structure.Structure]) -> dict[str, str]:
         """What tells this sweep from another, as texts by name."""

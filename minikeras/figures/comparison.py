@@ -13,7 +13,9 @@ SIZE = (10.0, 4.2)
 COLOURS, DASHES = 10, ("-", "--", ":", "-.")
 """So many lines differ by colour; those after them are dashed."""
 FEW_POINTS = 15
-SPREAD = 10
+LINE_OF_LEGEND, LEGEND_MARK = 130, 8
+"""How many letters have room below the panels, and the room of a line's mark in letters."""
+SPREAD = 5
 """Where one curve would take less than so small a part of the axis, the axis is logarithmic."""
 
 
@@ -46,7 +48,7 @@ def plot_comparison(
         for ax, positions in zip(panels, (line.steps, line.seconds), strict=True):
             _draw(ax, positions, line, style)
     for ax, label, last in zip(panels, ("steps", "seconds of training"), _ends(lines), strict=True):
-        ax.set(xlabel=label, ylabel=name)
+        ax.set(xlabel=label, ylabel=name if axes is not None or ax is panels[0] else "")
         if max(last) > SPREAD * min(last) > 0:
             ax.set_xscale("log", nonpositive="mask")
         _scale(ax, lines)
@@ -56,7 +58,9 @@ def plot_comparison(
     if title is not None:
         figure.suptitle(title, wrap=True)
     if axes is None:
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
+        sizes = [LEGEND_MARK + len(line.label) for line in lines]
+        columns = len(lines) if sum(sizes) <= LINE_OF_LEGEND else max(1, LINE_OF_LEGEND // max(sizes))
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns)
         return shown_once(figure)
     panels[-1].legend()
     return figure

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import philox4x32, to_device
+from ..arrays import philox4x32, philox_cuda, to_device
 from ..core.families import linear
 from ..core.primitive import Primitive
 from ..types import Array
@@ -20,10 +20,12 @@ from ..types import Array
 ONE_DRAW = np.array([0, 1], np.uint32)
 
 
-def _draw(name: str, function: Callable[..., Array]) -> Primitive:
+def _draw(name: str, function: Callable[..., Array], there: Callable[..., Array]) -> Primitive:
     """A draw, for each key if they are many, that depends on the parameters `shape`, `dtype` and `xp` beside its own."""
 
     def kernel(key: Any, *, shape: tuple[int, ...], dtype: Any, xp: Any, **own: Any) -> Array:
+        if key.ndim == 1 and philox_cuda.draws_on(xp):
+            return there(xp, key, shape, dtype, **own)
         if key.ndim == 1:
             return to_device(function(key, shape, dtype, **own), xp)
         draws = [kernel(one, shape=shape, dtype=dtype, xp=xp, **own) for one in key.reshape(-1, 2)]
@@ -34,11 +36,11 @@ def _draw(name: str, function: Callable[..., Array]) -> Primitive:
 
 next_key = Primitive("next_key", lambda xp: lambda key: key + ONE_DRAW.astype(key.dtype), differentiable=False, batching="keep")
 """The key of the draw that follows: the position moves on by one, and wraps."""
-dropout_mask = _draw("dropout_mask", philox4x32.dropout_mask)
+dropout_mask = _draw("dropout_mask", philox4x32.dropout_mask, philox_cuda.dropout_mask)
 """Zeros with probability `rate`, 1 / (1 - rate) elsewhere."""
-random_uniform = _draw("random_uniform", philox4x32.uniform)
+random_uniform = _draw("random_uniform", philox4x32.uniform, philox_cuda.uniform)
 """Numbers in [0, 1)."""
-random_normal = _draw("random_normal", philox4x32.normal)
+random_normal = _draw("random_normal", philox4x32.normal, philox_cuda.normal)
 """Standard normal numbers."""
 
 

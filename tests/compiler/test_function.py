@@ -13,6 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
+from small_training import both
 
 import minikeras as tf
 from minikeras.core import bind
@@ -498,3 +499,10 @@ def test_what_an_own_kernel_reads_is_read_anew_by_a_new_function():
     renewed = tf.function(step)
     for _ in range(2):
         assert renewed(tf.constant([1.0, 2.0])).numpy().tolist() == [10.0, 20.0]
+
+
+@both
+def test_what_the_first_run_prints_is_printed_once(fast, capsys):
+    step = tf.function(lambda x: tf.print(x) or tf.exp(x) + 1.0, jit_compile=fast)
+    step(tf.fill([40], 3.0))
+    assert capsys.readouterr().err.count("[3") == 1

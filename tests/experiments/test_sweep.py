@@ -5,8 +5,9 @@ import pytest
 
 import minikeras as tf
 from minikeras.data.passes import preserved_streams
-from minikeras.experiments import RunResult, Sweep, SweepResults
+from minikeras.experiments import RunResult, Sweep, SweepResults, sweep
 from minikeras.experiments.grid import Run
+from minikeras.experiments.runs import train_group
 
 keras, L = tf.keras, tf.keras.layers
 generator = np.random.default_rng(0)
@@ -38,6 +39,13 @@ def swept(grid=None, seeds=2, made_by=build, x=X, y=Y, **arguments):
 
 def same(one, other):
     return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def close(one, other):
+    """The same to rounding: what is trained together has other products of matrices than what is trained by itself."""
+    if isinstance(one, dict):
+        return list(one) == list(other) and close(list(one.values()), list(other.values()))
+    return len(one) == len(other) and all(np.allclose(a, b, rtol=1e-6, atol=1e-6) for a, b in zip(one, other, strict=True))
 
 
 # What runs ---------------------------------------------------------------------------------------------------------------
@@ -72,15 +80,93 @@ def test_every_run_has_the_numbers_of_the_same_run_written_by_hand():
     for result in results:
         arguments = {"epochs": 2, "batch_size": 16, "validation_data": (X[:16], Y[:16])}
         history, weights = by_hand(build, result.seed, result.parameters, X, Y, **arguments)
-        assert result.history == history
-        assert same(result.model().get_weights(), weights)
+        assert close(result.history, history) and close(result.model().get_weights(), weights)
+
+
+def test_a_run_by_itself_has_the_bits_of_the_one_written_by_hand():
+    (result,) = swept([{"rate": 0.1}], seeds=[3])
+    history, weights = by_hand(build, 3, {"rate": 0.1}, X, Y, epochs=2)
+    assert result.history == history and same(result.model().get_weights(), weights)
 
 
 def test_a_run_does_not_depend_on_the_runs_beside_it():
     alone = swept([{"width": 4, "rate": 0.01}], seeds=[1])
     among = swept()
     (found,) = (one for one in among if one.parameters == alone[0].parameters and one.seed == 1)
-    assert found.history == alone[0].history and same(found.model().get_weights(), alone[0].model().get_weights())
+    assert close(found.history, alone[0].history)
+    assert close(found.model().get_weights(), alone[0].model().get_weights())
+
+
+GROUPS = {
+    "rates and seeds": ({"rate": [0.1, 0.01]}, build, {}, [4]),
+    "widths": ({"width": [2, 3]}, build, {}, [2, 2]),
+    "other optimizers": ({"optimizer": ["sgd", "adam"]}, build, {}, [2, 2]),
+    "a number of the model": ({"rate": [0.1, 0.2]}, lambda rate: dropped(rate), {}, [2, 2]),
+    "with and without momentum": ({"momentum": [0.0, 0.5, 0.9]}, lambda momentum: moved(momentum), {}, [2, 4]),
+    "optimizers that search": ({"rate": [1.0, 0.5]}, lambda rate: searching(rate), {}, [1] * 4),
+    "batches": ({"rate": [0.1, 0.01]}, build, {"x": tf.data.Dataset.from_tensor_slices((X, Y)).batch(8), "y": None}, [1] * 4),
+}
+
+
+def dropped(rate):
+    model = keras.Sequential([keras.Input((4,)), L.Dropout(rate), L.Dense(1)])
+    model.compile("sgd", "mse")
+    return model
+
+
+def moved(momentum):
+    model = keras.Sequential([keras.Input((4,)), L.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.01, momentum=momentum), "mse")
+    return model
+
+
+def searching(rate):
+    model = keras.Sequential([keras.Input((4,)), L.Dense(1)])
+    model.compile(keras.optimizers.LevenbergMarquardt(learning_rate=rate), "mse")
+    return model
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_runs_of_one_structure_are_trained_together(kind, monkeypatch, caplog):
+    grid, made_by, arguments, sizes = GROUPS[kind]
+    found = []
+
+    def noted(builds, *others):
+        found.append(len(builds))
+        return train_group(builds, *others)
+
+    monkeypatch.setattr(sweep, "train_group", noted)
+    results = swept(grid, made_by=made_by, **arguments)
+    assert sorted(found) == sizes and not results.failed and not caplog.records
+    data = [one for one in (arguments.get("x", X), arguments.get("y", Y)) if one is not None]
+    for one in results:
+        history, weights = by_hand(made_by, one.seed, one.parameters, *data, epochs=2)
+        assert close(one.history, history) and close(one.model().get_weights(), weights)
+
+
+def test_groups_leave_work_for_all_workers_and_memory_for_large_models(monkeypatch):
+    sweep = Sweep(build, {"rate": [0.1, 0.2, 0.3]}, seeds=4)
+    kinds = sweep._structures()
+    assert [len(group) for group in sweep._groups(kinds, {"x": X}, 1)] == [12]
+    assert [len(group) for group in sweep._groups(kinds, {"x": X}, 5)] == [3] * 4
+    large = Sweep(lambda width: build(width=width), {"width": [2_000_000]}, seeds=3)
+    assert [len(group) for group in large._groups(large._structures(), {"x": X}, 1)] == [1] * 3
+
+
+def test_what_cannot_be_trained_together_is_trained_in_turn_and_said(caplog):
+    class Deciding(L.Layer):
+        def call(self, x):
+            return x if float(tf.reduce_sum(x)) > 0 else -x
+
+    def made(rate):
+        model = keras.Sequential([keras.Input((4,)), L.Dense(2), Deciding(), L.Dense(1)])
+        model.compile(keras.optimizers.SGD(rate), "mse", jit_compile=False)
+        return model
+
+    results = swept({"rate": [0.1, 0.01]}, made_by=made)
+    for one in results:
+        assert one.history == by_hand(made, one.seed, one.parameters, X, Y, epochs=2)[0]
+    assert "4 runs are trained in turn, not together: " in caplog.text
 
 
 def test_random_streams_and_names_are_afterwards_what_they_were_before():
@@ -116,7 +202,7 @@ def test_models_that_are_built_by_their_first_batch_come_back_with_their_weights
 
     best = swept({"width": [2, 3]}, made_by=unbuilt).best
     history, weights = by_hand(unbuilt, best.seed, best.parameters, X, Y, epochs=2)
-    assert best.history == history and same(best.model().get_weights(), weights)
+    assert close(best.history, history) and close(best.model().get_weights(), weights)
 
 
 def test_a_model_without_a_description_is_trained_too():
@@ -135,7 +221,7 @@ def test_a_model_without_a_description_is_trained_too():
 
     results = swept({"scale": [1.0, 2.0]}, made_by=made)
     for one in results:
-        assert one.history == by_hand(made, one.seed, one.parameters, X, Y, epochs=2)[0]
+        assert close(one.history, by_hand(made, one.seed, one.parameters, X, Y, epochs=2)[0])
 
 
 @pytest.mark.parametrize("shuffles", [{}, {"seed": 1}, {"reshuffle_each_iteration": False}])
@@ -301,6 +387,19 @@ def test_a_mistake_is_told_before_anything_runs(mistake):
     question, kind, message = MISTAKES[mistake]
     with pytest.raises(kind, match=message):
         question()
+
+
+def test_the_metric_says_what_is_better():
+    def made(rate):
+        model = keras.Sequential([keras.Input((4,)), L.Dense(2)])
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.SGD(rate), loss, metrics=["accuracy"])
+        return model
+
+    labels = (Y[:, 0] > 0).astype("int32")
+    for seeds in (1, 3):
+        results = swept({"rate": [0.1, 0.01]}, seeds, made, y=labels, validation_split=0.5, objective="val_accuracy")
+        assert results.mode == "max" and results.best.metrics["val_accuracy"] == max(results.table().columns["val_accuracy"])
 
 
 def test_without_a_direction_the_objective_needs_one():

@@ -16,6 +16,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 PICTURES = sorted(path.name for path in (ROOT / "docs" / "figures").glob("*.png"))
 COARSE = 8
 CLOSE = 0.02
+TIMED = ("compare.png", "levenberg_marquardt.png", "per_layer.png")
+"""Their right halves have seconds on an axis, which no two runs share; numbers there move the left halves by a few pixels."""
 
 
 def coarse(path):
@@ -45,7 +47,9 @@ def drawn(tmp_path_factory):
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_the_one_that_its_guide_draws(drawn, name):
     kept, made = coarse(ROOT / "docs" / "figures" / name), coarse(drawn / name)
-    assert kept.shape == made.shape and difference(kept, made) < CLOSE, "draw it anew: python docs/figures/make.py"
+    assert kept.shape == made.shape
+    width, close = (kept.shape[1] // 2 - 3, 3 * CLOSE) if name in TIMED else (kept.shape[1], CLOSE)
+    assert difference(kept[:, :width], made[:, :width]) < close, "draw it anew: python docs/figures/make.py"
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ import numpy as np
 from ... import nest
 from ...arrays import is_array
 from ...core import Tensor, convert_to_tensor
+from ...core.effects import is_told
 from ...core.stack import BOTTOM, current
 from ...core.warnings import logger
 from ...errors import CompileError
@@ -228,7 +229,8 @@ class Function:
         state = recorder.state() if decided else None
         if recorder.refusal is None:
             replay = self._ready(Program(recorder.arguments, recorder.records, results, structure), once=not recorded)
-            if replay is not None and not replay.exact:  # its bits are not NumPy's, so it carries out the first run as well
+            told = any(is_told(record.primitive) for record in recorder.records)
+            if replay is not None and not (replay.exact or told):  # its bits differ, so it carries out the first run as well
                 recorder.put_back()
                 result = packed(replay([tensor._array for tensor in tensors]))
             if replay is not None and isinstance(facts, Facts):

@@ -1,8 +1,8 @@
 """A GPU that does not exist: memory of the host, poisoned with NaN, in which whole recorded steps are carried out.
 
 It keeps the rules of a capture: nothing is allocated, brought from the host or waited for while one goes on. Every address
-has to lie in memory that is alive. Kernels are carried out by NumPy's kernels of the instructions that they come from, products
-as cublasLt describes them, column by column.
+has to lie in memory that is alive. Kernels are carried out by NumPy's kernels of the instructions that they come from, or from
+their sources by g++; products as cublasLt describes them, column by column.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import functools
 import weakref
 
 import numpy as np
+import shim
 from strict_array import StrictArray, strict
 
 from minikeras.compiler.executors.cuda_graph import device
@@ -29,6 +30,9 @@ class Refused(RuntimeError):
 class Double:
     """The device.
 
+    Args:
+        sources: whether kernels are carried out from their sources.
+
     Attributes:
         log: what was enqueued, by name, as it was carried out.
         captures: how many graphs were captured, with the number of their nodes in `nodes`.
@@ -36,7 +40,8 @@ class Double:
         breaks: a number of nodes after which one fails, or None.
     """
 
-    def __init__(self):
+    def __init__(self, sources=False):
+        self._sources = sources
         self.log, self.nodes, self.lacking, self.breaks = [], [], set(), None
         self.matmuls = []
         self._alive = {}
@@ -101,10 +106,20 @@ class Double:
     def load(self, module, kernels):
         self._not_captured("loading a module")
         assert all(f"void {name}(" in module.source for name in module.names)
-        return list(module.names)
+        if self._sources:
+            return list(zip(module.names, shim.compiled(kernels), strict=True))
+        return [(name, None) for name in module.names]
 
     def launch(self, launch, number, function, addresses):
-        self._enqueue(f"kernel {function}", functools.partial(self._launch, launch, number, tuple(addresses)))
+        name, source = function
+        if source is None:
+            self._enqueue(f"kernel {name}", functools.partial(self._launch, launch, number, tuple(addresses)))
+            return
+        kernel = launch.kernels[number]
+        for x, address in zip((*kernel.inputs, *kernel.outputs), addresses, strict=False):
+            self.view(address, x.shape or (), x.dtype if x.shape is not None else np.float64)
+        given = (ctypes.c_void_p * len(addresses))(*addresses)
+        self._enqueue(f"kernel {name}", lambda: source(given, kernel.blocks, kernel.threads))
 
     def multiply(self, matmul, operands):
         self._not_captured("asking for an algorithm")
@@ -227,8 +242,8 @@ class Double:
         return self.view(address, (columns, leading), dtype)[:, :rows].T
 
 
-def install() -> Double:
+def install(sources: bool = False) -> Double:
     """A new device for strict arrays."""
-    found = Double()
+    found = Double(sources)
     device.register(strict, found)
     return found

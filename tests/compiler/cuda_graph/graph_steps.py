@@ -34,23 +34,30 @@ OPTIMIZERS = {
 }
 
 
+def in_dtype(dtype, make):
+    """What is made while floats are of a dtype."""
+    if dtype == "float32":
+        return make()
+    tf.keras.config.set_floatx(dtype)
+    try:
+        return make()
+    finally:
+        tf.keras.config.set_floatx("float32")
+
+
 class Trained:
     """A model, and its step of training as a function."""
 
     def __init__(self, layers, loss, optimizer, place="STRICT:0", dtype="float32", rows=8):
         make_loss, target = loss
         self.place = place
-        before = tf.keras.config.floatx()
-        tf.keras.config.set_floatx(dtype)
         tf.random.set_seed(5)
         with tf.device(place):
             last = "softmax" if "one" in str(target.shape) else None
-            self.model = tf.keras.Sequential([tf.keras.Input((6,)), *layers(), L.Dense(3, last)])
+            self.model = in_dtype(dtype, lambda: tf.keras.Sequential([tf.keras.Input((6,)), *layers(), L.Dense(3, last)]))
             self.optimizer, function = optimizer(), make_loss()
             self.x = tf.constant(X[:rows], dtype)
             self.y = tf.constant(target[:rows], None if target.dtype.kind == "i" else dtype)
-        tf.keras.config.set_floatx(before)
-
         model, chosen = self.model, self.optimizer
 
         def step(x, y):

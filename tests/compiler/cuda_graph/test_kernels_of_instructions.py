@@ -191,7 +191,24 @@ def loops():
         yield loop, [g, w, m, m * m, 0.01, 0.9], {"body": adam}
 
 
+def draws():
+    keys = [np.array([2**32 - 1, 7], np.uint32), np.array([2**40 + 3, 2**63 + 5], np.uint64)]
+    yield o.next_key, [np.array([5, 2**32 - 1], np.uint32)], {}
+    yield o.next_key, [np.stack([keys[1]] * 17)], {}
+    for shape, dtype in [*(((size,), "float32") for size in SIZES), ((3, 11), "float64"), ((33,), "float16"), ((), "float32")]:
+        options, kind = {"shape": shape, "xp": np}, np.dtype(dtype)
+        for key in keys:
+            yield o.dropout_mask, [key], options | {"dtype": kind, "rate": 0.3}
+            yield o.random_uniform, [key], options | {"dtype": kind}
+            yield o.random_normal, [key], options | {"dtype": kind}
+            yield o.times_dropout_mask, [normal(*shape, dtype=dtype), key], {"shape": shape, "rate": 0.3}
+            yield o.times_gaussian, [normal(*shape, dtype=dtype), key], {"shape": shape, "stddev": 0.5}
+    for shape in [(5, 1, 7), (1, 6, 1), (1, 1, 1), (5, 6, 7)]:
+        yield o.times_dropout_mask, [normal(5, 6, 7), keys[0]], {"shape": shape, "rate": 0.6}
+
+
 TABLES = {
+    "draws": draws,
     "loops": loops,
     "reductions": reductions,
     "rows": rows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
+from shim import needs_gxx
 from slow import mostly_slow
 
 import minikeras as tf
@@ -36,6 +37,12 @@ def test_steps_of_optimizers(name, double):
 @pytest.mark.parametrize("model", mostly_slow(MODELS, "normalized"))
 def test_steps_in_float64(model, double):
     assert_same_training(MODELS[model], LOSSES["squared"], OPTIMIZERS["AdamW"], double, "float64")
+
+
+@needs_gxx
+@pytest.mark.parametrize("model", mostly_slow(MODELS, "normalized"))
+def test_steps_carried_out_from_the_sources_of_kernels(model, double_of_sources):
+    assert_same_training(MODELS[model], LOSSES["labels"], OPTIMIZERS["Adam"], double_of_sources)
 
 
 def test_fit_with_metrics_dropout_and_a_smaller_last_batch(double):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....arrays.philox_cuda import PHILOX
 from ....core.precision import is_short
 from ...loops import Body, Step
 
@@ -25,7 +26,8 @@ STORED = {
 NUMBER = np.dtype(np.float64)
 """The dtype of Python numbers."""
 
-PREAMBLE = r"""
+PREAMBLE = (
+    r"""
 struct float16 { unsigned short bits; };
 struct bfloat16 { unsigned short bits; };
 
@@ -151,6 +153,8 @@ template <class T> static __device__ inline Exponentials<T> exponentials(T x) {
 }
 template <class T> static __device__ inline T log_of(Exponentials<T> a) { return logarithm(a.sum) + finite_or_0(a.peak); }
 """
+    + PHILOX
+)
 """What the functions below and the kernels call."""
 
 COMPARISONS = {

@@ -17,7 +17,7 @@ from ...ir import Slot, outputs_of, slots_in, slots_of
 from ...loops import Code, elementwise_body
 from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import flatten, part
-from . import moves, windows
+from . import draws, moves, windows
 from .functions import cast, computed, is_float, is_known, literal
 from .fusion import group
 from .groups import group_kernels
@@ -507,6 +507,7 @@ def _rows() -> dict[Any, Callable[[Emitter, Record], list[Kernel] | None]]:
         **dict.fromkeys((o.softmax, o.log_softmax, o.softmax_cross_entropy), _softmax),
         **dict.fromkeys((o.sparse_softmax_cross_entropy, o.sparse_softmax_cross_entropy_grad), _softmax),
         **windows.rows(),
+        **draws.rows(),
     }
 
 

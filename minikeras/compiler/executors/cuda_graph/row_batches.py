@@ -12,6 +12,7 @@ from ....arrays import namespace, to_numpy
 from ....core import Record
 from ....core.effects import only_checks
 from ....core.registry import operations
+from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot
 from .device import Device
@@ -69,7 +70,7 @@ class RowGather:
         try:
             for test in tests:
                 test(values)
-        except (ValueError, TypeError):  # one of the rows is refused, perhaps by the step that takes it
+        except (MinikerasError, ValueError, TypeError):  # one of the rows is refused, perhaps by the step that takes it
             return False
         self._passed = {id(column): ref(column)} | {key: one for key, one in self._passed.items() if one() is not None}
         return True

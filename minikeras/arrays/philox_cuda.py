@@ -1,0 +1,142 @@
+"""Philox4x32-10 in CUDA C, with the bits of `philox4x32.py`, and draws of CuPy's arrays by it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ..types import Array
+from .philox4x32 import INCREMENTS, MULTIPLIERS, ROUNDS, threshold
+
+PHILOX = f"""
+// The words of a block of Philox4x32-10: the key is a seed, the counter the number of the block and the position of the draw.
+static __device__ inline void philox(unsigned long long seed, unsigned long long position, unsigned long long block,
+    unsigned* w) {{
+  unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
+  w[0] = (unsigned)block, w[1] = (unsigned)(block >> 32), w[2] = (unsigned)position, w[3] = (unsigned)(position >> 32);
+  for (int round = 0; round < {ROUNDS}; ++round) {{
+    const unsigned long long a = {MULTIPLIERS[0]:#x}ULL * w[0], b = {MULTIPLIERS[1]:#x}ULL * w[2];
+    w[0] = (unsigned)(b >> 32) ^ w[1] ^ k0, w[1] = (unsigned)b;
+    w[2] = (unsigned)(a >> 32) ^ w[3] ^ k1, w[3] = (unsigned)a;
+    k0 += {INCREMENTS[0]:#x}u, k1 += {INCREMENTS[1]:#x}u;
+  }}
+}}
+// The 16 bits that decide about element j of the 8 of a block.
+static __device__ inline unsigned half_of(const unsigned* w, int j) {{ return w[j >> 1] >> (j & 1 ? 16 : 0) & 0xffffu; }}
+static __device__ inline unsigned long long two_of(const unsigned* w, int j) {{
+  return w[2 * j] | (unsigned long long)w[2 * j + 1] << 32;
+}}
+static __device__ inline float uniform_of(unsigned w, int bits) {{ return (float)(w >> (32 - bits)) / (float)(1u << bits); }}
+static __device__ inline double uniform_of(unsigned long long w) {{ return (double)(w >> 11) * {(2.0**-53).hex()}; }}
+// Two normal numbers of two words, after Box and Muller.
+static __device__ inline void normal_of(unsigned a, unsigned b, float* z) {{
+  const float radius = sqrtf(-2.0f * logf((float)a * {(2.0**-32).hex()}f + {(2.0**-33).hex()}f));
+  const float angle = (float)b * {float(np.float32(2.0 * math.pi) * 2.0**-32).hex()}f;
+  z[0] = radius * cosf(angle), z[1] = radius * sinf(angle);
+}}
+static __device__ inline void normal_of(unsigned long long a, unsigned long long b, double* z) {{
+  const double radius = sqrt(-2.0 * log((double)a * {(2.0**-64).hex()} + {(2.0**-65).hex()}));
+  const double angle = (double)b * {(2.0 * math.pi * 2.0**-64).hex()};
+  z[0] = radius * cos(angle), z[1] = radius * sin(angle);
+}}
+"""
+"""What kernels of draws call."""
+
+_EAGER = r"""
+#define EACH(count) \
+  for (unsigned long long block = blockIdx.x * 256ULL + threadIdx.x; count * block < n; block += gridDim.x * 256ULL)
+#define DRAW(name, ...) extern "C" __global__ void name(unsigned long long seed, unsigned long long position, \
+  unsigned long long n, __VA_ARGS__)
+
+// Bits of a mask, of elements of any type: those of 0 and of `kept`.
+template <class T> static __device__ inline void mask(unsigned long long block, const unsigned* w, unsigned long long n,
+    unsigned least, T kept, T* y) {
+  for (int j = 0; j < 8; ++j) if (8 * block + j < n) y[8 * block + j] = half_of(w, j) >= least ? kept : 0;
+}
+DRAW(mask_2, unsigned least, unsigned short kept, unsigned short* y) {
+  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, n, least, kept, y); }
+}
+DRAW(mask_4, unsigned least, unsigned kept, unsigned* y) {
+  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, n, least, kept, y); }
+}
+DRAW(mask_8, unsigned least, unsigned long long kept, unsigned long long* y) {
+  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, n, least, kept, y); }
+}
+DRAW(uniform_4, int bits, float* y) {
+  EACH(4) {
+    unsigned w[4]; philox(seed, position, block, w);
+    for (int j = 0; j < 4; ++j) if (4 * block + j < n) y[4 * block + j] = uniform_of(w[j], bits);
+  }
+}
+DRAW(uniform_8, int bits, double* y) {
+  EACH(2) {
+    unsigned w[4]; philox(seed, position, block, w);
+    for (int j = 0; j < 2; ++j) if (2 * block + j < n) y[2 * block + j] = uniform_of(two_of(w, j));
+  }
+}
+DRAW(normal_4, int bits, float* y) {
+  EACH(4) {
+    unsigned w[4]; philox(seed, position, block, w);
+    float z[4]; normal_of(w[0], w[1], z); normal_of(w[2], w[3], z + 2);
+    for (int j = 0; j < 4; ++j) if (4 * block + j < n) y[4 * block + j] = z[j];
+  }
+}
+DRAW(normal_8, int bits, double* y) {
+  EACH(2) {
+    unsigned w[4]; philox(seed, position, block, w);
+    double z[2]; normal_of(two_of(w, 0), two_of(w, 1), z);
+    for (int j = 0; j < 2; ++j) if (2 * block + j < n) y[2 * block + j] = z[j];
+  }
+}
+"""
+SOURCE = PHILOX + _EAGER
+"""The kernels of single draws."""
+THREADS, MOST_BLOCKS = 256, 4096
+
+
+def draws_on(xp: Any) -> bool:
+    """Whether kernels draw the arrays of a library."""
+    return getattr(xp, "__name__", None) == "cupy"
+
+
+@functools.cache
+def _kernel(xp: Any, name: str) -> Any:
+    return xp.RawKernel(SOURCE, name, options=("--std=c++17",))
+
+
+def _launch(xp: Any, name: str, key: Any, per_block: int, y: Array, *own: Any) -> None:
+    seed, position = [np.uint64(int(one) & (2**64 - 1)) for one in key]
+    if y.size:
+        blocks = min(-(-y.size // (per_block * THREADS)), MOST_BLOCKS)
+        _kernel(xp, name)((blocks,), (THREADS,), (seed, position, np.uint64(y.size), *own, y))
+
+
+def dropout_mask(xp: Any, key: Any, shape: tuple[int, ...], dtype: Any, rate: float) -> Array:
+    """As `philox4x32.dropout_mask`, an array of `xp`."""
+    kind = np.dtype(dtype)
+    bits = np.dtype(f"u{kind.itemsize}")
+    y = xp.empty(math.prod(shape), bits)
+    kept = np.asarray(1.0 / (1.0 - rate), kind).view(bits)[()]
+    _launch(xp, f"mask_{kind.itemsize}", key, 8, y, np.uint32(threshold(rate)), kept)
+    return y.view(kind).reshape(shape)
+
+
+def uniform(xp: Any, key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    """As `philox4x32.uniform`, an array of `xp`."""
+    bits = {"float32": 24, "float64": 53, "float16": 11}.get(np.dtype(dtype).name, 8)
+    return _floats(xp, "uniform", key, shape, np.dtype(dtype), bits)
+
+
+def normal(xp: Any, key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    """As `philox4x32.normal`, an array of `xp`."""
+    return _floats(xp, "normal", key, shape, np.dtype(dtype), 0)
+
+
+def _floats(xp: Any, name: str, key: Any, shape: tuple[int, ...], kind: np.dtype[Any], bits: int) -> Array:
+    wide = np.dtype("float64" if kind.itemsize == 8 else "float32")
+    y = xp.empty(math.prod(shape), wide)
+    _launch(xp, f"{name}_{wide.itemsize}", key, 16 // wide.itemsize, y, np.int32(bits))
+    return y.reshape(shape).astype(kind, copy=False)

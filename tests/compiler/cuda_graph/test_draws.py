@@ -1,0 +1,112 @@
+"""Philox4x32-10 in CUDA C: the known answers, and the bits of NumPy in kernels of programs and in those of single draws."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import types
+
+import numpy as np
+import nvrtc
+import pytest
+import shim
+from shim import Memory, compiled, needs_gxx
+from test_kernels_of_instructions import instruction
+from test_philox import KEYS, KNOWN
+
+import minikeras as tf
+from minikeras.arrays import philox4x32, philox_cuda
+from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+from minikeras.compiler.executors.cuda_graph.module import Kernel
+from minikeras.compiler.ir import Slot
+from minikeras.ops import draws
+
+
+def numbers(words):
+    """Pairs of words as integers of 64 bits."""
+    return [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=True)]
+
+
+@needs_gxx
+@pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
+def test_the_known_answers_come_out(counter, key, expected):
+    given, words = Slot(0, (3,), np.dtype("uint64")), Slot(1, (4,), np.dtype("uint32"))
+    text = "(const unsigned long long* a, unsigned* y) { philox(a[0], a[1], a[2], y); }"
+    kernel, memory = Kernel("words", text, (given,), (words,), 1, 1), Memory()
+    block, position = numbers(counter)
+    memory.put(given, np.array([*numbers(key), position, block], np.uint64)[:3])
+    memory.run(kernel, compiled([kernel])[0])
+    assert tuple(memory.array(words).tolist()) == expected
+
+
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_kernels_of_programs_have_the_bits_of_numpy(dtype):
+    kind = tf.as_dtype(dtype).numpy
+    cases = []
+    for key, size in zip([np.array(key, np.uint64) for key in KEYS], [1, 31, 33, 1023], strict=True):
+        options = {"shape": (size,), "dtype": kind, "xp": np}
+        x = np.random.default_rng(0).normal(size=size).astype(kind)
+        cases.append(instruction(draws.dropout_mask, [key], options | {"rate": 0.3}))
+        cases.append(instruction(draws.random_uniform, [key], options))
+        cases.append(instruction(draws.times_dropout_mask, [x, key], {"shape": (size,), "rate": 0.7}))
+    kernels = [Emitter(iter(range(1000, 2000))).kernels(record)[0] for record, *_ in cases]
+    for (record, arrays, (expected,)), kernel, function in zip(cases, kernels, compiled(kernels), strict=True):
+        memory = Memory()
+        for slot, array in zip(record.inputs, arrays, strict=True):
+            memory.put(slot, array)
+        memory.run(kernel, function)
+        assert memory.is_whole()
+        assert memory.array(record.outputs).tobytes() == expected.tobytes(), str(record)
+
+
+# Single draws ---------------------------------------------------------------------------------------------------------------
+
+
+class RawKernel:
+    """As CuPy's, on the CPU."""
+
+    def __init__(self, code, name, options=()):
+        parameters = re.search(rf"DRAW\({name}, ([^)]*)\)", code)[1].split(", ")
+        declared = ", ".join(["unsigned long long p0", "unsigned long long p1", "unsigned long long p2", *parameters])
+        names = ["p0", "p1", "p2", *(one.split()[-1].lstrip("*") for one in parameters)]
+        loop = "gridDim.x = b; for (blockIdx.x = 0; blockIdx.x < b; ++blockIdx.x) "
+        loop += "for (threadIdx.x = 0; threadIdx.x < t; ++threadIdx.x)"
+        run = f'extern "C" void run(unsigned b, unsigned t, {declared}) {{ {loop} {name}({", ".join(names)}); }}'
+        self._run = shim._library("\n".join([shim.SHIM, code, run])).run
+
+    def __call__(self, grid, block, arguments):
+        kinds = {np.uint64: ctypes.c_ulonglong, np.uint32: ctypes.c_uint, np.uint16: ctypes.c_ushort, np.int32: ctypes.c_int}
+        *given, y = arguments
+        assert y.flags.c_contiguous
+        self._run(*grid, *block, *[kinds[type(one)](one) for one in given], ctypes.c_void_p(y.ctypes.data))
+
+
+CUPY = types.ModuleType("cupy")
+CUPY.empty, CUPY.RawKernel = np.empty, RawKernel
+
+
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (0,), (31,), (11, 93)])
+def test_single_draws_have_the_bits_of_numpy(shape, dtype):
+    kind, key = tf.as_dtype(dtype).numpy, np.array([2**63 + 1, 2**35], np.uint64)
+    options = {"shape": shape, "dtype": kind, "xp": CUPY}
+    mask, uniform, normal = (
+        draws.dropout_mask.on_numpy(key, rate=0.4, **options),
+        draws.random_uniform.on_numpy(key, **options),
+        draws.random_normal.on_numpy(key, **options),
+    )
+    assert mask.tobytes() == philox4x32.dropout_mask(key, shape, kind, 0.4).tobytes()
+    assert uniform.tobytes() == philox4x32.uniform(key, shape, kind).tobytes()
+    assert mask.shape == uniform.shape == normal.shape == shape and mask.dtype == uniform.dtype == normal.dtype == kind
+    rounding = {"float64": 1e-12, "float32": 1e-5}.get(dtype, 2e-2)
+    expected = philox4x32.normal(key, shape, kind).astype("float64")
+    np.testing.assert_allclose(normal.astype("float64"), expected, rtol=rounding, atol=rounding)
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+def test_nvidias_compiler_takes_the_kernels_of_single_draws(architecture):
+    code = nvrtc.cubin(philox_cuda.SOURCE, architecture)
+    assert all(name in code for name in (b"mask_2", b"mask_4", b"mask_8", b"uniform_4", b"uniform_8", b"normal_4", b"normal_8"))

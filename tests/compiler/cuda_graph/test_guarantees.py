@@ -1,0 +1,242 @@
+"""What holds on a device as elsewhere: steps are whole or not at all, Tensors never change, Python's assignments count."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from graph_double import Refused
+from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
+
+import minikeras as tf
+from minikeras.core import Tensor
+
+
+def trained(double, model="dense", loss="labels", optimizer="Adam", steps=4, place="STRICT:0"):
+    """A model after some steps."""
+    found = Trained(MODELS[model], LOSSES[loss], OPTIMIZERS[optimizer], place)
+    for _ in range(steps):
+        found.step()
+    return found
+
+
+def assert_state(found, expected):
+    for own, other in zip(found.state(), expected, strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+@pytest.mark.parametrize("steps", [1, 5], ids=["before the capture", "after the capture"])
+@pytest.mark.parametrize("optimizer", ["momentum", "Adam", "clipped"])
+def test_a_device_that_breaks_before_a_step_is_enqueued_leaves_everything_as_it_was(double, optimizer, steps):
+    ours, theirs = trained(double, optimizer=optimizer, steps=steps), trained(double, optimizer=optimizer, steps=steps)
+    before = ours.state()
+    nodes = 3 if steps == 1 else 0
+    double.breaks = 5 + nodes
+    if steps > 1:  # what was captured runs as a whole on a device; the launch itself is what may fail
+        double.breaks = 1
+    with pytest.raises(RuntimeError, match="broke"):
+        ours.step()
+    double.breaks = None
+    assert_state(ours, before)
+    np.testing.assert_array_equal(ours.step(), theirs.step())
+    assert_state(ours, theirs.state())
+
+
+def test_a_label_that_is_refused_leaves_everything_as_it_was(double):
+    found = trained(double)
+    before = found.state()
+    with tf.device("STRICT:0"):
+        wrong = tf.constant(np.full(8, 7))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="label"):
+        found.step(y=wrong)
+    assert_state(found, before)
+
+
+def test_what_python_assigns_is_what_the_next_step_reads(double):
+    ours, theirs = trained(double), trained(double, place="CPU:0")
+    for found in (ours, theirs):
+        with tf.device(found.place):
+            for variable in found.model.trainable_variables:
+                variable.assign(variable * 0.5)
+    captured = len(double.nodes)
+    for _ in range(3):
+        np.testing.assert_allclose(ours.step(), theirs.step(), rtol=1e-5)
+    assert len(double.nodes) == captured, "an assignment is copied, nothing is captured anew"
+
+
+def test_a_tensor_of_a_variables_value_never_changes(double):
+    found = trained(double)
+    (kernel, *_) = found.model.trainable_variables
+    kept, values = kernel.value(), kernel.numpy()
+    view = kernel.value()[1:, 2:]
+    found.step()
+    np.testing.assert_array_equal(kept.numpy(), values)
+    np.testing.assert_array_equal(view.numpy(), values[1:, 2:])
+    assert not np.array_equal(kernel.numpy(), values)
+
+
+def test_two_variables_that_were_given_one_value_part(double):
+    found = trained(double, model="deep")
+    first = found.model.trainable_variables[0]
+    with tf.device("STRICT:0"):
+        other = tf.Variable(first)
+        other.assign(first.value())
+    values = first.numpy()
+    found.step()
+    np.testing.assert_array_equal(other.numpy(), values)
+
+
+def test_programs_of_one_model_share_its_memory(double):
+    found = trained(double)
+    half = found.x[:4], found.y[:4]
+    for _ in range(3):
+        found.step(*half)
+    captured = len(double.nodes)
+    for _ in range(3):
+        found.step()
+        found.step(*half)
+    assert len(double.nodes) == captured
+    train, partial = graphs_of(found.function)
+    assert train._homes._blocks == partial._homes._blocks
+
+
+def test_a_read_only_program_goes_where_training_has_put_the_weights(double):
+    model = trained(double)
+    predict = tf.function(lambda x: model.model(x))
+    with tf.device("STRICT:0"):
+        for _ in range(4):
+            model.step()
+            expected = model.model(model.x).numpy()
+            np.testing.assert_allclose(predict(model.x).numpy(), expected, rtol=1e-6)
+    (graph,) = graphs_of(predict)
+    assert graph._homes.moves == 1
+
+
+def test_memory_is_freed_with_the_program(double):
+    found = trained(double)
+    (graph,) = graphs_of(found.function)
+    graph, block = weakref.ref(graph), weakref.ref(graph._homes._blocks[0])
+    before = double.bytes_alive()
+    found.function.forget()
+    gc.collect()
+    assert graph() is None and block() is None
+    after = double.bytes_alive()
+    assert after < before
+    del found
+    gc.collect()
+    assert double.bytes_alive() < after
+
+
+def test_a_thousand_replays_take_no_more_memory(double):
+    found = trained(double)
+    before = double.bytes_alive()
+    for _ in range(1000):
+        found.step()
+    assert double.bytes_alive() == before
+    assert len(double.nodes) == 1
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda double, memory: double.memory(8),
+        lambda double, memory: double.empty(8),
+        lambda double, memory: double.send(memory.address, np.zeros(2)),
+        lambda double, memory: double.load(None, []),
+        lambda double, memory: double.capture(lambda: None),
+    ],
+    ids=["memory", "the user's memory", "a copy from the host", "a module", "another capture"],
+)
+def test_the_double_refuses_what_a_capture_refuses(double, what):
+    memory = double.memory(64)
+    with double.joined(), pytest.raises(Refused, match="while a stream is captured"):
+        double.capture(lambda: what(double, memory))
+
+
+def test_a_step_that_cannot_be_captured_is_enqueued_node_by_node(double, monkeypatch, caplog):
+    def refuse(enqueue):
+        raise RuntimeError("cudaErrorStreamCaptureUnsupported")
+
+    monkeypatch.setattr(double, "capture", refuse)
+    ours, theirs = trained(double), trained(double, place="CPU:0")
+    np.testing.assert_allclose(ours.step(), theirs.step(), rtol=1e-5)
+    assert "could not be captured" in caplog.text
+
+
+def test_an_effect_in_the_middle_stands_between_two_graphs(double, capsys):
+    with tf.device("STRICT:0"):
+        x, total = tf.constant([1.0, 2.0, 3.0]), tf.Variable(0.0)
+
+        @tf.function
+        def step(x):
+            y = tf.exp(x)
+            tf.print(y)
+            total.assign_add(tf.reduce_sum(y))
+            return tf.reduce_sum(y * 2.0)
+
+        for number in range(5):
+            np.testing.assert_allclose(step(x).numpy(), 2 * np.exp([1, 2, 3]).sum(), rtol=1e-6)
+            np.testing.assert_allclose(total.numpy(), (number + 1) * np.exp([1, 2, 3]).sum(), rtol=1e-6)
+    (graph,) = graphs_of(step)
+    assert len(graph.schedule.segments) == 2
+    assert capsys.readouterr().err.count("2.718") == 5
+
+
+def test_what_user_code_may_change_in_the_middle_of_a_step_runs_eagerly_and_says_so(double, caplog):
+    class Own(tf.keras.optimizers.SGD):
+        def update_step(self, gradient, variable, learning_rate):
+            super().update_step(gradient, variable, learning_rate)
+
+    found = Trained(MODELS["dense"], LOSSES["labels"], lambda: Own(0.1))
+    for _ in range(4):
+        found.step()
+    assert not graphs_of(found.function) or not caplog.records
+
+
+def test_results_are_arrays_of_their_own(double):
+    with tf.device("STRICT:0"):
+        x, w = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
+
+        @tf.function
+        def step(x):
+            before = w.value()
+            w.assign(before + x)
+            return before, x, w.value(), tf.reshape(x, [2, 1])
+
+        kept = [step(x) for _ in range(5)]
+    for number, (before, same, after, turned) in enumerate(kept):
+        np.testing.assert_array_equal(before.numpy(), np.array([3.0, 4.0]) + number * np.array([1.0, 2.0]))
+        np.testing.assert_array_equal(same.numpy(), [1.0, 2.0])
+        np.testing.assert_array_equal(after.numpy(), np.array([3.0, 4.0]) + (number + 1) * np.array([1.0, 2.0]))
+        np.testing.assert_array_equal(turned.numpy(), [[1.0], [2.0]])
+    assert graphs_of(step)
+
+
+def test_variables_that_change_places(double):
+    with tf.device("STRICT:0"):
+        a, b = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])
+
+        @tf.function
+        def swap(x):
+            first, second = a.value(), b.value()
+            a.assign(second)
+            b.assign(first)
+            return x + 1.0
+
+        for number in range(1, 6):
+            swap(tf.constant(0.0))
+            expected = [[3.0, 4.0], [1.0, 2.0]] if number % 2 else [[1.0, 2.0], [3.0, 4.0]]
+            np.testing.assert_array_equal([a.numpy(), b.numpy()], expected)
+    assert graphs_of(swap)
+
+
+def test_a_function_without_arguments_and_without_state(double):
+    with tf.device("STRICT:0"):
+        w = tf.Variable([1.0, 2.0])
+        total = tf.function(lambda: tf.reduce_sum(w * w))
+        for _ in range(5):
+            assert isinstance(total(), Tensor)
+            assert total().numpy() == 5.0
+    assert graphs_of(total)
