@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,11 @@ class MemberSource(Source):
                 self._orders.append(of_arrays(numbers, None, None, count, batch_size, shuffle))
         super().__init__(self._orders[0].steps)
         self._chosen = list(range(len(members)))
+        self._ended: set[int] = set()
+
+    def end(self, places: Iterable[int]) -> None:
+        """Let the random streams of these members stay where they are, whatever is still drawn for their rows."""
+        self._ended.update(places)
 
     def choose(self, places: Sequence[int]) -> None:
         """Give batches to these members only."""
@@ -52,9 +57,12 @@ class MemberSource(Source):
 
     def from_position(self, start: int) -> Iterator[Any]:
         orders = []
-        for member, source in zip(self._members, self._orders, strict=True):
+        for place, (member, source) in enumerate(zip(self._members, self._orders, strict=True)):
+            before = member.streams
             with member.drawing():
                 orders.append(list(source.from_position(start)))
+            if place in self._ended:
+                member.streams = before
         rows = None if self._rows is None else np.stack([self._rows[place] for place in self._chosen])
         for parts in zip(*[orders[place] for place in self._chosen], strict=True):
             batch = np.stack([numbered(part) for part in parts])

@@ -84,6 +84,7 @@ class Held:
         rows: for the key of a whole Variable the members' own.
         owners: for the key of a member's own Variable the whole one and its place there.
         parts: what steps at once; None if the members step in turn.
+        ended: the places of members that step no more; what becomes of their rows means nothing.
     """
 
     def __init__(self, optimizers: Sequence[Optimizer], rows: Rows) -> None:
@@ -91,6 +92,12 @@ class Held:
         self.rows = {whole.key: own for whole, own in rows}
         self.owners = {own.key: (whole, place) for whole, found in rows for place, own in enumerate(found)}
         self.parts: list[Together] | None = []
+        self.ended: set[int] = set()
+
+    @property
+    def active(self) -> list[Optimizer]:
+        """The optimizers of members that go on."""
+        return [optimizer for place, optimizer in enumerate(self.optimizers) if place not in self.ended]
 
     def __deepcopy__(self, memo: Any) -> Held:
         raise InvalidArgumentError("the optimizers of an ensemble are not copied; copy those of its members.")
@@ -127,7 +134,7 @@ class MemberOptimizers(Optimizer):
 
     @property
     def iterations(self) -> Any:
-        return self.optimizers[0].iterations
+        return self._held.active[0].iterations
 
     @property
     def learning_rate(self) -> Any:
@@ -209,12 +216,13 @@ class MemberOptimizers(Optimizer):
                 return None
             if steppers:
                 parts.setdefault(own[0][0], (steppers, []))[1].append(state)
-        found = [(Together(optimizers, self._held.rows), of_part) for optimizers, of_part in parts.values()]
+        found = [(Together(optimizers, self._held.rows, self._held.ended), of_part) for optimizers, of_part in parts.values()]
         fit = _outside(lambda: all(part.planned(one) is not None for part, one in found))
         return [part for part, _ in found] if fit else None
 
     def release(self, places: Sequence[int]) -> None:
-        """Let the optimizers of some members hold their slots."""
+        """Let the optimizers of some members hold their slots, and step no more."""
+        self._held.ended.update(places)
         for state in self.state.slots.values() if self.steps_at_once else ():
             for place in places:
                 for name, slot in self._own_slots(state.variable, place):
@@ -280,7 +288,7 @@ class MemberOptimizers(Optimizer):
             for part, places in self._shares(states)
             if places
         ]
-        return [*(change for changes in found for change in changes), *_counted(self.optimizers)]
+        return [*(change for changes in found for change in changes), *_counted(self._held.active)]
 
     def _shares(self, states: Sequence[SlotState]) -> list[tuple[Together, list[int]]]:
         """The parts, each with the positions of its Variables."""
@@ -296,6 +304,8 @@ class MemberOptimizers(Optimizer):
         rows: dict[int, tuple[Variable, dict[int, Array]]] = {}
         with self._shown([known.variable for known in self.state.slots.values()]):
             for place, optimizer in enumerate(self.optimizers):
+                if place in held.ended:
+                    continue
                 own = [held.rows[state.variable.key][place] for state in states]
                 arrays, found = optimizer.paired([Tensor(gradient[place, ...]) for gradient in gradients], own)
                 for variable, array in optimizer.changes(arrays, found):
@@ -311,13 +321,13 @@ class MemberOptimizers(Optimizer):
         if self._held.parts is None:
             return None
         shares = [(part, places) for part, places in self._shares(states) if places]
-        several = [optimizer for optimizer in self.optimizers if isinstance(optimizer, PerLayer)]
+        held, several = self._held, isinstance(self.optimizers[0], PerLayer)
 
         def write(writer: Writer, gradients: Sequence[Any]) -> None:
             for part, places in shares:
                 part.write(writer, [gradients[i] for i in places], [states[i] for i in places])
             if several:
-                writer.write(members_counted, (), {"optimizers": several})
+                writer.write(members_counted, (), {"held": held})
 
         return write
 
@@ -346,8 +356,8 @@ def _counted(optimizers: Sequence[Optimizer]) -> list[Change]:
     return [(count, count._array + 1) for count in several]
 
 
-def _count(*, optimizers: Sequence[Optimizer]) -> tuple[()]:
-    optimizers[0].commit(_counted(optimizers))
+def _count(*, held: Held) -> tuple[()]:
+    held.optimizers[0].commit(_counted(held.active))
     return ()
 
 
@@ -460,7 +470,7 @@ class StackedOptimizer:
         return minimized(self, loss, var_list, tape)  # type: ignore[arg-type]
 
     def release(self, places: Sequence[int]) -> None:
-        """Let the optimizers of some members hold all of their state."""
+        """Let the optimizers of some members hold all of their state, for good: these members step no more."""
         self.inner.release(places)
 
     def shown(self, places: Sequence[int]) -> Any:

@@ -6,7 +6,7 @@ Learning rates, decays and all other numbers of the formula may differ from memb
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,10 +70,11 @@ class Together:
     Args:
         optimizers: built, each for its own Variables.
         rows: for the key of a whole Variable the members' own.
+        ended: the places of members that step no more: their optimizers stay as they are.
     """
 
-    def __init__(self, optimizers: Sequence[Optimizer], rows: dict[int, Sequence[Variable]]) -> None:
-        self.optimizers, self._rows = list(optimizers), rows
+    def __init__(self, optimizers: Sequence[Optimizer], rows: dict[int, Sequence[Variable]], ended: Collection[int]) -> None:
+        self.optimizers, self._rows, self._ended = list(optimizers), rows, ended
         self._plan: Plan | None = None
         self._looked = -1
         self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
@@ -116,7 +117,7 @@ class Together:
             return None
         options = list(map(_options, optimizers))
         settings = _differing(options)
-        if settings is None or len({optimizer.state.iterations._array.item() for optimizer in optimizers}) > 1:
+        if settings is None or len({optimizer.state.iterations._array.item() for optimizer in self._going_on}) > 1:
             return None
         marks: dict[Any, list[int]] = {}
         for place, state in enumerate(states):
@@ -157,7 +158,7 @@ class Together:
     def _steps(self, kinds: Sequence[int]) -> list[tuple[Any, float]] | None:
         """For each member what `begin_step` gives, and the learning rate; None if that is no tuple of floats."""
         optimizers = self.optimizers
-        t = int(optimizers[0].state.iterations._array) + 1
+        t = int(self._going_on[0].state.iterations._array) + 1
         scheduled: dict[int, float] = {}
         known: dict[tuple[int, float], tuple[Any, float]] = {}
         steps = []
@@ -176,6 +177,10 @@ class Together:
                 known[kind, rate] = step, rate
             steps.append(known[kind, rate])
         return steps
+
+    @property
+    def _going_on(self) -> list[Optimizer]:
+        return [optimizer for place, optimizer in enumerate(self.optimizers) if place not in self._ended]
 
     def _coefficients(self, plan: Plan) -> list[list[Any]]:
         """For each group what its loop takes beside elements: arrays with one for each member, or numbers for all of them."""
@@ -221,13 +226,13 @@ class Together:
 
     def finished(self, plan: Plan) -> list[Change]:
         """What a step changes beside Variables and slots: the members' own numbers."""
-        count = self.optimizers[0].state.iterations._array + 1
-        changes: list[Change] = [(optimizer.state.iterations, count) for optimizer in self.optimizers]
+        count = self._going_on[0].state.iterations._array + 1
+        changes: list[Change] = [(optimizer.state.iterations, count) for optimizer in self._going_on]
         if type(self.optimizers[0]).end_step is not Optimizer.end_step:
             steps = self._steps(plan.kinds)
             assert steps is not None
-            for optimizer, (step, _) in zip(self.optimizers, steps, strict=True):
-                changes += optimizer.end_step(step)
+            for place, (optimizer, (step, _)) in enumerate(zip(self.optimizers, steps, strict=True)):
+                changes += [] if place in self._ended else optimizer.end_step(step)
         return changes
 
     def _needed(self, states: Sequence[SlotState]) -> Plan:

@@ -164,12 +164,15 @@ class Training:
                 model.optimizer.finalize_variable_values(model.trainable_variables)
             self._hooks[member].call("on_train_end", self._last.get(member, {}))
         self._active = [member for member in self._active if member not in ending]
+        feeds = [feed for feed in (self._feed, self._validation) if feed is not None]
+        sources = [feed.source for feed in feeds if isinstance(feed.source, MemberSource)]
+        for source in sources:
+            source.end(ending)
         if self._active and len(self._active) * 2 <= len(self._order):
             self._stack.release([self._order.index(member) for member in self._active])
             planned = self._stack.steps.planned
             self._order = list(self._active)
             self._stack = ModelStack([self._members[member] for member in self._order], trains=True)
             self._stack.steps.planned = planned
-            for feed in (self._feed, self._validation):
-                if feed is not None and isinstance(feed.source, MemberSource):
-                    feed.source.choose(self._order)
+            for source in sources:
+                source.choose(self._order)

@@ -14,6 +14,8 @@ import minikeras as tf
 from minikeras.arrays.random import set_global_seed
 from minikeras.compiler import Function
 from minikeras.errors import InvalidArgumentError
+from minikeras.experiments.ensemble import Ensemble
+from minikeras.experiments.member import Member
 from minikeras.experiments.members import Members
 from minikeras.experiments.optimizers import StackedOptimizer, kind_of
 
@@ -310,3 +312,46 @@ def test_options_that_no_step_at_once_can_have_are_refused_after_the_first_step(
     stack.own[1].clipnorm = 1.0
     with pytest.raises(InvalidArgumentError, match="options of the members' SGD were changed"):
         stack.train(1, 2)
+
+
+class StopAfter(keras.callbacks.Callback):
+    """Ends training after an epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__()
+        self.epoch = epoch
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if epoch >= self.epoch:
+            self.model.stop_training = True
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda i: optimizers.Adam(0.01 * (i + 1)),
+        lambda i: optimizers.Nadam(0.01 * (i + 1)),
+        lambda i: optimizers.Adam(0.01, use_ema=True, ema_momentum=0.5 + i / 10),
+        WITHIN["PerLayer"],
+    ],
+)
+def test_members_that_end_early_keep_their_state_and_go_on_with_it(make: Make) -> None:
+    x, y = X.numpy().reshape(-1, 3)[:20], Y.numpy().reshape(-1, 2)[:20]
+
+    def fit(model: Any, callbacks: Any) -> None:
+        for _ in range(2):
+            model.fit(x, y, batch_size=8, epochs=4, verbose=0, callbacks=callbacks)
+
+    ensemble = Ensemble.of([Member.built(functools.partial(build, seed), seed) for seed in range(3)])
+    ensemble.compile(make, loss="mse")
+    fit(ensemble, lambda place: [StopAfter(place)])
+    for place in range(3):
+        model = build(place)
+        model.compile(make(place), loss="mse")
+        fit(model, [StopAfter(place)])
+        for found, wanted in zip(
+            [*ensemble[place].variables, *ensemble[place].optimizer.variables],
+            [*model.variables, *model.optimizer.variables],
+            strict=True,
+        ):
+            np.testing.assert_array_equal(found.numpy(), wanted.numpy())
