@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import nest
 from ..data import Dataset
 from ..data.passes import preserved_streams
 from ..errors import NotFiniteError, kind_of
@@ -70,6 +71,11 @@ class Training:
     arguments: Mapping[str, Any]
     objective: str
     keep_weights: bool
+
+    def __sizeof__(self) -> int:
+        """With the arrays: what is large Dask sends to a worker once, and not with each group."""
+        data = [self.arguments.get(name) for name in DATA]
+        return object.__sizeof__(self) + sum(getattr(leaf, "nbytes", 0) for leaf in nest.flatten(data))
 
 
 def train_group(

@@ -11,6 +11,7 @@ import minikeras as tf
 from minikeras.arrays.threads import thread_count
 from minikeras.errors import MissingExtraError
 from minikeras.experiments import Sweep, engine
+from minikeras.experiments.runs import Training
 
 joblib = pytest.importorskip("joblib")
 keras, L = tf.keras, tf.keras.layers
@@ -115,6 +116,15 @@ def test_a_cluster_of_dask_gives_the_same_numbers_though_a_worker_is_killed(expe
         results = sweep().fit(X, Y, n_jobs=-1, directory=tmp_path / "sweep", callbacks=dying(marker), **FIT)
     assert marker.exists()
     assert_same(results, expected)
+
+
+def test_data_count_in_the_size_of_what_a_group_is_given():
+    """Dask sends what is large to each worker once."""
+    small, large = (
+        Training({"epochs": 3}, "loss", True),
+        Training({"x": [X, {"a": X}], "validation_data": (X, Y)}, "loss", True),
+    )
+    assert sys.getsizeof(small) < 1000 and sys.getsizeof(large) > 3 * X.nbytes
 
 
 def test_without_joblib_several_jobs_are_refused_with_the_way_to_get_it(monkeypatch):
