@@ -104,6 +104,11 @@ def _by_joblib(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], 
 def in_worker(parent: int, share: int, work: Callable[..., Any], number: int, *arguments: Any) -> tuple[int, Any]:
     """A group in a worker, which computes with its share of the processors if it is a process of its own."""
     with _group_at_a_time:
-        if os.getpid() != parent:
-            threads.set_intra_op_parallelism_threads(share)
-        return number, work(*arguments)
+        if os.getpid() == parent:
+            return number, work(*arguments)
+        before = threads.get_intra_op_parallelism_threads()
+        threads.set_intra_op_parallelism_threads(share)
+        try:
+            return number, work(*arguments)
+        finally:
+            threads.set_intra_op_parallelism_threads(before)

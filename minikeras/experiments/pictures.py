@@ -24,10 +24,12 @@ def curves(results: SweepResults, names: str | Sequence[str], most: int = MOST, 
     groups = _by_parameters([one for one in results.ordered() if one.error is None])
     if not groups:
         raise ValueError(f"plot: all {len(results)} runs failed, so there is nothing to draw.")
-    known = {name for group in groups for one in group for name in one.history}
+    known = {name for group in groups for one in group for name in one.scalars}
     unknown = [name for name in chosen if name not in known]
     if unknown or not chosen:
-        raise ValueError(f"plot: there is no {', '.join(unknown) or 'name'} in the logs, but {sorted(known)}.")
+        raise ValueError(
+            f"plot: there is no {', '.join(unknown) or 'name'} among the numbers in the logs, but {sorted(known)}."
+        )
     order = _best_mean_first(groups, results)
     varied = _varied(results)
     labels = [_label(group[0], varied) if rank < most else None for rank, group in enumerate(order)]

@@ -44,6 +44,11 @@ class RunResult:
         self._directions, self._built_for = outcome.directions, outcome.built_for
         self._build, self._weights = build, weights
 
+    @property
+    def scalars(self) -> dict[str, float]:
+        """The metrics that are single numbers."""
+        return {name: value for name, value in self.metrics.items() if isinstance(value, (int, float))}
+
     def model(self, build: Callable[..., Any] | None = None) -> Model:
         """The model of this run, as `fit` left it: made by `build`, with the weights and the state of the optimizer put in.
 
@@ -75,7 +80,7 @@ class RunResult:
         return made
 
     def __repr__(self) -> str:
-        found = self.error or ", ".join(f"{name}={value:.4g}" for name, value in scalars(self).items())
+        found = self.error or ", ".join(f"{name}={value:.4g}" for name, value in self.scalars.items())
         return f"<run {self.number}: {described(self.parameters, self.seed)}: {found}>"
 
 
@@ -170,7 +175,7 @@ class SweepResults(Sequence[RunResult]):
         return self.table(over, by).to_pandas()
 
     def _row(self, one: RunResult) -> dict[str, Any]:
-        found = scalars(one) if one.error is None else {}
+        found = one.scalars if one.error is None else {}
         row = {"run": one.number, **self._given(one.parameters), "seed": one.seed}
         row |= {name: found.get(name) for name in self.metric_names}
         return row | {"error": one.error or ""} if self.failed else row
@@ -192,7 +197,7 @@ class SweepResults(Sequence[RunResult]):
         row |= {} if "seed" in over else {"seed": first.seed}
         row |= {"runs": len(good)} | ({"failed": len(group) - len(good)} if self.failed else {})
         for name in self.metric_names:
-            values = [scalars(one)[name] for one in good if name in scalars(one)]
+            values = [one.scalars[name] for one in good if name in one.scalars]
             row[name] = float(np.mean(values)) if values else None
             row[f"± {name}"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
         return row
@@ -205,7 +210,7 @@ class SweepResults(Sequence[RunResult]):
     @property
     def metric_names(self) -> list[str]:
         """The names of the numbers in the logs, the objective first."""
-        names = dict.fromkeys(name for one in self._results if one.error is None for name in scalars(one))
+        names = dict.fromkeys(name for one in self._results if one.error is None for name in one.scalars)
         return sorted(names, key=lambda name: name != self.objective)
 
     @property
@@ -251,11 +256,6 @@ class SweepResults(Sequence[RunResult]):
         if kind == "parallel":
             return pictures.parallel(self, **options)
         return pictures.curves(self, [self.objective] if names is None else names, **options)
-
-
-def scalars(one: RunResult) -> dict[str, float]:
-    """The last values that are single numbers."""
-    return {name: value for name, value in one.metrics.items() if isinstance(value, (int, float))}
 
 
 def described(parameters: dict[str, Any], seed: int | None = None) -> str:

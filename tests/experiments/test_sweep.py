@@ -487,6 +487,18 @@ def test_a_table_becomes_a_data_frame():
     assert list(frame["loss"]) == results.table().columns["loss"] and len(results.to_pandas(over="seed")) == 4
 
 
+def test_metrics_of_several_numbers_are_in_the_history_and_in_no_table():
+    def made(rate):
+        model = keras.Sequential([keras.Input((4,)), L.Dense(2, "softmax")])
+        model.compile(keras.optimizers.SGD(rate), "categorical_crossentropy", metrics=[keras.metrics.F1Score()])
+        return model
+
+    results = swept({"rate": [0.1, 0.2]}, made_by=made, y=np.eye(2, dtype="float32")[(Y[:, 0] > 0).astype(int)])
+    assert np.shape(results[0].history["f1_score"]) == (2, 2) and results.metric_names == ["loss"]
+    with pytest.raises(ValueError, match=r"'f1_score' is no number in the logs of run 0, which have \['loss'\]"):
+        swept({"rate": [0.1]}, made_by=made, y=np.eye(2, dtype="float32")[(Y[:, 0] > 0).astype(int)], objective="f1_score")
+
+
 def test_the_history_of_a_run_is_that_of_fit():
     results = swept(validation_data=(X, Y), validation_freq=2, epochs=4)
     history = results.history(3)

@@ -127,8 +127,8 @@ def test_pictures_are_drawn_into_axes_that_are_given():
     ("arguments", "message"),
     [
         ({"kind": "bars"}, "kind must be 'curves' or 'parallel', found 'bars'"),
-        ({"names": ["auc"]}, r"there is no auc in the logs, but \['accuracy', 'loss'\]"),
-        ({"names": []}, "there is no name in the logs"),
+        ({"names": ["auc"]}, r"no auc among the numbers in the logs, but \['accuracy', 'loss'\]"),
+        ({"names": []}, "there is no name among the numbers"),
     ],
 )
 def test_what_cannot_be_drawn_is_told(arguments, message):
