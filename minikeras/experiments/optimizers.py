@@ -31,7 +31,7 @@ from ..keras.optimizers.state import Change, SlotState
 from ..keras.optimizers.update_steps import minimized
 from ..keras.weight import KerasVariable
 from ..types import Array
-from .members import Members
+from .members import Members, without_memory
 from .together import Together
 
 Rows = Sequence[tuple[Variable, Sequence[Variable]]]
@@ -245,14 +245,14 @@ class MemberOptimizers(Optimizer):
             for whole, place, slot, row in given:
                 if slot._array is not row:
                     whole._array = with_rows(whole._array, {place: slot._array})
-                slot._array = _without_memory(slot._array)
+                slot._array = without_memory(slot._array)
 
     def _let_go(self, wholes: Sequence[Variable]) -> None:
         """Have the members' slots keep shape and dtype alone."""
         for whole in wholes:
             for place, _ in enumerate(self.optimizers):
                 for _, slot in self._own_slots(whole, place):
-                    slot._array = _without_memory(slot._array)
+                    slot._array = without_memory(slot._array)
 
     @contextmanager
     def _shown(self, wholes: Iterable[Variable]) -> Iterator[None]:
@@ -383,10 +383,6 @@ present_scales = effect("loss_scales", _scales, reads=(State.VARIABLES,))
 def _whole_slot(slots: Sequence[Variable]) -> Variable:
     arrays = [slot._array for slot in slots]
     return KerasVariable(Tensor(namespace(arrays[0]).stack(arrays)), trainable=False, name=slots[0].name)
-
-
-def _without_memory(array: Array) -> Array:
-    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
 
 
 def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:

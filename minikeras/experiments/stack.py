@@ -10,8 +10,6 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import nest
 from ..arrays import namespace
 from ..core import Variable
@@ -22,7 +20,7 @@ from ..keras.training.compiled import CompiledSteps
 from ..types import Array
 from .hyperparameters import set_member_numbers
 from .member import Member
-from .members import Members
+from .members import Members, without_memory
 from .optimizers import StackedOptimizer
 
 
@@ -162,5 +160,4 @@ def _with_rows(stacked: Array, rows: Sequence[tuple[int, Array]]) -> Array:
 def _drop(variables: Sequence[Variable]) -> None:
     """Have Variables keep shape and dtype, and no memory."""
     for variable in variables:
-        value = variable._array
-        variable._array = np.broadcast_to(np.zeros((), value.dtype), value.shape)
+        variable._array = without_memory(variable._array)
