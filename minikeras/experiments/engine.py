@@ -14,7 +14,7 @@ from ..errors import MissingExtraError
 ATTEMPTS = 3
 """How often a group is trained alone before it is taken for the cause of the death of its worker."""
 
-_group_at_a_time = threading.Lock()
+_group_at_a_time = threading.RLock()
 """Held while a group is trained: random streams and names belong to the process, and a worker may have several threads."""
 
 
