@@ -44,7 +44,8 @@ class BatchedTensor(Tensor):
     def _refuse(self, *arguments: Any, **options: Any) -> Any:
         raise InvalidArgumentError(
             f"a tensor of shape {self.shape} stands for {self.stacked.shape[0]} values at once, so it has no single value to "
-            "read. Inside vectorized_map use tf operations such as tf.where instead of Python's if, float() or .numpy()."
+            "read. Inside vectorized_map and in a model of an ensemble use tf operations such as tf.where instead of Python's "
+            "if, float() or .numpy()."
         )
 
     numpy = __bool__ = __float__ = __int__ = __index__ = __complex__ = _shared = _refuse

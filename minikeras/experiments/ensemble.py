@@ -6,7 +6,7 @@ import contextlib
 import copy
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..keras.seeds import default_seed
 from ..keras.training import trainer
 from ..types import Array
 from .history import EnsembleHistory
-from .member import Member
+from .member import Member, check_apart
 from .member_batches import MemberSource, folds_of, resampled
 from .same_structure import check_structure
 from .stack import ModelStack
@@ -39,11 +39,11 @@ class Ensemble:
 
     Args:
         build: gives a model; called once for each member, with its seed if it has a parameter for it.
-        size: the number of members.
+        size: the number of members; 16, or as many as there are seeds.
         seeds: one for each member; drawn from the global stream by default.
 
     Raises:
-        ValueError: if the members have different structures, or seeds are no different integers of at least 0.
+        ValueError: if members share weights, or seeds are no different integers of at least 0.
         TypeError: if `build` gives no model.
 
     >>> def build():
@@ -56,10 +56,11 @@ class Ensemble:
     ((3, 4), (4, 1, 1))
     """
 
-    def __init__(self, build: Callable[..., Any], size: int = 16, seeds: Sequence[int] | None = None) -> None:
-        whole("Ensemble: size", size, 1)
-        chosen = [default_seed() for _ in range(size)] if seeds is None else _checked_seeds(seeds, size)
+    def __init__(self, build: Callable[..., Any], size: int | None = None, seeds: Iterable[int] | None = None) -> None:
+        whole("Ensemble: size", size, 1, optional=True)
+        chosen = [default_seed() for _ in range(size or 16)] if seeds is None else _checked_seeds(list(seeds), size)
         self._members = [Member.built(build, seed) for seed in chosen]
+        check_apart(self._members)
         self._checked: list[Any] = []
         """The models and how they were compiled when their structures were compared."""
 
@@ -75,11 +76,11 @@ class Ensemble:
     def __len__(self) -> int:
         return len(self._members)
 
-    def __getitem__(self, place: int) -> Model:
+    def __getitem__(self, place: Any) -> Any:
         """A member: an ordinary model, with its weights and the state of its optimizer. What is done to it is done to the
-        ensemble.
+        ensemble. A slice gives a list of them.
         """
-        return self._members[place].model
+        return list(self)[place]
 
     def __iter__(self) -> Iterator[Model]:
         return iter([member.model for member in self._members])
@@ -291,11 +292,12 @@ class Ensemble:
         return cls.of(load_ensemble(filepath, custom_objects, max_bytes))
 
 
-def _checked_seeds(seeds: Sequence[int], size: int) -> list[int]:
-    found = list(seeds)
-    if len(found) != size or len(set(found)) != size or any(not isinstance(one, int) or one < 0 for one in found):
-        raise ValueError(f"Ensemble: seeds must be {size} different integers of at least 0, found {found!r:.80}.")
-    return found
+def _checked_seeds(seeds: list[Any], size: int | None) -> list[int]:
+    are_seeds = all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) and one >= 0 for one in seeds)
+    if not are_seeds or len(set(seeds)) != len(seeds) or not seeds or len(seeds) != (size or len(seeds)):
+        count = "" if size is None else f"{size} "
+        raise ValueError(f"Ensemble: seeds must be {count}different integers of at least 0, found {seeds!r:.80}.")
+    return [int(one) for one in seeds]
 
 
 def _reduction(reduce: Any) -> Callable[[Array], Array]:

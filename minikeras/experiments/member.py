@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..arrays import random as streams
@@ -58,3 +58,20 @@ class Member:
         finally:
             self.streams = streams.states()
             streams.set_states(outer)
+
+
+def check_apart(members: Sequence[Member]) -> None:
+    """Refuse members that share Variables: training one of them would change another.
+
+    Raises:
+        ValueError: with the name of such a Variable.
+    """
+    owners: dict[int, int] = {}
+    for place, member in enumerate(members):
+        for variable in member.model._collect().variables:
+            owner = owners.setdefault(variable.key, place)
+            if owner != place:
+                raise ValueError(
+                    f"the members {owner} and {place} of an ensemble share the variable '{variable.name}'. `build` must make "
+                    "a new model with new layers each time it is called."
+                )

@@ -1,7 +1,8 @@
 """Which runs of a sweep have models of one structure, and the groups in which they are trained.
 
-Models are alike if they differ in weights and in numbers of their optimizer only, such as the learning rate. Zero is a value of
-its own, since an optimizer without momentum keeps no slots.
+Models are alike if they differ in nothing but the values of weights and of those numeric hyperparameters that an ensemble's
+members may have of their own: learning rates, momenta, dropout rates. Zero is a value of its own, since an optimizer without
+momentum keeps no slots and `Dropout(0)` draws nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..errors import kind_of
 from ..files import strict_json
 from ..keras.models import Model
 from ..keras.saving.objects import serialize_keras_object
+from .same_structure import description
 from .session import fresh_session
 
 MOST = 32
@@ -69,8 +71,7 @@ def structure_of(build: Callable[[], Any], seed: int) -> Structure:
     if compiled is None:
         return Structure(None, _digest([described, shapes]), most)
     optimizer = _without_numbers(compiled["optimizer"])
-    alike = {**described, "compile_config": {**compiled, "optimizer": optimizer}}
-    return Structure(_digest([alike, shapes]), _digest([described, shapes]), most)
+    return Structure(_digest([description(model), optimizer]), _digest([described, shapes]), most)
 
 
 def _most(model: Model) -> int:

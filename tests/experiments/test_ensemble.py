@@ -309,6 +309,7 @@ def test_build_may_take_the_seed():
     given = []
     Ensemble(lambda seed: given.append(seed) or build(), 2, SEEDS[:2])
     assert given == SEEDS[:2]
+    assert len(Ensemble(build, seeds=np.arange(3))) == 3
 
 
 def test_what_is_no_ensemble_is_refused():
@@ -316,6 +317,11 @@ def test_what_is_no_ensemble_is_refused():
         Ensemble(build, 0)
     with pytest.raises(ValueError, match="2 different integers"):
         Ensemble(build, 2, [1, 1])
+    with pytest.raises(ValueError, match="3 different integers"):
+        Ensemble(build, 3, [1, 2])
+    shared = keras.layers.Dense(1)
+    with pytest.raises(ValueError, match="members 0 and 1 of an ensemble share the variable 'kernel'"):
+        Ensemble(lambda: keras.Sequential([keras.Input((3,)), shared]), 2)
     with pytest.raises(TypeError, match="build: a keras"):
         Ensemble(lambda: 3, 2)
     with pytest.raises(ValueError, match="compile"):

@@ -101,7 +101,7 @@ GROUPS = {
     "rates and seeds": ({"rate": [0.1, 0.01]}, build, {}, [4]),
     "widths": ({"width": [2, 3]}, build, {}, [2, 2]),
     "other optimizers": ({"optimizer": ["sgd", "adam"]}, build, {}, [2, 2]),
-    "a number of the model": ({"rate": [0.1, 0.2]}, lambda rate: dropped(rate), {}, [2, 2]),
+    "a number of the model": ({"rate": [0.1, 0.2]}, lambda rate: dropped(rate), {}, [4]),
     "with and without momentum": ({"momentum": [0.0, 0.5, 0.9]}, lambda momentum: moved(momentum), {}, [2, 4]),
     "optimizers that search": ({"rate": [1.0, 0.5]}, lambda rate: searching(rate), {}, [1] * 4),
     "batches": ({"rate": [0.1, 0.01]}, build, {"x": tf.data.Dataset.from_tensor_slices((X, Y)).batch(8), "y": None}, [1] * 4),
