@@ -103,40 +103,40 @@ def draws_on(xp: Any) -> bool:
 
 
 @functools.cache
-def _kernel(xp: Any, name: str) -> Any:
-    return xp.RawKernel(SOURCE, name, options=("--std=c++17",))
+def _kernel(cupy: Any, name: str) -> Any:
+    return cupy.RawKernel(SOURCE, name, options=("--std=c++17",))
 
 
-def _launch(xp: Any, name: str, key: Any, per_block: int, y: Array, *own: Any) -> None:
+def _launch(cupy: Any, name: str, key: Any, per_block: int, y: Array, *own: Any) -> None:
     seed, position = [np.uint64(int(one) & (2**64 - 1)) for one in key]
     if y.size:
         blocks = min(-(-y.size // (per_block * THREADS)), MOST_BLOCKS)
-        _kernel(xp, name)((blocks,), (THREADS,), (seed, position, np.uint64(y.size), *own, y))
+        _kernel(cupy, name)((blocks,), (THREADS,), (seed, position, np.uint64(y.size), *own, y))
 
 
-def dropout_mask(xp: Any, key: Any, shape: tuple[int, ...], dtype: Any, rate: float) -> Array:
-    """As `philox4x32.dropout_mask`, an array of `xp`."""
+def dropout_mask(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, rate: float) -> Array:
+    """As `philox4x32.dropout_mask`, an array of CuPy."""
     kind = np.dtype(dtype)
     bits = np.dtype(f"u{kind.itemsize}")
-    y = xp.empty(math.prod(shape), bits)
+    y = cupy.empty(math.prod(shape), bits)
     kept = np.asarray(1.0 / (1.0 - rate), kind).view(bits)[()]
-    _launch(xp, f"mask_{kind.itemsize}", key, 8, y, np.uint32(threshold(rate)), kept)
+    _launch(cupy, f"mask_{kind.itemsize}", key, 8, y, np.uint32(threshold(rate)), kept)
     return y.view(kind).reshape(shape)
 
 
-def uniform(xp: Any, key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """As `philox4x32.uniform`, an array of `xp`."""
+def uniform(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    """As `philox4x32.uniform`, an array of CuPy."""
     bits = {"float32": 24, "float64": 53, "float16": 11}.get(np.dtype(dtype).name, 8)
-    return _floats(xp, "uniform", key, shape, np.dtype(dtype), bits)
+    return _floats(cupy, "uniform", key, shape, np.dtype(dtype), bits)
 
 
-def normal(xp: Any, key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """As `philox4x32.normal`, an array of `xp`."""
-    return _floats(xp, "normal", key, shape, np.dtype(dtype), 0)
+def normal(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    """As `philox4x32.normal`, an array of CuPy."""
+    return _floats(cupy, "normal", key, shape, np.dtype(dtype), 0)
 
 
-def _floats(xp: Any, name: str, key: Any, shape: tuple[int, ...], kind: np.dtype[Any], bits: int) -> Array:
+def _floats(cupy: Any, name: str, key: Any, shape: tuple[int, ...], kind: np.dtype[Any], bits: int) -> Array:
     wide = np.dtype("float64" if kind.itemsize == 8 else "float32")
-    y = xp.empty(math.prod(shape), wide)
-    _launch(xp, f"{name}_{wide.itemsize}", key, 16 // wide.itemsize, y, np.int32(bits))
+    y = cupy.empty(math.prod(shape), wide)
+    _launch(cupy, f"{name}_{wide.itemsize}", key, 16 // wide.itemsize, y, np.int32(bits))
     return y.reshape(shape).astype(kind, copy=False)

@@ -7,12 +7,13 @@ the library of which the numbers are to be an array. See `arrays/philox4x32.py` 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..arrays import philox4x32, philox_cuda, to_device
+from ..arrays import philox4x32, philox_cuda, to_device, to_numpy
 from ..core.families import linear
 from ..core.primitive import Primitive
 from ..types import Array
@@ -24,6 +25,7 @@ def _draw(name: str, function: Callable[..., Array], there: Callable[..., Array]
     """A draw, for each key if they are many, that depends on the parameters `shape`, `dtype` and `xp` beside its own."""
 
     def kernel(key: Any, *, shape: tuple[int, ...], dtype: Any, xp: Any, **own: Any) -> Array:
+        key = to_numpy(key)
         if key.ndim == 1 and philox_cuda.draws_on(xp):
             return there(xp, key, shape, dtype, **own)
         if key.ndim == 1:
@@ -34,7 +36,11 @@ def _draw(name: str, function: Callable[..., Array], there: Callable[..., Array]
     return Primitive(name, lambda xp: kernel, differentiable=False, batching="keep")
 
 
-next_key = Primitive("next_key", lambda xp: lambda key: key + ONE_DRAW.astype(key.dtype), differentiable=False, batching="keep")
+def _next_key(xp: Any, key: Any) -> Array:
+    return key + to_device(ONE_DRAW.astype(key.dtype), xp)
+
+
+next_key = Primitive("next_key", lambda xp: functools.partial(_next_key, xp), differentiable=False, batching="keep")
 """The key of the draw that follows: the position moves on by one, and wraps."""
 dropout_mask = _draw("dropout_mask", philox4x32.dropout_mask, philox_cuda.dropout_mask)
 """Zeros with probability `rate`, 1 / (1 - rate) elsewhere."""

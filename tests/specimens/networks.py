@@ -6,7 +6,9 @@ import numpy as np
 from scipy import special
 
 import minikeras as tf
+from minikeras.arrays import namespace, philox4x32
 from minikeras.core.registry import operations
+from minikeras.ops import draws
 from specimens.table import distinct, fixed, integers, nonzero, normal, positive, row
 
 N = tf.nn
@@ -33,6 +35,25 @@ def dropped(a):
 
 def smooth_elu(a, alpha=1.0):
     return np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0)))
+
+
+KEY = fixed(np.array([3, 4], "uint32"))
+
+
+def mask_of(key, shape):
+    return philox4x32.dropout_mask(key, shape, "float64", 0.5)
+
+
+def normals(key):
+    return philox4x32.normal(key, (3, 4), "float64")
+
+
+def uniforms(key):
+    return philox4x32.uniform(key, (3, 4), "float64")
+
+
+def drawn_by(primitive):
+    return lambda key: primitive(key, shape=(3, 4), dtype=np.dtype("float64"), xp=namespace(key._array))
 
 
 SPECIMENS = [
@@ -117,4 +138,17 @@ SPECIMENS = [
     row(N.moments, distinct(3, 4), lambda a: [a.mean(0), a.var(0)], axes=[0], analytic=False),
     row(N.batch_normalization, (x, normal(4), positive(4), normal(4), positive(4)), normalized, variance_epsilon=1e-3),
     row(N.dropout, x, None, call=dropped, analytic=False),
+    row(draws.times_dropout_mask, (x, KEY), lambda a, key: a * mask_of(key, (3, 1)), shape=(3, 1), rate=0.5, analytic=False),
+    row(
+        draws.times_gaussian,
+        (x, KEY),
+        lambda a, key: a * (0.3 * normals(key) + 1),
+        shape=(3, 4),
+        stddev=0.3,
+        analytic=False,
+        float32=False,  # whose numbers are made of other bits
+    ),
+    row(draws.next_key, KEY, lambda key: key + np.array([0, 1], "uint32"), smooth=False),
+    row(draws.random_normal, KEY, normals, call=drawn_by(draws.random_normal), smooth=False, float32=False),
+    row(draws.random_uniform, KEY, uniforms, call=drawn_by(draws.random_uniform), smooth=False, float32=False),
 ]
