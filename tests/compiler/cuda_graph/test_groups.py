@@ -124,3 +124,11 @@ def test_equal_groups_share_one_function():
     emitter = Emitter(itertools.count(1 << 20))
     texts = [kernel.text for one in program.records if one.primitive is group for kernel in emitter.kernels(one)]
     assert len(set(texts)) < len(texts)
+
+
+def test_moving_averages_may_be_written_where_they_lie():
+    program, _ = program_of(TRAINED["batch normalization"], 33)
+    forward = max((one for one in fused(program).records if one.primitive is group), key=lambda one: len(one.outputs))
+    (kernel,) = Emitter(itertools.count(1 << 20)).kernels(forward)
+    places = {y.shape: where for y, where in zip(kernel.outputs, kernel.may_alias, strict=True)}
+    assert places[33, 9] == () and {kernel.inputs[n].shape for n in places[9,]} == {(9,)}

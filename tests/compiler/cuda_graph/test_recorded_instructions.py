@@ -29,7 +29,7 @@ MISSING = {
     "convolutions of stacks, with leading axes": {"convolve", "spread_windows", "correlate_windows"},
     "integers whose divisor must be looked at": {"floor_divide", "floor_modulus"},
     "functions that C does not have": {"zeta", "digamma", "imag", "HistogramFixedWidth", "Bitcast", "AdjustContrastv2"},
-    "what the program does with its state": {"read_variable", "step_numbers", "read_flat", "draw"},
+    "what the program does with its state": {"read_variable", "step_numbers", "read_flat", "draw", "draw_key", "next_key"},
 }
 """Instructions without a kernel, by the reason; others need one unless they are of complex numbers."""
 

@@ -104,7 +104,8 @@ class GroupKernel:
         self._outer = source.coordinates("own", self._kept_shape, "o", self._kind)
         for level in range(max(self._level.values()) + 1):
             self._pass([one for one in self._members if self._level[outputs_of(one)[0].key] == level])
-        return source.kernel("group", self._group.blocks, self._group.threads)
+        self._store_kept()
+        return source.kernel("group", self._group.blocks, self._group.threads, self._may_alias())
 
     # Where things lie --------------------------------------------------------------------------------------------------------
 
@@ -145,7 +146,6 @@ class GroupKernel:
                 self._kept[one.outputs.key] = self._kept[one.inputs[0].key]
             else:
                 self._for_each_group(one)
-        self._store_kept([y for one in (*sums, *rest) for y in outputs_of(one)])
 
     def _elements(self, full: Sequence[Record], sums: Sequence[Record]) -> None:
         """All elements of the group: loops, what they store, and reductions."""
@@ -207,11 +207,32 @@ class GroupKernel:
         for y, name in zip(outputs_of(record), self._body(record, body, values), strict=True):
             self._kept[y.key] = name
 
-    def _store_kept(self, slots: Sequence[Slot]) -> None:
-        stored = [y for y in slots if y.key in self._written]
+    def _store_kept(self) -> None:
+        """Values for each group are written last, when no thread of it reads any more: they may lie where operands lie."""
+        stored = [y for one in self._members for y in outputs_of(one) if y.key in self._kept and y.key in self._written]
         if stored:
-            count = math.prod(self._domain.kept)
-            self._source.do(f"if (lane == 0 && o < {count}) {{")
+            self._source.do(*["__syncthreads();"] * (self._group.lanes > 1))
+            self._source.do(f"if (lane == 0 && o < {math.prod(self._domain.kept)}) {{")
             for y in stored:
                 self._source.store(y, "o", self._kept[y.key])
             self._source.do("}")
+
+    def _may_alias(self) -> tuple[tuple[int, ...], ...]:
+        """Results with one element for each group may lie where operands lie of which each group reads its own element."""
+        domain, uses = self._domain, self._uses()
+        own = [
+            number
+            for number, x in enumerate(self._source.inputs)
+            if domain.is_kept(x.shape) and all(domain.is_one_for_each(x, shape) for shape in uses[x.key])
+        ]
+        return tuple(
+            tuple([n for n in own if self._source.inputs[n].dtype.itemsize == y.dtype.itemsize]) if y.key in self._kept else ()
+            for y in self._source.outputs
+        )
+
+    def _uses(self) -> dict[int, set[Shape]]:
+        """For each operand the shapes of the loops that read it."""
+        found: dict[int, set[Shape]] = {}
+        for x, shape in self._strides:
+            found.setdefault(x, set()).add(shape)
+        return found
