@@ -25,6 +25,9 @@ FUNCTIONS = frozenset(
 ) | {"floor_divide", "remainder", "reciprocal", "logical_not"}
 """NumPy's elementwise functions that a body may use, beside 'where' and 'astype'."""
 
+KINDS = "fiub"
+"""Kinds of dtypes that bodies are traced for: all but complex numbers and, of kind "V", bfloat16."""
+
 _POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
 """What NumPy's `**` does for some exponents; any other is `power`."""
 
@@ -252,15 +255,16 @@ def _kind(x: Any) -> Any:
     return x
 
 
-def traced(function: Callable[..., Any], inputs: Sequence[Any]) -> Body | None:
+def traced(function: Callable[..., Any], inputs: Sequence[Any], kinds: str = KINDS) -> Body | None:
     """The body of `function(elements)`, which returns an element or a tuple of them; None if it is no loop.
 
     Args:
         function: a kernel or a formula.
         inputs: the dtypes of its arguments; `float` for a Python number that each run may have another one of.
+        kinds: of dtypes that there are loops for.
     """
     code = Code(inputs)
-    if any(dtype is not float and dtype.kind not in "fiub" for dtype in code.inputs):
+    if any(dtype is not float and dtype.kind not in kinds for dtype in code.inputs):
         return None
     try:
         with np.errstate(all="ignore"):
@@ -288,7 +292,7 @@ def kept(key: Any, trace: Callable[[], Body | None]) -> Body | None:
     return body
 
 
-def body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Body | None:
+def body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], kinds: str = KINDS) -> Body | None:
     """The body of a primitive for operands of these dtypes; literal Python numbers among them stay what they are.
 
     >>> import numpy as np
@@ -297,19 +301,19 @@ def body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any])
     r2 = maximum(r0, 0) -> r2
     """
     if getattr(operations, primitive.name, None) is not primitive:  # another one's kernel may read what has changed since
-        return _body_of(primitive, inputs, params)
-    key = primitive, tuple([x if isinstance(x, np.dtype) else (type(x), repr(x)) for x in inputs]), repr(params)
-    return kept(key, lambda: _body_of(primitive, inputs, params))
+        return _body_of(primitive, inputs, params, kinds)
+    key = primitive, tuple([x if isinstance(x, np.dtype) else (type(x), repr(x)) for x in inputs]), repr(params), kinds
+    return kept(key, lambda: _body_of(primitive, inputs, params, kinds))
 
 
-def _body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Body | None:
+def _body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], kinds: str) -> Body | None:
     def kernel(*elements: Any) -> Any:
         given = iter(elements)
         operands = [next(given) if isinstance(x, np.dtype) else x for x in inputs]
         return primitive.kernel(np)(*operands, **params)
 
     dtypes = [x for x in inputs if isinstance(x, np.dtype)]
-    return traced(kernel, dtypes) if dtypes and primitive.elementwise else None
+    return traced(kernel, dtypes, kinds) if dtypes and primitive.elementwise else None
 
 
 def _loop(xp: Any, *values: Any, body: Body) -> tuple[Any, ...]:
@@ -322,8 +326,8 @@ loop = Primitive(
 """An instruction of a program: a body for all elements of its operands, broadcast like NumPy."""
 
 
-def elementwise_body(record: Record) -> tuple[tuple[int, ...], Body | None]:
-    """The shape and the body of an elementwise instruction on NumPy's arrays."""
+def elementwise_body(record: Record, kinds: str = KINDS) -> tuple[tuple[int, ...], Body | None]:
+    """The shape and the body of an elementwise instruction on NumPy's arrays, of these kinds of dtypes."""
     if record.primitive is loop:
         return record.outputs[0].shape, record.params["body"]
     y = record.outputs
@@ -333,13 +337,13 @@ def elementwise_body(record: Record) -> tuple[tuple[int, ...], Body | None]:
     shapes = [x.shape for x in slots if x.shape is not None]
     if len(shapes) < len(slots) or np.broadcast_shapes(*shapes) != y.shape:
         return (), None
-    body = body_of(record.primitive, [x.dtype if isinstance(x, Slot) else x for x in record.inputs], record.params)
+    body = body_of(record.primitive, [x.dtype if isinstance(x, Slot) else x for x in record.inputs], record.params, kinds)
     if body is None or body.dtypes[body.outputs[0]] != y.dtype:
         return (), None
     return y.shape, body
 
 
-def loop_of(record: Record) -> tuple[tuple[int, ...], Body | None]:
+def loop_of(record: Record, kinds: str = KINDS) -> tuple[tuple[int, ...], Body | None]:
     """The same for loops that pay: a single element is handled faster by itself."""
-    shape, body = elementwise_body(record)
+    shape, body = elementwise_body(record, kinds)
     return (shape, body) if shape != () else ((), None)

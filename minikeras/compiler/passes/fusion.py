@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core import Record
 from ..ir import Program, Slot, outputs_of, slots_in
-from ..loops import Body, Code, loop, loop_of
+from ..loops import KINDS, Body, Code, loop, loop_of
 
 LONGEST = 48
 """Steps of a loop; more would not fit the fast memory that holds what lies between them."""
@@ -33,8 +33,8 @@ class _Group:
         return any(x.key in self.made for x in slots_in(record.inputs))
 
 
-def fuse(program: Program) -> Program:
-    """The program with loops instead of elementwise chains.
+def fuse(program: Program, kinds: str = KINDS) -> Program:
+    """The program with loops instead of elementwise chains, of these kinds of dtypes.
 
     >>> @tf.function
     ... def step(x):
@@ -51,7 +51,7 @@ def fuse(program: Program) -> Program:
         kept.extend(_merged(open_groups.pop(shape), readers))
 
     for record in program.records:
-        shape, body = loop_of(record)
+        shape, body = loop_of(record, kinds)
         for other, group in list(open_groups.items()):
             if group.reads(record) and (body is None or other != shape):
                 close(other)

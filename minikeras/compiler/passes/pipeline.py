@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...core import Primitive
 from ..ir import Program
+from ..loops import KINDS
 from .common_subexpressions import eliminate_common_subexpressions
 from .constant_folding import fold_constants
 from .dead_code import eliminate_dead_code
@@ -23,8 +24,12 @@ SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
 PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
 
 
-def optimized(program: Program, whole: Sequence[Primitive] = ()) -> Program:
-    """The program after all passes; instructions of `whole`, for which an executor has kernels, stay what they are."""
-    for run_pass in PASSES:
+def optimized(program: Program, whole: Sequence[Primitive] = (), kinds: str = KINDS) -> Program:
+    """The program after all passes; instructions of `whole`, for which an executor has kernels, stay what they are.
+
+    Args:
+        kinds: of dtypes that the executor has loops for.
+    """
+    for run_pass in PASSES[:-1]:
         program = expand(program, whole) if run_pass is expand else run_pass(program)
-    return program
+    return fuse(program, kinds)

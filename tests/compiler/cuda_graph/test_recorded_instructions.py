@@ -11,6 +11,7 @@ import recorded
 from recorded import Case
 from shim import Memory, compiled, needs_gxx
 
+from minikeras.compiler.executors.cuda_graph.functions import DTYPES
 from minikeras.compiler.executors.cuda_graph.fusion import group
 from minikeras.compiler.ir import Slot, outputs_of, slots_of
 from minikeras.compiler.loops import elementwise_body
@@ -51,6 +52,7 @@ GROUPS = {
     "layers": lambda: list(recorded.of_layers()),
     "layers in float64": lambda: list(recorded.of_layers("float64")),
     "layers in float16": lambda: list(recorded.of_layers("mixed_float16")),
+    "layers in bfloat16": lambda: list(recorded.of_layers("mixed_bfloat16", recorded.in_groups)),
     "losses": lambda: list(recorded.of_losses()),
     "operations in groups": lambda: list(recorded.of_operations(recorded.in_groups)),
     "layers in groups": lambda: list(recorded.of_layers(passes=recorded.in_groups)),
@@ -122,7 +124,7 @@ def floats(dtype):
 def is_exact(case):
     if case.record.primitive is group:
         return False
-    _, body = elementwise_body(case.record)
+    _, body = elementwise_body(case.record, DTYPES)
     if body is not None:
         return not any(word in step.function for step in body.steps for word in FUNCTIONS)
     return not any(word in case.record.primitive.name for word in (*SUMS, *DRAWS))

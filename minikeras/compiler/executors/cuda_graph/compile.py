@@ -10,7 +10,7 @@ from ...passes.pipeline import optimized
 from ..numpy.rollback import rollback_of
 from .device import Device
 from .epilogues import add_epilogues
-from .functions import PREAMBLE
+from .functions import DTYPES, PREAMBLE
 from .fusion import fuse_groups
 from .lowering import Emitter
 from .lt import Product
@@ -27,7 +27,7 @@ def compiled(program: Program, device: Device) -> GraphExecutable:
     """
     whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
     whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
-    recorded, program = program, with_aligned_flats(fuse_groups(optimized(program.over_numpy(), whole)))
+    recorded, program = program, with_aligned_flats(fuse_groups(optimized(program.over_numpy(), whole, DTYPES)))
     hosted = on_host(recorded, program)
     rollback = rollback_of(program)
     if rollback is None:

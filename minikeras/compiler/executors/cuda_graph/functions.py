@@ -14,7 +14,7 @@ import numpy as np
 
 from ....arrays.philox_cuda import PHILOX
 from ....core.precision import is_short
-from ...loops import Body, Step
+from ...loops import KINDS, Body, Step
 
 STORED = {
     **{"bool": "bool", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long"},
@@ -22,6 +22,9 @@ STORED = {
     **{"float16": "float16", "bfloat16": "bfloat16", "float32": "float", "float64": "double"},
 }
 """The type of an element in memory, by dtype."""
+
+DTYPES = KINDS + "V"
+"""Kinds of dtypes that there are loops for."""
 
 NUMBER = np.dtype(np.float64)
 """The dtype of Python numbers."""

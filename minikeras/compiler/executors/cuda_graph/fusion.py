@@ -21,6 +21,7 @@ from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loops import elementwise_body
 from ...planning.flat_variables import part, read_flat
+from .functions import DTYPES
 from .kernels import Group, contiguous, spread
 
 WINDOW = 64
@@ -152,8 +153,8 @@ class Members:
                 self.kept[y.key] = y
                 return True
             return False
-        shape, body = elementwise_body(record)
-        if body is None or not body.steps or any(y.dtype.kind not in "fiub" for y in outputs):
+        shape, body = elementwise_body(record, DTYPES)
+        if body is None or not body.steps or any(y.dtype.kind not in DTYPES for y in outputs):
             return False
         return self._loop_joins(operands, outputs, shape)
 
@@ -269,7 +270,7 @@ def _domain_of(record: Record, readers: Mapping[int, Sequence[Record]]) -> Domai
     """That of the instruction, if it is a reduction, or of the first reduction of its results."""
     if is_reduction(record):
         return Domain(record.inputs[0].shape, axes_of(record))
-    shape, body = elementwise_body(record)
+    shape, body = elementwise_body(record, DTYPES)
     if body is None or not shape:
         return None
     reductions = [one for y in outputs_of(record) for one in readers[y.key] if is_reduction(one)]

@@ -10,7 +10,7 @@ from ....core import Record
 from ....core.registry import operations
 from ...ir import Slot, outputs_of, slots_in
 from ...loops import elementwise_body
-from .functions import Element, cast, computed, loaded
+from .functions import DTYPES, Element, cast, computed, loaded
 from .fusion import Domain, is_full, is_reduction, levels
 from .kernels import (
     Access,
@@ -58,7 +58,7 @@ def _long_sums(
     sums = [one for one in members if is_reduction(one)]
     loops = [one for one in members if not is_reduction(one)]
     operands = slots_in(loops[0].inputs) if loops else [sums[0].inputs[0]]
-    body = elementwise_body(loops[0])[1] if loops else copy_body(operands[0].dtype, operands[0].dtype)
+    body = elementwise_body(loops[0], DTYPES)[1] if loops else copy_body(operands[0].dtype, operands[0].dtype)
     assert body is not None
     made = [y.key for y in outputs_of(loops[0])] if loops else [operands[0].key]
 
@@ -170,7 +170,7 @@ class GroupKernel:
             source.do(f"const {computed(y.dtype)} {own} = {cast(f'({fold.finish.format(name)})', None, y.dtype)};")
 
     def _loop(self, record: Record, inside: Sequence[str]) -> None:
-        shape, body = elementwise_body(record)
+        shape, body = elementwise_body(record, DTYPES)
         assert body is not None
         values = [self._operand(x, shape, inside) for x in slots_in(record.inputs)]
         names = self._body(record, body, values)
@@ -201,7 +201,7 @@ class GroupKernel:
 
     def _for_each_group(self, record: Record) -> None:
         """A loop over values of which there is one for each group; all threads of it have them."""
-        shape, body = elementwise_body(record)
+        shape, body = elementwise_body(record, DTYPES)
         assert body is not None
         values = [self._operand(x, shape, None) for x in slots_in(record.inputs)]
         for y, name in zip(outputs_of(record), self._body(record, body, values), strict=True):

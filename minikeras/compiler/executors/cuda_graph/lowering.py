@@ -18,7 +18,7 @@ from ...loops import Code, elementwise_body
 from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import flatten, part
 from . import draws, moves, windows
-from .functions import cast, computed, is_float, is_known, literal
+from .functions import DTYPES, cast, computed, is_float, is_known, literal
 from .fusion import group
 from .groups import group_kernels
 from .kernels import (
@@ -74,7 +74,7 @@ class Emitter:
 
 
 def _elementwise(emitter: Emitter, record: Record) -> list[Kernel] | None:
-    shape, body = elementwise_body(record)
+    shape, body = elementwise_body(record, DTYPES)
     if body is None:
         return None
     accesses = [spread(x, shape) for x in slots_in(record.inputs)]
