@@ -220,6 +220,40 @@ def test_the_clock_runs_in_training_steps_only(monkeypatch):
     assert curve.steps.tolist() == [0, 2, 4] and curve.seconds[:, 0].tolist() == [0.0, 1.0, 2.0]
 
 
+def noisy():
+    """A model with all that a step may change beside weights: statistics, and a random stream."""
+    layers = [keras.layers.Dense(4, "tanh", name="hidden"), keras.layers.BatchNormalization(), keras.layers.Dropout(0.2)]
+    return keras.Sequential([keras.Input((1,)), *layers, keras.layers.Dense(1, name="head")])
+
+
+KINDS = {
+    **{name: name for name in ("adam", "muon", "adafactor", "lbfgs", "levenbergmarquardt", "kfac", "adahessian", "newtoncg")},
+    "average": optimizers.Adam(0.1, use_ema=True),
+    "gathered": optimizers.SGD(0.1, gradient_accumulation_steps=3),
+    "schedule": optimizers.SGD(optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)),
+    "turns": optimizers.cycle({"hidden": "adam", "*": optimizers.Newton(damping=1e-2)}),
+}
+
+
+def test_steps_taken_beforehand_leave_no_trace(monkeypatch):
+    from minikeras.experiments.problem import TimedSteps
+
+    problem = tf.experiments.Problem(noisy, X, Y, loss="mse", batch_size=8)
+    warm = compare(KINDS, problem)
+    monkeypatch.setattr(TimedSteps, "warm_up", lambda self: self._model.optimizer.build(self._model.trainable_variables) or 0.0)
+    cold = compare(KINDS, problem)
+    assert all(run.failure is None for run in [*warm.runs, *cold.runs])
+    for name in KINDS:
+        np.testing.assert_array_equal(warm.curves[name].loss, cold.curves[name].loss, name)
+
+
+def test_how_often_the_loss_is_measured_changes_no_training():
+    problem = tf.experiments.Problem(noisy, X, Y, loss="mse", batch_size=8, validation_data=(X, Y))
+    often, seldom = (compare({"a": "adam", "b": "adahessian"}, problem, every=every) for every in (1, 4))
+    for name in ("a", "b"):
+        np.testing.assert_array_equal(often.curves[name].loss[::4], seldom.curves[name].loss)
+
+
 def test_recording_and_compiling_are_no_part_of_the_curve():
     run = compare({"adam": "adam"}, tf.experiments.Problem(network, X, Y, loss="mse", batch_size=8)).runs[0]
     assert run.seconds[0] == 0.0 and run.seconds == sorted(run.seconds)
