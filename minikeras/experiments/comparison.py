@@ -22,6 +22,7 @@ from .session import Failure, fresh_session
 from .table import Table
 
 Array = np.ndarray[Any, Any]
+_NUMBER = (int, float, np.number)
 DEFAULT_STEPS = 100
 FULL_BATCH_GROWTH, MINI_BATCH_GROWTH = 0.01, 0.1
 """By what part of its steps a run goes on until the loss is measured again, if nothing else is said."""
@@ -217,7 +218,8 @@ def compare(
         problem: a `Problem`: model, data, loss and size of batches.
         steps: how many each takes, or a dict from every name to a number. 100 if nothing else ends the runs.
         epochs: the same as passes over the data.
-        seconds: a run ends when its training steps have taken so long. With `steps` or `epochs`, at whichever comes first.
+        seconds: a run ends once its training steps have taken so long, when the loss is measured next. With `steps` or
+            `epochs`, at whichever comes first.
         threshold: the loss to reach; see `Comparison.threshold`.
         seeds: how many times to compare, with seeds 0, 1, ...; or a list of seeds. A seed decides on weights, the order of
             batches and dropout, the same for all optimizers.
@@ -253,7 +255,7 @@ def compare(
     planned = _planned(list(optimizers), problem, steps, epochs, seconds)
     numbers = _seeds(seeds)
     whole("compare: every", every, 1, optional=True)
-    if threshold is not None and not math.isfinite(threshold):
+    if threshold is not None and not (isinstance(threshold, _NUMBER) and math.isfinite(threshold)):
         raise ValueError(f"compare: threshold should be a finite number, found {threshold!r}.")
     runs: list[Run] = []
     about = ""
@@ -271,7 +273,7 @@ def compare(
 
 
 class Schedule(NamedTuple):
-    """When the loss is measured, and when a run ends: after `steps` steps, or with the step in which `seconds` are over."""
+    """When the loss is measured, and when a run ends: after `steps` steps, or at the point after `seconds`."""
 
     steps: int | None
     seconds: float | None
@@ -366,7 +368,7 @@ def _check(optimizers: Any, problem: Any) -> None:
 
 def _planned(names: Sequence[str], problem: Problem, steps: Any, epochs: Any, seconds: Any) -> dict[str, int | None]:
     """The steps of each optimizer; None where only time ends its runs."""
-    if seconds is not None and not (isinstance(seconds, (int, float)) and 0 < seconds < math.inf):
+    if seconds is not None and not (isinstance(seconds, _NUMBER) and 0 < seconds < math.inf):
         raise ValueError(f"compare: seconds should be a positive number, found {seconds!r}.")
     if epochs is not None:
         whole("compare: epochs", epochs, 1)

@@ -15,8 +15,7 @@ from ..errors import MissingExtraError
 
 _DIGITS = 4
 _MOST_ROWS = 100
-_SHORTEST, _SHORTEST_NAME = 12, 24
-"""Texts that are not longer are not cut; those of the first column say what the row is about."""
+_SHORTEST_TEXT = 24
 _GAP = "  "
 _LEFT_OUT = "…"
 
@@ -161,14 +160,11 @@ def _within(width: int, columns: list[_Column]) -> list[_Column]:
     if _line(columns) > width:
         columns = [column.with_short_name() for column in columns]
     while (excess := _line(columns) - width) > 0:
-        texts = [
-            i for i, column in enumerate(columns) if not column.right and column.width > (_SHORTEST if i else _SHORTEST_NAME)
-        ]
-        if not texts:
+        longest = max(range(len(columns)), key=lambda i: 0 if columns[i].right else columns[i].width)
+        size = columns[longest].width
+        if columns[longest].right or size <= _SHORTEST_TEXT:
             break
-        longest = max(texts, key=lambda i: columns[i].width)
-        size = columns[longest].width - excess
-        columns[longest] = columns[longest].cut(max(size, _SHORTEST if longest else _SHORTEST_NAME))
+        columns[longest] = columns[longest].cut(max(size - excess, _SHORTEST_TEXT))
     first = last = (len(columns) + 1) // 2
     gap, shorter = _Column([_LEFT_OUT], [_LEFT_OUT] * len(columns[0].cells)), columns
     while _line(shorter) > width and last - first < len(columns) - 2:

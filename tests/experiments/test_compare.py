@@ -422,6 +422,7 @@ def test_without_matplotlib_an_error_says_how_to_get_it(monkeypatch):
         ({"a": "sgd"}, {"seconds": -1.0}, ValueError, "a positive number"),
         ({"a": "sgd"}, {"seconds": "1"}, ValueError, "a positive number"),
         ({"a": "sgd"}, {"threshold": math.nan}, ValueError, "a finite number"),
+        ({"a": "sgd"}, {"threshold": "low"}, ValueError, "a finite number"),
         ({"a": "sgd"}, {"seeds": 0}, ValueError, "at least 1"),
         ({"a": "sgd"}, {"seeds": []}, ValueError, "one at least"),
         ({"a": "sgd"}, {"seeds": [1, 1]}, ValueError, "different from one another"),
