@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from ..arrays import threads
 from ..errors import MissingExtraError
 
 ATTEMPTS = 3
-"""How often a group is trained alone before it is taken for the cause of the death of its worker."""
+"""How often workers may die, and no group end in between, until each group is trained alone; and how often it then is."""
 
 _group_at_a_time = threading.RLock()
 """Held while a group is trained: random streams and names belong to the process, and a worker may have several threads."""
@@ -37,19 +37,18 @@ def carry_out(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n
                 found = work(*arguments)
             yield number, found
         return
-    left = dict(groups)
-    while left:
-        count = len(left)
+    left, deaths = dict(groups), 0
+    while left and deaths < ATTEMPTS:
         try:
             for number, found in _by_joblib(work, left, n_jobs):
                 del left[number]
+                deaths = 0
                 yield number, found
         except Exception as error:
             if not _is_death(error):
                 raise
-            if len(left) == count:
-                yield from _alone(work, left, n_jobs)
-                return
+            deaths += 1
+    yield from _alone(work, left, n_jobs)
 
 
 def _alone(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[tuple[int, Any]]:
@@ -68,8 +67,8 @@ def _alone(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jo
 
 
 def _is_death(error: Exception) -> bool:
-    """Whether a worker died; Dask, which hands out work again by itself, says so by an error of its own."""
-    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+    """Whether a worker died. Dask hands out its work again, but says so if data died with it, or the next workers too."""
+    return isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ == "KilledWorker"
 
 
 class WorkerDied(RuntimeError):
