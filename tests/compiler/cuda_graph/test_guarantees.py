@@ -240,3 +240,14 @@ def test_a_function_without_arguments_and_without_state(double):
             assert isinstance(total(), Tensor)
             assert total().numpy() == 5.0
     assert graphs_of(total)
+
+
+def test_values_that_are_kept_from_step_to_step_capture_two_graphs_and_no_more(double):
+    found = trained(double)
+    (kernel, *_) = found.model.trainable_variables
+    kept, values = kernel.value(), kernel.numpy()
+    for _ in range(6):
+        found.step()
+        np.testing.assert_array_equal(kept.numpy(), values)
+        kept, values = kernel.value(), kernel.numpy()
+    assert len(double.nodes) == 2

@@ -76,6 +76,11 @@ class Block:
         """Whether all its Variables hold their arrays."""
         return are_held(self._owned.arrays, self.variables)
 
+    def fits(self, homes: Sequence[Home]) -> bool:
+        """Whether it is memory for just these homes, and nothing refers to it."""
+        own = [(home.keys, home.layout.starts) for home in self._homes]
+        return own == [(home.keys, home.layout.starts) for home in homes] and not self._owned.is_shared
+
     @property
     def is_seen(self) -> bool:
         """Whether anything refers to it beside its Variables: a Tensor, a view, another Variable."""
@@ -114,6 +119,8 @@ class Homes:
         self._of: list[Block] = []
         """For each home the block that it is in."""
         self._blocks: list[Block] = []
+        self._spare: Block | None = None
+        """The block that was left last because it was seen: two take turns if that happens again and again."""
         self.addresses: list[int] = []
         self.moves = 0
 
@@ -171,7 +178,8 @@ class Homes:
         blocks = [None if number in fresh else _block_of_all(home) for number, home in enumerate(self._homes)]
         missing = [home for home, block in zip(self._homes, blocks, strict=True) if block is None]
         if missing:
-            made = Block(self._device, missing)
+            spare, self._spare = self._spare, next((self._of[number] for number in fresh), None)
+            made = spare if spare is not None and spare.fits(missing) else Block(self._device, missing)
             blocks = [made if block is None else block for block in blocks]
             for variable in made.variables:
                 self._take(variable, made.piece(variable))

@@ -82,6 +82,8 @@ class GraphExecutable:
         self._compiled: Code | None = None
         self._memory: Memory | None = None
         self._graphs: Graphs | None = None
+        self._known: dict[tuple[int, ...], Graphs] = {}
+        """By the addresses of homes, the present graphs and those before."""
         calls = [*schedule.first, *schedule.calls, *schedule.last]
         self._changed = [one for call in calls if call.record.primitive.writes for one in _assigned_by(call)]
 
@@ -185,14 +187,19 @@ class GraphExecutable:
         """Graphs for where Variables lie by now."""
         self._homes.begin()
         while self._graphs is None or self._moves != self._homes.moves:
-            runs = 0 if self._graphs is None else self._graphs.runs
-            self._graphs, self._moves = Graphs(self._device, self._code(), self.plan, self._bases(), runs), self._homes.moves
-            try:
-                self._graphs.try_products(self.schedule.nodes)
-            except NoAlgorithm as error:
-                self._refused.add(error.product)
-                self._follow()
-                self._homes.begin()
+            self._moves, places = self._homes.moves, tuple(self._homes.addresses)
+            if places not in self._known:
+                runs = 0 if self._graphs is None else self._graphs.runs
+                graphs = Graphs(self._device, self._code(), self.plan, self._bases(), runs)
+                try:
+                    graphs.try_products(self.schedule.nodes)
+                except NoAlgorithm as error:
+                    self._refused.add(error.product)
+                    self._follow()
+                    self._homes.begin()
+                    continue
+                self._known = dict([*self._known.items()][-1:]) | {places: graphs}
+            self._graphs = self._known[places]
         return self._graphs
 
     def _bases(self) -> list[Base]:

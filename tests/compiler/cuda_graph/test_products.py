@@ -1,0 +1,103 @@
+"""Products as cublasLt is asked for them, their epilogues, and what takes their place where it has no algorithm."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
+
+import minikeras as tf
+from minikeras.compiler.executors.cuda_graph.lt import Epilogue, Operands, Product, column_major
+from minikeras.compiler.executors.cuda_graph.nodes import Launch, Multiply
+
+
+@pytest.mark.parametrize("epilogue", Epilogue)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_product_by_rows_is_one_by_columns_of_the_transposes(double, dtype, epilogue):
+    random = np.random.default_rng(1)
+    for (rows, columns, depth), turned in itertools.product(
+        [(3, 5, 7), (1, 4, 2), (6, 1, 1)], itertools.product([0, 1], [0, 1])
+    ):
+        a, b, bias = (random.normal(size=size).astype(dtype) for size in ((rows, depth), (depth, columns), columns))
+        product = Product(rows, columns, depth, bool(turned[0]), bool(turned[1]), np.dtype(dtype), epilogue)
+        stored = [np.ascontiguousarray(one.T if is_turned else one) for one, is_turned in zip((a, b), turned, strict=True)]
+        memories = [double.memory(array.nbytes) for array in (*stored, bias)]
+        y = double.memory(rows * columns * a.itemsize)
+        with double.joined():
+            for memory, array in zip(memories, (*stored, bias), strict=True):
+                double.send(memory.address, array)
+            at_a, at_b, vector = [memory.address for memory in memories]
+            double.multiply(column_major(product), Operands(at_b, at_a, y.address, vector))()
+        expected = a @ b
+        if epilogue in (Epilogue.BIAS, Epilogue.RELU_BIAS):
+            expected = expected + bias
+        if epilogue is Epilogue.RELU_BIAS:
+            expected = np.maximum(expected, 0)
+        found = double.view(y.address, (rows, columns), dtype)
+        np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-6)
+        if epilogue is Epilogue.BIAS_GRADIENT:
+            np.testing.assert_allclose(double.view(vector, (columns,), dtype), b.sum(axis=0), rtol=1e-5, atol=1e-6)
+
+
+def graph_of(model, loss="labels", optimizer="SGD", dtype="float32"):
+    found = Trained(MODELS[model], LOSSES[loss], OPTIMIZERS[optimizer], dtype=dtype)
+    for _ in range(4):
+        found.step()
+    (graph,) = graphs_of(found.function)
+    return found, graph
+
+
+def epilogues(graph):
+    return [node.product.epilogue.name for node in graph.schedule.nodes if isinstance(node, Multiply)]
+
+
+def test_a_layer_is_one_product_forward_and_one_for_the_gradients_of_its_weights(double):
+    _, graph = graph_of("dense")
+    assert epilogues(graph) == ["RELU_BIAS", "BIAS", "NONE", "BIAS_GRADIENT", "BIAS_GRADIENT"]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_nodes_of_a_step(double, depth):
+    """Of each hidden layer three products and one kernel; of the last one two products; the loss; one kernel of the optimizer."""
+    layers = [lambda: [tf.keras.layers.Dense(7, "relu") for _ in range(depth)]]
+    for optimizer in ("SGD", "Adam", "AdamW"):
+        found = Trained(layers[0], LOSSES["labels"], OPTIMIZERS[optimizer])
+        for _ in range(4):
+            found.step()
+        (graph,) = graphs_of(found.function)
+        products = [node for node in graph.schedule.nodes if isinstance(node, Multiply)]
+        kernels = [kernel for node in graph.schedule.nodes if isinstance(node, Launch) for kernel in node.kernels]
+        assert len(products) == 3 * depth + 2
+        assert len(kernels) <= depth + 6, [kernel.label for kernel in kernels]
+        assert len(products) + len(kernels) == len(double.nodes[-1]) == len(graph.schedule.nodes)
+
+
+@pytest.mark.parametrize("lacking", [{Epilogue.BIAS_GRADIENT}, {Epilogue.RELU_BIAS, Epilogue.BIAS}, set(Epilogue)])
+def test_what_cublaslt_has_no_algorithm_for_is_done_without_it(double, lacking):
+    double.lacking = lacking
+    ours, graph = graph_of("deep")
+    assert not {Epilogue[name] for name in epilogues(graph)} & lacking
+    theirs = Trained(MODELS["deep"], LOSSES["labels"], OPTIMIZERS["SGD"], "CPU:0")
+    for _ in range(4):
+        theirs.step()
+    for own, other in zip(ours.state(), theirs.state(), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_bias_that_several_read_or_a_product_that_is_read_twice_stays_apart(double):
+    with tf.device("STRICT:0"):
+        x, w, b = tf.constant(np.eye(3), "float32"), tf.Variable(np.ones((3, 2)), dtype="float32"), tf.Variable([1.0, 2.0])
+
+        @tf.function
+        def both(x):
+            product = x @ w
+            return tf.nn.relu(product + b), product
+
+        for _ in range(4):
+            activated, product = both(x)
+        np.testing.assert_array_equal(product.numpy(), np.ones((3, 2)))
+        np.testing.assert_array_equal(activated.numpy(), np.ones((3, 2)) + [1.0, 2.0])
+    (graph,) = graphs_of(both)
+    assert epilogues(graph) == ["NONE"]
