@@ -33,8 +33,10 @@ class _Group:
         return any(x.key in self.made for x in slots_in(record.inputs))
 
 
-def fuse(program: Program, kinds: str = KINDS) -> Program:
+def fuse(program: Program, kinds: str = KINDS, unrelated: bool = False) -> Program:
     """The program with loops instead of elementwise chains, of these kinds of dtypes.
+
+    With `unrelated` neighbours that share no value are one loop too.
 
     >>> @tf.function
     ... def step(x):
@@ -59,7 +61,8 @@ def fuse(program: Program, kinds: str = KINDS) -> Program:
             kept.append(record)
             continue
         present = open_groups.get(shape)
-        if present is not None and (not _related(present, record) or present.steps + len(body.steps) > LONGEST):
+        apart = present is not None and not unrelated and not _related(present, record)
+        if present is not None and (apart or present.steps + len(body.steps) > LONGEST):
             close(shape)
         open_groups.setdefault(shape, _Group()).add(record, body)
     for shape in list(open_groups):

@@ -61,15 +61,11 @@ def test_gradients_are_written_where_they_lie_in_their_flat_array(double):
 
 def test_weights_and_slots_are_written_in_place(double):
     found, graph = graph_of("dense")
-    arrays = [variable._array for variable in found.model.trainable_variables]
-    values = [variable.numpy() for variable in found.model.trainable_variables]
-    places = [array._values.ctypes.data for array in arrays]
-    del arrays
+    variables = found.model.trainable_variables
+    values, places = zip(*[(one.numpy(), one._array._values.ctypes.data) for one in variables], strict=True)
     found.step()
-    assert places == [variable._array._values.ctypes.data for variable in found.model.trainable_variables]
-    assert not any(
-        np.array_equal(old, variable.numpy()) for old, variable in zip(values, found.model.trainable_variables, strict=True)
-    )
+    assert list(places) == [one._array._values.ctypes.data for one in variables]
+    assert not any(np.array_equal(old, one.numpy()) for old, one in zip(values, variables, strict=True))
 
 
 def test_a_layout_with_gaps():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 
 import numpy as np
@@ -11,6 +12,8 @@ from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.lt import Epilogue, Operands, Product, column_major
 from minikeras.compiler.executors.cuda_graph.nodes import Launch, Multiply
+
+SIZES = [(3, 5, 7), (1, 4, 2), (6, 1, 1)]
 
 
 @pytest.mark.parametrize("epilogue", Epilogue)
@@ -53,25 +56,40 @@ def epilogues(graph):
     return [node.product.epilogue.name for node in graph.schedule.nodes if isinstance(node, Multiply)]
 
 
-def test_a_layer_is_one_product_forward_and_one_for_the_gradients_of_its_weights(double):
+def test_biases_and_relus_are_part_of_products(double):
     _, graph = graph_of("dense")
-    assert epilogues(graph) == ["RELU_BIAS", "BIAS", "NONE", "BIAS_GRADIENT", "BIAS_GRADIENT"]
+    assert epilogues(graph) == ["RELU_BIAS", "BIAS", "NONE", "NONE", "NONE"]
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_nodes_of_a_step(double, depth):
-    """Of each hidden layer three products and one kernel; of the last one two products; the loss; one kernel of the optimizer."""
-    layers = [lambda: [tf.keras.layers.Dense(7, "relu") for _ in range(depth)]]
-    for optimizer in ("SGD", "Adam", "AdamW"):
-        found = Trained(layers[0], LOSSES["labels"], OPTIMIZERS[optimizer])
+def test_a_sum_over_rows_that_stands_alone_is_part_of_a_product(double):
+    with tf.device("STRICT:0"):
+        x, dy = tf.constant(np.arange(12.0).reshape(4, 3)), tf.constant(np.arange(8.0).reshape(4, 2))
+        gradients = tf.function(lambda x, dy: (tf.transpose(x) @ dy, tf.reduce_sum(dy, axis=0)))
         for _ in range(4):
-            found.step()
-        (graph,) = graphs_of(found.function)
-        products = [node for node in graph.schedule.nodes if isinstance(node, Multiply)]
-        kernels = [kernel for node in graph.schedule.nodes if isinstance(node, Launch) for kernel in node.kernels]
-        assert len(products) == 3 * depth + 2
-        assert len(kernels) <= depth + 6, [kernel.label for kernel in kernels]
-        assert len(products) + len(kernels) == len(double.nodes[-1]) == len(graph.schedule.nodes)
+            product, total = gradients(x, dy)
+        np.testing.assert_array_equal(product.numpy(), x.numpy().T @ dy.numpy())
+        np.testing.assert_array_equal(total.numpy(), dy.numpy().sum(axis=0))
+    (graph,) = graphs_of(gradients)
+    assert epilogues(graph) == ["BIAS_GRADIENT"] and len(graph.schedule.nodes) == 1
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_nodes_of_a_step(double, depth, optimizer, normalized):
+    """A hidden layer: three products and the way back through its ReLU; with normalization a kernel forward too. The last
+    layer: two products. The loss: rows, mean, gradient, and its scale with the gradient of the bias. The optimizer.
+    """
+    layers = tf.keras.layers
+    inner = [[layers.Dense(7, "relu"), *([layers.BatchNormalization()] if normalized else [])] for _ in range(depth)]
+    found = Trained(lambda: list(itertools.chain(*inner)), LOSSES["labels"], OPTIMIZERS[optimizer])
+    for _ in range(4):
+        found.step()
+    (graph,) = graphs_of(found.function)
+    counts = collections.Counter(type(node) for node in graph.schedule.nodes)
+    assert counts[Multiply] == 3 * depth + 2
+    assert counts[Launch] == (2 if normalized else 1) * depth + 5
+    assert counts.total() == len(double.nodes[-1]) == (5 if normalized else 4) * depth + 7
 
 
 @pytest.mark.parametrize("lacking", [{Epilogue.BIAS_GRADIENT}, {Epilogue.RELU_BIAS, Epilogue.BIAS}, set(Epilogue)])
@@ -98,6 +116,6 @@ def test_a_bias_that_several_read_or_a_product_that_is_read_twice_stays_apart(do
         for _ in range(4):
             activated, product = both(x)
         np.testing.assert_array_equal(product.numpy(), np.ones((3, 2)))
-        np.testing.assert_array_equal(activated.numpy(), np.ones((3, 2)) + [1.0, 2.0])
+        np.testing.assert_array_equal(activated.numpy(), np.ones((3, 2)) + np.array([1.0, 2.0]))
     (graph,) = graphs_of(both)
     assert epilogues(graph) == ["NONE"]

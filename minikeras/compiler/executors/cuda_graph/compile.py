@@ -27,7 +27,7 @@ def compiled(program: Program, device: Device) -> GraphExecutable:
     """
     whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
     whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
-    recorded, program = program, with_aligned_flats(fuse_groups(optimized(program.over_numpy(), whole, DTYPES)))
+    recorded, program = program, with_aligned_flats(fuse_groups(optimized(program.over_numpy(), whole, DTYPES, unrelated=True)))
     hosted = on_host(recorded, program)
     rollback = rollback_of(program)
     if rollback is None:
