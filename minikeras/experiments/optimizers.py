@@ -174,10 +174,7 @@ class MemberOptimizers(Optimizer):
             stacked = [self._stacked(whole) for whole in new] if self._is_alike(new) else []
             parts = self._divided([*self.state.slots.values(), *stacked]) if stacked else None
             if held.parts and parts is None:
-                raise InvalidArgumentError(
-                    f"{self.name}: Variables that are trained from now on have constraints or 16-bit floats, and the members "
-                    "cannot take their steps at once any more. Train all from the first step on, or compile the members again."
-                )
+                parts = held.parts  # slots are stacked already: such steps are taken in turn
             states = states if parts is None else stacked
             held.parts = parts
         self.state.add(states)
@@ -196,13 +193,13 @@ class MemberOptimizers(Optimizer):
         """The slots of all members beside a whole Variable."""
         columns = zip(*[self._own_slots(whole, place) for place, _ in enumerate(self.optimizers)], strict=True)
         slots = {pairs[0][0]: _whole_slot([slot for _, slot in pairs]) for pairs in columns}
-        return SlotState(whole, slots, [whole, *slots.values()], True)
+        order = sorted(slots, key=lambda name: name == "average")  # behind those of the formula
+        return SlotState(whole, slots, [whole, *(slots[name] for name in order)], True)
 
     def _own_slots(self, whole: Variable, place: int) -> list[tuple[str, Variable]]:
-        """The slots of the formula that a member's own optimizer has, by name."""
+        """The slots that a member's own optimizer has, by name."""
         found = self.optimizers[place].state.slots.get(self._held.rows[whole.key][place].key)
-        names = {} if found is None else {slot.key: name for name, slot in found.slots.items()}
-        return [] if found is None else [(names[target.key], target) for target in found.targets[1:]]
+        return [] if found is None else list(found.slots.items())
 
     def _divided(self, states: Sequence[SlotState]) -> list[Together] | None:
         """What steps at once; None if not all members can."""
@@ -216,7 +213,10 @@ class MemberOptimizers(Optimizer):
                 return None
             if steppers:
                 parts.setdefault(own[0][0], (steppers, []))[1].append(state)
-        found = [(Together(optimizers, self._held.rows, self._held.ended), of_part) for optimizers, of_part in parts.values()]
+        found = [
+            (Together(optimizers, self._held.rows, self._held.ended, len(of_part)), of_part)
+            for optimizers, of_part in parts.values()
+        ]
         fit = _outside(lambda: all(part.planned(one) is not None for part, one in found))
         return [part for part, _ in found] if fit else None
 
@@ -281,36 +281,46 @@ class MemberOptimizers(Optimizer):
     @live
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All that one step of all members changes. Nothing is assigned."""
-        if self._held.parts is None:
+        shares = self._shares(states)
+        if shares is None:
             return self._in_turn(gradients, states)
-        found = [
-            part.changes([gradients[i] for i in places], [states[i] for i in places])
-            for part, places in self._shares(states)
-            if places
-        ]
+        found = [part.changes([gradients[i] for i in places], [states[i] for i in places]) for part, places in shares]
         return [*(change for changes in found for change in changes), *_counted(self._held.active)]
 
-    def _shares(self, states: Sequence[SlotState]) -> list[tuple[Together, list[int]]]:
-        """The parts, each with the positions of its Variables."""
-        places: dict[Any, list[int]] = {}
+    def _shares(self, states: Sequence[SlotState]) -> list[tuple[Together, list[int]]] | None:
+        """What steps at once, each with the positions of its Variables; None if this step is taken in turn."""
+        places: dict[int, list[int]] = {}
         for i, state in enumerate(states):
             _, optimizer = _part_of(self.optimizers[0], self._held.rows[state.variable.key][0])
             places.setdefault(id(optimizer), []).append(i)
-        return [(part, places.get(id(part.optimizers[0]), [])) for part in self._held.parts or ()]
+        known = [(part, places.get(id(part.optimizers[0]), [])) for part in self._held.parts or ()]
+        shares = [(part, found) for part, found in known if found]
+        if sum(len(found) for _, found in shares) < len(states):
+            return None
+        return shares if all(part.planned([states[i] for i in found]) is not None for part, found in shares) else None
 
     def _in_turn(self, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
         """The steps of the members in turn."""
         held, changes = self._held, []
+        known, members = list(self.state.slots.values()), range(len(self.optimizers))
+        owners = dict(held.owners)
+        for state in known:
+            for place in members:
+                owners |= {
+                    slot.key: (state.slots[name], place)
+                    for name, slot in self._own_slots(state.variable, place)
+                    if name in state.slots
+                }
         rows: dict[int, tuple[Variable, dict[int, Array]]] = {}
-        with self._shown([known.variable for known in self.state.slots.values()]):
+        with self._shown([state.variable for state in known]), self.shown(members):
             for place, optimizer in enumerate(self.optimizers):
                 if place in held.ended:
                     continue
                 own = [held.rows[state.variable.key][place] for state in states]
                 arrays, found = optimizer.paired([Tensor(gradient[place, ...]) for gradient in gradients], own)
                 for variable, array in optimizer.changes(arrays, found):
-                    if variable.key in held.owners:
-                        whole, _ = held.owners[variable.key]
+                    if variable.key in owners:
+                        whole, _ = owners[variable.key]
                         rows.setdefault(whole.key, (whole, {}))[1][place] = array
                     else:
                         changes.append((variable, array))
@@ -318,9 +328,9 @@ class MemberOptimizers(Optimizer):
 
     def written(self, states: Sequence[SlotState]) -> Write | None:
         """Writes the step as instructions of a program; None if the members step in turn."""
-        if self._held.parts is None:
+        shares = self._shares(states)
+        if shares is None:
             return None
-        shares = [(part, places) for part, places in self._shares(states) if places]
         held, several = self._held, isinstance(self.optimizers[0], PerLayer)
 
         def write(writer: Writer, gradients: Sequence[Any]) -> None:

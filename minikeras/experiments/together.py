@@ -5,6 +5,7 @@ Learning rates, decays and all other numbers of the formula may differ from memb
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from ..arrays import namespace
 from ..compiler.ir import PLAIN
 from ..compiler.loops import Body
 from ..compiler.passes.expansion import Writer
-from ..core import Variable
+from ..core import Primitive, Variable
 from ..core.changes import clock
 from ..core.effects import State, effect
 from ..core.layout import Layout
@@ -25,7 +26,7 @@ from ..keras.optimizers.compiled_step import formula_body, is_plain
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import Change, SlotState
 from ..types import Array
-from .member_numbers import MemberBody, laid_out, with_member_numbers
+from .member_numbers import MemberBody, laid_out, with_average, with_member_numbers
 
 
 class Group(NamedTuple):
@@ -71,11 +72,15 @@ class Together:
         optimizers: built, each for its own Variables.
         rows: for the key of a whole Variable the members' own.
         ended: the places of members that step no more: their optimizers stay as they are.
+        size: how many whole Variables they have.
     """
 
-    def __init__(self, optimizers: Sequence[Optimizer], rows: dict[int, Sequence[Variable]], ended: Collection[int]) -> None:
-        self.optimizers, self._rows, self._ended = list(optimizers), rows, ended
+    def __init__(
+        self, optimizers: Sequence[Optimizer], rows: dict[int, Sequence[Variable]], ended: Collection[int], size: int
+    ) -> None:
+        self.optimizers, self._rows, self._ended, self._size = list(optimizers), rows, ended, size
         self._plan: Plan | None = None
+        self._states: list[SlotState] = []
         self._looked = -1
         self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
         """The last coefficients at every element, by group and position: most stay the same from step to step."""
@@ -84,21 +89,10 @@ class Together:
 
     def planned(self, states: Sequence[SlotState]) -> Plan | None:
         """What the steps for these whole Variables are; None if they are more than a formula of each element."""
-        plan = self._plan
-        if plan is not None and plan.states == states and self._holds(plan):
-            return plan
-        self._plan, self._looked = self._made(list(states)), clock.now
-        self._laid_out = {}
+        if states != self._states or (clock.now != self._looked and not (self._plan and self._is_of(self._plan))):
+            self._states, self._plan, self._laid_out = list(states), self._made(list(states)), {}
+        self._looked = clock.now
         return self._plan
-
-    def _holds(self, plan: Plan) -> bool:
-        """Whether the members' options are those of the plan: looked at again if anything was set since."""
-        now = clock.now
-        if now != self._looked:
-            if not self._is_of(plan):
-                return False
-            self._looked = now
-        return True
 
     def _is_of(self, plan: Plan) -> bool:
         """Whether the options of all members are those of a plan, and their numbers one for all if they were."""
@@ -111,10 +105,11 @@ class Together:
 
     def _made(self, states: list[SlotState]) -> Plan | None:
         optimizers, first = self.optimizers, self.optimizers[0]
-        if any(optimizer.assigns or not is_plain(optimizer, states) or _hides(optimizer, first) for optimizer in optimizers):
+        bare = [_without_norms(optimizer) for optimizer in optimizers]
+        if any(one.assigns or not is_plain(one, states) or _hides(one, first) for one in bare) or not self._is_free(states):
             return None
-        if not self._is_free(states):
-            return None
+        if first.use_ema and len(states) < self._size:
+            return None  # averages of the others move too
         options = list(map(_options, optimizers))
         settings = _differing(options)
         if settings is None or len({optimizer.state.iterations._array.item() for optimizer in self._going_on}) > 1:
@@ -128,13 +123,18 @@ class Together:
             return None
         groups: list[Group] = []
         for (dtype, decays), places in marks.items():
-            body = formula_body(first, states[places[0]], steps[0][0], float(any(decays)), settings)
+            state = states[places[0]]
+            if first.use_ema:
+                state = SlotState(state.variable, state.slots, state.targets[:-1], True)
+            body = formula_body(bare[0], state, steps[0][0], float(any(decays)), settings)
+            if body is not None and first.use_ema:
+                body = with_average(body, len(state.targets) + 1)
             spread = None if body is None else with_member_numbers(body)
             if spread is None:
                 return None
             layout = Layout([states[place].variable._array.shape for place in places], dtype)
             groups.append(Group(places, decays if any(decays) else (), spread, layout))
-        differ = bool(settings) or not _agree(steps) or any(len(set(decays)) > 1 for _, decays in marks)
+        differ = any(one != options[0] for one in options) or not _agree(steps) or any(len(set(one)) > 1 for _, one in marks)
         return Plan(states, kinds, settings, differ, groups, options)
 
     def _decays(self, whole: Variable) -> tuple[float, ...]:
@@ -155,12 +155,14 @@ class Together:
 
     # Its numbers -----------------------------------------------------------------------------------------------------------
 
-    def _steps(self, kinds: Sequence[int]) -> list[tuple[Any, float]] | None:
-        """For each member what `begin_step` gives, and the learning rate; None if that is no tuple of floats."""
+    def _steps(self, kinds: Sequence[int]) -> list[tuple[Any, float, float]] | None:
+        """For each member what `begin_step` gives, the learning rate and the momentum of averages; None if the first is no
+        tuple of floats.
+        """
         optimizers = self.optimizers
         t = int(self._going_on[0].state.iterations._array) + 1
         scheduled: dict[int, float] = {}
-        known: dict[tuple[int, float], tuple[Any, float]] = {}
+        known: dict[tuple[int, float], tuple[Any, float, float]] = {}
         steps = []
         for optimizer, kind in zip(optimizers, kinds, strict=True):
             held = optimizer._learning_rate
@@ -174,7 +176,7 @@ class Together:
                 step = optimizer.begin_step(t, rate)
                 if not all([type(one) is float for one in _leaves(step)]):
                     return None
-                known[kind, rate] = step, rate
+                known[kind, rate] = step, rate, optimizer.ema_momentum if t > 1 else 0.0
             steps.append(known[kind, rate])
         return steps
 
@@ -193,15 +195,17 @@ class Together:
                     "learning rates that were one for all members were assigned different values. Set them instead, so that "
                     "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
                 )
-            step, rate = steps[0]
-            return [[*_leaves(step), *([group.decays[0] * rate] if group.decays else [])] for group in plan.groups]
-        columns = [np.array(column, np.float64) for column in zip(*[_leaves(step) for step, _ in steps], strict=True)]
+            step, rate, momentum = steps[0]
+            end = [momentum] if self.optimizers[0].use_ema else []
+            return [[*_leaves(step), *([group.decays[0] * rate] if group.decays else []), *end] for group in plan.groups]
+        columns = [np.array(column, np.float64) for column in zip(*[_leaves(step) for step, _, _ in steps], strict=True)]
         given = [[getattr(optimizer, name) for optimizer in self.optimizers] for name in plan.settings]
         columns += [np.array(column, np.float64) for column in given]
-        rates = np.array([rate for _, rate in steps], np.float64)
+        rates, momenta = (np.array(column, np.float64) for column in list(zip(*steps, strict=True))[1:])
+        ends = [momenta] if self.optimizers[0].use_ema else []
         with np.errstate(all="ignore"):
             return [
-                group.body.values([*columns, *([np.array(group.decays) * rates] if group.decays else [])])
+                group.body.values([*columns, *([np.array(group.decays) * rates] if group.decays else []), *ends])
                 for group in plan.groups
             ]
 
@@ -209,8 +213,11 @@ class Together:
 
     def changes(self, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""
-        plan = self._needed(states)
+        plan = self.planned(states)
+        assert plan is not None
         changes: list[Change] = []
+        if (limits := self._limits()) is not None:
+            gradients = _clip(*gradients, **limits)
         with np.errstate(all="ignore"):
             for group, found in zip(plan.groups, self._coefficients(plan), strict=True):
                 body: Body = group.body.body if plan.differ else group.body.single
@@ -231,22 +238,22 @@ class Together:
         if type(self.optimizers[0]).end_step is not Optimizer.end_step:
             steps = self._steps(plan.kinds)
             assert steps is not None
-            for place, (optimizer, (step, _)) in enumerate(zip(self.optimizers, steps, strict=True)):
+            for place, (optimizer, (step, *_)) in enumerate(zip(self.optimizers, steps, strict=True)):
                 changes += [] if place in self._ended else optimizer.end_step(step)
         return changes
 
-    def _needed(self, states: Sequence[SlotState]) -> Plan:
-        plan = self.planned(states)
-        if plan is None:
-            raise InvalidArgumentError(
-                f"options of the members' {type(self.optimizers[0]).__name__} were changed, after the first step, to some that "
-                "no step of all members at once can have. Set them before training, or compile the members again."
-            )
-        return plan
+    def _limits(self) -> dict[str, Any] | None:
+        """What gradients are clipped by, if norms are."""
+        first = self.optimizers[0]
+        name = "clipnorm" if first.clipnorm is not None else "global_clipnorm"
+        if getattr(first, name) is None:
+            return None
+        return {"limits": tuple([getattr(one, name) for one in self.optimizers]), "globally": name == "global_clipnorm"}
 
     def write(self, writer: Writer, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
         """Write the step as instructions of a program."""
-        plan = self._needed(states)
+        plan = self.planned(states)
+        assert plan is not None
         own: list[list[Any]] = []
         for group in plan.groups:
             size, single = group.layout.size, group.body.single
@@ -255,6 +262,9 @@ class Together:
             else:
                 own.append([writer.slot(None, float) for dtype in single.inputs if dtype is float])
         writer.begin(member_numbers, {"together": self, "plan": plan}, tuple([slot for found in own for slot in found]))
+        if (limits := self._limits()) is not None:
+            clipped = tuple([writer.slot(one.shape, one.dtype) for one in gradients])
+            gradients = writer.write(clip_members, gradients, limits, clipped)
         for group, numbers in zip(plan.groups, own, strict=True):
             layout, places = group.layout, group.places
             columns = list(zip(*[states[place].targets for place in places], strict=True))
@@ -290,6 +300,25 @@ def _finish(*, together: Together, plan: Plan) -> tuple[()]:
     return ()
 
 
+def _clip(*gradients: Array, limits: Sequence[float], globally: bool) -> tuple[Array, ...]:
+    """As `clipped_by_norm` or `clipped_by_global_norm`, with each member's own norms and limit."""
+    xp = namespace(*gradients)
+    squares = [(one * one).reshape(len(limits), one.size // len(limits)).sum(axis=-1) for one in gradients]
+    norms = [xp.sqrt(sum(squares[1:], squares[0]))] * len(gradients) if globally else [xp.sqrt(one) for one in squares]
+    factors = []
+    for norm in norms:
+        limit = xp.asarray(np.array(limits), dtype=norm.dtype)
+        factors.append(limit / xp.maximum(norm, limit) + (norm - norm if globally else 0.0))
+    return tuple(
+        [
+            (one * factor.reshape(-1, *[1] * (one.ndim - 1))).astype(one.dtype, copy=False)
+            for one, factor in zip(gradients, factors, strict=True)
+        ]
+    )
+
+
+clip_members = Primitive("clip_members", lambda xp: _clip, differentiable=False, uniform=False, registered=False)
+"""Gradients of all members, clipped by norms."""
 member_numbers = effect(
     "member_numbers",
     lambda *, together, plan: together.numbers(plan),
@@ -329,7 +358,22 @@ def _differing(options: Sequence[Any]) -> list[str] | None:
     values = [[plain.get(name) for name in names] for plain, _, _ in options]
     if any(set(plain) - set(first) - {"name"} for plain, _, _ in options):
         return None
-    return names if all(type(value) in (int, float) for row in values for value in row) else None
+    fit = all(type(value) in (int, float) for row in values for value in row)
+    return [name for name in names if name not in _BESIDE] if fit else None
+
+
+_BESIDE = ("clipnorm", "global_clipnorm", "ema_momentum")
+"""Options that the formula does not see."""
+
+
+def _without_norms(optimizer: Optimizer) -> Optimizer:
+    """An optimizer without those options that are carried out beside its formula: norms of gradients and averages."""
+    own = copy.copy(optimizer)
+    if optimizer.loss_scale_factor is None:  # else norms are those after the division
+        vars(own).update(clipnorm=None, global_clipnorm=None)
+    if optimizer.ema_overwrite_frequency is None:
+        vars(own).update(use_ema=False)
+    return own
 
 
 def _hides(optimizer: Optimizer, first: Optimizer) -> bool:
