@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..files import hdf5
+from ..files import hdf5, limits
 from ..keras.callbacks import History
 from ..keras.saving.weights import load_tree
 from .grid import Named, Run, cell, encoded
@@ -74,7 +74,8 @@ class RunResult:
         with fresh_session(self.seed):
             made = compiled_model(functools.partial(build, **self.parameters))
             if not made.built and self._built_for is not None:
-                made.build_from_config(self._built_for)
+                with limits.loading(limits.Budget.of_file(len(content), len(content), None)):
+                    made.build_from_config(self._built_for)
         file = Path(f"{self.number:05d}.weights.h5")
         load_tree(made, hdf5.read(bytearray(content), file), file)
         return made

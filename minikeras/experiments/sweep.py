@@ -21,7 +21,8 @@ from .runs import DATA, Outcome, Training, train_group
 from .session import Failure
 
 _OURS = ("self", "callbacks", "verbose")
-FIT_ARGUMENTS = [name for name in inspect.signature(Model.fit).parameters if name not in _OURS]
+FIT_ARGUMENTS = {name: one.default for name, one in inspect.signature(Model.fit).parameters.items() if name not in _OURS}
+"""What is handed on to `Model.fit`, with its default values."""
 
 
 class Sweep:
@@ -93,8 +94,8 @@ class Sweep:
         Args:
             x, y: as in `Model.fit`, the same for all runs. A generator can be used up only once, and is refused.
             directory: a folder in which the plan and each finished run are kept. The same call on the same folder goes on
-                where another ended, was it killed or not, and gives the same numbers bit for bit; a folder of another sweep is
-                refused. Runs that are trained together are kept together.
+                where another ended, was it killed or not, and gives the same numbers bit for bit. A folder of another sweep is
+                refused, as far as data, parameters, models and arguments tell; functions such as callbacks tell nothing.
             n_jobs: how many groups of runs are trained at the same time. 1 is in this process. Any other number is given to
                 joblib, whose processes share the processors; -1 is one for each. None is what `joblib.parallel_config` says,
                 by which a cluster is used: `with joblib.parallel_config(backend="dask")`. The numbers are the same to rounding.
@@ -176,7 +177,10 @@ class Sweep:
         pairs = list(zip(self.runs, kinds, strict=True))[:: len(self._seeds)]
         found = {f"{MODEL} {run.number}": kind.digest for run, kind in pairs if kind.digest is not None}
         for name, value in given.items():
-            found[name] = fingerprint(value) if name in DATA else repr(grid.encoded(value))
+            if name in DATA:
+                found[name] = fingerprint(value)
+            elif type(value) is not type(FIT_ARGUMENTS[name]) or value != FIT_ARGUMENTS[name]:
+                found[name] = repr(grid.encoded(value))
         return found
 
     def _built(self, run: Run) -> Callable[[], Any]:

@@ -144,6 +144,26 @@ def test_parameters_come_back_as_they_were(tmp_path):
         loaded.best.model()
 
 
+def test_arguments_may_be_said_or_left_to_their_defaults(finished, expected):
+    assert_same(fitted(finished, callbacks=forbid, shuffle=True, validation_freq=1, batch_size=None), expected)
+
+
+def test_a_shape_that_would_take_all_memory_is_refused(tmp_path):
+    def unbuilt():
+        model = keras.Sequential([L.Dense(3), L.Dense(1)])
+        model.compile("sgd", "mse")
+        return model
+
+    fitted(tmp_path, [{}], made_by=unbuilt, seeds=1)
+    path = tmp_path / "runs" / "00000.json"
+    record = json.loads(path.read_text())
+    assert Sweep.load(tmp_path, unbuilt)[0].model().count_params() == 16
+    record["built_for"] = {"input_shape": [None, 10**12]}
+    path.write_text(json.dumps(record))
+    with pytest.raises(LoadError, match="bytes; the file has weights for"):
+        Sweep.load(tmp_path, unbuilt)[0].model()
+
+
 def test_another_objective_is_no_other_sweep(finished):
     results = fitted(finished, objective="mae", mode="max", callbacks=forbid)
     assert results.objective == "mae" and results.mode == "max"
