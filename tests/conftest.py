@@ -75,6 +75,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if not item.get_closest_marker("gpu")]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--on strict` runs any test on the strict array double, `--on gpu` on a GPU: new arrays are made there."""
+    parser.addoption("--on", choices=_DEVICES, default="cpu", help="the device on which tests make their arrays")
+
+
+@pytest.fixture(autouse=True)
+def on_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The device that `--on` names."""
+    name = _DEVICES[request.config.getoption("--on")]
+    if name == devices._current.name:
+        yield
+        return
+    with tf.device(name):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def clean_surroundings() -> Iterator[None]:
     """Fails a test that leaves traces."""

@@ -8,6 +8,7 @@ host through `minikeras.arrays.to_numpy` is legal, because there it can be seen.
 from __future__ import annotations
 
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +66,11 @@ class StrictArray:
     __slots__ = ("__weakref__", "_values")
 
     def __init__(self, values: np.ndarray) -> None:
+        if values.dtype.kind in "OUSmM":
+            raise ValueError(f"a device holds neither text nor objects, found dtype {values.dtype}.")
         self._values = values
+
+    device = types.SimpleNamespace(id=0)
 
     __array__ = _refuse_sync("np.asarray")
     __array_ufunc__ = __array_function__ = _refuse_numpy
@@ -193,5 +198,5 @@ strict = StrictNamespace(np)
 
 def install() -> None:
     """Make strict arrays known to minikeras, and 'STRICT:0' a device."""
-    register(StrictArray, strict, lambda array: array._values.copy())
+    register(StrictArray, strict, lambda array: array._values.copy(), "STRICT")
     devices._BACKENDS["STRICT"] = lambda index: strict

@@ -1,28 +1,36 @@
 """The only place that tells NumPy from CuPy, by the type of an array. May import `errors` and `types`."""
 
 from .devices import (
+    brought_together,
+    chosen_device,
     creation_namespace,
     current_device,
     device,
-    device_name,
     device_report,
     list_physical_devices,
+    moved,
     probe,
     to_device,
 )
-from .namespaces import ALLOWED_NAMES, BARE, is_array, namespace, register, resolve, to_numpy
+from .namespaces import ALLOWED_NAMES, BARE, device_name, is_array, is_on_host, namespace, register, resolve, to_numpy
 from .quiet import quiet, quiet_context
+from .transfers import Transfers
 
 __all__ = [
     "ALLOWED_NAMES",
     "BARE",
+    "Transfers",
+    "brought_together",
+    "chosen_device",
     "creation_namespace",
     "current_device",
     "device",
     "device_name",
     "device_report",
     "is_array",
+    "is_on_host",
     "list_physical_devices",
+    "moved",
     "namespace",
     "probe",
     "quiet",

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import DeviceUnavailableError
+from ..errors import DeviceUnavailableError, InvalidArgumentError
 from ..types import Array
-from .namespaces import is_array, namespace, register, to_numpy
+from .namespaces import device_name, is_array, is_on_host, namespace, register, to_numpy
+from .transfers import counters, note_to_device
 
 
 class Probe(NamedTuple):
@@ -64,6 +65,7 @@ _BACKENDS: dict[str, Callable[[int], Any]] = {"CPU": lambda index: np, "GPU": gp
 class _Current(threading.local):
     namespace: Any = np
     name: str = "CPU:0"
+    chosen = False  # by a block
 
 
 _current = _Current()
@@ -96,12 +98,15 @@ def device(name: str) -> Iterator[None]:
     'CPU:0'
     """
     kind, index = _parse(name)
-    before = _current.namespace, _current.name
-    _current.namespace, _current.name = _BACKENDS[kind](index), f"{kind}:{index}"
+    before = _current.namespace, _current.name, _current.chosen
+    _current.namespace, _current.name, _current.chosen = _BACKENDS[kind](index), f"{kind}:{index}", True
     try:
         yield
     finally:
-        _current.namespace, _current.name = before
+        _current.namespace, _current.name, _current.chosen = before
+        if before[0] is not np:  # CuPy has a current device too, which the inner block may have changed
+            kind, index = _parse(before[1])
+            _BACKENDS[kind](index)
 
 
 def creation_namespace() -> Any:
@@ -114,18 +119,50 @@ def current_device() -> str:
     return _current.name
 
 
+def chosen_device() -> str | None:
+    """The device that a `with tf.device` block names in this thread; None outside of any."""
+    return _current.name if _current.chosen else None
+
+
 def to_device(array: Array, xp: Any = None) -> Array:
-    """The array in library `xp` (default: the current device's), copied only if it lives elsewhere."""
+    """The array in library `xp` (default: the current device's), copied only if it lives elsewhere. Text stays on the host."""
     target = _current.namespace if xp is None else xp
-    if is_array(array) and namespace(array) is target:
+    if is_array(array) and (namespace(array) is target or array.dtype.kind in "OUS"):
         return array
-    return target.asarray(to_numpy(array))
+    host = to_numpy(array)
+    if counters and target is not np:
+        note_to_device(np.asarray(host).nbytes)
+    return target.asarray(host)
 
 
-def device_name(array: Array) -> str:
-    """'CPU:0', or 'GPU:' with the index for an array in GPU memory."""
-    index = getattr(getattr(array, "device", None), "id", None)
-    return "CPU:0" if index is None else f"GPU:{index}"
+def moved(array: Array, name: str) -> Array:
+    """The array on the device of that name."""
+    with device(name):
+        return to_device(array)
+
+
+def brought_together(name: str, arrays: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """The library of those arrays that are on a device, and all of them there: numbers of the host follow, as Python's do.
+
+    Raises:
+        InvalidArgumentError: if an array with axes is on the host; it begins with the `name` of the operation.
+    """
+    xp = namespace(*arrays)
+    if xp is np or not any(map(is_on_host, arrays)):
+        return xp, arrays
+    if any(is_on_host(x) and x.ndim and x.dtype.kind not in "OUS" for x in arrays):
+        raise mixed_devices(name, arrays)
+    return xp, [to_device(x, xp) if is_on_host(x) else x for x in arrays]
+
+
+def mixed_devices(name: str, arrays: Sequence[Any]) -> InvalidArgumentError:
+    """Arrays on several devices met: nothing large is moved in silence."""
+    found = [f"{x.dtype.name}[{','.join(map(str, x.shape))}] on {device_name(x)}" for x in arrays if hasattr(x, "dtype")]
+    home = next(device_name(x) for x in arrays if is_array(x) and not is_on_host(x))
+    return InvalidArgumentError(
+        f"{name}: the operands are on different devices: {', '.join(found)}. Bring them to one: "
+        f"with tf.device('{home}'): x = tf.identity(x)."
+    )
 
 
 def list_physical_devices(kind: str | None = None) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Array
+from .transfers import counters, note_to_host
 
 _NAMES = """
     abs add angle arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argsort asarray bincount bitwise_and
@@ -31,7 +32,7 @@ that are not checked beforehand.
 BARE: set[type] = {np.ndarray, *np.sctypeDict.values(), float, int, bool, complex}
 """Types on which a NumPy kernel may run at once: NumPy's own arrays and scalars, and Python numbers."""
 
-_FOREIGN: dict[type, tuple[Any, Callable[[Array], np.ndarray[Any, Any]]]] = {}
+_FOREIGN: dict[type, tuple[Any, Callable[[Array], np.ndarray[Any, Any]], str]] = {}
 
 # NumPy's scalars have a fast path for operators (50 ns where the ufunc takes 570), arrays take the same time either
 # way, and every array type implements them.
@@ -54,9 +55,12 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def register(array_type: type, namespace: Any, to_host: Callable[[Array], np.ndarray[Any, Any]]) -> None:
-    """Make arrays of another library known: its type, its NumPy-like namespace, and how to copy one to the host."""
-    _FOREIGN[array_type] = (namespace, to_host)
+def register(
+    array_type: type, namespace: Any, to_host: Callable[[Array], np.ndarray[Any, Any]], kind: str = "GPU"
+) -> None:
+    """Make arrays of another library known: its type, its NumPy-like namespace, how to copy one to the host, and how devices
+    are called on which they lie."""
+    _FOREIGN[array_type] = (namespace, to_host, kind)
 
 
 def _register_cupy() -> bool:
@@ -88,10 +92,25 @@ def is_array(value: Any) -> bool:
     return kind.__module__.startswith("cupy") and _register_cupy()
 
 
+def is_on_host(array: Array) -> bool:
+    """True for an array or array scalar of NumPy, not for a Python number."""
+    return isinstance(array, (np.ndarray, np.generic))
+
+
 def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     """The same numbers in host memory; NumPy arrays are returned as they are."""
     foreign = _FOREIGN.get(type(array))
-    return foreign[1](array) if foreign is not None else array
+    if foreign is None:
+        return array
+    if counters:
+        note_to_host(array.nbytes)
+    return foreign[1](array)
+
+
+def device_name(array: Array) -> str:
+    """'CPU:0', or 'GPU:' with the index for an array in GPU memory."""
+    foreign = _FOREIGN.get(type(array))
+    return "CPU:0" if foreign is None else f"{foreign[2]}:{array.device.id}"
 
 
 def resolve(xp: Any, name: str) -> Callable[..., Any]:

@@ -111,7 +111,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
     value = _native(value)
     if is_array(value):
         wanted = value.dtype if dtype is None else dtype.numpy
-        if namespace(value) is not np or creation_namespace() is not np:
+        if (namespace(value) is not np or creation_namespace() is not np) and wanted.kind not in "USO":
             array = to_device(value)
             return array.astype(wanted) if array.dtype != wanted else array.copy()
         array = np.array(value, dtype=None if wanted.kind in "USO" else wanted)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..arrays import BARE, is_array, namespace, quiet_context
+from ..arrays import BARE, brought_together, is_array, namespace, quiet_context
 from ..errors import MinikerasError
 from .operation_errors import explained
 from .registry import operations, register
@@ -131,7 +131,8 @@ def _computed(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any
         if type(array) not in BARE:
             bare = False
     if not bare:
-        return primitive.on(namespace(*arrays))(*arrays, **params)
+        xp, there = (namespace(*arrays), arrays) if primitive.effect else brought_together(primitive.name, arrays)
+        return primitive.on(xp)(*there, **params)
     if primitive.may_warn:
         return quiet_context().run(primitive.on_numpy, *arrays, **params)
     return primitive.on_numpy(*arrays, **params)

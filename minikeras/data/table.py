@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import is_array, to_device
+from ..arrays import creation_namespace, current_device, is_array, is_on_host, namespace, to_device
+from ..arrays.residence import get_resident_data_limit
 from ..core import Tensor, convert_to_tensor
 from ..errors import ShapeError
 from ..types import Array
@@ -28,12 +29,35 @@ class Table:
             shapes = [tuple(one.shape) for one in present]
             raise ShapeError(f"{name}: all arrays need the same number of rows, found shapes {shapes}.")
         self.length = lengths.pop()
+        self._resident: dict[str, list[Any]] = {}
         self._is_flat_tuple = type(structure) is tuple and not any(map(nest.is_nested, structure))
 
     def take(self, rows: Any) -> Any:
         """The nest of Tensors for row numbers: one, an array, or a range of consecutive ones."""
-        leaves = [None if one is None else Tensor(to_device(_gathered(one, rows))) for one in self.columns]
+        leaves = [None if array is None else Tensor(array) for array in self.arrays(rows)]
         return tuple(leaves) if self._is_flat_tuple else nest.pack(self.structure, leaves)
+
+    def arrays(self, rows: Any) -> list[Array | None]:
+        """The arrays for row numbers, on the current device: None where a column is none."""
+        if creation_namespace() is np or isinstance(rows, (int, np.integer)):
+            return [None if one is None else to_device(_gathered(one, rows)) for one in self.columns]
+        columns = self.here()
+        moves = not isinstance(rows, range) and not all(one is None or is_on_host(one) for one in columns)
+        there = to_device(rows) if moves else rows
+        return [
+            None if one is None else to_device(_gathered(one, rows if is_on_host(one) else there)) for one in columns
+        ]
+
+    def here(self) -> list[Any]:
+        """The columns from which batches on the current device are gathered: there, copied once, if they may stay there."""
+        device = current_device()
+        if device == "CPU:0":
+            return self.columns
+        if device not in self._resident:
+            size = sum(one.nbytes for one in self.columns if one is not None)
+            stay = size <= get_resident_data_limit()
+            self._resident[device] = [one if one is None or not stay else to_device(one) for one in self.columns]
+        return self._resident[device]
 
 
 BLOCK = 1 << 18
@@ -64,7 +88,7 @@ class RowBatches:
     @property
     def columns(self) -> list[Array]:
         """The arrays that row numbers point into."""
-        return [one for one in self._table.columns if one is not None]
+        return [one for one in self._table.here() if one is not None]
 
     @cached_property
     def rows(self) -> Array:
@@ -84,15 +108,17 @@ class RowBatches:
         """The arrays of one batch."""
         if not number:
             return [leaf._array for leaf in nest.flatten(self.first) if leaf is not None]
-        return [to_device(_gathered(one, self._numbers[number])) for one in self.columns]
+        return self._arrays(self._numbers[number])
+
+    def _arrays(self, rows: Any) -> list[Array]:
+        return [one for one in self._table.arrays(rows) if one is not None]
 
     def __iter__(self) -> Iterator[list[Array]]:
         first = self.arguments(0)
         yield first
         columns, count = self.columns, BLOCK // (1 + sum(one.nbytes for one in first))
         if count < 2 or any(type(one) is not np.ndarray for one in (*first, *columns)):
-            for numbers in self._numbers[1:]:
-                yield [to_device(_gathered(one, numbers)) for one in columns]
+            yield from map(self._arrays, self._numbers[1:])
             return
         for start in range(1, len(self), count):
             rows = self.rows[start : start + count]
@@ -141,7 +167,7 @@ def _gathered(array: Array, rows: Any) -> Array:
         return array[rows.start : rows.stop].copy()
     if isinstance(rows, (int, np.integer)):  # a row of an array of strings is an array too
         return array[rows : rows + 1].reshape(array.shape[1:]).copy()
-    return array.take(rows, axis=0)
+    return array.take(rows, axis=0) if is_on_host(array) else namespace(array).take(array, rows, axis=0)
 
 
 def numbered(rows: range | Array) -> Array:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import chosen_device
 from ..core import IndexedSlices, Tensor
 from ..core.batch import own_values
 from ..errors import DTypeError, ShapeError
 from ..ops import arithmetic, transcendental
 from ..types import TensorLike, as_dtype
 from .publish import beside, binary, inexact, rounded_once, tensor, tensors, unary
+from .symbols import takes_symbols
 
 # A table: one row for each function.
 # fmt: off
@@ -113,10 +115,28 @@ is_finite = unary(arithmetic.is_finite, "is_finite", "Whether an element is fini
 real = unary(arithmetic.real, "real", "Real part: Re(x)", "1", "print(tf.math.real(1 + 2j).numpy()) -> 1.0")
 imag = unary(arithmetic.imag, "imag", "Imaginary part: Im(x)", "1 with respect to the imaginary part", "print(tf.math.imag(1 + 2j).numpy()) -> 2.0")
 conj = unary(arithmetic.conj, "conj", "Complex conjugate: Re(x) - i Im(x)", "its own transpose", "print(tf.math.conj(1 + 2j).numpy()) -> (1-2j)")
-identity = unary(arithmetic.identity, "identity", "The same values as a new Tensor: x", "1", "print(tf.identity(2.0).numpy()) -> 2.0", "any")
 stop_gradient = unary(arithmetic.stop_gradient, "stop_gradient", "The same values, through which no gradient flows: x", "none", "print(tf.stop_gradient(2.0).numpy()) -> 2.0", "any")
 
 # fmt: on
+
+
+@takes_symbols
+def identity(x: TensorLike, name: str | None = None) -> Tensor:
+    """The same values as a new Tensor; within `tf.device`, on that device.
+
+    Args:
+        x: tensor of any shape and dtype. Text stays on the CPU.
+        name: accepted for compatibility, ignored.
+
+    Returns:
+        A Tensor of the shape and dtype of `x`. Derivative: 1, brought back to the device of `x`.
+
+    >>> with tf.device("CPU:0"):
+    ...     tf.identity([1.0, 2.0]).device
+    'CPU:0'
+    """
+    x, wanted = tensor(x), chosen_device()
+    return arithmetic.identity(x) if wanted in (None, x.device) else arithmetic.identity(x, device=wanted)
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:

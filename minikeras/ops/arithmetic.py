@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..arrays import device_name, is_array, moved, to_numpy
 from ..core.families import elementwise, is_complex, linear, primitive, unbroadcast
 from ..core.primitive import Primitive
 from ..core.registry import operations, register
@@ -306,8 +306,16 @@ def _kept(xp: Any, condition: Array, x: Array) -> Array:
     return (x.view(f"i{x.dtype.itemsize}") * condition).view(x.dtype)
 
 
+def _identity(xp: Any, x: Array, device: str | None = None) -> Array:
+    return x if device is None else moved(x, device)
+
+
+def _moved_back(g: Any, x: Any, device: str | None = None) -> Any:
+    return g if device is None else identity(g, device=device_name(x) if is_array(x) else x.device)
+
+
 select = linear("select", _select, _select_transpose, uniform=False, batching="align", elementwise=True, moves=True)
-identity = linear("identity", lambda xp, x: x, lambda g, x: g, elementwise=True, moves=True)
+identity = linear("identity", _identity, _moved_back, elementwise=True, moves=True)
 stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None, moves=True)
 zeros_like = elementwise("zeros_like", lambda xp, x, dtype=None: xp.zeros_like(x, dtype=dtype), None, moves=True)
 ones_like = elementwise("ones_like", lambda xp, x, dtype=None: xp.ones_like(x, dtype=dtype), None, moves=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import brought_together
 from ...core import Record, Variable
 from ...core.effects import only_checks
 from ...core.registry import operations
@@ -55,7 +56,7 @@ def _computed(record: Record, values: dict[int, Any], largest: float) -> list[An
     else:
         arrays = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
     with np.errstate(all="ignore"):
-        found = primitive.on(outputs[0].xp)(*arrays, **record.params)
+        found = primitive.on(outputs[0].xp)(*brought_together(primitive.name, arrays)[1], **record.params)
     return list(found) if type(found) is tuple else [found]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...arrays import creation_namespace, is_array, namespace
+from ...arrays import chosen_device, is_array, namespace
 from ...core import Tensor, convert_to_tensor
 from ...types import Array, TensorShape, as_dtype
 
@@ -43,7 +43,7 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
             found.append((array.shape, array.dtype, array.flags.c_contiguous or _order(array)))
         else:
             found.append(_described(value, tensors))
-    return creation_namespace() is np, tuple(found)
+    return chosen_device(), tuple(found)
 
 
 def _described(value: Any, tensors: list[Tensor]) -> Hashable:

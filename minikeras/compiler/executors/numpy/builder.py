@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....arrays import namespace, to_device
+from ....arrays import brought_together, namespace, to_device
 from ....core import Record, Variable
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
-from ...ir import Program, Slot
+from ...ir import Program, Slot, slots_in
 from ...planning.flat_variables import buffer_of
 from ...planning.liveness import touched
 from .blocks import put
@@ -162,9 +162,11 @@ class Builder:
         special = _VARIABLES.get(record.primitive)
         if special is not None:
             return special(self, record)
-        known = touched(call)
-        xp = next((x.xp for x in known if x.shape is not None), np)
+        operands = {x.xp for x in slots_in(record.inputs)}
+        xp = next((x.xp for x in touched(call) if x.shape is not None and (len(operands) < 2 or x.xp is not np)), np)
         function, inputs = kernel_of(record, xp), [self._register(x) for x in call.operands]
+        if len(operands) > 1 and not record.primitive.effect:
+            function = _together(function, record.primitive.name)
         results = [self.registers[y.key] for y in call.results]
         several = type(record.outputs) is tuple
         return giving_several(function, inputs, results) if several else giving_one(function, inputs, results[0])
@@ -193,6 +195,11 @@ class Builder:
                 variable._combine(array, combine)
 
         return assign
+
+
+def _together(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function of arrays on a device and numbers of the host."""
+    return lambda *arrays: function(*brought_together(name, arrays)[1])
 
 
 class Drop:

@@ -1,0 +1,48 @@
+"""How much of a data set may stay on a device, where batches are gathered without the host."""
+
+from __future__ import annotations
+
+import math
+
+from .devices import current_device
+
+_SHARE = 0.25
+"""Of the device's free memory, by default."""
+
+_limit: float | None = None
+
+
+def get_resident_data_limit() -> float:
+    """The most bytes of one data set that are copied to the current device as a whole.
+
+    By default a quarter of the memory that is free there at that moment.
+
+    >>> tf.config.set_resident_data_limit(2**30)
+    >>> tf.config.get_resident_data_limit()
+    1073741824
+    >>> tf.config.set_resident_data_limit(None)
+    """
+    return _SHARE * _free_bytes() if _limit is None else _limit
+
+
+def set_resident_data_limit(limit: float | None) -> None:
+    """Set how many bytes of one data set may be copied to a device as a whole; larger sets are moved batch by batch.
+
+    Args:
+        limit: in bytes; 0 moves every set batch by batch, None is the default.
+
+    Raises:
+        ValueError: if it is negative or no number.
+    """
+    global _limit
+    if limit is not None and not (isinstance(limit, (int, float)) and limit >= 0):
+        raise ValueError(f"set_resident_data_limit: a number of bytes from 0 on or None is needed, found {limit!r}.")
+    _limit = limit
+
+
+def _free_bytes() -> float:
+    if not current_device().startswith("GPU"):
+        return math.inf
+    import cupy
+
+    return float(cupy.cuda.runtime.memGetInfo()[0])
