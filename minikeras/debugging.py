@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from .arrays import Transfers, to_numpy
 from .core import Tensor, convert_to_tensor
 from .diagnostics.numerics import NumericsCheck, active_checks, first_bad_index
 from .errors import InvalidArgumentError, NotFiniteError
@@ -58,6 +61,7 @@ __all__ = [
     "assert_type",
     "check_gradients",
     "check_numerics",
+    "count_transfers",
     "disable_check_numerics",
     "enable_check_numerics",
     "is_numeric_tensor",
@@ -116,12 +120,29 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
         raise InvalidArgumentError(f"check_numerics: {message}: dtype {result.dtype.name} has no NaN; give floats.")
     index = first_bad_index(result)
     if index is not None:
-        kind = "NaN" if bool(result._array[index] != result._array[index]) else "Inf"
+        kind = "NaN" if np.isnan(to_numpy(result._array[index])) else "Inf"
         raise NotFiniteError(
             f"{message} : Tensor had {kind} values, the first at index {list(index)} of "
             f"{result.dtype.name}[{','.join(map(str, result.shape))}]."
         )
     return result
+
+
+def count_transfers() -> Transfers:
+    """Count the copies between the memory of the CPU and that of GPUs within a block, in all threads.
+
+    A copy to the CPU waits until the GPU has done what it was asked for before; so one in each step makes training as slow as
+    its slowest part. Those that the package makes are counted, not those of code that calls CuPy itself.
+
+    Returns:
+        A context manager whose attributes `to_device`, `to_host`, `bytes_to_device` and `bytes_to_host` count.
+
+    >>> with tf.debugging.count_transfers() as copies:
+    ...     total = float(tf.reduce_sum(tf.ones([3])))
+    >>> copies
+    <Transfers to devices: 0 of 0 bytes, to the host: 0 of 0 bytes>
+    """
+    return Transfers()
 
 
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:

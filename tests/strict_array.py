@@ -1,13 +1,17 @@
 """An array on a device that does not exist: NumPy underneath, and only what CuPy allows on top.
 
 It refuses what costs a hidden transfer or fails on a GPU: becoming a NumPy array, a number, a truth value or an index;
-operands that live on the host; NumPy's functions; names outside `minikeras.arrays.ALLOWED_NAMES`. Bringing it to the
-host through `minikeras.arrays.to_numpy` is legal, because there it can be seen.
+operands that live on the host; NumPy's functions; names outside `minikeras.arrays.ALLOWED_NAMES`; arguments that CuPy's
+functions do not take (`golden/cupy_signatures.json`); text. Bringing it to the host through `minikeras.arrays.to_numpy` is
+legal, because there it can be seen and is counted.
 """
 
 from __future__ import annotations
 
+import inspect
+import json
 import operator
+import pathlib
 import types
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +20,7 @@ import numpy as np
 
 from minikeras.arrays import ALLOWED_NAMES, devices, register
 
-_METHODS = (
+METHODS = (
     *(
         "all",
         "any",
@@ -38,7 +42,15 @@ _METHODS = (
 _FACTS = ("dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides")
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_REFUSED_OPTIONS = {"initial", "where"}
+_SIGNATURES = {
+    name: inspect.Signature(
+        [
+            inspect.Parameter(one, kind, default=None if optional else inspect.Parameter.empty)
+            for one, kind, optional in parameters
+        ]
+    )
+    for name, parameters in json.loads((pathlib.Path(__file__).parent / "golden/cupy_signatures.json").read_text()).items()
+}
 
 
 class HostSync(RuntimeError):
@@ -136,12 +148,17 @@ def _wrapped(value: Any) -> Any:
     return value
 
 
-def _on_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function from device arrays to device arrays; like a GPU it warns of nothing."""
+def _on_device(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """The function from device arrays to device arrays; like a GPU it warns of nothing, and takes what CuPy's of that name
+    takes."""
+    signature = _SIGNATURES.get(name)
 
     def call(*arguments: Any, **options: Any) -> Any:
-        if refused := _REFUSED_OPTIONS & set(options):
-            raise TypeError(f"CuPy has no option {refused} here.")
+        if signature is not None:
+            try:
+                signature.bind(*arguments, **options)
+            except TypeError as error:
+                raise TypeError(f"CuPy's {name}{signature}: {error}") from None
         bare = {name: _bare(option) for name, option in options.items()}
         with np.errstate(all="ignore"):
             return _wrapped(function(*_bare(arguments), **bare))
@@ -156,8 +173,9 @@ def _define_operators() -> None:
         setattr(StrictArray, f"__r{name}__", _on_device(lambda a, b, plain=plain: plain(b, a)))
     for name in (*_COMPARISONS, "neg", "abs", "invert"):
         setattr(StrictArray, f"__{name}__", _on_device(getattr(operator, name)))
-    for name in _METHODS:
-        setattr(StrictArray, name, _on_device(lambda a, *xs, name=name, **options: getattr(a, name)(*xs, **options)))
+    for name in METHODS:
+        method = lambda a, *xs, name=name, **options: getattr(a, name)(*xs, **options)
+        setattr(StrictArray, name, _on_device(method, f"ndarray.{name}"))
     for name in _FACTS:
         setattr(StrictArray, name, property(lambda self, name=name: getattr(self._values, name)))
 
@@ -182,10 +200,21 @@ class StrictNamespace:
             return plain
         if name == "asarray":
             return _asarray
-        function = _on_device(plain)
+        function = _on_device(plain, full)
         if hasattr(plain, "at"):
-            function.at = _on_device(plain.at)
+            function.at = _on_device(_at(plain), f"{full}.at")
         return function
+
+
+def _at(ufunc: Any) -> Callable[..., None]:
+    """`ufunc.at` of numbers for which it gives the same bits in each run on a GPU: CuPy adds others in no fixed order."""
+
+    def at(whole: np.ndarray, places: Any, values: Any) -> None:
+        if whole.dtype not in ("int32", "uint32"):
+            raise TypeError(f"{ufunc.__name__}.at of {whole.dtype}: use ops.combining.combined_at.")
+        ufunc.at(whole, places, values)
+
+    return at
 
 
 def _asarray(value: Any, dtype: Any = None) -> StrictArray:

@@ -103,3 +103,195 @@ def test_a_variable_stays_on_its_device_whatever_is_assigned(write, home, elsewh
     with tf.device(elsewhere):
         write(v)
     assert library(v) is before and v.numpy().tolist() == [5.0, 6.0]
+
+
+# Operands on several devices ---------------------------------------------------------------------------------------------
+
+
+def on(name, values):
+    with tf.device(name):
+        return tf.constant(values)
+
+
+OPERATIONS = {
+    "a sum": lambda here, there: here + there,
+    "the other way round": lambda here, there: there * here,
+    "a product": lambda here, there: tf.matmul(here[None], there[:, None]),
+    "a choice": lambda here, there: tf.where(here > 0.0, here, there),
+    "one behind the other": lambda here, there: tf.concat([here, there], 0),
+    "a stack": lambda here, there: tf.stack([here, there]),
+    "a list": lambda here, there: tf.constant([here, there]),
+    "rows by number": lambda here, there: tf.gather(here, tf.cast(there, "int32")),
+    "a contraction": lambda here, there: tf.einsum("i,i->", here, there),
+    "a Variable": lambda here, there: tf.Variable(here) + there,
+    "a compiled function": lambda here, there: tf.function(lambda a, b: a * b)(here, there),
+    "a loss": lambda here, there: tf.keras.losses.MeanSquaredError()(here, there),
+    "a layer": lambda here, there: tf.keras.layers.Add()([here, there]),
+    "an optimizer": lambda here, there: tf.keras.optimizers.SGD().apply([there], [tf.Variable(here)]),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_arrays_on_two_devices_are_an_error_that_names_both_and_the_move(operation):
+    here, there = on("STRICT:0", [1.0, 2.0]), on("CPU:0", [0.0, 1.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="on different devices") as caught:
+        operation(here, there)
+    for part in ("[2] on CPU:0", "on STRICT:0", "Bring them to one: with tf.device('STRICT:0'): x = tf.identity(x)."):
+        assert part in str(caught.value).replace("[2,1]", "[2]")
+
+
+@pytest.mark.parametrize("number", [3.0, np.float32(3.0), np.array(3.0, "float32"), [3.0], "tensor"])
+def test_numbers_and_what_is_no_tensor_yet_follow_the_tensor_beside_them(number):
+    x = on("STRICT:0", [1.0, 2.0])
+    number = tf.constant(3.0) if isinstance(number, str) else number
+    for result in (x * number, number * x):
+        assert result.device == "STRICT:0" and result.numpy().tolist() == [3.0, 6.0]
+
+
+@pytest.mark.parametrize("number", [3.0, "tensor"])
+def test_a_recorded_step_brings_numbers_to_the_device_too(number):
+    with tf.device("STRICT:0"):
+        step = tf.function(lambda x, y: x * y + 1.0)
+        x = tf.constant([1.0, 2.0])
+    number = tf.constant(3.0) if isinstance(number, str) else number
+    for _ in range(3):
+        assert step(x, number).numpy().tolist() == [4.0, 7.0]
+
+
+def test_identity_moves_and_its_gradient_comes_back():
+    x = on("STRICT:0", [1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with tf.device("CPU:0"):
+            y = tf.identity(x)
+        loss = tf.reduce_sum(y * tf.constant([3.0, 4.0]))
+    gradient = tape.gradient(loss, x)
+    assert (x.device, y.device, loss.device, gradient.device) == ("STRICT:0", "CPU:0", "CPU:0", "STRICT:0")
+    assert gradient.numpy().tolist() == [3.0, 4.0]
+    assert tf.identity(x).device == "STRICT:0", "outside of a block nothing moves"
+
+
+def test_a_recorded_move_moves_in_each_run():
+    @tf.function
+    def moved(x):
+        with tf.device("CPU:0"):
+            return tf.identity(x) * 2.0
+
+    x = on("STRICT:0", [1.0, 2.0])
+    for _ in range(3):
+        y = moved(x)
+        assert y.device == "CPU:0" and y.numpy().tolist() == [2.0, 4.0]
+
+
+def test_text_stays_on_the_cpu_whatever_the_block_says():
+    with tf.device("STRICT:0"):
+        words = [tf.constant(["a", "b"]), tf.constant(np.array(["a", "b"])), tf.identity(tf.constant(["a"])), tf.fill([2], "c")]
+    assert {one.device for one in words} == {"CPU:0"}
+
+
+def test_seeds_of_a_gradient_come_to_the_target():
+    x = on("STRICT:0", [1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    assert tape.gradient(y, x, output_gradients=tf.constant([1.0, 10.0])).numpy().tolist() == [2.0, 40.0]
+
+
+def test_an_inner_block_gives_the_outer_device_back_to_the_library(monkeypatch):
+    chosen = []
+    monkeypatch.setitem(devices._BACKENDS, "STRICT", lambda index: chosen.append(index) or np)
+    monkeypatch.setattr(devices, "np", None)
+    with devices.device("STRICT:0"), devices.device("STRICT:1"):
+        pass
+    assert chosen[:3] == [0, 1, 0]
+
+
+# Training ----------------------------------------------------------------------------------------------------------------
+
+ROWS = 24
+X, Y = np.linspace(-1.0, 1.0, ROWS * 3).reshape(ROWS, 3).astype("float32"), np.arange(ROWS) % 2
+
+
+def classifier(**options):
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(4, "tanh"), tf.keras.layers.Dense(2)])
+    model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"], **options)
+    return model
+
+
+def copies_of(call):
+    with tf.debugging.count_transfers() as copies:
+        call()
+    return copies
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_data_set_is_moved_once_and_batches_are_gathered_on_the_device(shuffle):
+    def bytes_and_copies(epochs):
+        with tf.device("STRICT:0"):
+            model = classifier(run_eagerly=True)
+            model.fit(X, Y, batch_size=4, verbose=0)
+            copies = copies_of(lambda: model.fit(X, Y, batch_size=4, epochs=epochs, verbose=0, shuffle=shuffle))
+        return copies.bytes_to_device, copies.to_device
+
+    (once, few), (thrice, many) = bytes_and_copies(1), bytes_and_copies(3)
+    steps, row_numbers = ROWS // 4, 8 * ROWS * shuffle
+    assert thrice - once == 2 * row_numbers, "an epoch moves row numbers and nothing else"
+    assert many - few == 2 * steps * shuffle
+    assert once == X.nbytes + Y.nbytes + row_numbers
+
+
+def test_a_data_set_beyond_the_limit_is_moved_batch_by_batch(monkeypatch):
+    tf.config.set_resident_data_limit(X.nbytes)
+    try:
+        with tf.device("STRICT:0"):
+            model = classifier(run_eagerly=True)
+            model.fit(X, Y, batch_size=4, verbose=0)
+            found = copies_of(lambda: model.fit(X, Y, batch_size=4, epochs=3, verbose=0, shuffle=True))
+    finally:
+        tf.config.set_resident_data_limit(None)
+    assert found.bytes_to_device == 3 * (X.nbytes + Y.nbytes) and found.to_device == 3 * 2 * ROWS // 4
+
+
+@pytest.mark.parametrize("limit", [-1, "much"])
+def test_a_limit_of_data_is_a_number_of_bytes(limit):
+    with pytest.raises(ValueError, match="set_resident_data_limit: a number of bytes from 0 on or None is needed, found"):
+        tf.config.set_resident_data_limit(limit)
+
+
+def test_training_prediction_and_measuring_follow_the_weights():
+    with tf.device("STRICT:0"):
+        model = classifier()
+    model.fit(X, Y, batch_size=8, verbose=0)
+    model.train_on_batch(X, Y), model.test_on_batch(X, Y), model.evaluate(X, Y, verbose=0)
+    assert type(model.predict(X, verbose=0)) is np.ndarray
+    assert {weight.device for weight in model.weights} == {"STRICT:0"}
+    assert model.predict_on_batch(X).shape == (ROWS, 2)
+
+
+@pytest.mark.parametrize("call", ["fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"])
+def test_a_block_that_contradicts_the_weights_is_an_error(call):
+    model = classifier()
+    arguments = [X] if call.startswith("predict") else [X, Y]
+    with tf.device("STRICT:0"), pytest.raises(tf.errors.InvalidArgumentError, match=f"{call}: the weights of model .* CPU:0"):
+        getattr(model, call)(*arguments)
+
+
+def test_a_program_counts_what_it_copies_there_and_back():
+    with tf.debugging.count_transfers() as copies, tf.device("STRICT:0"):
+        x = tf.constant([1.0, 2.0, 3.0])
+        float(tf.reduce_sum(x))
+    assert (copies.to_device, copies.bytes_to_device, copies.to_host, copies.bytes_to_host) == (1, 12, 1, 4)
+    assert repr(copies) == "<Transfers to devices: 1 of 12 bytes, to the host: 1 of 4 bytes>"
+    tf.identity(x).numpy()
+    assert copies.to_host == 1, "outside of the block nothing is counted"
+
+
+def test_counters_of_optimizers_stay_on_the_cpu_when_they_are_copied():
+    import copy
+    import pickle
+
+    with tf.device("STRICT:0"):
+        optimizer = tf.keras.optimizers.Adam()
+        optimizer.build([tf.Variable([1.0])])
+        for one in (optimizer, copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+            assert one.iterations.device == one.learning_rate.device == "CPU:0"

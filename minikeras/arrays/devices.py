@@ -130,8 +130,13 @@ def to_device(array: Array, xp: Any = None) -> Array:
     if is_array(array) and (namespace(array) is target or array.dtype.kind in "OUS"):
         return array
     host = to_numpy(array)
-    if counters and target is not np:
-        note_to_device(np.asarray(host).nbytes)
+    if target is np:
+        return np.asarray(host)
+    host = np.asarray(host)
+    if host.size == 1:  # goes along with the call of a kernel, which waits for nothing
+        return target.full(host.shape, host.item(), dtype=host.dtype)
+    if counters:
+        note_to_device(host.nbytes)
     return target.asarray(host)
 
 

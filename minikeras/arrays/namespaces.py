@@ -55,9 +55,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def register(
-    array_type: type, namespace: Any, to_host: Callable[[Array], np.ndarray[Any, Any]], kind: str = "GPU"
-) -> None:
+def register(array_type: type, namespace: Any, to_host: Callable[[Array], np.ndarray[Any, Any]], kind: str = "GPU") -> None:
     """Make arrays of another library known: its type, its NumPy-like namespace, how to copy one to the host, and how devices
     are called on which they lie."""
     _FOREIGN[array_type] = (namespace, to_host, kind)

@@ -4,7 +4,16 @@ Names only, which may come from `arrays` and `program`. `threading.py` holds the
 """
 
 from ..arrays import device_report, list_physical_devices
+from ..arrays.residence import get_resident_data_limit, set_resident_data_limit
 from ..compiler import functions_run_eagerly, run_functions_eagerly
 from . import threading
 
-__all__ = ["device_report", "functions_run_eagerly", "list_physical_devices", "run_functions_eagerly", "threading"]
+__all__ = [
+    "device_report",
+    "functions_run_eagerly",
+    "get_resident_data_limit",
+    "list_physical_devices",
+    "run_functions_eagerly",
+    "set_resident_data_limit",
+    "threading",
+]

@@ -186,7 +186,7 @@ def _given_seed(value: Any, target: Any) -> Tensor:
         raise (ShapeError if seed.dtype == target.dtype else DTypeError)(
             f"gradient: an output_gradient is {describe(seed)}, its target {describe(target)}; they must be alike."
         )
-    return seed
+    return operations.identity(seed, device=target.device) if seed.device != target.device else seed
 
 
 def finished(cotangent: Any, source: Any, fill: UnconnectedGradients, bare: bool) -> Tensor | IndexedSlices | None:

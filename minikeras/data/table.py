@@ -44,9 +44,7 @@ class Table:
         columns = self.here()
         moves = not isinstance(rows, range) and not all(one is None or is_on_host(one) for one in columns)
         there = to_device(rows) if moves else rows
-        return [
-            None if one is None else to_device(_gathered(one, rows if is_on_host(one) else there)) for one in columns
-        ]
+        return [None if one is None else to_device(_gathered(one, rows if is_on_host(one) else there)) for one in columns]
 
     def here(self) -> list[Any]:
         """The columns from which batches on the current device are gathered: there, copied once, if they may stay there."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..arrays import is_array, namespace
+from ..arrays import is_array, namespace, resolve
 from ..core.families import linear
 from ..core.indexed_slices import IndexedSlices
 from ..core.primitive import Primitive
 from ..core.registry import operations
 from ..core.tensor import Tensor
 from ..types import Array
+from .combining import combined_at, flat_places
 
 Key = tuple[Any, ...]
 Sizes = tuple[int, ...]
@@ -53,8 +55,12 @@ def _along(xp: Any, indices: Array, shape: Sizes, axis: int) -> Key:
 
 def _add_along(xp: Any, g: Array, indices: Array, axis: int, size: int) -> Array:
     shape = (*g.shape[:axis], size, *g.shape[g.ndim + axis + 1 :])
+    key = _along(xp, indices, tuple(g.shape), axis)
+    if xp is not np:
+        places = xp.broadcast_to(flat_places(xp, key, shape), g.shape)
+        return combined_at(xp, operator.add, g.ravel(), places.ravel(), math.prod(shape), 0).reshape(shape)
     whole = xp.zeros(shape, dtype=g.dtype)
-    xp.add.at(whole, _along(xp, indices, tuple(g.shape), axis), g)
+    xp.add.at(whole, key, g)
     return whole
 
 
@@ -155,9 +161,12 @@ def combined_rows(name: str, start: Callable[[Any], Any]) -> Callable[..., Array
         rank = indices.ndim
         first = x.ndim + axis - rank + 1
         rows = xp.moveaxis(x, tuple(range(first, first + rank)), tuple(range(rank)))
+        if xp is not np:
+            rows, places = rows.reshape((math.prod(indices.shape), *rows.shape[rank:])), flat_places(xp, (indices,), (size,))
+            return xp.moveaxis(combined_at(xp, resolve(xp, name), rows, places.ravel(), size, start(x.dtype)), 0, axis)
         whole = xp.full((size, *rows.shape[rank:]), start(x.dtype), dtype=x.dtype)
         width = math.prod(whole.shape[1:])
-        if xp is np and width > 1:  # numbers at flat places are combined several times as fast as rows
+        if width > 1:  # numbers at flat places are combined several times as fast as rows
             places = indices.astype("intp")[..., None] * width + np.arange(width)
             getattr(np, name).at(whole.reshape(-1), places.reshape(-1), rows.reshape(-1))
         else:
@@ -217,8 +226,14 @@ def _gather_nd(xp: Any, x: Array, indices: Array) -> Array:
 def _scatter_nd(xp: Any, updates: Array, indices: Array, shape: Sizes) -> Array:
     if not indices.shape[-1]:
         return updates.sum(axis=tuple(range(indices.ndim - 1)))
+    key = _positions(xp, indices)
+    if xp is not np:
+        lead = tuple(shape[: len(key)])
+        rows = updates.reshape((math.prod(indices.shape[:-1]), *shape[len(key) :]))
+        found = combined_at(xp, operator.add, rows, flat_places(xp, key, lead).ravel(), math.prod(lead), 0)
+        return found.reshape(shape)
     whole = xp.zeros(shape, dtype=updates.dtype)
-    xp.add.at(whole, _positions(xp, indices), updates)
+    xp.add.at(whole, key, updates)
     return whole
 
 

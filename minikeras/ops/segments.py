@@ -8,12 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from ..arrays import to_numpy
 from ..core.families import primitive
 from ..core.primitive import Primitive
-from ..types import Array, as_dtype
+from ..types import as_dtype
 from .arithmetic import conj_if_complex, divide_no_nan, equal, indicator, multiply, ordered, select
 from .indexing import add_rows, add_to_stacks, combined_rows, gather_rows
 from .reductions import argsort
@@ -70,19 +67,9 @@ def _product_up_to(x: Any, ids: Any, axis: int, step: int) -> Any:
     return product
 
 
-_multiplied = combined_rows("multiply", lambda dtype: 1)
-
-
-def _product(xp: Any, x: Array, ids: Array, axis: int, size: int) -> Array:
-    """On the host, since CuPy cannot multiply at places that repeat."""
-    if xp is np:
-        return _multiplied(np, x, ids, axis, size)
-    return xp.asarray(_multiplied(np, to_numpy(x), to_numpy(ids), axis, size))
-
-
 segment_prod = primitive(
     "segment_prod",
-    _product,
+    combined_rows("multiply", lambda dtype: 1),
     _product_vjp,
     None,
     uniform=False,

@@ -48,7 +48,7 @@ def test_a_device_gives_the_numbers_of_the_cpu_within_its_block_and_after_it(spe
     with tf.device("CPU:0"):
         expected = derivatives(specimen, "cpu")
         agree(within, expected, device)
-        if device != "cpu":
+        if device != "cpu" and specimen.operation is not tf.identity:  # which moves within a block
             agree(derivatives(specimen, device), expected, device)
 
 

@@ -25,6 +25,7 @@ from ..layers.input_layer import InputLayer
 from ..layers.layer import Layer
 from ..saving.objects import serialize_keras_object
 from ..training import steps, trainer
+from ..training.placement import on_device_of
 from ..training.snapshot import Snapshot, Transaction
 from ..training.state import State
 from ..training.steps import Logs
@@ -363,23 +364,26 @@ class Model(Layer):
     ) -> Any:
         """One step on one batch; metrics start anew. Gives the loss, [loss, metrics...], or logs by name with `return_dict`."""
         self._trainer.need_compile("train_on_batch")
-        text = trainer.takes_text(self)
-        source = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True, text=text)
-        return self._trainer.on_batch(self, "train_step", source, return_dict)
+        with on_device_of(self, "train_on_batch"):
+            text = trainer.takes_text(self)
+            source = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True, text=text)
+            return self._trainer.on_batch(self, "train_step", source, return_dict)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
         """Loss and metrics of one batch, which start anew."""
         self._trainer.need_compile("test_on_batch")
-        text = trainer.takes_text(self)
-        source = batches.source("test_on_batch", x, y, sample_weight, None, False, whole=True, text=text)
-        return self._trainer.on_batch(self, "test_step", source, return_dict)
+        with on_device_of(self, "test_on_batch"):
+            text = trainer.takes_text(self)
+            source = batches.source("test_on_batch", x, y, sample_weight, None, False, whole=True, text=text)
+            return self._trainer.on_batch(self, "test_step", source, return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays."""
-        text = trainer.takes_text(self)
-        data = batches.source("predict_on_batch", x, None, None, None, False, whole=True, text=text).first()
-        with np.errstate(all="ignore"):
-            return nest.map_structure(trainer.as_numpy, self.predict_step(data))
+        with on_device_of(self, "predict_on_batch"):
+            text = trainer.takes_text(self)
+            data = batches.source("predict_on_batch", x, None, None, None, False, whole=True, text=text).first()
+            with np.errstate(all="ignore"):
+                return nest.map_structure(trainer.as_numpy, self.predict_step(data))
 
     @explaining
     @takes_numpy
@@ -441,14 +445,16 @@ class Model(Layer):
         trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
         epochs = trainer.limited(epochs)
         due = trainer.due(validation_freq)
-        text = trainer.takes_text(self)
-        if validation_split:
-            (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
-        feed = Feed(batches.source("fit", x, y, sample_weight, batch_size, shuffle, class_weight, text=text), steps_per_epoch)
-        rows = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
-        validation = trainer.validation_feed(validation_data, rows, validation_steps, text)
-        hooks = trainer.hooks_of(self, callbacks, True, verbose, epochs, feed.steps)
-        return self._trainer.fit(self, feed, hooks, range(initial_epoch, epochs), validation, due)
+        with on_device_of(self, "fit"):
+            text = trainer.takes_text(self)
+            if validation_split:
+                (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
+            source = batches.source("fit", x, y, sample_weight, batch_size, shuffle, class_weight, text=text)
+            feed = Feed(source, steps_per_epoch)
+            rows = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
+            validation = trainer.validation_feed(validation_data, rows, validation_steps, text)
+            hooks = trainer.hooks_of(self, callbacks, True, verbose, epochs, feed.steps)
+            return self._trainer.fit(self, feed, hooks, range(initial_epoch, epochs), validation, due)
 
     @explaining
     @takes_numpy
@@ -475,10 +481,13 @@ class Model(Layer):
         """
         self._trainer.need_compile("evaluate")
         trainer.check_counts("evaluate", 1, batch_size=batch_size, steps=steps)
-        feed = Feed(batches.source("evaluate", x, y, sample_weight, batch_size, False, text=trainer.takes_text(self)), steps)
-        with trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps) as hooks:
-            logs = self._trainer.evaluate(self, hooks, feed)
-        return dict(sorted(logs.items())) if return_dict else trainer.listed(logs)
+        with on_device_of(self, "evaluate"):
+            feed = Feed(
+                batches.source("evaluate", x, y, sample_weight, batch_size, False, text=trainer.takes_text(self)), steps
+            )
+            with trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps) as hooks:
+                logs = self._trainer.evaluate(self, hooks, feed)
+            return dict(sorted(logs.items())) if return_dict else trainer.listed(logs)
 
     @explaining
     @takes_numpy
@@ -492,8 +501,9 @@ class Model(Layer):
         [1.0, 2.0]
         """
         trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
-        feed = Feed(batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self)), steps)
-        return self._trainer.predict(self, trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps), feed)
+        with on_device_of(self, "predict"):
+            feed = Feed(batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self)), steps)
+            return self._trainer.predict(self, trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps), feed)
 
     def get_training_state(self) -> State:
         """All that training depends on, as arrays and plain values: see `training/state.py`.

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...arrays import mixed_devices, namespace
 from ...core import Tensor, Variable
 from ...errors import ShapeError
 from ...functions.publish import tensor
@@ -42,6 +43,8 @@ def paired(
             raise ShapeError(
                 f"apply: the gradient of '{name_of(variable)}' has shape {array.shape}, the variable {value.shape}."
             )
+        if type(array) is not type(value) and namespace(array) is not namespace(value):
+            raise mixed_devices(f"apply: a gradient and its variable '{name_of(variable)}'", [array, value])
         arrays.append(array if array.dtype == value.dtype else array.astype(value.dtype))
         present.append(variable)
     if len(present) < len(variables) or not present:

@@ -161,10 +161,19 @@ def commit(changes: Sequence[Change]) -> None:
         raise
 
 
+class HostVariable(KerasVariable):
+    """A Variable in host memory whatever the device, so that reading it never waits for a GPU; copies too."""
+
+    __slots__ = ()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        with device("CPU"):
+            super().__init__(*arguments, **options)
+
+
 def host_variable(value: Any, name: str, dtype: Any = None) -> Variable:
-    """A number in host memory whatever the device, so that reading it never waits for a GPU; never trained."""
-    with device("CPU"):
-        return KerasVariable(value, trainable=False, name=name, dtype=dtype)
+    """A number in host memory, never trained."""
+    return HostVariable(value, trainable=False, name=name, dtype=dtype)
 
 
 def name_of(variable: Variable) -> str:
