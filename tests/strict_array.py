@@ -202,16 +202,16 @@ class StrictNamespace:
             return _asarray
         function = _on_device(plain, full)
         if hasattr(plain, "at"):
-            function.at = _on_device(_at(plain), f"{full}.at")
+            function.at = _on_device(_at(plain, full), f"{full}.at")
         return function
 
 
-def _at(ufunc: Any) -> Callable[..., None]:
+def _at(ufunc: Any, name: str) -> Callable[..., None]:
     """`ufunc.at` of numbers for which it gives the same bits in each run on a GPU: CuPy adds others in no fixed order."""
 
     def at(whole: np.ndarray, places: Any, values: Any) -> None:
-        if whole.dtype not in ("int32", "uint32"):
-            raise TypeError(f"{ufunc.__name__}.at of {whole.dtype}: use ops.combining.combined_at.")
+        if whole.dtype not in ("int32", "uint32") or f"{name}.at" not in _SIGNATURES:
+            raise TypeError(f"{name}.at of {whole.dtype}: use ops.combining.combined_at.")
         ufunc.at(whole, places, values)
 
     return at

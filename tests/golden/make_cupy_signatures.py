@@ -32,7 +32,8 @@ def parameters(function: object) -> list[list[object]]:
         signature = inspect.signature(function)  # type: ignore[arg-type]
     except ValueError:  # compiled code says it in the first line of its documentation
         signature = _of_text((function.__doc__ or "").splitlines()[0])
-    return [[one.name, int(one.kind), one.default is not one.empty] for one in signature.parameters.values()]
+    found = [[one.name, int(one.kind), one.default is not one.empty] for one in signature.parameters.values()]
+    return found[1:] if found[0][0] == "self" and hasattr(function, "__self__") else found
 
 
 def _of_text(line: str) -> inspect.Signature:
@@ -47,7 +48,7 @@ def _of_text(line: str) -> inspect.Signature:
 def signatures() -> dict[str, list[list[object]]]:
     """By name; methods of arrays as 'ndarray.sum'."""
     functions = {name: operator.attrgetter(name)(cupy) for name in ALLOWED_NAMES if name not in WITHOUT}
-    at = {f"{name}.at": function.at for name, function in functions.items() if isinstance(function, cupy.ufunc)}
+    at = {f"{name}.at": functions[name].at for name in ("add", "maximum", "minimum", "subtract")}
     methods = {f"ndarray.{name}": getattr(cupy.ndarray, name) for name in METHODS}
     return {name: parameters(one) for name, one in sorted({**functions, **at, **methods}.items())}
 
