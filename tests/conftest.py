@@ -68,11 +68,25 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a GPU its tests are left out, but for `-m gpu`, which says why each is skipped."""
-    if "gpu" in config.option.markexpr or probe().works:
+    """Without a GPU its tests are left out, but for `-m gpu`, which says why each is skipped; with `--on` those of the CPU."""
+    if config.getoption("--on") != "cpu":
+        _leave_out("host", config, items)
+    if "gpu" not in config.option.markexpr and not probe().works:
+        _leave_out("gpu", config, items)
+
+
+def _leave_out(marker: str, config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(marker)])
+    items[:] = [item for item in items if not item.get_closest_marker(marker)]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """`-m gpu` fails if a GPU works and no test was run on it."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.option.markexpr != "gpu" or reporter is None or not probe().works:
         return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("gpu")])
-    items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+    if not any(reporter.stats.get(outcome) for outcome in ("passed", "failed")):
+        session.exitstatus = 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

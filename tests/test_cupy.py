@@ -4,6 +4,7 @@ CuPy can be imported without a GPU, so `pytest -m cupy` runs everywhere after `p
 """
 
 import ast
+import functools
 import importlib
 import json
 import pathlib
@@ -50,11 +51,14 @@ def asked_for(tree):
                 yield ".".join(names), call and [one.arg for one in call.keywords if one.arg], node.lineno
 
 
-FOUND = [
-    (file.relative_to(PACKAGE), *found)
-    for file in sorted(PACKAGE.rglob("*.py"))
-    for found in asked_for(ast.parse(file.read_text()))
-]
+@functools.cache
+def found_in_the_package():
+    """File, name, keywords and line."""
+    return [
+        (str(file.relative_to(PACKAGE)), *found)
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for found in asked_for(ast.parse(file.read_text()))
+    ]
 
 
 def test_the_walk_finds_names_and_keywords():
@@ -64,21 +68,23 @@ def test_the_walk_finds_names_and_keywords():
         "ones": None,
         "zeros": ["dtype"],
     }
-    assert len(FOUND) > 200
+    assert len(found_in_the_package()) > 200
 
 
 def test_the_source_asks_a_namespace_only_for_names_that_are_allowed():
-    strangers = [(str(file), line, name) for file, name, _, line in FOUND if name.removesuffix(".at") not in ALLOWED_NAMES]
+    strangers = [
+        (file, line, name) for file, name, _, line in found_in_the_package() if name.removesuffix(".at") not in ALLOWED_NAMES
+    ]
     assert not strangers
 
 
 def test_the_source_gives_only_keywords_that_cupy_takes():
     wrong = []
-    for file, name, keywords, line in FOUND:
+    for file, name, keywords, line in found_in_the_package():
         known = SIGNATURES.get(name)
         if known is not None and not any(kind == 4 for _, kind, _ in known):
             names = [parameter for parameter, _, _ in known]
-            wrong += [(str(file), line, name, one) for one in keywords or () if one not in names]
+            wrong += [(file, line, name, one) for one in keywords or () if one not in names]
     assert not wrong
 
 

@@ -1,4 +1,4 @@
-"""The check script for machines with a GPU: its logic runs on the CPU, and without a GPU it says why it cannot."""
+"""The check script for machines with a GPU: its checks run on the CPU and the strict double, and without a GPU it says why."""
 
 import json
 import os
@@ -6,12 +6,13 @@ import pathlib
 import subprocess
 import sys
 
+import gpu_check
 import pytest
 
 from minikeras.arrays import probe
 
-pytestmark = pytest.mark.slow
-SCRIPT = pathlib.Path(__file__).parent / "gpu_check.py"
+SCRIPT = pathlib.Path(gpu_check.__file__)
+DEVICES = ["CPU:0", "STRICT:0"]
 
 
 def run(*arguments, check):
@@ -21,15 +22,47 @@ def run(*arguments, check):
     )
 
 
-def test_all_checks_pass_against_the_cpu_itself(tmp_path):
-    run("--device", "CPU:0", "--out", str(tmp_path / "report.json"), check=True)
+@pytest.mark.parametrize("device", DEVICES)
+def test_five_models_agree_in_every_precision(device):
+    pytest.importorskip("ml_dtypes")
+    found = gpu_check.models_agree_with_float64_on_the_cpu(device)
+    assert found.pop("passed") and len(found) == len(gpu_check.MODELS) * len(gpu_check.LIMITS) == 15
+
+
+@pytest.mark.parametrize("check", [one for one in gpu_check.CHECKS[2:] if one is not gpu_check.step_times])
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_check_passes(check, device):
+    assert check(device)["passed"], check(device)
+
+
+def test_a_check_fails_where_there_is_something_to_find(monkeypatch):
+    monkeypatch.setattr(gpu_check, "LIMITS", {"float32": 0.0})
+    assert not gpu_check.models_agree_with_float64_on_the_cpu("CPU:0")["passed"]
+    sizes = iter(range(10))
+    monkeypatch.setattr(gpu_check, "pool_bytes", lambda device: next(sizes))
+    assert not gpu_check.memory_stays_constant("CPU:0")["passed"]
+
+
+def test_times_stand_beside_those_of_others_or_beside_the_reason_why_not(monkeypatch):
+    monkeypatch.setattr(gpu_check, "SIZES", {"small": (8, 4, 3)})
+    monkeypatch.setattr(gpu_check.microseconds, "__defaults__", (0.01,))
+    monkeypatch.setitem(gpu_check.PEERS, "a peer", lambda name, device: 1 / 0)
+    times = gpu_check.step_times("CPU:0")["small"]
+    assert times["eager"] > 0 and times["compiled"] > 0 and times["a peer"].startswith("ZeroDivisionError")
+    assert set(gpu_check.PEERS) < set(times)
+
+
+@pytest.mark.slow
+def test_the_script_writes_what_it_found_and_prints_a_table(tmp_path):
+    name = "data_are_moved_once"
+    outcome = run("--device", "CPU:0", "--out", str(tmp_path / "report.json"), name, check=True)
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report["training_agrees_with_the_cpu"]["largest difference"] == 0.0
-    assert report["step_times"]["small"] > 0
+    assert report[name]["passed"] and report["environment"]["numpy"] and f"{name:42}passed" in outcome.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(probe().works, reason="there is a GPU")
 def test_without_a_gpu_it_fails_and_names_the_reason():
-    outcome = run(check=False)
+    outcome = run("data_are_moved_once", check=False)
     assert outcome.returncode == 1
     assert probe().reason in outcome.stdout
