@@ -97,7 +97,7 @@ def derivatives(make: Callable[[], Any], device: str, policy: str, weights: Any 
     try:
         with tf.device(device):
             poison(device)
-            tf.keras.utils.set_random_seed(3)
+            tf.random.set_seed(3)
             model, x = make()
             if weights is not None:
                 model.set_weights([one.astype(old.dtype) for one, old in zip(weights, model.get_weights(), strict=True)])
@@ -144,7 +144,7 @@ def distance(found: np.ndarray, expected: np.ndarray) -> float:
 def trained_weights(make: Callable[[], Any], device: str, optimizer: Any = "adam", **options: Any) -> list[np.ndarray]:
     """The weights after three epochs."""
     with tf.device(device):
-        tf.keras.utils.set_random_seed(3)
+        tf.random.set_seed(3)
         model, x = make()
         model.compile(optimizer, cross_entropy(), metrics=["accuracy"], **options)
         x = x if x.dtype.kind == "i" else x.astype("float32")
@@ -195,7 +195,7 @@ def data_are_moved_once(device: str) -> Report:
 
 def step_of(name: str, **options: Any) -> tuple[Any, Any, Any]:
     """A training step as a function, and a batch, on the current device."""
-    tf.keras.utils.set_random_seed(3)
+    tf.random.set_seed(3)
     sizes, rows = SIZES[name], ROWS[name]
     model = tf.keras.Sequential([tf.keras.Input((sizes[0],)), *(L.Dense(n, "relu") for n in sizes[1:-1]), L.Dense(sizes[-1])])
     optimizer, loss_of = tf.keras.optimizers.Adam(1e-3), cross_entropy()

@@ -473,6 +473,7 @@ def row_batches(dataset):
     return RowBatches(dataset.table, list(dataset.rows_from(0)))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("width", [1, 40_000])
 def test_row_batches_are_the_elements_whether_gathered_alone_or_together(width):
     x, y = np.arange(24.0 * width).reshape(24, width), np.arange(24)

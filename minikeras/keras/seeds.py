@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import device
 from ..arrays import random as streams
 from ..core import Tensor
 from ..core.effects import Write, decide
 from ..core.registry import operations
-from .weight import KerasVariable
+from .weight import HostVariable
 
 
 def default_seed() -> int:
@@ -66,7 +65,7 @@ def set_random_seed(seed: int) -> None:
     streams.set_global_seed(seed)
 
 
-class SeedState(KerasVariable):
+class SeedState(HostVariable):
     """The Variable of a SeedGenerator: state of a layer, but none of its weights."""
 
     __slots__ = ()
@@ -92,9 +91,8 @@ class SeedGenerator:
         self._given_seed = seed
         self.name = name or "seed_generator"
         start = default_seed() if seed is None else int(seed) % 2**32
-        with device("CPU:0"):
-            state = np.array([start, 0], dtype=np.uint32)
-            self.state = SeedState(state, trainable=False, name=name or "seed_generator_state")
+        state = np.array([start, 0], dtype=np.uint32)
+        self.state = SeedState(state, trainable=False, name=name or "seed_generator_state")
         self._first: Any = self.state._array if seed is None else None
 
     def follow(self, seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays import device
 from ..core import Tensor, Variable
 from ..core.changes import clock
 from ..ops.arithmetic import cast
@@ -19,6 +20,16 @@ class KerasVariable(Variable):
     def name(self) -> str:
         """The name that it was given."""
         return self._name
+
+
+class HostVariable(KerasVariable):
+    """A Variable in host memory whatever the device, so that reading it never waits for a GPU; copies too."""
+
+    __slots__ = ()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        with device("CPU"):
+            super().__init__(*arguments, **options)
 
 
 class Weight(KerasVariable):

@@ -39,6 +39,7 @@ LAWS = [
 ]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("specimen", [s for s in SPECIMENS if patterns(s)], ids=lambda specimen: specimen.name)
 def test_a_stack_of_values_gives_the_stack_of_results_and_derivatives(specimen):
     rules = [laws.batched_is_looped, *(LAWS if specimen.smooth else [])]

@@ -17,6 +17,7 @@ def each(specimens):
     return pytest.mark.parametrize("specimen", specimens, ids=lambda specimen: specimen.name)
 
 
+@pytest.mark.host
 @each(SMOOTH)
 def test_tangents_are_numerical_derivatives_and_three_ways_to_a_hessian_vector_product_agree(specimen):
     obeys((laws.tangent_is_the_derivative, specimen), *[(laws.hessian_products_agree, specimen)] * specimen.second_order)

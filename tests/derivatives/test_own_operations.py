@@ -73,6 +73,7 @@ def test_an_operation_of_ones_own_goes_through_stacks(specimen):
         batched_laws.batched_gradients_are_looped_gradients(specimen, pattern)
 
 
+@pytest.mark.host
 def test_what_loops_is_counted():
     before = ad.loop_fallbacks["looping"]
     np.testing.assert_allclose(tf.vectorized_map(looping, tf.constant([[1.0], [2.0]])).numpy(), [1.0, 4.0])

@@ -94,6 +94,7 @@ def test_a_trace_keeps_no_value_of_what_was_not_recorded():
 # What a tape holds -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.host
 def test_memory_counts_each_buffer_once():
     x = tf.Variable(np.zeros(1000, np.float32))
     with tf.GradientTape(persistent=True) as tape:

@@ -19,6 +19,7 @@ from optimizer_cases import FORMULAS
 import minikeras as tf
 from minikeras.keras.optimizers import flat_groups
 
+pytestmark = pytest.mark.host
 SIZE = 2 * flat_groups.BLOCK + 7
 OPTIMIZERS = {
     "SGD": lambda: tf.keras.optimizers.SGD(0.1),

@@ -61,6 +61,7 @@ def instructions(model):
     return [record.primitive.name for record in program.records]
 
 
+@pytest.mark.host
 @every_class
 @every_option
 def test_a_recorded_step_has_the_bits_of_an_eager_one(kind, options):
@@ -265,6 +266,7 @@ def test_forgetting_that_it_was_built_forgets_what_was_built():
     assert len(optimizer.variables) == 8
 
 
+@pytest.mark.host
 def test_it_is_one_among_others():
     def run(optimizer):
         return state(trained(optimizer))
@@ -277,6 +279,7 @@ def test_it_is_one_among_others():
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.host
 def test_a_wrapper_may_take_the_whole_step():
     class Every(tf.keras.optimizers.Optimizer):
         """Another optimizer, then weights halved."""

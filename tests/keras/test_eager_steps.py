@@ -48,6 +48,7 @@ def with_and_without(monkeypatch, **options):
     return optimizer, state(optimizer, weights), state(*trained(**options))
 
 
+@pytest.mark.host
 @in_one_test(formula=FORMULAS, options=OPTIONS, dtype=["float32", "float64"])
 def test_a_program_has_the_bits_of_steps_one_by_one(formula, options, dtype):
     def run():
@@ -158,6 +159,7 @@ def test_a_copy_goes_its_own_way():
     assert state(optimizer, weights) == before != state(twin, twins)
 
 
+@pytest.mark.host
 def test_an_optimizer_with_a_program_is_freed_with_its_last_reference():
     optimizer, weights = trained(adam)
     assert optimizer._eager_step.program is not None
@@ -188,6 +190,7 @@ def test_a_formula_of_the_users_reads_what_is_set_at_any_time():
             assert (before - variable.numpy() == (factor or [1.0])[0]).all()
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("kind", [np.float32, np.float64, float])
 def test_options_that_are_numbers_of_numpy_are_read_in_each_step(kind, monkeypatch):
     def values(steps_before):
@@ -205,6 +208,7 @@ def test_options_that_are_numbers_of_numpy_are_read_in_each_step(kind, monkeypat
     assert (values(eager_step.STEPS) == values(NEVER)).all()
 
 
+@pytest.mark.host
 def test_traced_formulas_are_bounded(monkeypatch):
     monkeypatch.setattr(loops, "KEPT", 5)
     for momentum in range(9):

@@ -45,6 +45,7 @@ def test_flattened_steps_are_those_of_each_variable_by_itself(name):
         np.testing.assert_array_equal(flattened, alone)
 
 
+@pytest.mark.host
 def test_after_a_step_small_variables_lie_in_one_array():
     optimizer, held = made("Adam")
     for step in range(2):
@@ -82,6 +83,7 @@ class Wide(tf.keras.optimizers.Optimizer):
         return value - np.float64(step) * (gradient + last), gradient > 0
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("shapes", [[(3,)], [(3,), (2, 2), ()], [(70_000,)]], ids=["one", "several", "large"])
 def test_a_formula_that_gives_another_dtype_leaves_variables_what_they_are(shapes, compiled):

@@ -64,6 +64,7 @@ def test_a_call_converts_then_builds_once_then_computes():
     assert layer.built and layer._build_shape == (2, 3)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("x", [[[1, 2]], [[1.0, 2.0]], np.ones((1, 2)), np.ones((1, 2), "float16"), tf.Variable([[1.0, 2.0]])])
 def test_anything_with_numbers_is_an_input(x):
     assert Dense(3)(x).shape == (1, 3) == Dense(3)(inputs=tf.constant(x)).shape

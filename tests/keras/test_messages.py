@@ -178,6 +178,7 @@ def test_a_mistake_is_answered_with_what_to_do(mistake):
         assert part in str(caught.value), str(caught.value)
 
 
+@pytest.mark.host
 def test_labels_and_gradients_that_were_refused_have_changed_nothing():
     applied_to = tf.Variable([1.0])
     for pairs in ([(ONE, applied_to), (applied_to, ONE)], [(ONE, applied_to), ONE]):

@@ -44,6 +44,7 @@ def instructions(model):
     return [record.primitive.name for record in program.records]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("make", [by_map, by_function, per_layer])
 def test_a_step_is_instructions_and_has_the_bits_of_an_eager_one(make):
     eager, recorded, native = trained(make(), run_eagerly=True), trained(make()), trained(make(), jit_compile=True)
@@ -83,6 +84,7 @@ def test_members_are_recorded_with_their_options():
     np.testing.assert_allclose(model.get_layer("head").bias.numpy(), before * (1 - 0.5e-3), rtol=1e-5)
 
 
+@pytest.mark.host
 def test_eager_steps_become_a_program_unless_a_member_is_the_user_s():
     class Mine(optimizers.SGD):
         pass

@@ -56,6 +56,7 @@ def test_no_step_of_one_optimizer_is_lost(built):
     assert values(v, w) == [[-THREADS * STEPS]] * 2 and int(optimizer.iterations) == THREADS * STEPS
 
 
+@pytest.mark.host
 def test_no_step_of_adam_is_lost():
     def trained(threads):
         v, optimizer = tf.Variable(tf.zeros([40])), tf.keras.optimizers.Adam(0.1)
@@ -140,6 +141,7 @@ def test_steps_with_the_loss_as_a_function_are_not_lost():
     assert int(optimizer.iterations) == 2 * STEPS
 
 
+@pytest.mark.host
 def test_a_failed_step_lets_the_next_one_go_on():
     v, optimizer = tf.Variable([1.0]), tf.keras.optimizers.SGD(1.0)
     with pytest.raises(ValueError, match="shape"):
@@ -194,6 +196,7 @@ def test_locks_that_threads_include_at_once_are_all_held():
         assert locks.all == (locks.own, *(other.own for other in others))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("jit", [False, None])
 def test_compiled_steps_that_assign_what_the_other_optimizer_has_taken_do_not_wait_for_each_other(jit):
     a, b = tf.Variable(tf.zeros([3])), tf.Variable(tf.zeros([3]))

@@ -177,6 +177,7 @@ def test_a_policy_of_mixed_precision_is_copied():
     assert twin.layers[0].dtype_policy.name == "mixed_float16" and twin(X).dtype == "float16"
 
 
+@pytest.mark.host
 def test_another_process_reads_a_pickle_and_trains_on(tmp_path: pathlib.Path):
     model = trained(functional)
     file = tmp_path / "model.pickle"

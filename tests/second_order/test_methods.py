@@ -134,6 +134,7 @@ def test_where_the_outputs_have_no_second_derivative_a_step_is_not_accelerated()
     assert (ends[0] != [0.0, 3.0]).all()
 
 
+@pytest.mark.host
 def test_products_with_the_hessian_are_those_of_the_matrix():
     model = network()
     x, labels, _ = data()
@@ -235,6 +236,7 @@ def test_adahessian_follows_its_equations_where_the_diagonal_is_exact():
         np.testing.assert_allclose(w.numpy(), value, rtol=1e-12)
 
 
+@pytest.mark.host
 def test_kfac_factors_of_a_linear_layer_are_those_of_its_gauss_newton_block():
     """For squared error of a linear layer, J^T H J = A (x) G with G = H of one row: 2 I / outputs."""
     tf.random.set_seed(1)

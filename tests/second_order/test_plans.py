@@ -13,6 +13,7 @@ from minikeras.arrays import random as streams
 from minikeras.core import sweep_plans
 
 optimizers, layers = keras.optimizers, keras.layers
+pytestmark = pytest.mark.host
 GENERATOR = np.random.default_rng(0)
 X, Y = GENERATOR.normal(size=(12, 5)).astype("f"), GENERATOR.integers(0, 3, 12)
 CROSS_ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

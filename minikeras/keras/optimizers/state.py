@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import device
 from ...core import Variable
 from ...core.state import restore, snapshot
 from ...core.update_lock import Held, UpdateLocks
 from ...types import Array
-from ..weight import KerasVariable
+from ..weight import HostVariable
 
 Change = tuple[Variable, Array]
 """A Variable and the array that it is to hold."""
@@ -159,16 +158,6 @@ def commit(changes: Sequence[Change]) -> None:
     except BaseException:
         restore(before)
         raise
-
-
-class HostVariable(KerasVariable):
-    """A Variable in host memory whatever the device, so that reading it never waits for a GPU; copies too."""
-
-    __slots__ = ()
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        with device("CPU"):
-            super().__init__(*arguments, **options)
 
 
 def host_variable(value: Any, name: str, dtype: Any = None) -> Variable:

@@ -129,6 +129,7 @@ def marked(values, mask):
 A, B = marked([[[1.0], [5.0]]], [[True, False]]), marked([[[3.0], [2.0]]], [[True, True]])
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("layer", "values"),
     [(L.Add, [4.0, 7.0]), (L.Multiply, [3.0, 2.0]), (L.Maximum, [3.0, 2.0]), (L.Minimum, [1.0, 2.0]), (L.Average, [2.0, 3.5])],
@@ -139,6 +140,7 @@ def test_merged_inputs_count_where_any_counts_and_what_is_masked_is_no_factor_an
     assert mask_of(layer()([A, tf.ones([1, 2, 1])])) is None
 
 
+@pytest.mark.host
 def test_concatenated_masks_lie_side_by_side():
     assert np.array_equal(mask_of(L.Concatenate(axis=1)([A, B])), [[True, False, True, True]])
     assert np.array_equal(mask_of(L.Concatenate(axis=1)([A, tf.ones([1, 1, 1])])), [[True, False, True]])
