@@ -2,7 +2,7 @@
 
 import types
 
-import conftest
+import gpu_guard
 import numpy as np
 import pytest
 
@@ -87,26 +87,16 @@ def test_the_limit_of_data_is_a_part_of_the_free_memory(gpu):
 # The guard, which needs none ----------------------------------------------------------------------------------------------
 
 
-def session(expression, **counted):
-    """A session of pytest with `-m expression` that has counted so many outcomes."""
-    reporter = types.SimpleNamespace(stats={name: [None] * count for name, count in counted.items()})
-    plugins = types.SimpleNamespace(get_plugin=lambda name: reporter)
-    config = types.SimpleNamespace(option=types.SimpleNamespace(markexpr=expression), pluginmanager=plugins)
-    return types.SimpleNamespace(config=config, exitstatus=0)
-
-
 @pytest.mark.parametrize(
-    ("expression", "works", "counted", "status"),
+    ("expression", "works", "outcome", "fails"),
     [
-        ("gpu", True, {"skipped": 9}, 1),
-        ("gpu", True, {"passed": 1}, 0),
-        ("gpu", False, {"skipped": 9}, 0),
-        ("not slow", True, {"skipped": 1}, 0),
-        ("not gpu", True, {"skipped": 1}, 0),
+        ("gpu", True, "skipped", True),
+        ("gpu", True, "passed", False),
+        ("gpu", True, "failed", False),
+        ("gpu", False, "skipped", False),
+        ("not slow", True, "skipped", False),
     ],
 )
-def test_tests_for_a_gpu_that_is_there_must_run(expression, works, counted, status, monkeypatch):
-    monkeypatch.setattr(conftest, "probe", lambda: types.SimpleNamespace(works=works))
-    found = session(expression, **counted)
-    conftest.pytest_sessionfinish(found)
-    assert found.exitstatus == status
+def test_tests_for_a_gpu_that_is_there_must_run(expression, works, outcome, fails, monkeypatch):
+    monkeypatch.setattr(gpu_guard, "probe", lambda: types.SimpleNamespace(works=works))
+    assert gpu_guard.none_was_run(expression, {outcome: [None]}) is fails

@@ -33,6 +33,9 @@ def set_resident_data_limit(limit: float | None) -> None:
 
     Raises:
         ValueError: if it is negative or no number.
+
+    >>> tf.config.set_resident_data_limit(0)
+    >>> tf.config.set_resident_data_limit(None)
     """
     global _limit
     if limit is not None and not (isinstance(limit, (int, float)) and limit >= 0):

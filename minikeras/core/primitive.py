@@ -41,11 +41,24 @@ class Primitive:
         moves: True if it only moves elements, so that NumPy has nothing to warn of.
         weight: the position of the operand w in a product of rows x @ w; an operand behind it is added to each row. None for
             other operations.
+        mixed: True if operands may lie on the host beside others on a device: keys of draws, text.
         registered: True if it is in the registry: one of the package's own, whose kernel calls nothing of the user's.
     """
 
     __slots__ = (
-        *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "escapes", "jvp", "kernel", "may_warn"),
+        *(
+            "_on",
+            "accumulates",
+            "batching",
+            "differentiable",
+            "effect",
+            "elementwise",
+            "escapes",
+            "jvp",
+            "kernel",
+            "may_warn",
+            "mixed",
+        ),
         *("name", "on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "weight", "writes"),
     )
 
@@ -68,6 +81,7 @@ class Primitive:
         accumulates: bool = False,
         moves: bool = False,
         weight: int | None = None,
+        mixed: bool = False,
         registered: bool = True,
     ) -> None:
         self.name = name
@@ -80,6 +94,7 @@ class Primitive:
         self.escapes = escapes
         self.repeatable = repeatable
         self.weight = weight
+        self.mixed = mixed or effect
         self.elementwise = elementwise
         self.kernel: Callable[[Any], Callable[..., Any]] = (lambda xp: in_float32(kernel(xp))) if accumulates else kernel
         self.vjp = vjp

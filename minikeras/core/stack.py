@@ -131,7 +131,7 @@ def _computed(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any
         if type(array) not in BARE:
             bare = False
     if not bare:
-        xp, there = (namespace(*arrays), arrays) if primitive.effect else brought_together(primitive.name, arrays)
+        xp, there = (namespace(*arrays), arrays) if primitive.mixed else brought_together(primitive.name, arrays)
         return primitive.on(xp)(*there, **params)
     if primitive.may_warn:
         return quiet_context().run(primitive.on_numpy, *arrays, **params)

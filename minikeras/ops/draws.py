@@ -59,7 +59,9 @@ def _times(name: str, factor: Callable[..., Any]) -> Primitive:
     def product(xp: Any, x: Array, key: Any, **params: Any) -> Array:
         return x * factor(xp, x.dtype, key, **params)
 
-    result: Primitive = linear(name, product, lambda g, x, key, **params: [result(g, key, **params), None], uniform=False)
+    result: Primitive = linear(
+        name, product, lambda g, x, key, **params: [result(g, key, **params), None], uniform=False, mixed=True
+    )
     return result
 
 

@@ -56,7 +56,8 @@ def _computed(record: Record, values: dict[int, Any], largest: float) -> list[An
     else:
         arrays = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
     with np.errstate(all="ignore"):
-        found = primitive.on(outputs[0].xp)(*brought_together(primitive.name, arrays)[1], **record.params)
+        there = arrays if primitive.mixed else brought_together(primitive.name, arrays)[1]
+        found = primitive.on(outputs[0].xp)(*there, **record.params)
     return list(found) if type(found) is tuple else [found]
 
 

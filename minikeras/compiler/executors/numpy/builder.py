@@ -165,7 +165,7 @@ class Builder:
         operands = {x.xp for x in slots_in(record.inputs)}
         xp = next((x.xp for x in touched(call) if x.shape is not None and (len(operands) < 2 or x.xp is not np)), np)
         function, inputs = kernel_of(record, xp), [self._register(x) for x in call.operands]
-        if len(operands) > 1 and not record.primitive.effect:
+        if len(operands) > 1 and not record.primitive.mixed:
             function = _together(function, record.primitive.name)
         results = [self.registers[y.key] for y in call.results]
         several = type(record.outputs) is tuple

@@ -92,4 +92,6 @@ def by_elements(name: str, function: Callable[..., Array]) -> Primitive:
         found = function(*map(to_numpy, arrays), **params)
         return found if found.dtype == object else to_device(found)
 
-    return Primitive(name, lambda xp: computed, differentiable=False, uniform=False, batching="align", registered=False)
+    return Primitive(
+        name, lambda xp: computed, differentiable=False, uniform=False, batching="align", registered=False, mixed=True
+    )
