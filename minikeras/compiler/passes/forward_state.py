@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arrays import is_array
+from ...arrays import is_array, namespace
 from ...core import Record, Variable
 from ...core.effects import State, Write
 from ...core.registry import operations
@@ -75,7 +75,7 @@ class _Forwarding:
         if not plain or not (how is Write.ASSIGN or how in _CHANGES):
             return False
         if how in _CHANGES:
-            change = Slot(next(self._keys), value.shape, value.dtype)
+            change = Slot(next(self._keys), value.shape, value.dtype, value.xp)
             operation = getattr(operations, _CHANGES[how])
             self.records.append(Record(operation, [self._value(variable, record), value], {}, change))
             value = change
@@ -89,7 +89,7 @@ class _Forwarding:
         """What a Variable holds; it is read if it was not yet."""
         if variable.key not in self._values:
             shape, dtype = _kind(variable)
-            slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype)
+            slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype, namespace(variable._array))
             self.records.append(Record(read_variable, [variable], {}, slot))
         return self._values[variable.key]
 
