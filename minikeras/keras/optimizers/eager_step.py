@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...arrays import is_on_host
 from ...compiler.executors.base import NUMPY, Executable
 from ...compiler.ir import Program, Slot
 from ...compiler.passes.pipeline import optimized
@@ -90,6 +91,8 @@ def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence
     """The program of a step; None if it is more than a formula of each element, or if the formula or what gives its rate is the
     user's: they may read anything, at any time.
     """
+    if not all(map(is_on_host, gradients)):
+        return None  # a device's program is that of the whole step
     for one in (optimizer, *getattr(optimizer, "optimizers", ())):
         if not type(one).__module__.startswith("minikeras.") or not one.rate_is_own:
             return None  # to compile would call it once more
