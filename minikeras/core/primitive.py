@@ -46,20 +46,8 @@ class Primitive:
     """
 
     __slots__ = (
-        *(
-            "_on",
-            "accumulates",
-            "batching",
-            "differentiable",
-            "effect",
-            "elementwise",
-            "escapes",
-            "jvp",
-            "kernel",
-            "may_warn",
-            "mixed",
-        ),
-        *("name", "on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "weight", "writes"),
+        *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "escapes", "jvp", "kernel", "may_warn"),
+        *("mixed", "name", "on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "weight", "writes"),
     )
 
     def __init__(
