@@ -38,12 +38,13 @@ class MemberSource(Source):
         assert whole.table is not None
         self.table, self._members, self._rows = whole.table, members, rows
         count = self.table.length if rows is None else len(rows[0])
-        numbers = np.arange(count)
+        self._size = 32 if batch_size is None else batch_size
+        numbers, drawn = np.arange(count), self._size if shuffle == "batch" else count
         self._orders = []
         for member in members:
             with member.drawing():
-                self._orders.append(of_arrays(numbers, None, None, count, batch_size, shuffle))
-        super().__init__(self._orders[0].steps)
+                self._orders.append(of_arrays(numbers, None, None, count, drawn, shuffle))
+        super().__init__(-(-count // self._size))
         self._chosen = list(range(len(members)))
         self._ended: set[int] = set()
 
@@ -60,13 +61,14 @@ class MemberSource(Source):
         for place, (member, source) in enumerate(zip(self._members, self._orders, strict=True)):
             before = member.streams
             with member.drawing():
-                orders.append(list(source.from_position(start)))
+                orders.append(np.concatenate([numbered(part) for part in source.from_position(0)]))
             if place in self._ended:
                 member.streams = before
-        rows = None if self._rows is None else np.stack([self._rows[place] for place in self._chosen])
-        for parts in zip(*[orders[place] for place in self._chosen], strict=True):
-            batch = np.stack([numbered(part) for part in parts])
-            yield batch if rows is None else np.take_along_axis(rows, batch, axis=1)
+        whole = np.stack([orders[place] for place in self._chosen])
+        if self._rows is not None:
+            whole = np.take_along_axis(np.stack([self._rows[place] for place in self._chosen]), whole, axis=1)
+        for first in range(start * self._size, whole.shape[1], self._size):
+            yield whole[:, first : first + self._size]
 
 
 def _length(source: Source) -> int:

@@ -151,7 +151,7 @@ sparse_softmax_cross_entropy = primitive(
     None,
     lambda g, y, labels, logits: multiply(_widen(g), sparse_softmax_cross_entropy_grad(labels, logits)),
     uniform=False,
-    batching="lead",
+    batching="fill",
     accumulates=True,
 )
 

@@ -1,7 +1,4 @@
-"""From the instructions of a program to kernels over places in a list of addresses; the rest stays calls of NumPy.
-
-Places are known once all calls are, so a call keeps a function that gives its operands when it is told them.
-"""
+"""From the instructions of a program to kernels over places in a list of addresses; the rest stays calls of NumPy."""
 
 from __future__ import annotations
 
@@ -25,58 +22,28 @@ from ...planning.flat_variables import part
 from ..numpy.blocks import copied, put
 from ..numpy.calls import Bind, Call, Flatten, Lowered, ReadFlat, View
 from ..numpy.lowering import Lowering
-from . import blas
+from .calls import (
+    Address,
+    Factor,
+    KernelCall,
+    LoopCall,
+    Split,
+    bits,
+    can_loop,
+    known,
+    product_call,
+    reduction,
+    repetition,
+    split_of,
+    sum_split,
+)
 from .draws import DrawKernel, NextKeyKernel
-from .functions import LIBRARY, is_known
-from .kernels import ArgmaxKernel, IndexKernel, Kind, LoopKernel, Output, ProductKernel, Result, supports_body
+from .functions import is_known
+from .kernels import ArgmaxKernel, IndexKernel, Kind, Result
 from .phases import in_phases
-
-Address = Callable[[Slot], int]
-"""The place of a slot in the list of addresses."""
-Operands = Callable[[Address], list[int]]
-"""The operands of a kernel, once places are known."""
 
 BOUND = 1 << 12
 """Bytes from which an argument is read where it lies: to copy fewer takes no longer than to ask for their address."""
-SHARED = 10e-6
-"""Seconds that an instruction takes at least for its parts to be shared among threads, which costs up to 1 us."""
-
-
-class KernelCall(Call):
-    """A kernel.
-
-    Its operands and results lie in memory whose address is known; results that leave the program are copied.
-
-    Attributes:
-        kernel: writes it.
-        places: its operands, from the places of slots.
-        seconds: what it takes one thread, roughly; 0 for one that cannot be shared.
-    """
-
-    addressed = True
-    __slots__ = ("kernel", "places", "seconds")
-
-    def __init__(
-        self,
-        kernel: Any,
-        places: Operands,
-        operands: Sequence[Any],
-        results: Sequence[Slot],
-        record: Record,
-        may_alias: Sequence[Sequence[int]] = (),
-        seconds: float = 0.0,
-    ) -> None:
-        super().__init__(_never, operands, results, record, may_alias)
-        self.kernel, self.places, self.seconds = kernel, places, seconds
-
-
-def _never(*arrays: Any) -> None:
-    raise AssertionError("a kernel carries it out, within a segment")
-
-
-def bits(number: float) -> int:
-    """The bits of a float64, as an integer."""
-    return int(np.float64(number).view(np.int64))
 
 
 def encode(program: Program) -> list[Lowered]:
@@ -109,6 +76,7 @@ class Encoder:
         self._transposed: dict[int, Slot] = {}
         """Matrices that are transposes of others."""
         self._copies: dict[tuple[int, Any], Slot] = {}
+        self._arguments = {slot.key for slot in program.arguments}
         self._loops: dict[int, LoopCall] = {}
         """The loops that make slots."""
         self._readers = collections.Counter(x.key for record in program.records for x in slots_in(record.inputs))
@@ -137,7 +105,7 @@ class Encoder:
         if isinstance(call, View):
             (x,), (y,) = call.operands, call.results
             if call.record.primitive is operations.transpose:
-                if len(x.shape) == 2 and x.order is None:
+                if _swaps(call.record.params["perm"]) and x.order is None:
                     self._transposed[y.key] = x
             elif call.record.primitive in (operations.reshape, part) and self._has_views(x) and y.shape != ():
                 self._addressed.add(y.key)
@@ -173,13 +141,13 @@ class Encoder:
         self._addressed.add(slot.key)
         return slot
 
-    def matrix(self, x: Slot, record: Record, dtype: Any) -> tuple[Slot, int]:
-        """A matrix as a product takes it: a slot, and 1 if that holds it transposed."""
+    def matrix(self, x: Slot, record: Record, dtype: Any) -> Factor:
+        """A matrix, or a stack of them, as a product takes it."""
         base = self._transposed.get(x.key)
         if base is None or (x.key in self._addressed and x.dtype == dtype):
-            return self.operand(x, record, dtype), 0
+            return Factor(self.operand(x, record, dtype), 0)
         found, turned = self.matrix(base, record, dtype)
-        return found, 1 - turned
+        return Factor(found, 1 - turned)
 
     def calls(self) -> Iterator[Lowered]:
         """All calls but views that nothing reads; operands are brought early, where they cut no segment in two."""
@@ -222,22 +190,39 @@ class Encoder:
         self.add(call)
         self._loops |= {y.key: call for y in call.results}
 
-    def reduce(self, record: Record, x: Slot, result: Slot, largest: bool = False) -> bool:
+    def repeat(self, record: Record, x: Slot, result: Slot) -> bool:
+        """An array repeated along axes, if its memory is known, or that of an argument."""
+        if result.order is not None or 0 in result.shape or not is_known(x.dtype):
+            return False
+        if x.key not in self._addressed and x.key not in self._arguments:
+            return False
+        call = repetition(self.operand(x, record), result, record)
+        if call is not None:
+            self.add_loop(call)
+        return call is not None
+
+    def reduce(self, record: Record, axes: Sequence[int], result: Slot, largest: bool = False) -> bool:
         """A sum or maximum along neighbouring axes, at the end of the loop that makes its operand, if there is one."""
-        split = sum_split(x.shape, sorted(axis % len(x.shape) for axis in record.params["axes"]))
+        x = record.inputs[0]
+        split = sum_split(x.shape, sorted(axis % len(x.shape) for axis in axes))
         if x.dtype.kind != "f" or x.dtype.itemsize < 4 or split is None or x.order is not None:
             return False
         if largest:
-            rows, columns, how = split
-            if how is Result.OVER_ROWS or not columns:
+            if split.how is Result.OVER_ROWS or not split.columns:
                 return False
-            split = rows, columns, Result.LARGEST_OF_ROW
+            split = split._replace(how=Result.LARGEST_OF_ROW)
         loop = self._loops.get(x.key)
         if loop is not None and loop.add_reduction(x, result, split, self._readers[x.key] == 1):
             self._addressed.add(result.key)
         else:
-            self.add(_reduction(split, self.operand(x, record), result, record))
+            self.add(reduction(split, self.operand(x, record), result, record))
         return True
+
+
+def _swaps(perm: Sequence[int]) -> bool:
+    """Whether the last two axes change places, and no others do."""
+    count = len(perm)
+    return count > 1 and [axis % count for axis in perm] == [*range(count - 2), count - 1, count - 2]
 
 
 def _is_constant(slot: Slot) -> bool:
@@ -264,42 +249,49 @@ def _brought(x: Slot, found: Slot, record: Record) -> Lowered:
 def _product(encoder: Encoder, record: Record) -> bool:
     a, b = record.inputs
     y = record.outputs
-    if not (isinstance(a, Slot) and isinstance(b, Slot)) or not len(a.shape) == len(b.shape) == 2 or y.order is not None:
+    if not (isinstance(a, Slot) and isinstance(b, Slot)) or min(len(a.shape), len(b.shape)) < 2 or y.order is not None:
         return False
-    (m, k), n = a.shape, b.shape[1]
-    if y.dtype not in (np.float32, np.float64) or max(m, n, k) >= 1 << 31:
+    sizes = m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
+    members = math.prod(y.shape[:-2])
+    if y.dtype not in (np.float32, np.float64) or max(m * members, n, k) >= 1 << 31:
         return False
-    (one, turned_a), (other, turned_b) = [encoder.matrix(x, record, y.dtype) for x in (a, b)]
-    # Each thread packs what all threads need: the smaller one of the two.
-    numbers = [m, n, k, turned_a, turned_b, blas.gemm(y.dtype), int(m > n)]
-
-    def places(address: Address) -> list[int]:
-        return [address(y), address(one), address(other), *numbers]
-
-    seconds = 2.0 * m * n * k / (1e11 if y.dtype == np.float32 else 5e10) if blas.on_one_thread() is not None else 0.0
-    encoder.add(KernelCall(ProductKernel(y.dtype), places, [one, other], [y], record, seconds=seconds))
+    if len(y.shape) > 2 and (0 in (*a.shape, *b.shape) or any(math.prod(x.shape[:-2]) not in (1, members) for x in (a, b))):
+        return False
+    factors = [encoder.matrix(x, record, y.dtype) for x in (a, b)]
+    encoder.add(product_call(*factors, sizes, y, record))
     return True
 
 
 def _sum(encoder: Encoder, record: Record) -> bool:
-    return encoder.reduce(record, record.inputs[0], record.outputs)
+    return encoder.reduce(record, record.params["axes"], record.outputs)
 
 
 def _max(encoder: Encoder, record: Record) -> bool:
-    return encoder.reduce(record, record.inputs[0], record.outputs, largest=True)
+    return encoder.reduce(record, record.params["axes"], record.outputs, largest=True)
+
+
+def _sum_of_stacks(encoder: Encoder, record: Record) -> bool:
+    """The sum over the rows of many matrices, as `reduce_sum` has it written."""
+    rows = record.params["terms"] == ("nij",) and record.params["result"] == "nj" and record.outputs.order is None
+    return rows and encoder.reduce(record, (-2,), record.outputs)
 
 
 def _mean(encoder: Encoder, record: Record) -> bool:
     x, y = record.inputs[0], record.outputs
     count = math.prod(x.shape[axis] for axis in record.params["axes"])
     total = encoder.temporary(y.shape, y.dtype)
-    if not count or not encoder.reduce(record, x, total):
+    if not count or not encoder.reduce(record, record.params["axes"], total):
         return False
 
     division = body_of(operations.divide, [total.dtype, count], {})
     assert division is not None
-    encoder.add(LoopCall(division, (1, math.prod(y.shape), [Kind.FULL]), [total], record))
+    encoder.add(LoopCall(division, Split(1, 1, math.prod(y.shape), [Kind.FULL], [True]), [total], record))
     return True
+
+
+def _broadcast(encoder: Encoder, record: Record) -> bool:
+    """Repeated along axes, where the kernels after it find it in memory."""
+    return encoder.repeat(record, record.inputs[0], record.outputs)
 
 
 def _at_columns(adds: bool) -> Callable[[Encoder, Record], bool]:
@@ -347,9 +339,9 @@ def _one_hot(encoder: Encoder, record: Record) -> bool:
     places = encoder.constant(np.arange(depth, dtype=indices.dtype))
     steps = Step(4, "equal", (0, 1), np.dtype(bool)), Step(5, "where", (4, 2, 3), y.dtype)
     body = Body((indices.dtype, indices.dtype), ((2, on), (3, off)), (), steps, (5,))
-    if not _known(body):
+    if not known(body):
         return False
-    split = math.prod(y.shape[:-1]), depth, [Kind.COLUMN, Kind.ROW]
+    split = Split(1, math.prod(y.shape[:-1]), depth, [Kind.COLUMN, Kind.ROW], [True, True])
     encoder.add_loop(LoopCall(body, split, [encoder.operand(indices, record), places], record))
     return True
 
@@ -388,141 +380,11 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.reduce_mean: _mean,
         operations.argmax: _argmax,
         operations.one_hot: _one_hot,
+        operations.broadcast_to: _broadcast,
+        operations.einsum: _sum_of_stacks,
         take_at: _at_columns(False),
         add_at: _at_columns(True),
         operations.next_key: _next_key,
         operations.dropout_mask: _drawn(True),
         operations.random_uniform: _drawn(False),
     }
-
-
-# Loops and sums ----------------------------------------------------------------------------------------------------------
-
-LARGEST_LIBRARY = 1 << 12
-"""Elements of the largest loop with a function that NumPy has in vectorized form and kernels have not."""
-LARGEST_TOTAL = 1 << 17
-"""Elements of the largest loop that also adds all up, which one thread carries out; other sums are shared."""
-
-Split = tuple[int, int, list[Kind]]
-"""Rows, columns, and how each operand lies in them."""
-
-
-class LoopCall(KernelCall):
-    """A body for rows times columns elements, with sums and maxima of what it makes.
-
-    Args:
-        body: what is done.
-        split: how the operands lie.
-        operands: slots.
-        record: the instruction.
-    """
-
-    __slots__ = ("_body", "_kinds", "_outputs", "_shape")
-
-    def __init__(self, body: Body, split: Split, operands: Sequence[Slot], record: Record) -> None:
-        self._body, (rows, columns, self._kinds) = body, split
-        self._shape = rows, columns
-        results = list(outputs_of(record))
-        self._outputs = [(y, Output(register, Result.STORE)) for y, register in zip(results, body.outputs, strict=True)]
-        whole = [number for number, kind in enumerate(self._kinds) if kind is Kind.FULL]
-        super().__init__(None, self._places, operands, results, record, [whole] * len(results))
-        self._settle()
-
-    def add_reduction(self, x: Slot, result: Slot, split: tuple[int, int, Result], alone: bool) -> bool:
-        """Reduce a result too, if the loop can; with `alone` no other instruction reads it, and it is not even stored."""
-        rows, columns, how = split
-        if how is Result.OVER_ALL and rows * columns >= LARGEST_TOTAL:
-            return False
-        if not (self._is_flat or how is Result.OVER_ALL or (rows, columns) == self._shape):
-            return False
-        if self._is_flat and how is not Result.OVER_ALL:
-            self._shape = rows, columns
-        number = next(number for number, (y, _) in enumerate(self._outputs) if y is x)
-        output = result, Output(self._outputs[number][1].register, how)
-        if alone:
-            self._outputs[number], self.results[number], self.may_alias[number] = output, result, ()  # type: ignore[index]
-        else:
-            self._outputs.append(output)
-            self.results.append(result)  # type: ignore[attr-defined]
-            self.may_alias.append(())  # type: ignore[attr-defined]
-        self._settle()
-        return True
-
-    @property
-    def _hows(self) -> set[Result]:
-        return {output.how for _, output in self._outputs}
-
-    @property
-    def _is_flat(self) -> bool:
-        """Whether rows and columns do not matter."""
-        return not ({Kind.ROW, Kind.COLUMN} & set(self._kinds)) and self._hows <= {Result.STORE, Result.OVER_ALL}
-
-    def _settle(self) -> None:
-        """Choose the kernel for the outputs by now, and whether its parts are rows, columns or one."""
-        along_rows = self._hows & {Result.OVER_COLUMNS, Result.LARGEST_OF_ROW}
-        across = Result.OVER_ROWS in self._hows
-        by_rows = not self._is_flat and not across
-        self.kernel = LoopKernel(self._body, self._kinds, [output for _, output in self._outputs], by_rows)
-        size = math.prod(self._shape)
-        traffic = size * sum(x.dtype.itemsize for x in (*self.operands, *self.results))
-        whole = (along_rows and across) or Result.OVER_ALL in self._hows
-        self.seconds = 0.0 if whole else traffic / 4e10 + size * len(self._body.steps) / 4e10
-
-    def _places(self, address: Address) -> list[int]:
-        shape = (1, math.prod(self._shape)) if self._is_flat else self._shape
-        results = [address(y) for y, _ in self._outputs]
-        return [*shape, *map(address, self.operands), *results, *[bits(value) for _, value in self._body.literals]]
-
-
-def _reduction(split: tuple[int, int, Result], x: Slot, result: Slot, record: Record) -> KernelCall:
-    """A sum or maximum along neighbouring axes: a loop without steps."""
-    rows, columns, how = split
-    kernel = LoopKernel(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, how)], how is not Result.OVER_ROWS)
-    seconds = 0.0 if how is Result.OVER_ALL else x.bytes / 4e10
-    return KernelCall(kernel, lambda address: [rows, columns, address(x), address(result)], [x], [result], record, (), seconds)
-
-
-@functools.lru_cache(4096)
-def _known(body: Body) -> bool:
-    dtypes = [*[dtype for dtype in body.inputs if dtype is not float], *[step.dtype for step in body.steps]]
-    return all(map(is_known, dtypes)) and supports_body(body)
-
-
-def can_loop(body: Body, size: int) -> bool:
-    """Whether there is a kernel for a body."""
-    if size > LARGEST_LIBRARY and any(step.function in LIBRARY for step in body.steps):
-        return False
-    return _known(body)
-
-
-def split_of(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Split | None:
-    """Rows, columns, and how each operand lies in them; None if two axes cannot say it."""
-    for at in range(len(shape) + 1):
-        kinds = [_kind(shape, (1,) * (len(shape) - len(one)) + one, at) for one in operands]
-        if all(kind is not None for kind in kinds):
-            return math.prod(shape[:at]), math.prod(shape[at:]), [kind for kind in kinds if kind is not None]
-    return None
-
-
-def _kind(shape: tuple[int, ...], own: tuple[int, ...], at: int) -> Kind | None:
-    if own == shape:
-        return Kind.FULL
-    if math.prod(own) == 1:
-        return Kind.SCALAR
-    if math.prod(own[:at]) == 1 and own[at:] == shape[at:]:
-        return Kind.ROW
-    if math.prod(own[at:]) == 1 and own[:at] == shape[:at]:
-        return Kind.COLUMN
-    return None
-
-
-def sum_split(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, int, Result] | None:
-    """Rows, columns and the kind of a sum along these axes."""
-    count = len(shape)
-    if list(axes) == list(range(count)):
-        return 1, math.prod(shape), Result.OVER_ALL
-    if list(axes) == list(range(len(axes))):
-        return math.prod(shape[: len(axes)]), math.prod(shape[len(axes) :]), Result.OVER_ROWS
-    if list(axes) == list(range(count - len(axes), count)):
-        return math.prod(shape[: count - len(axes)]), math.prod(shape[count - len(axes) :]), Result.OVER_COLUMNS
-    return None

@@ -22,9 +22,9 @@ from ..numpy.calls import AssignFlat
 from ..numpy.closures import Closure, copy_of, exporting
 from ..numpy.run_memory import RunMemory, Turn
 from . import blas, jit
-from .encode import SHARED, KernelCall
+from .calls import SHARED, KernelCall
 from .in_a_row import Around, InARow, layout_of
-from .kernels import ProductKernel
+from .kernels import EachKernel, ProductKernel
 from .phases import is_counted
 from .runner import Instruction, Job
 
@@ -88,6 +88,10 @@ def _closure(calls: Sequence[KernelCall], builder: Builder, trains: bool) -> Clo
     return exporting(Segment(calls, builder, flushes=trains), exported)
 
 
+def _multiplies(kernel: Any) -> bool:
+    return isinstance(kernel.kernel if isinstance(kernel, EachKernel) else kernel, ProductKernel)
+
+
 class Segment:
     """Kernels that follow one another; each list of addresses has a job of its own for them.
 
@@ -106,7 +110,7 @@ class Segment:
         operands = [call.places(builder.address) for call in calls]
         self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
-        products = any(isinstance(call.kernel, ProductKernel) and call.seconds >= SHARED for call in calls)
+        products = any(_multiplies(call.kernel) and call.seconds >= SHARED for call in calls)
         self._one_thread = (blas.on_one_thread() if products else None) or contextlib.nullcontext()
 
     def job(self, turn: Any) -> Job:

@@ -1,0 +1,327 @@
+"""Kernels with their operands: places in a list of addresses, sizes, numbers.
+
+Places are known once all calls are, so a call keeps a function that gives its operands when it is told them. Of a stack, whose
+members are the first axis or several, a kernel does for each member what it does for one array.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....core import Record
+from ...ir import Slot, outputs_of
+from ...loops import Body
+from ..numpy.calls import Call
+from . import blas
+from .functions import LIBRARY, is_known
+from .kernels import EachKernel, Kind, LoopKernel, Output, ProductKernel, Result, supports_body
+
+Address = Callable[[Slot], int]
+"""The place of a slot in the list of addresses."""
+Operands = Callable[[Address], list[int]]
+"""The operands of a kernel, once places are known."""
+
+SHARED = 10e-6
+"""Seconds that an instruction takes at least for its parts to be shared among threads, which costs up to 1 us."""
+
+
+class KernelCall(Call):
+    """A kernel.
+
+    Its operands and results lie in memory whose address is known; results that leave the program are copied.
+
+    Attributes:
+        kernel: writes it.
+        places: its operands, from the places of slots.
+        seconds: what it takes one thread, roughly; 0 for one that cannot be shared.
+    """
+
+    addressed = True
+    __slots__ = ("kernel", "places", "seconds")
+
+    def __init__(
+        self,
+        kernel: Any,
+        places: Operands,
+        operands: Sequence[Any],
+        results: Sequence[Slot],
+        record: Record,
+        may_alias: Sequence[Sequence[int]] = (),
+        seconds: float = 0.0,
+    ) -> None:
+        super().__init__(_never, operands, results, record, may_alias)
+        self.kernel, self.places, self.seconds = kernel, places, seconds
+
+
+def _never(*arrays: Any) -> None:
+    raise AssertionError("a kernel carries it out, within a segment")
+
+
+def bits(number: float) -> int:
+    """The bits of a float64, as an integer."""
+    return int(np.float64(number).view(np.int64))
+
+
+# Stacks --------------------------------------------------------------------------------------------------------------------
+
+Moves = Sequence[tuple[Slot, bool]]
+"""Arrays, and whether each member of a stack has one of its own."""
+
+
+def for_each(kernel: Any, places: Operands, members: int, moves: Moves) -> tuple[Any, Operands]:
+    """A kernel, and its operands, for each member; as they are for a single one."""
+    if members == 1:
+        return kernel, places
+    numbers = {slot.key: number for number, (slot, _) in enumerate(moves)}
+    own = places(lambda slot: numbers[slot.key])
+
+    def of_stack(address: Address) -> list[int]:
+        arrays = [(address(slot), slot.bytes // members if moving else 0) for slot, moving in moves]
+        return [members, *[number for pair in arrays for number in pair], *own]
+
+    return EachKernel(kernel, len(moves)), of_stack
+
+
+# Products ------------------------------------------------------------------------------------------------------------------
+
+
+class Factor(NamedTuple):
+    """A matrix, or a stack of them, as a product takes it.
+
+    Attributes:
+        slot: where it lies.
+        turned: 1 if it lies there transposed.
+    """
+
+    slot: Slot
+    turned: int
+
+    @property
+    def members(self) -> int:
+        """How many matrices there are."""
+        return math.prod(self.slot.shape[:-2])
+
+
+def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, record: Record) -> KernelCall:
+    """A product of matrices, one (m, k) and one (k, n); of stacks one for each member, or with one factor for all.
+
+    A stack whose rows all meet one matrix is one matrix with more rows.
+    """
+    m, n, k = sizes
+    members = math.prod(y.shape[:-2])
+    seconds = 2.0 * members * m * n * k / (1e11 if y.dtype == np.float32 else 5e10)
+    if b.members == 1 and not a.turned:
+        m, members = m * members, 1
+    # Each thread packs what all threads need: the smaller one of the two.
+    numbers = [m, n, k, a.turned, b.turned, blas.gemm(y.dtype), int(m > n)]
+
+    def places(address: Address) -> list[int]:
+        return [address(y), address(a.slot), address(b.slot), *numbers]
+
+    moves = [(y, True), (a.slot, a.members > 1), (b.slot, b.members > 1)]
+    kernel, operands = for_each(ProductKernel(y.dtype), places, members, moves)
+    cost = seconds if blas.on_one_thread() is not None else 0.0
+    return KernelCall(kernel, operands, [a.slot, b.slot], [y], record, seconds=cost)
+
+
+# Loops and sums ----------------------------------------------------------------------------------------------------------
+
+LARGEST_LIBRARY = 1 << 12
+"""Elements of the largest loop with a function that NumPy has in vectorized form and kernels have not."""
+LARGEST_TOTAL = 1 << 17
+"""Elements of the largest loop that also adds all up, which one thread carries out; other sums are shared."""
+
+
+class Split(NamedTuple):
+    """Members of a stack, each of rows and columns.
+
+    Attributes:
+        members, rows, columns: how many.
+        kinds: how each operand lies in the rows and columns of a member.
+        moving: whether each operand has other elements for each member.
+    """
+
+    members: int
+    rows: int
+    columns: int
+    kinds: list[Kind]
+    moving: list[bool]
+
+
+class Sum(NamedTuple):
+    """Rows and columns of each member of a stack, and what becomes of them."""
+
+    members: int
+    rows: int
+    columns: int
+    how: Result
+
+
+class LoopCall(KernelCall):
+    """A body for rows times columns elements, with sums and maxima of what it makes.
+
+    Args:
+        body: what is done.
+        split: how the operands lie.
+        operands: slots.
+        record: the instruction.
+    """
+
+    __slots__ = ("_body", "_kinds", "_members", "_moving", "_outputs", "_shape")
+
+    def __init__(self, body: Body, split: Split, operands: Sequence[Slot], record: Record) -> None:
+        self._body, (self._members, rows, columns, self._kinds, self._moving) = body, split
+        self._shape = rows, columns
+        results = list(outputs_of(record))
+        self._outputs = [(y, Output(register, Result.STORE)) for y, register in zip(results, body.outputs, strict=True)]
+        full = [kind is Kind.FULL and (moves or self._members == 1) for kind, moves in zip(self._kinds, self._moving, strict=True)]
+        whole = [number for number, one in enumerate(full) if one]
+        super().__init__(None, _unsettled, operands, results, record, [whole] * len(results))
+        self._settle()
+
+    def add_reduction(self, x: Slot, result: Slot, split: Sum, alone: bool) -> bool:
+        """Reduce a result too, if the loop can; with `alone` no other instruction reads it, and it is not even stored."""
+        members, rows, columns, how = split
+        if members == 1 and self._members > 1 and how in ALONG_ROWS:
+            members, rows = self._members, rows // self._members
+        if members == 1 and how is Result.OVER_ALL and rows * columns >= LARGEST_TOTAL:
+            return False
+        fits = (members, rows, columns) == (self._members, *self._shape)
+        if not (self._is_flat or fits or (members == self._members == 1 and how is Result.OVER_ALL)):
+            return False
+        if self._is_flat and (how is not Result.OVER_ALL or members > 1):
+            self._members, self._shape = members, (rows, columns)
+            self._moving = [kind is Kind.FULL for kind in self._kinds]
+        number = next(number for number, (y, _) in enumerate(self._outputs) if y is x)
+        output = result, Output(self._outputs[number][1].register, how)
+        if alone:
+            self._outputs[number], self.results[number], self.may_alias[number] = output, result, ()  # type: ignore[index]
+        else:
+            self._outputs.append(output)
+            self.results.append(result)  # type: ignore[attr-defined]
+            self.may_alias.append(())  # type: ignore[attr-defined]
+        self._settle()
+        return True
+
+    @property
+    def _hows(self) -> set[Result]:
+        return {output.how for _, output in self._outputs}
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether members, rows and columns do not matter."""
+        plain = not ({Kind.ROW, Kind.COLUMN} & set(self._kinds)) and self._hows <= {Result.STORE, Result.OVER_ALL}
+        return plain and self._members == 1
+
+    def _settle(self) -> None:
+        """Choose the kernel for the outputs by now, and whether its parts are members, rows, columns or one."""
+        along_rows, across = self._hows & ALONG_ROWS, Result.OVER_ROWS in self._hows
+        by_rows = not self._is_flat and not across
+        kernel = LoopKernel(self._body, self._kinds, [output for _, output in self._outputs], by_rows)
+        moves = [*zip(self.operands, self._moving, strict=True), *((y, True) for y, _ in self._outputs)]
+        self.kernel, self.places = for_each(kernel, self._operands, self._members, moves)
+        size = self._members * math.prod(self._shape)
+        traffic = size * sum(x.dtype.itemsize for x in (*self.operands, *self.results))
+        whole = self._members == 1 and ((along_rows and across) or Result.OVER_ALL in self._hows)
+        self.seconds = 0.0 if whole else traffic / 4e10 + size * len(self._body.steps) / 4e10
+
+    def _operands(self, address: Address) -> list[int]:
+        shape = (1, math.prod(self._shape)) if self._is_flat else self._shape
+        results = [address(y) for y, _ in self._outputs]
+        return [*shape, *map(address, self.operands), *results, *[bits(value) for _, value in self._body.literals]]
+
+
+ALONG_ROWS = {Result.OVER_COLUMNS, Result.LARGEST_OF_ROW}
+"""What is left is one number of each row."""
+
+
+def _unsettled(address: Address) -> list[int]:
+    raise AssertionError("a loop has operands once its kernel is chosen")
+
+
+def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
+    """A sum or maximum along neighbouring axes: a loop without steps."""
+    members, rows, columns, how = split
+    loop = LoopKernel(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, how)], how is not Result.OVER_ROWS)
+    own = functools.partial(_of_reduction, rows, columns, x, result)
+    kernel, places = for_each(loop, own, members, [(x, True), (result, True)])
+    seconds = 0.0 if members == 1 and how is Result.OVER_ALL else x.bytes / 4e10
+    return KernelCall(kernel, places, [x], [result], record, (), seconds)
+
+
+def _of_reduction(rows: int, columns: int, x: Slot, result: Slot, address: Address) -> list[int]:
+    return [rows, columns, address(x), address(result)]
+
+
+def repetition(x: Slot, y: Slot, record: Record) -> LoopCall | None:
+    """An array repeated along axes."""
+    split = split_of(y.shape, [x.shape])
+    return None if split is None else LoopCall(Body((x.dtype,), (), (), (), (0,)), split, [x], record)
+
+
+@functools.lru_cache(4096)
+def known(body: Body) -> bool:
+    """Whether there is a kernel for a body of any size."""
+    dtypes = [*[dtype for dtype in body.inputs if dtype is not float], *[step.dtype for step in body.steps]]
+    return all(map(is_known, dtypes)) and supports_body(body)
+
+
+def can_loop(body: Body, size: int) -> bool:
+    """Whether there is a kernel for a body."""
+    if size > LARGEST_LIBRARY and any(step.function in LIBRARY for step in body.steps):
+        return False
+    return known(body)
+
+
+def split_of(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Split | None:
+    """Members, rows, columns, and how each operand lies in them; None if they cannot say it. As few members as can be."""
+    whole = [(1,) * (len(shape) - len(one)) + tuple(one) for one in operands]
+    for axes in range(1 if 0 in shape else max(len(shape) - 1, 1)):
+        members = math.prod(shape[:axes])
+        if any(math.prod(one[:axes]) not in (1, members) for one in whole):
+            return None
+        found = _rows_and_columns(shape[axes:], [one[axes:] for one in whole])
+        if found is not None:
+            return Split(members, *found, [math.prod(one[:axes]) == members for one in whole])
+    return None
+
+
+def _rows_and_columns(
+    shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]
+) -> tuple[int, int, list[Kind]] | None:
+    for at in range(len(shape) + 1):
+        kinds = [_kind(shape, one, at) for one in operands]
+        if all(kind is not None for kind in kinds):
+            return math.prod(shape[:at]), math.prod(shape[at:]), [kind for kind in kinds if kind is not None]
+    return None
+
+
+def _kind(shape: tuple[int, ...], own: tuple[int, ...], at: int) -> Kind | None:
+    if own == shape:
+        return Kind.FULL
+    if math.prod(own) == 1:
+        return Kind.SCALAR
+    if math.prod(own[:at]) == 1 and own[at:] == shape[at:]:
+        return Kind.ROW
+    if math.prod(own[at:]) == 1 and own[:at] == shape[:at]:
+        return Kind.COLUMN
+    return None
+
+
+def sum_split(shape: tuple[int, ...], axes: Sequence[int]) -> Sum | None:
+    """Members, rows, columns and the kind of a sum along these axes."""
+    count, summed = len(shape), len(axes)
+    if list(axes) == list(range(count)):
+        return Sum(1, 1, math.prod(shape), Result.OVER_ALL)
+    if list(axes) == list(range(count - summed, count)):
+        return Sum(1, math.prod(shape[: count - summed]), math.prod(shape[count - summed :]), Result.OVER_COLUMNS)
+    first = axes[0] if axes else 0
+    if list(axes) == list(range(first, first + summed)):
+        sizes = math.prod(shape[:first]), math.prod(shape[first : first + summed]), math.prod(shape[first + summed :])
+        return Sum(*sizes, Result.OVER_ROWS)
+    return None
