@@ -16,9 +16,10 @@ from interrupts import interrupt
 import minikeras as tf
 from minikeras.compiler.executors.llvm import blas, jit, runner
 from minikeras.compiler.executors.llvm import kernels as m
-from minikeras.compiler.executors.llvm.encode import bits
+from minikeras.compiler.executors.llvm.calls import bits
 from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY
-from minikeras.compiler.executors.llvm.kernels import IndexKernel, Kind, LoopKernel, Output, ProductKernel, Result
+from minikeras.compiler.executors.llvm.kernels import IndexKernel, Kind, LoopKernel, Output, Result
+from minikeras.compiler.executors.llvm.products import ProductKernel
 from minikeras.compiler.executors.llvm.runner import Job
 from minikeras.compiler.loops import Body, Step, traced
 from minikeras.keras.optimizers.adam import adam_step

@@ -17,9 +17,10 @@ from ....core import Record
 from ...ir import Slot, outputs_of
 from ...loops import Body
 from ..numpy.calls import Call
-from . import blas
+from . import blas, jit
 from .functions import LIBRARY, is_known
-from .kernels import EachKernel, Kind, LoopKernel, Output, ProductKernel, Result, supports_body
+from .kernels import EachKernel, Kind, LoopKernel, Output, Result, supports_body
+from .products import ProductKernel, TiledProductKernel
 
 Address = Callable[[Slot], int]
 """The place of a slot in the list of addresses."""
@@ -117,16 +118,20 @@ def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, rec
     seconds = 2.0 * members * m * n * k / (1e11 if y.dtype == np.float32 else 5e10)
     if b.members == 1 and not a.turned:
         m, members = m * members, 1
-    # Each thread packs what all threads need: the smaller one of the two.
-    numbers = [m, n, k, a.turned, b.turned, blas.gemm(y.dtype), int(m > n)]
+    numbers = [m, n, k, a.turned, b.turned]
+    tiled = TiledProductKernel(y.dtype, jit.vector_bytes())
+    product: Any = tiled if tiled.takes(m, n, k) else ProductKernel(y.dtype)
+    if product is not tiled:  # each thread packs what all threads need: the smaller one of the two
+        numbers += [blas.gemm(y.dtype), int(m > n)]
 
     def places(address: Address) -> list[int]:
         return [address(y), address(a.slot), address(b.slot), *numbers]
 
     moves = [(y, True), (a.slot, a.members > 1), (b.slot, b.members > 1)]
-    kernel, operands = for_each(ProductKernel(y.dtype), places, members, moves)
-    cost = seconds if blas.on_one_thread() is not None else 0.0
-    return KernelCall(kernel, operands, [a.slot, b.slot], [y], record, seconds=cost)
+    kernel, operands = for_each(product, places, members, moves)
+    if product is not tiled and blas.on_one_thread() is None:
+        seconds = 0.0
+    return KernelCall(kernel, operands, [a.slot, b.slot], [y], record, seconds=seconds)
 
 
 # Loops and sums ----------------------------------------------------------------------------------------------------------
@@ -228,7 +233,8 @@ class LoopCall(KernelCall):
         size = self._members * math.prod(self._shape)
         traffic = size * sum(x.dtype.itemsize for x in (*self.operands, *self.results))
         whole = self._members == 1 and ((along_rows and across) or Result.OVER_ALL in self._hows)
-        self.seconds = 0.0 if whole else traffic / 4e10 + size * len(self._body.steps) / 4e10
+        each_row = 1e-8 * self._members * self._shape[0] if along_rows else 0.0
+        self.seconds = 0.0 if whole else (traffic + size * len(self._body.steps)) / 4e10 + each_row
 
     def _operands(self, address: Address) -> list[int]:
         shape = (1, math.prod(self._shape)) if self._is_flat else self._shape

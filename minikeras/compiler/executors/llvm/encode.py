@@ -325,8 +325,12 @@ def _argmax(encoder: Encoder, record: Record) -> bool:
     if y.shape == () or y.order is not None:
         return False
     source, shape = encoder.operand(x, record), (math.prod(x.shape[:-1]), x.shape[-1])
-    kernel = ArgmaxKernel(x.dtype, dtype)
-    encoder.add(KernelCall(kernel, lambda address: [address(y), address(source), *shape], [source], [y], record))
+
+    def places(address: Address) -> list[int]:
+        return [address(y), address(source), *shape]
+
+    seconds = math.prod(shape) * 1.5e-9
+    encoder.add(KernelCall(ArgmaxKernel(x.dtype, dtype), places, [source], [y], record, seconds=seconds))
     return True
 
 

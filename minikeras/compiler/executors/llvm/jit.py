@@ -96,6 +96,13 @@ def _is_arm() -> bool:
     return bool(llvm.get_default_triple().startswith(("aarch64-", "arm64-")))
 
 
+@functools.cache
+def vector_bytes() -> int:
+    """What a vector of this processor holds."""
+    features = llvm.get_host_cpu_features()
+    return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
+
+
 def pause() -> tuple[str, str]:
     """The instruction by which a thread that spins leaves its processor's units to others, and its declaration."""
     if _is_x86():

@@ -359,68 +359,6 @@ def part_of(to: Instructions, count: Value, align: int) -> tuple[Value, Value]:
     return bound("%part"), to.add(f"select i1 {is_last}, i64 {count}, i64 {bound(following)}")
 
 
-class ProductKernel:
-    """A product of two matrices by BLAS, in rows or columns of its result.
-
-    Its operands are the places of out, a and b, then m, n, k, whether a and b are stored transposed, the address of BLAS's
-    `gemm` and whether parts are rows: out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise.
-
-    Args:
-        dtype: float32 or float64.
-    """
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._kind, self._itemsize = type_of(dtype), dtype.itemsize
-
-    def text(self, name: str) -> str:
-        """The function."""
-        to, kind = Instructions(), self._kind
-        out, a, b = [load_address(to, number) for number in range(3)]
-        m, n, k, transpose_a, transpose_b, gemm, by_rows = [load_operand(to, number) for number in range(3, 10)]
-        turned_a, turned_b, rows = [to.add(f"icmp ne i64 {one}, 0") for one in (transpose_a, transpose_b, by_rows)]
-        start, stop = part_of(to, to.add(f"select i1 {rows}, i64 {m}, i64 {n}"), ALIGN)
-        count = to.add(f"sub i64 {stop}, {start}")
-        row, column = to.add(f"select i1 {rows}, i64 {start}, i64 0"), to.add(f"select i1 {rows}, i64 0, i64 {start}")
-        height, width = to.add(f"select i1 {rows}, i64 {count}, i64 {m}"), to.add(f"select i1 {rows}, i64 {n}, i64 {count}")
-        stride_a = to.add(f"select i1 {turned_a}, i64 {m}, i64 {k}")
-        stride_b = to.add(f"select i1 {turned_b}, i64 {k}, i64 {n}")
-        first_a = to.add(f"select i1 {turned_a}, i64 {row}, i64 {to.add(f'mul i64 {row}, {k}')}")
-        first_b = to.add(f"select i1 {turned_b}, i64 {to.add(f'mul i64 {column}, {k}')}, i64 {column}")
-        first_out = to.add(f"add i64 {to.add(f'mul i64 {row}, {n}')}, {column}")
-
-        def place(array: Value, at: Value) -> Value:
-            return to.add(f"getelementptr {kind}, ptr {array}, i64 {at}")
-
-        # BLAS counts columns first: the transpose of out is the product of the transposes of b and a.
-        operands = [
-            *(self._letter(to, turned_b), self._letter(to, turned_a), *(self._integer(to, one) for one in (width, height, k))),
-            *(self._float(to, "1.0"), place(b, first_b), self._integer(to, stride_b)),
-            *(place(a, first_a), self._integer(to, stride_a), self._float(to, "0.0"), place(out, first_out)),
-            self._integer(to, n),
-        ]
-        address = to.add(f"inttoptr i64 {gemm} to ptr")
-        to.do(f"call void {address}({', '.join(f'ptr {one}' for one in operands)})")
-        to.do("ret i64 0")
-        return "\n".join([f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"])
-
-    def _letter(self, to: Instructions, turned: Value) -> Value:
-        """The address of 'T' or 'N', as numbers."""
-        cell = to.add("alloca i8")
-        to.do(f"store i8 {to.add(f'select i1 {turned}, i8 84, i8 78')}, ptr {cell}")
-        return cell
-
-    def _integer(self, to: Instructions, number: Value) -> Value:
-        """The address of an integer of 32 bits."""
-        cell = to.add("alloca i32")
-        to.do(f"store i32 {to.add(f'trunc i64 {number} to i32')}, ptr {cell}")
-        return cell
-
-    def _float(self, to: Instructions, number: str) -> Value:
-        cell = to.add(f"alloca {self._kind}")
-        to.do(f"store {self._kind} {number}, ptr {cell}")
-        return cell
-
-
 class IndexKernel:
     """An element of each row of a matrix: read (TAKE_AT), or with a number added to it (ADD_AT).
 
@@ -498,27 +436,33 @@ class ArgmaxKernel:
         to, kind, index = Instructions(), type_of(self._dtype), type_of(self._indices)
         out, x, rows, columns = load_address(to, 0), load_address(to, 1), load_operand(to, 2), load_operand(to, 3)
         start, stop = part_of(to, rows, 1)
-        larger = "fcmp ogt" if self._dtype.kind == "f" else "icmp sgt"
-        strange, usual = "icmp ne i1 false, false", "icmp eq i1 false, false"
-        if self._dtype.kind == "f":
-            strange, usual = f"fcmp uno {kind} %value, %value", f"fcmp ord {kind} %top, %top"
-        narrowed = f"trunc i64 %best to {index}" if index != "i64" else "add i64 %best, 0"
+        smallest = to.calling("smin", "i64", "%best", "%number")
+        highest = to.calling("maximum" if self._dtype.kind == "f" else "smax", kind, "%top", "%value")
+        is_top = f"%is = icmp eq {kind} %candidate, %highest"
+        if self._dtype.kind == "f":  # NaN is the largest, and equals nothing
+            is_top = f"%nan = fcmp uno {kind} %candidate, 0.0\n  %same = fcmp oeq {kind} %candidate, %highest\n  %is = or i1 %nan, %same"
+        narrowed = f"trunc i64 %better to {index}" if index != "i64" else "add i64 %better, 0"
         return "\n".join(
             [
+                *sorted(to.declared),
                 f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{",
                 *("entry:", *to.lines, "  br label %row"),
                 f"row:\n  %r = phi i64 [ {start}, %entry ], [ %r1, %store ]",
                 f"  %more = icmp slt i64 %r, {stop}\n  br i1 %more, label %begin, label %done",
                 f"begin:\n  %offset = mul i64 %r, {columns}\n  %place = getelementptr {kind}, ptr {x}, i64 %offset",
                 f"  %first = load {kind}, ptr %place\n  br label %column",
-                "column:\n  %c = phi i64 [ 0, %begin ], [ %c1, %look ]\n  %best = phi i64 [ 0, %begin ], [ %better, %look ]",
-                f"  %top = phi {kind} [ %first, %begin ], [ %highest, %look ]",
-                f"  %left = icmp slt i64 %c, {columns}\n  br i1 %left, label %look, label %store",
-                f"look:\n  %at = getelementptr {kind}, ptr %place, i64 %c\n  %value = load {kind}, ptr %at",
-                f"  %larger = {larger} {kind} %value, %top\n  %strange = {strange}\n  %usual = {usual}",
-                "  %new = and i1 %strange, %usual\n  %takes = or i1 %larger, %new",
-                f"  %better = select i1 %takes, i64 %c, i64 %best\n  %highest = select i1 %takes, {kind} %value, {kind} %top",
-                "  %c1 = add i64 %c, 1\n  br label %column",
+                "column:\n  %c = phi i64 [ 0, %begin ], [ %c1, %column ]",
+                f"  %top = phi {kind} [ %first, %begin ], [ %highest, %column ]",
+                f"  %at = getelementptr {kind}, ptr %place, i64 %c\n  %value = load {kind}, ptr %at",
+                f"  %highest = {highest}\n  %c1 = add nuw nsw i64 %c, 1\n  %left = icmp slt i64 %c1, {columns}",
+                "  br i1 %left, label %column, label %look, !llvm.loop !0",
+                "look:\n  br label %again\nagain:\n  %d = phi i64 [ 0, %look ], [ %d1, %again ]",
+                f"  %best = phi i64 [ {columns}, %look ], [ %better, %again ]",
+                f"  %there = getelementptr {kind}, ptr %place, i64 %d\n  %candidate = load {kind}, ptr %there",
+                f"  {is_top}\n  %number = select i1 %is, i64 %d, i64 {columns}",
+                f"  %better = {smallest}",
+                f"  %d1 = add nuw nsw i64 %d, 1\n  %rest = icmp slt i64 %d1, {columns}",
+                "  br i1 %rest, label %again, label %store, !llvm.loop !0",
                 f"store:\n  %narrow = {narrowed}\n  %to = getelementptr {index}, ptr {out}, i64 %r",
                 f"  store {index} %narrow, ptr %to\n  %r1 = add i64 %r, 1\n  br label %row",
                 "done:\n  ret i64 0\n}",

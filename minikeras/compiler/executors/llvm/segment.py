@@ -24,8 +24,9 @@ from ..numpy.run_memory import RunMemory, Turn
 from . import blas, jit
 from .calls import SHARED, KernelCall
 from .in_a_row import Around, InARow, layout_of
-from .kernels import EachKernel, ProductKernel
+from .kernels import EachKernel
 from .phases import is_counted
+from .products import ProductKernel
 from .runner import Instruction, Job
 
 WAKING = 100e-6
