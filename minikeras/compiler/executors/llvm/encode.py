@@ -75,6 +75,8 @@ class Encoder:
         """Slots that lie without gaps in memory whose address is known before the run."""
         self._transposed: dict[int, Slot] = {}
         """Matrices that are transposes of others."""
+        self._reshaped: dict[int, Slot] = {}
+        """Arguments, by the keys of what they are in other shapes."""
         self._copies: dict[tuple[int, Any], Slot] = {}
         self._arguments = {slot.key for slot in program.arguments}
         self._loops: dict[int, LoopCall] = {}
@@ -109,6 +111,8 @@ class Encoder:
                     self._transposed[y.key] = x
             elif call.record.primitive in (operations.reshape, part) and self._has_views(x) and y.shape != ():
                 self._addressed.add(y.key)
+            elif call.record.primitive is operations.reshape and (x.key in self._arguments or x.key in self._reshaped):
+                self._reshaped[y.key] = x
         elif isinstance(call, Call):
             self._addressed.update(y.key for y in call.results if y.shape not in ((), None) and y.order is None)
         elif isinstance(call, (Flatten, ReadFlat)):
@@ -124,6 +128,9 @@ class Encoder:
         wanted = dtype or wanted
         if x.key in self._addressed and x.dtype == wanted:
             return x
+        if x.key in self._reshaped:  # what is brought lies without gaps, so it is the same memory
+            source = self.operand(self._reshaped[x.key], record, wanted)
+            return Slot(source.key, x.shape, source.dtype)
         found = self._copies.get((x.key, wanted))
         if found is None and x.array is not None:
             found = self.constant(np.ascontiguousarray(x.array, wanted).reshape(x.shape))

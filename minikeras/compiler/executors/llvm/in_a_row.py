@@ -204,9 +204,11 @@ class InARow:
 
     def most(self, batches: RowBatches) -> int:
         """How many steps one call should carry out."""
-        columns = batches.columns
-        row = sum(one.dtype.itemsize * math.prod(one.shape[1:]) for one in columns) * max(1, batches.rows[:1].size)
-        return max(1, min(int(SECONDS / max(self._seconds, 1e-7)), BYTES // max(row, 1)))
+        columns, rows = batches.columns, batches.rows
+        tested = {number for number, _ in self._layout.tests}
+        given = [one for one in self._layout.arguments if not _can_gather(columns[one.source], rows, one.slot)]
+        each = sum(one.slot.bytes for one in given) + sum(columns[number][:1].nbytes for number in tested) * rows[:1].size
+        return max(1, min(int(SECONDS / max(self._seconds, 1e-7)), BYTES // max(each, 1)))
 
     def __call__(
         self, memory: RunMemory, batches: RowBatches, start: int, count: int, stacked: bool, rollback: Rollback
@@ -352,7 +354,7 @@ class _Run:
         gathers: list[Instruction] = []
         for place, position in zip(itertools.count(known + len(stored), 2), self._gathers, strict=False):
             one = layout.arguments[position]
-            rows = one.slot.shape[0]
+            rows = self._gathers[position][1][0].size
             moves.append((place + 1, 8 * rows))
             parts = threads if one.slot.bytes >= SHARED_BYTES else 1
             gathers.append((_gathering(), [one.place, place, place + 1, rows, one.slot.bytes // rows], parts))
@@ -385,7 +387,7 @@ def _rows_of(column: Array, rows: Array, neighbours: bool) -> Array:
 def _can_gather(column: Array, rows: Array, slot: Slot) -> bool:
     """Whether kernels can take rows of a column as they are, and there is so much of it that it pays."""
     plain = isinstance(column, np.ndarray) and column.flags.c_contiguous and column.dtype == slot.dtype
-    return plain and rows.ndim == 2 and slot.bytes >= BOUND and rows.size > 0
+    return plain and rows.ndim > 1 and slot.bytes >= BOUND and rows.size > 0
 
 
 def _are_neighbours(numbers: Array) -> bool:
