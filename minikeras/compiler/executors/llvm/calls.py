@@ -184,7 +184,9 @@ class LoopCall(KernelCall):
         self._shape = rows, columns
         results = list(outputs_of(record))
         self._outputs = [(y, Output(register, Result.STORE)) for y, register in zip(results, body.outputs, strict=True)]
-        full = [kind is Kind.FULL and (moves or self._members == 1) for kind, moves in zip(self._kinds, self._moving, strict=True)]
+        full = [
+            kind is Kind.FULL and (moves or self._members == 1) for kind, moves in zip(self._kinds, self._moving, strict=True)
+        ]
         whole = [number for number, one in enumerate(full) if one]
         super().__init__(None, _unsettled, operands, results, record, [whole] * len(results))
         self._settle()
@@ -297,9 +299,7 @@ def split_of(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Spl
     return None
 
 
-def _rows_and_columns(
-    shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]
-) -> tuple[int, int, list[Kind]] | None:
+def _rows_and_columns(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> tuple[int, int, list[Kind]] | None:
     for at in range(len(shape) + 1):
         kinds = [_kind(shape, one, at) for one in operands]
         if all(kind is not None for kind in kinds):

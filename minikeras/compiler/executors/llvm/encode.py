@@ -264,8 +264,8 @@ def _product(encoder: Encoder, record: Record) -> bool:
         return False
     if len(y.shape) > 2 and (0 in (*a.shape, *b.shape) or any(math.prod(x.shape[:-2]) not in (1, members) for x in (a, b))):
         return False
-    factors = [encoder.matrix(x, record, y.dtype) for x in (a, b)]
-    encoder.add(product_call(*factors, sizes, y, record))
+    one, other = [encoder.matrix(x, record, y.dtype) for x in (a, b)]
+    encoder.add(product_call(one, other, sizes, y, record))
     return True
 
 

@@ -440,7 +440,8 @@ class ArgmaxKernel:
         highest = to.calling("maximum" if self._dtype.kind == "f" else "smax", kind, "%top", "%value")
         is_top = f"%is = icmp eq {kind} %candidate, %highest"
         if self._dtype.kind == "f":  # NaN is the largest, and equals nothing
-            is_top = f"%nan = fcmp uno {kind} %candidate, 0.0\n  %same = fcmp oeq {kind} %candidate, %highest\n  %is = or i1 %nan, %same"
+            is_top = f"%nan = fcmp uno {kind} %candidate, 0.0\n  %same = fcmp oeq {kind} %candidate, %highest"
+            is_top += "\n  %is = or i1 %nan, %same"
         narrowed = f"trunc i64 %better to {index}" if index != "i64" else "add i64 %better, 0"
         return "\n".join(
             [

@@ -1,19 +1,19 @@
-"""Products of matrices as kernels: large ones by BLAS, small ones by loops of our own, which need no packing."""
+"""Products of matrices as kernels: by BLAS, or in tiles of our own, which small ones need not be packed for."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .functions import Instructions, Value, type_of
 from .kernels import ALIGN, load_address, load_operand, part_of
+from .tiles import Tile, Vectors
 
 LARGEST = {64: 1 << 28, 32: 1 << 19, 16: 1 << 12}
-"""Multiplications of the largest product without BLAS, by the bytes of a vector. With 64 our tiles take 0.4 to 0.9 of the time of
-a BLAS that does not know the processor, with 32 they are ahead as long as all lies in the second cache, with 16 in short calls.
+"""Multiplications of the largest product in tiles, by the bytes of a vector. With 64, tiles take 0.3 to 0.6 of the time of an
+OpenBLAS that does not know the processor and uses half of such a vector; with 32 they are ahead in short calls.
 """
 PANEL = 1 << 18
 """Bytes of a panel, a strip of columns of the second factor, in memory of the stack."""
@@ -85,27 +85,8 @@ class ProductKernel:
         return cell
 
 
-class Tile(NamedTuple):
-    """A piece of the result that lies in registers while it is added up.
-
-    Attributes:
-        rows: how many.
-        vectors: how many in each row.
-        partial: whether some columns lie beyond the last one.
-    """
-
-    rows: int
-    vectors: int
-    partial: bool
-
-    @property
-    def name(self) -> str:
-        """Of its function."""
-        return f"tile_{self.rows}_{self.vectors}{'p' if self.partial else ''}"
-
-
 class TiledProductKernel:
-    """A product of two matrices, tile by tile; parts are rows of its result.
+    """A product of two matrices, tile by tile; parts are rows of its result, and its bits do not depend on them.
 
     Its operands are those of `ProductKernel` up to whether a and b are stored transposed. Panels of a second factor that is
     stored transposed are turned around.
@@ -115,209 +96,43 @@ class TiledProductKernel:
         vector: bytes of a vector of this processor.
     """
 
-    def __init__(self, dtype: np.dtype[np.floating], vector: int) -> None:
-        self._kind, self._itemsize = type_of(dtype), dtype.itemsize
-        self._width = vector // dtype.itemsize
-        self._most = 8 if vector == 64 else 4
-        """Rows of a tile: with two vectors each, all sums lie in registers."""
+    def __init__(self, dtype: np.dtype[Any], vector: int) -> None:
+        self._vectors, self._bytes = Vectors(dtype, vector), vector
+        self._heights = [8, 4, 1] if vector == 64 else [4, 1]
+        """Rows of tiles: with two vectors each, all sums lie in registers."""
+
+    def takes(self, m: int, n: int, k: int) -> bool:
+        """Whether it is for products of this size: a panel fits its memory, and BLAS would take longer."""
+        return 0 < m * n * k <= LARGEST[self._bytes] and 2 * self._bytes * k <= PANEL
 
     def text(self, name: str) -> str:
-        """The function, and before it those of tiles."""
-        tiles = [Tile(*one) for one in itertools.product(self._heights, (1, 2), (True,))]
-        tiles += [Tile(rows, 2, False) for rows in self._heights]
+        """The function, and before it those of tiles and panels."""
+        vectors = self._vectors
+        tiles = [Tile(rows, *kind) for rows in self._heights for kind in _KINDS.values()]
         return "\n".join(
             [
-                *self._declarations(),
-                *("\n".join(self._tile(f"{name}_{tile.name}", tile)) for tile in tiles),
-                *self._turning(f"{name}_turn"),
-                *self._copying(f"{name}_copy"),
+                *vectors.declarations(),
+                *(line for tile in tiles for line in vectors.tile(f"{name}_{tile.name}", tile)),
+                *vectors.turning(f"{name}_turn"),
+                *vectors.copying(f"{name}_copy"),
                 *self._whole(name),
             ]
         )
 
-    @property
-    def _heights(self) -> list[int]:
-        return [self._most, 4, 1] if self._most > 4 else [4, 1]
-
-    @property
-    def _vector(self) -> str:
-        return f"<{self._width} x {self._kind}>"
-
-    def _declarations(self) -> Iterator[str]:
-        vector, suffix = self._vector, f"v{self._width}f{8 * self._itemsize}.p0"
-        mask = f"<{self._width} x i1>"
-        self._read = f"call {vector} @llvm.masked.load.{suffix}(ptr {{}}, i32 {self._itemsize}, {mask} {{}}, {vector} zeroinitializer)"
-        self._write = f"call void @llvm.masked.store.{suffix}({vector} {{}}, ptr {{}}, i32 {self._itemsize}, {mask} {{}})"
-        yield f"declare {vector} @llvm.masked.load.{suffix}(ptr, i32, {mask}, {vector})"
-        yield f"declare void @llvm.masked.store.{suffix}({vector}, ptr, i32, {mask})"
-
-    def takes(self, m: int, n: int, k: int) -> bool:
-        """Whether it is for products of this size: a panel fits its memory, and BLAS would take longer."""
-        vector = self._width * self._itemsize
-        return 0 < m * n * k <= LARGEST[vector] and 2 * vector * k <= PANEL
-
-    # A tile --------------------------------------------------------------------------------------------------------------------
-
-    def _tile(self, name: str, tile: Tile) -> Iterator[str]:
-        """All of a tile: for each of k, a row of b times one element of each row of a."""
-        to, kind, vector = Instructions(), self._kind, self._vector
-        yield f"define internal void @{name}(ptr %out, ptr %a, ptr %b, i64 %k, i64 %row, i64 %column, i64 %stride, i64 %n, i64 %count) {{"
-        to.label("entry")
-        masks = [self._mask(to, number) for number in range(tile.vectors)] if tile.partial else []
-        rows = [to.add(f"getelementptr {kind}, ptr %a, i64 {to.add(f'mul i64 %row, {row}')}") for row in range(tile.rows)]
-        to.do("br label %loop")
-        to.label("loop")
-        to.do("%p = phi i64 [ 0, %entry ], [ %following, %loop ]")
-        sums = {(row, number): f"%s{row}_{number}" for row in range(tile.rows) for number in range(tile.vectors)}
-        for sum in sums.values():
-            to.do(f"{sum} = phi {vector} [ zeroinitializer, %entry ], [ {sum}n, %loop ]")
-        at, line = to.add("mul i64 %p, %column"), to.add("mul i64 %p, %stride")
-        factors = [self._load(to, self._place(to, "%b", line, number), masks, number) for number in range(tile.vectors)]
-        for row in range(tile.rows):
-            element = to.add(f"load {kind}, ptr {to.add(f'getelementptr {kind}, ptr {rows[row]}, i64 {at}')}")
-            first = to.add(f"insertelement {vector} poison, {kind} {element}, i64 0")
-            every = to.add(f"shufflevector {vector} {first}, {vector} poison, <{self._width} x i32> zeroinitializer")
-            for number in range(tile.vectors):
-                product = to.add(f"fmul contract {vector} {every}, {factors[number]}")
-                to.do(f"{sums[row, number]}n = fadd contract {vector} {sums[row, number]}, {product}")
-        to.do("%following = add nuw nsw i64 %p, 1")
-        to.do(f"br i1 {to.add('icmp slt i64 %following, %k')}, label %loop, label %done")
-        to.label("done")
-        for (row, number), sum in sums.items():
-            place = self._place(to, "%out", to.add(f"mul i64 %n, {row}"), number)
-            to.do(
-                self._write.format(f"{sum}n", place, masks[number])
-                if masks
-                else f"store {vector} {sum}n, ptr {place}, align {self._itemsize}"
-            )
-        yield from (*to.lines, "  ret void", "}")
-
-    def _mask(self, to: Instructions, number: int) -> Value:
-        """Which columns of a vector there are."""
-        lanes = f"<{self._width} x i64>"
-        first = to.add(f"insertelement {lanes} poison, i64 %count, i64 0")
-        count = to.add(f"shufflevector {lanes} {first}, {lanes} poison, <{self._width} x i32> zeroinitializer")
-        columns = ", ".join(f"i64 {number * self._width + lane}" for lane in range(self._width))
-        return to.add(f"icmp slt {lanes} <{columns}>, {count}")
-
-    def _place(self, to: Instructions, array: str, line: Value, number: int) -> Value:
-        at = to.add(f"add i64 {line}, {number * self._width}")
-        return to.add(f"getelementptr {self._kind}, ptr {array}, i64 {at}")
-
-    def _load(self, to: Instructions, place: Value, masks: list[Value], number: int) -> Value:
-        if masks:
-            return to.add(self._read.format(place, masks[number]))
-        return to.add(f"load {self._vector}, ptr {place}, align {self._itemsize}")
-
-    # Turning -------------------------------------------------------------------------------------------------------------------
-
-    def _turning(self, name: str) -> Iterator[str]:
-        """The transpose of x (rows, columns) as a panel: blocks of 8 by 8 in registers, what is left one by one."""
-        kind, eight = self._kind, f"<8 x {self._kind}>"
-        to = Instructions()
-        lines = [
-            to.add(f"load {eight}, ptr {self._cell(to, '%x', '%r', '%columns', '%c', row)}, align {self._itemsize}")
-            for row in range(8)
-        ]
-        low, high = [", ".join(f"i32 {start + at}, i32 {start + at + 8}" for at in range(4)) for start in (0, 4)]
-        for _ in range(3):  # each time rows i and i + 4 meet, as cards are shuffled
-            pairs = [(lines[row], lines[row + 4]) for row in range(4)]
-            lines = [
-                to.add(f"shufflevector {eight} {one}, {eight} {other}, <8 x i32> <{half}>")
-                for one, other in pairs
-                for half in (low, high)
-            ]
-        for row, line in enumerate(lines):
-            to.do(f"store {eight} {line}, ptr {self._cell(to, '%out', '%c', str(2 * self._width), '%r', row)}, align {self._itemsize}")
-        yield f"""define internal void @{name}(ptr %out, ptr %x, i64 %rows, i64 %columns) {{
-entry:
-  %wholerows = and i64 %rows, -8
-  %wholecolumns = and i64 %columns, -8
-  br label %row
-row:
-  %r = phi i64 [ 0, %entry ], [ %nextr, %rowdone ]
-  %inr = icmp slt i64 %r, %wholerows
-  br i1 %inr, label %column, label %below
-column:
-  %c = phi i64 [ 0, %row ], [ %nextc, %block ]
-  %inc = icmp slt i64 %c, %wholecolumns
-  br i1 %inc, label %block, label %right
-block:"""
-        yield from to.lines
-        yield "  %nextc = add i64 %c, 8\n  br label %column\nright:"
-        yield from self._one_by_one("right", "%r", "%rend", "%wholecolumns", "%columns", "rowdone")
-        yield "rowdone:\n  %nextr = add i64 %r, 8\n  br label %row\nbelow:"
-        yield from self._one_by_one("below", "%wholerows", "%rows", "0", "%columns", "finish")
-        yield "finish:\n  ret void\n}"
-
-    def _cell(self, to: Instructions, array: str, row: str, stride: str, column: str, number: int) -> Value:
-        line = to.add(f"mul i64 {to.add(f'add i64 {row}, {number}')}, {stride}")
-        return to.add(f"getelementptr {self._kind}, ptr {array}, i64 {to.add(f'add i64 {line}, {column}')}")
-
-    def _one_by_one(self, label: str, first: str, last: str, start: str, stop: str, then: str) -> Iterator[str]:
-        """The elements of some rows and columns."""
-        kind, n = self._kind, label
-        bound = "" if last == "%rows" else f"  {last} = add i64 {first}, 8\n"
-        yield f"""{bound}  br label %{n}row
-{n}row:
-  %{n}r = phi i64 [ {first}, %{n} ], [ %{n}nextr, %{n}end ]
-  %{n}inr = icmp slt i64 %{n}r, {last}
-  br i1 %{n}inr, label %{n}column, label %{then}
-{n}column:
-  %{n}c = phi i64 [ {start}, %{n}row ], [ %{n}nextc, %{n}one ]
-  %{n}inc = icmp slt i64 %{n}c, {stop}
-  br i1 %{n}inc, label %{n}one, label %{n}end
-{n}one:
-  %{n}line = mul i64 %{n}r, %columns
-  %{n}at = add i64 %{n}line, %{n}c
-  %{n}from = getelementptr {kind}, ptr %x, i64 %{n}at
-  %{n}value = load {kind}, ptr %{n}from
-  %{n}other = mul i64 %{n}c, {2 * self._width}
-  %{n}to = add i64 %{n}other, %{n}r
-  %{n}place = getelementptr {kind}, ptr %out, i64 %{n}to
-  store {kind} %{n}value, ptr %{n}place
-  %{n}nextc = add i64 %{n}c, 1
-  br label %{n}column
-{n}end:
-  %{n}nextr = add i64 %{n}r, 1
-  br label %{n}row"""
-
-    def _copying(self, name: str) -> Iterator[str]:
-        """The panel of x with k rows of two vectors."""
-        to, vector = Instructions(), self._vector
-        line, beside = to.add("mul i64 %p, %n"), to.add(f"mul i64 %p, {2 * self._width}")
-        both = [to.add(f"load {vector}, ptr {self._place(to, '%x', line, one)}, align {self._itemsize}") for one in range(2)]
-        for one, value in enumerate(both):
-            to.do(f"store {vector} {value}, ptr {self._place(to, '%out', beside, one)}, align {self._itemsize}")
-        yield f"""define internal void @{name}(ptr %out, ptr %x, i64 %k, i64 %n) {{
-entry:
-  br label %row
-row:
-  %p = phi i64 [ 0, %entry ], [ %following, %row ]"""
-        yield from to.lines
-        yield """  %following = add i64 %p, 1
-  %more = icmp slt i64 %following, %k
-  br i1 %more, label %row, label %done
-done:
-  ret void
-}"""
-
-    # The whole -----------------------------------------------------------------------------------------------------------------
-
     def _whole(self, name: str) -> Iterator[str]:
-        """Tile by tile: down a strip of columns, then the next."""
-        to, kind, wide = Instructions(), self._kind, 2 * self._width
+        """Down a strip of columns, then the next."""
+        to, kind, wide = Instructions(), self._vectors.kind, 2 * self._vectors.width
         out, a, b = [load_address(to, number) for number in range(3)]
         m, n, k, turned_a, turned_b = [load_operand(to, number) for number in range(3, 8)]
-        start, stop = part_of(to, m, self._most)
-        along = to.add(f"icmp ne i64 {turned_a}, 0")
-        row, column = to.add(f"select i1 {along}, i64 1, i64 {k}"), to.add(f"select i1 {along}, i64 {m}, i64 1")
-        turned = to.add(f"icmp ne i64 {turned_b}, 0")
+        start, stop = part_of(to, m, self._heights[0])
+        for one, turned in (("%alongrows", turned_a), ("%turned", turned_b)):
+            to.do(f"{one} = icmp ne i64 {turned}, 0")
+        to.do(f"%row = select i1 %alongrows, i64 1, i64 {k}\n  %column = select i1 %alongrows, i64 {m}, i64 1")
         yield f"""define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{
 entry:
-  %panel = alloca [{PANEL // self._itemsize} x {kind}], align 64"""
+  %panel = alloca [{PANEL // self._vectors.bytes} x {kind}], align 64"""
         yield from to.lines
-        yield f"""  %far = icmp sge i64 {n}, {FAR // self._itemsize}
+        yield f"""  %far = icmp sge i64 {n}, {FAR // self._vectors.bytes}
   %rows = sub i64 {stop}, {start}
   %many = icmp sge i64 %rows, {MANY}
   %pays = and i1 %far, %many
@@ -329,9 +144,9 @@ strip:
   br i1 %more, label %begin, label %out
 begin:
   %whole = icmp sge i64 %count, {wide}
-  %single = icmp sle i64 %count, {self._width}
+  %single = icmp sle i64 %count, {self._vectors.width}
   %beside = getelementptr {kind}, ptr {b}, i64 %j
-  br i1 {turned}, label %turn, label %straight
+  br i1 %turned, label %turn, label %straight
 turn:
   %some = select i1 %whole, i64 {wide}, i64 %count
   %before = mul i64 %j, {k}
@@ -346,40 +161,36 @@ copy:
   br label %first
 first:
   %top = phi ptr [ %panel, %turn ], [ %panel, %copy ], [ %beside, %straight ]
-  %stride = phi i64 [ {wide}, %turn ], [ {wide}, %copy ], [ {n}, %straight ]
+  %line = phi i64 [ {wide}, %turn ], [ {wide}, %copy ], [ {n}, %straight ]
   br label %down0"""
-        given = f"i64 {k}, i64 {row}, i64 {column}, i64 %stride, i64 {n}, i64 %count"
-        for number, height in enumerate(self._heights):
-            before, i = ("first", start) if number == 0 else (f"down{number - 1}", f"%i{number - 1}")
-            last = number + 1 == len(self._heights)
-            yield f"""down{number}:
-  %i{number} = phi i64 [ {i}, %{before} ], [ %next{number}, %took{number} ]
-  %end{number} = add i64 %i{number}, {height}
-  %fits{number} = icmp sle i64 %end{number}, {stop}
-  br i1 %fits{number}, label %take{number}, label %{'down' if last else f'down{number + 1}'}
-take{number}:
-  %starta{number} = mul i64 %i{number}, {row}
-  %ata{number} = getelementptr {kind}, ptr {a}, i64 %starta{number}
-  %line{number} = mul i64 %i{number}, {n}
-  %starto{number} = add i64 %line{number}, %j
-  %ato{number} = getelementptr {kind}, ptr {out}, i64 %starto{number}
-  br i1 %whole, label %whole{number}, label %partial{number}
-partial{number}:
-  br i1 %single, label %single{number}, label %double{number}"""
-            for label, tile in (
-                ("whole", Tile(height, 2, False)),
-                ("single", Tile(height, 1, True)),
-                ("double", Tile(height, 2, True)),
-            ):
-                yield f"""{label}{number}:
-  call void @{name}_{tile.name}(ptr %ato{number}, ptr %ata{number}, ptr %top, {given})
-  br label %took{number}"""
-            yield f"""took{number}:
-  %next{number} = add i64 %i{number}, {height}
-  br label %down{number}"""
-        yield f"""down:
-  %nextj = add i64 %j, {wide}
-  br label %strip
-out:
-  ret i64 0
-}}"""
+        for number in range(len(self._heights)):
+            yield from self._down(name, number, (out, a, k, n), (start, stop))
+        yield f"down:\n  %nextj = add i64 %j, {wide}\n  br label %strip\nout:\n  ret i64 0\n}}"
+
+    def _down(self, name: str, d: int, operands: tuple[Value, Value, Value, Value], rows: tuple[Value, Value]) -> Iterator[str]:
+        """The tiles of one height, the d-th, in a strip, from where the higher ones end to where no more fit."""
+        kind, height, (out, a, k, n) = self._vectors.kind, self._heights[d], operands
+        before, first = ("first", rows[0]) if d == 0 else (f"down{d - 1}", f"%i{d - 1}")
+        then = "down" if d + 1 == len(self._heights) else f"down{d + 1}"
+        yield f"""down{d}:
+  %i{d} = phi i64 [ {first}, %{before} ], [ %end{d}, %took{d} ]
+  %end{d} = add i64 %i{d}, {height}
+  %fits{d} = icmp sle i64 %end{d}, {rows[1]}
+  br i1 %fits{d}, label %take{d}, label %{then}
+take{d}:
+  %starta{d} = mul i64 %i{d}, %row
+  %ata{d} = getelementptr {kind}, ptr {a}, i64 %starta{d}
+  %line{d} = mul i64 %i{d}, {n}
+  %starto{d} = add i64 %line{d}, %j
+  %ato{d} = getelementptr {kind}, ptr {out}, i64 %starto{d}
+  br i1 %whole, label %whole{d}, label %partial{d}
+partial{d}:
+  br i1 %single, label %single{d}, label %double{d}"""
+        given = f"ptr %ato{d}, ptr %ata{d}, ptr %top, i64 {k}, i64 %row, i64 %column, i64 %line, i64 {n}, i64 %count"
+        for label, one in _KINDS.items():
+            yield f"{label}{d}:\n  call void @{name}_{Tile(height, *one).name}({given})\n  br label %took{d}"
+        yield f"took{d}:\n  br label %down{d}"
+
+
+_KINDS = {"whole": (2, False), "single": (1, True), "double": (2, True)}
+"""Vectors of a tile, and whether it is partial, by how many columns are left: enough, one vector's at most, or more."""
