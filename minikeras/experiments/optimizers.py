@@ -335,9 +335,9 @@ class MemberOptimizers(Optimizer):
 
         def write(writer: Writer, gradients: Sequence[Any]) -> None:
             for part, places in shares:
-                part.write(writer, [gradients[i] for i in places], [states[i] for i in places])
+                part.write(writer, [gradients[i] for i in places], [states[i] for i in places], self)
             if several:
-                writer.write(members_counted, (), {"held": held})
+                writer.write(members_counted, (), {"optimizer": self, "held": held})
 
         return write
 
@@ -366,7 +366,7 @@ def _counted(optimizers: Sequence[Optimizer]) -> list[Change]:
     return [(count, count._array + 1) for count in several]
 
 
-def _count(*, held: Held) -> tuple[()]:
+def _count(*, optimizer: Optimizer, held: Held) -> tuple[()]:
     held.optimizers[0].commit(_counted(held.active))
     return ()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -82,6 +83,12 @@ class Together:
         self._plan: Plan | None = None
         self._states: list[SlotState] = []
         self._looked = -1
+        self._asked: Any = None
+        self._held: list[Any] = []
+        self._rates: list[Any] = []
+        self._numbers: list[int] = []
+        self._firsts: list[int] = []
+        """Whose learning rates there are, what they were, and which members then have the same step."""
         self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
         """The last coefficients at every element, by group and position: most stay the same from step to step."""
 
@@ -161,24 +168,28 @@ class Together:
         """
         optimizers = self.optimizers
         t = int(self._going_on[0].state.iterations._array) + 1
-        scheduled: dict[int, float] = {}
-        known: dict[tuple[int, float], tuple[Any, float, float]] = {}
-        steps = []
-        for optimizer, kind in zip(optimizers, kinds, strict=True):
-            held = optimizer._learning_rate
-            if isinstance(held, Variable):
-                rate = float(held._array)
-            elif kind in scheduled:
-                rate = scheduled[kind]
-            else:
-                rate = scheduled[kind] = optimizer._rate()
-            if (kind, rate) not in known:
-                step = optimizer.begin_step(t, rate)
-                if not all([type(one) is float for one in _leaves(step)]):
-                    return None
-                known[kind, rate] = step, rate, optimizer.ema_momentum if t > 1 else 0.0
-            steps.append(known[kind, rate])
-        return steps
+        known: list[tuple[Any, float, float]] = []
+        for place in self._alike(kinds):
+            optimizer, held = optimizers[place], self._held[place]
+            rate = float(held._array) if isinstance(held, Variable) else optimizer._rate()
+            step = optimizer.begin_step(t, rate)
+            if not all([type(one) is float for one in _leaves(step)]):
+                return None
+            known.append((step, rate, optimizer.ema_momentum if t > 1 else 0.0))
+        return known * len(optimizers) if len(known) == 1 else [known[number] for number in self._numbers]
+
+    def _alike(self, kinds: Sequence[int]) -> list[int]:
+        """The first member of each kind and learning rate; `_numbers` says for all to which they belong."""
+        if self._asked != (clock.now, kinds):
+            self._held = [optimizer._learning_rate for optimizer in self.optimizers]
+            self._asked, self._rates = (clock.now, kinds), []
+        rates = [held._array if isinstance(held, Variable) else None for held in self._held]
+        if not self._rates or not all(map(operator.is_, rates, self._rates)):
+            first: dict[Any, int] = {}
+            keys = [(kind, None if rate is None else float(rate)) for kind, rate in zip(kinds, rates, strict=True)]
+            self._numbers = [first.setdefault(key, len(first)) for key in keys]
+            self._rates, self._firsts = rates, [self._numbers.index(number) for number in range(len(first))]
+        return self._firsts
 
     @property
     def _going_on(self) -> list[Optimizer]:
@@ -250,8 +261,18 @@ class Together:
             return None
         return {"limits": tuple([getattr(one, name) for one in self.optimizers]), "globally": name == "global_clipnorm"}
 
-    def write(self, writer: Writer, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
-        """Write the step as instructions of a program."""
+    def count(self, plan: Plan) -> None:
+        """Change these numbers."""
+        if type(self.optimizers[0]).end_step is not Optimizer.end_step:
+            self.optimizers[0].commit(self.finished(plan))
+            return
+        active = self._going_on
+        count = active[0].state.iterations._array + 1
+        for optimizer in active:
+            optimizer.state.iterations._array = count
+
+    def write(self, writer: Writer, gradients: Sequence[Any], states: Sequence[SlotState], owner: Optimizer) -> None:
+        """Write the step as instructions of a program, as part of a step of its owner."""
         plan = self.planned(states)
         assert plan is not None
         own: list[list[Any]] = []
@@ -261,7 +282,8 @@ class Together:
                 own.append([writer.slot((size,), dtype) for _, dtype in group.body.coefficients])
             else:
                 own.append([writer.slot(None, float) for dtype in single.inputs if dtype is float])
-        writer.begin(member_numbers, {"together": self, "plan": plan}, tuple([slot for found in own for slot in found]))
+        params = {"optimizer": owner, "together": self, "plan": plan}
+        writer.begin(member_numbers, params, tuple([slot for found in own for slot in found]))
         if (limits := self._limits()) is not None:
             clipped = tuple([writer.slot(one.shape, one.dtype) for one in gradients])
             gradients = writer.write(clip_members, gradients, limits, clipped)
@@ -272,7 +294,7 @@ class Together:
             body = group.body.body if plan.differ else group.body.single
             operands = [gradient, *writer.read(columns, layout), *numbers]
             writer.assign(columns, writer.loop(body, operands, layout.size), layout)
-        writer.write(members_finished, (), {"together": self, "plan": plan})
+        writer.write(members_finished, (), params)
         writer.guards.append(functools.partial(self._is_of, plan))
 
     def numbers(self, plan: Plan) -> tuple[Any, ...]:
@@ -295,8 +317,8 @@ class Together:
         return known[1]
 
 
-def _finish(*, together: Together, plan: Plan) -> tuple[()]:
-    together.optimizers[0].commit(together.finished(plan))
+def _finish(*, optimizer: Optimizer, together: Together, plan: Plan) -> tuple[()]:
+    together.count(plan)
     return ()
 
 
@@ -321,7 +343,7 @@ clip_members = Primitive("clip_members", lambda xp: _clip, differentiable=False,
 """Gradients of all members, clipped by norms."""
 member_numbers = effect(
     "member_numbers",
-    lambda *, together, plan: together.numbers(plan),
+    lambda *, optimizer, together, plan: together.numbers(plan),
     reads=(State.VARIABLES,),
     writes=(State.VARIABLES,),
     escapes=True,

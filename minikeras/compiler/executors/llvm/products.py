@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -97,7 +98,7 @@ class TiledProductKernel:
     """
 
     def __init__(self, dtype: np.dtype[Any], vector: int) -> None:
-        self._vectors, self._bytes = Vectors(dtype, vector), vector
+        self._dtype, self._vectors, self._bytes = dtype, Vectors(dtype, vector), vector
         self._heights = [8, 4, 1] if vector == 64 else [4, 1]
         """Rows of tiles: with two vectors each, all sums lie in registers."""
 
@@ -107,17 +108,12 @@ class TiledProductKernel:
 
     def text(self, name: str) -> str:
         """The function, and before it those of tiles and panels."""
-        vectors = self._vectors
-        tiles = [Tile(rows, *kind) for rows in self._heights for kind in _KINDS.values()]
-        return "\n".join(
-            [
-                *vectors.declarations(),
-                *(line for tile in tiles for line in vectors.tile(f"{name}_{tile.name}", tile)),
-                *vectors.turning(f"{name}_turn"),
-                *vectors.copying(f"{name}_copy"),
-                *self._whole(name),
-            ]
-        )
+        return "\n".join([_pieces(self._dtype, self._bytes, name), *self._whole(name)])
+
+    @property
+    def tiles(self) -> list[Tile]:
+        """What the result is made of."""
+        return [Tile(rows, *kind) for rows in self._heights for kind in _KINDS.values()]
 
     def _whole(self, name: str) -> Iterator[str]:
         """Down a strip of columns, then the next."""
@@ -194,3 +190,17 @@ partial{d}:
 
 _KINDS = {"whole": (2, False), "single": (1, True), "double": (2, True)}
 """Vectors of a tile, and whether it is partial, by how many columns are left: enough, one vector's at most, or more."""
+
+
+@functools.cache
+def _pieces(dtype: np.dtype[Any], vector: int, name: str) -> str:
+    """The functions of tiles and panels, which take a millisecond to write."""
+    vectors, tiles = Vectors(dtype, vector), TiledProductKernel(dtype, vector).tiles
+    return "\n".join(
+        [
+            *vectors.declarations(),
+            *(line for tile in tiles for line in vectors.tile(f"{name}_{tile.name}", tile)),
+            *vectors.turning(f"{name}_turn"),
+            *vectors.copying(f"{name}_copy"),
+        ]
+    )
