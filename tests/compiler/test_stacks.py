@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from small_training import needs_llvm
 
 import minikeras as tf
-from minikeras.experiments.members import Members
-from minikeras.experiments.stack import ModelStack
+from minikeras.experiments import Ensemble
 
 pytestmark = needs_llvm
 
 K = tf.keras
 L = K.layers
-M, FEATURES, CLASSES, ROWS = 3, 5, 4, 7
+MEMBERS, FEATURES, CLASSES, ROWS = 3, 5, 4, 7
 SIZE = st.integers(1, 9)
 
 
@@ -70,23 +69,11 @@ def test_what_is_repeated_for_each_member_and_each_row(shape, data):
     close(*both(function, x, bias))
 
 
-def stack_of(layers, optimizer="adam", own=False, jit_compile=True):
-    """Members as one model, and the same members by themselves."""
-    models = []
-    for seed in range(M):
-        tf.random.set_seed(seed)
-        model = K.Sequential([K.Input((FEATURES,)), *layers(), L.Dense(CLASSES)])
-        loss = K.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(optimizer, loss, metrics=["accuracy"], jit_compile=jit_compile)
-        models.append(model)
-    members = Members(M)
-    for variables in zip(*[model._collect().variables for model in models], strict=True):
-        members.stack(variables[0], np.stack([variable.numpy() for variable in variables]))
-    singles = [K.models.clone_model(model) for model in models]
-    for single, model in zip(singles, models, strict=True):
-        single.set_weights(model.get_weights())
-        single.compile(optimizer, model.loss, metrics=["accuracy"], jit_compile=jit_compile)
-    return ModelStack(models[0], members), singles
+def network(between):
+    model = K.Sequential([K.Input((FEATURES,)), *between(), L.Dense(CLASSES)])
+    loss = K.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, metrics=["accuracy"], jit_compile=True)
+    return model
 
 
 NETS = {
@@ -95,53 +82,40 @@ NETS = {
     "normalized": lambda: [L.Dense(6, "relu"), L.BatchNormalization()],
     "in another shape": lambda: [L.Reshape((FEATURES, 1)), L.Flatten(), L.LayerNormalization(), L.Dense(6, "softmax")],
 }
+X, Y = normal(42, FEATURES, seed=5), np.random.default_rng(6).integers(0, CLASSES, 42).astype("int32")
 
 
-def batches(rows, count):
-    x, y = normal(40, FEATURES, seed=5), np.random.default_rng(6).integers(0, CLASSES, 40).astype("int32")
-    chosen = np.random.default_rng(7).integers(0, 40, (count, *rows))
-    return x, y, chosen
+@pytest.fixture
+def in_a_row(monkeypatch):
+    """How many steps were carried out by each call of kernels for several."""
+    from minikeras.compiler.executors.llvm.in_a_row import InARow
+
+    counts, carry_out = [], InARow.__call__
+
+    def counted(self, memory, batches, start, count, *others):
+        counts.append(count)
+        return carry_out(self, memory, batches, start, count, *others)
+
+    monkeypatch.setattr(InARow, "__call__", counted)
+    return counts
 
 
 @pytest.mark.parametrize("net", NETS)
-@pytest.mark.parametrize("own", [False, True])
-def test_members_are_what_they_are_alone(net, own):
-    stack, singles = stack_of(NETS[net])
-    x, y, chosen = batches((M, ROWS) if own else (ROWS,), 6)
-    step = tf.function(lambda x, y: (stack.train_step_own if own else stack.train_step)((x, y)), jit_compile=True)
-    for rows in chosen:
-        step(tf.constant(x[rows]), tf.constant(y[rows]))
-    assert step.replays > 2
-    for number, single in enumerate(singles):
-        for rows in chosen:
-            mine = rows[number] if own else rows
-            single.train_on_batch(x[mine], y[mine])
-        for (_, whole), variable in zip(stack.members.stacks.values(), single.variables, strict=False):
-            np.testing.assert_allclose(whole.numpy()[number], variable.numpy(), rtol=1e-5, atol=2e-6)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_members_take_many_steps_in_one_call_and_are_what_they_are_alone(net, shuffle, in_a_row):
+    """In an order of their own each member has a batch of its own."""
+    ensemble = Ensemble(lambda: network(NETS[net]), size=MEMBERS, seeds=range(MEMBERS))
+    ensemble.fit(X, Y, batch_size=ROWS, epochs=4, shuffle=shuffle, verbose=0)
+    assert sum(in_a_row) > len(X) // ROWS
+    for seed in range(MEMBERS):
+        tf.random.set_seed(seed)
+        single = network(NETS[net])
+        single.fit(X, Y, batch_size=ROWS, epochs=4, shuffle=shuffle, verbose=0)
+        for found, expected in zip(ensemble[seed].get_weights(), single.get_weights(), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_all_of_a_step_is_one_call_and_many_steps_too(own, monkeypatch):
-    from minikeras.compiler.executors.llvm.in_a_row import InARow
-
-    calls = []
-    carry_out = InARow.__call__
-    monkeypatch.setattr(InARow, "__call__", lambda self, *args: calls.append(args[3]) or carry_out(self, *args))
-    stack, _ = stack_of(NETS["dense"])
-    x, y, chosen = batches((M, ROWS) if own else (ROWS,), 12)
-    function = stack.train_step_own if own else stack.train_step
-    step = tf.function(lambda data: function(data), jit_compile=True)
-    from minikeras.data.table import RowBatches, Table
-
-    for rows in chosen[:4]:
-        step((tf.constant(x[rows]), tf.constant(y[rows])))
-    table = Table((x, y))
-    one = RowBatches(table, list(chosen))
-    assert step.replay_many(one, (one.first,), lambda: None) is not None
-    assert sum(calls) == len(chosen)
-
-
-def test_a_batch_in_another_shape_is_read_where_it_was_brought():
+def test_a_batch_in_another_shape_is_read_where_it_was_brought(in_a_row):
     """A layer that flattens its input stands first, as for images."""
     tf.random.set_seed(0)
     model = K.Sequential([K.Input((2, 3)), L.Flatten(), L.Dense(4), L.Dense(1)])
@@ -153,20 +127,6 @@ def test_a_batch_in_another_shape_is_read_where_it_was_brought():
         model.compile("adam", "mse", jit_compile=compiled, run_eagerly=not compiled)
         model.fit(x, y, batch_size=8, epochs=5, shuffle=False, verbose=0)
         found.append(model.get_weights())
+    assert sum(in_a_row) > 5
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-
-
-def test_the_numpy_executor_gives_members_the_bits_that_they_have_alone():
-    stack, singles = stack_of(NETS["deep"], jit_compile=None)
-    x, y, chosen = batches((ROWS,), 6)
-    step = tf.function(lambda x, y: stack.train_step((x, y)))
-    for rows in chosen:
-        step(tf.constant(x[rows]), tf.constant(y[rows]))
-    assert step.replays > 2
-    for number, single in enumerate(singles):
-        alone = tf.function(lambda x, y, single=single: single.train_step((x, y)))
-        for rows in chosen:
-            alone(tf.constant(x[rows]), tf.constant(y[rows]))
-        for (_, whole), variable in zip(stack.members.stacks.values(), single.variables, strict=False):
-            np.testing.assert_array_equal(whole.numpy()[number], variable.numpy())

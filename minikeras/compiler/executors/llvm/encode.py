@@ -160,8 +160,10 @@ class Encoder:
         """All calls but views that nothing reads; operands are brought early, where they cut no segment in two."""
         waiting = dict(self._staged)
         made = {y.key for call in self._found for y in call.results}
-        read = self._wanted | {x.key for call in self._found for x in slots_in(call.operands)}
-        read |= {x.key for calls in waiting.values() for call in calls for x in slots_in(call.operands)}
+        read = self._wanted | {x.key for calls in waiting.values() for call in calls for x in slots_in(call.operands)}
+        for call in reversed(self._found):
+            if not isinstance(call, View) or call.results[0].key in read:
+                read |= {x.key for x in slots_in(call.operands)}
         for key in [key for key in waiting if key not in made]:
             yield from waiting.pop(key)
         for call in self._found:
