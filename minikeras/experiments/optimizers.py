@@ -326,8 +326,10 @@ class MemberOptimizers(Optimizer):
                         changes.append((variable, array))
         return [*((whole, with_rows(whole._array, found)) for whole, found in rows.values()), *changes]
 
-    def written(self, states: Sequence[SlotState]) -> Write | None:
-        """Writes the step as instructions of a program; None if the members step in turn."""
+    def written(self, states: Sequence[SlotState], owner: Optimizer) -> Write | None:
+        """Writes the step as instructions of a program, as part of a step of its owner, this one or what stands for it; None if
+        the members step in turn.
+        """
         shares = self._shares(states)
         if shares is None:
             return None
@@ -335,9 +337,9 @@ class MemberOptimizers(Optimizer):
 
         def write(writer: Writer, gradients: Sequence[Any]) -> None:
             for part, places in shares:
-                part.write(writer, [gradients[i] for i in places], [states[i] for i in places], self)
+                part.write(writer, [gradients[i] for i in places], [states[i] for i in places], owner)
             if several:
-                writer.write(members_counted, (), {"optimizer": self, "held": held})
+                writer.write(members_counted, (), {"optimizer": owner, "held": held})
 
         return write
 

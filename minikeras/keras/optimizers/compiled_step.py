@@ -80,7 +80,7 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     if isinstance(optimizer, PerLayer):
         return _members_written(optimizer, states)
     if (written := getattr(optimizer, "written", None)) is not None:  # it knows better
-        own: Write | None = written(states)
+        own: Write | None = written(states, optimizer)
         return own
     if not is_plain(optimizer, states):
         return None
