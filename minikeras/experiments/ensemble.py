@@ -16,7 +16,7 @@ from ..boundary import explaining
 from ..keras import batches
 from ..keras.arguments import whole
 from ..keras.batches import Feed
-from ..keras.callbacks import CallbackList
+from ..keras.callbacks import BackupAndRestore, CallbackList
 from ..keras.models import Model
 from ..keras.seeds import default_seed
 from ..keras.training import trainer
@@ -138,7 +138,8 @@ class Ensemble:
 
         Args:
             callbacks: a list, of which each member gets a copy, or a function of a member's place that returns one. The
-                callbacks see the member's own model and logs; one that stops training stops this member alone.
+                callbacks see the member's own model and logs; one that stops training stops this member alone, at the end
+                of the epoch.
             shuffle: as in `Model.fit`; each member goes through the rows of arrays in its own order. Batches of a Dataset or
                 generator are the same for all.
             bootstrap: train each member on rows drawn with replacement, as many as there are, by its seed.
@@ -188,6 +189,7 @@ class Ensemble:
 
     def _hooks_of(self, place: int, callbacks: Any, epochs: int, steps: int | None) -> CallbackList:
         own = callbacks(place) if callable(callbacks) else copy.deepcopy(callbacks)
+        _check_callbacks(own, shared=not callable(callbacks) and len(self) > 1)
         return CallbackList(own, True, False, self[place], epochs=epochs, steps=steps, verbose=0)
 
     def _build(self, batch: Any) -> None:
@@ -290,6 +292,21 @@ class Ensemble:
     ) -> Ensemble:
         """An ensemble that `save` wrote; training goes on as it would have. Arguments and errors as in `load_model`."""
         return cls.of(load_ensemble(filepath, custom_objects, max_bytes))
+
+
+def _check_callbacks(callbacks: Any, shared: bool) -> None:
+    """Refuse callbacks that need a whole `fit` of one model, or whose copies would write to one file."""
+    for one in nest.flatten(callbacks):
+        if isinstance(one, BackupAndRestore):
+            raise ValueError(
+                "fit: BackupAndRestore keeps the state of one model's `fit`. For many runs use Sweep with a directory."
+            )
+        written = [name for name in ("filepath", "filename", "log_dir") if hasattr(one, name)]
+        if shared and written:
+            raise ValueError(
+                f"fit: {type(one).__name__} would write the files of all members to one {written[0]}. Give callbacks as a "
+                f"function of a member's place: callbacks=lambda i: [{type(one).__name__}(f'member_{{i}}...')]."
+            )
 
 
 def _checked_seeds(seeds: list[Any], size: int | None) -> list[int]:

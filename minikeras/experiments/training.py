@@ -19,7 +19,7 @@ from .member_batches import MemberSource
 from .stack import ModelStack
 
 Values = dict[str, np.ndarray[Any, Any]]
-"""The logs of all members: for each name an array with their values."""
+"""The logs of all members: for each name an array with their values along its first axis."""
 
 
 def evaluated(stack: ModelStack, feed: Feed, bar: CallbackList | None = None) -> Values:
@@ -67,7 +67,7 @@ class Training:
         """The members whose values are in the stack, in their order; some may have ended."""
         self._stack = ModelStack(self._members, trains=True)
         self._pace = Pace()
-        self._last: dict[int, dict[str, float]] = {}
+        self._last: dict[int, dict[str, Any]] = {}
 
     def run(self, epochs: range) -> None:
         """Train from the first to the last of `epochs`, or until every member has ended."""
@@ -121,17 +121,17 @@ class Training:
             raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
         return dict(numbers(found))
 
-    def _of_each(self, values: Values) -> dict[int, dict[str, float]]:
+    def _of_each(self, values: Values) -> dict[int, dict[str, Any]]:
         """The logs of each member."""
         return {
-            member: {name: float(value[place]) for name, value in sorted(values.items())}
+            member: numbers({name: value[place] for name, value in sorted(values.items())})
             for place, member in enumerate(self._order)
         }
 
-    def _mean(self, values: Values) -> dict[str, float]:
+    def _mean(self, values: Values) -> dict[str, Any]:
         """The mean over the members that go on."""
         places = [place for place, member in enumerate(self._order) if member in self._active]
-        return {name: float(np.mean(value[places])) for name, value in values.items()}
+        return numbers({name: value[places].mean(axis=0) for name, value in values.items()})
 
     # Members ---------------------------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Training:
             for member in self._active:
                 self._hooks[member].call(hook, *arguments(member))
 
-    def _has_ended(self, member: int, epoch: int, logs: Mapping[str, float]) -> bool:
+    def _has_ended(self, member: int, epoch: int, logs: Mapping[str, Any]) -> bool:
         if not np.isfinite(logs.get("loss", 0.0)):
             warnings.warn(
                 f"Member {member} (seed {self._members[member].seed}) ends in epoch {epoch + 1}: its loss is {logs['loss']}. "

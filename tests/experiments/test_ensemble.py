@@ -326,3 +326,43 @@ def test_what_is_no_ensemble_is_refused():
         Ensemble(lambda: 3, 2)
     with pytest.raises(ValueError, match="compile"):
         Ensemble(lambda: keras.Sequential([keras.layers.Dense(1)]), 2).fit(X, Y)
+
+
+def test_metrics_of_several_numbers_are_logged_for_each_member():
+    def made():
+        model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(3, "softmax")])
+        model.compile("sgd", "categorical_crossentropy", metrics=[keras.metrics.F1Score()])
+        return model
+
+    labels = np.eye(3, dtype="float32")[Y]
+    history = Ensemble(made, seeds=SEEDS[:2]).fit(X, labels, epochs=3, verbose=0).history
+    assert history["f1_score"].shape == (3, 2, 3) and history["loss"].shape == (3, 2)
+    single = alone(SEEDS[1], y=labels, model=made, epochs=3)[1].history["f1_score"]
+    np.testing.assert_allclose(history["f1_score"][:, 1], single, rtol=1e-6)
+
+
+def test_a_history_is_drawn_as_a_band():
+    pytest.importorskip("matplotlib")
+    history = ensemble_of(3).fit(X, Y, epochs=3, validation_split=0.2, validation_freq=2, verbose=0)
+    figure = history.plot()
+    assert [axes.get_title() for axes in figure.axes] == ["loss", "val_loss"]
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), history.history["loss"].mean(axis=1))
+    assert figure.axes[1].lines[0].get_xdata().tolist() == [2]
+    with pytest.raises(ValueError, match="names must be among the numbers in the logs"):
+        history.plot(["precision"])
+
+
+@pytest.mark.parametrize(
+    "callback", [keras.callbacks.CSVLogger("log.csv"), keras.callbacks.ModelCheckpoint("model.keras")], ids=["CSV", "files"]
+)
+def test_callbacks_that_write_files_are_made_for_each_member(callback, tmp_path):
+    with pytest.raises(ValueError, match="would write the files of all members to one file"):
+        ensemble_of(2).fit(X, Y, verbose=0, callbacks=[callback])
+    make = lambda place: [keras.callbacks.CSVLogger(str(tmp_path / f"{place}.csv"))]
+    ensemble_of(2).fit(X, Y, verbose=0, callbacks=make)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.csv", "1.csv"]
+
+
+def test_the_state_of_one_fit_is_not_kept_for_many(tmp_path):
+    with pytest.raises(ValueError, match="BackupAndRestore keeps the state of one"):
+        ensemble_of(2).fit(X, Y, verbose=0, callbacks=lambda place: [keras.callbacks.BackupAndRestore(tmp_path)])

@@ -146,3 +146,10 @@ def test_a_notebook_gets_a_live_bar_like_a_terminal(monkeypatch):
         made().fit(X, Y, batch_size=4)
         assert ("|" in stream.getvalue()) is bars
         assert shown(stream.getvalue())[-1].startswith("Epoch 1/1: 3 steps in ")
+
+
+def test_a_metric_of_several_numbers_is_shown_as_their_mean(capfd):
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2, "softmax")])
+    model.compile("sgd", "categorical_crossentropy", metrics=[tf.keras.metrics.F1Score()])
+    history = model.fit(X, np.eye(2)[np.arange(12) % 2], verbose=1).history
+    assert f"f1_score {history['f1_score'][0].mean():.4f}" in capfd.readouterr().err

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
+
 from ..arguments import made_with_numpy
 from ..logs import Logs, is_interactive_logging_enabled
 from .callback import Callback
@@ -114,5 +116,7 @@ def readable(logs: Logs | None) -> str:
 
 
 def _number(value: Any) -> str:
-    number = float(value)
+    """A number; of a metric with several their mean, as Keras shows it."""
+    several = bool(getattr(value, "shape", ()))
+    number = float(np.mean(value.numpy() if hasattr(value, "numpy") else value)) if several else float(value)
     return f"{number:.4f}" if number == 0 or 1e-3 <= abs(number) < 1e4 else f"{number:.3e}"
