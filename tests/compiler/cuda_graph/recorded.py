@@ -16,6 +16,7 @@ from specimens import SPECIMENS
 import minikeras as tf
 from minikeras import nest
 from minikeras.arrays import random as streams
+from minikeras.compiler.executors.cuda_graph.convolutions import lower_convolutions
 from minikeras.compiler.executors.cuda_graph.functions import DTYPES
 from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
@@ -66,7 +67,7 @@ def replayed(name: str, program: Program, arguments: list[Any]) -> Iterator[Case
 
 def in_groups(program: Program) -> Program:
     """The program after all passes, those for a device too."""
-    return fuse_groups(optimized(program, kinds=DTYPES))
+    return fuse_groups(lower_convolutions(optimized(program, kinds=DTYPES)))
 
 
 def cases(name: str, function: Any, *inputs: Any, passes: Passes = optimized) -> list[Case]:

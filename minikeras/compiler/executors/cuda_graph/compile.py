@@ -8,6 +8,7 @@ from ....core.registry import operations
 from ...ir import Program
 from ...passes.pipeline import optimized
 from ..numpy.rollback import rollback_of
+from .convolutions import lower_convolutions
 from .device import Device
 from .epilogues import add_epilogues
 from .functions import DTYPES, PREAMBLE
@@ -27,7 +28,9 @@ def compiled(program: Program, device: Device) -> GraphExecutable:
     """
     whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
     whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
-    recorded, program = program, with_aligned_flats(fuse_groups(optimized(program.over_numpy(), whole, DTYPES, unrelated=True)))
+    recorded, program = program, optimized(program.over_numpy(), whole, DTYPES, unrelated=True)
+    for run_pass in (lower_convolutions, fuse_groups, with_aligned_flats):
+        program = run_pass(program)
     hosted = on_host(recorded, program)
     rollback = rollback_of(program)
     if rollback is None:

@@ -1,6 +1,6 @@
 """Pools and convolutions: for each result the sum, or another fold, of what lies under its window or reaches it from one.
 
-They are written without a product of matrices, so large convolutions are slow.
+Convolutions here have groups or leading axes; others are products of matrices (`convolutions.py`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import Any
 from ....core import Record
 from ....core.registry import operations
 from ...ir import Slot
-from .functions import computed
+from .convolutions import add_rows_of_windows, windows_as_rows
+from .functions import computed, literal
 from .kernels import Fold, Reduced, Source, Values, contiguous, fold_of, place, reduction_kernels, wide
 from .module import Kernel
+from .moves import element_kernel
 
 
 class Geometry:
@@ -183,11 +185,39 @@ def _correlate(emitter: Any, record: Record) -> list[Kernel] | None:
     return _folded(emitter, "correlate_windows", y, tuple(g.shape[:-1]), values, fold_of("sum", wide(y.dtype)))
 
 
+# Convolutions as products -------------------------------------------------------------------------------------------------
+
+
+def _windows_as_rows(emitter: Any, record: Record) -> list[Kernel] | None:
+    x, y, params = record.inputs[0], record.outputs, record.params
+    geometry, rank = Geometry(params["window"], params), len(params["window"])
+    whole = Slot(y.key, (x.shape[0], *params["count"], *params["window"], x.shape[-1]), y.dtype)
+
+    def value(source: Source, names: Sequence[str]) -> str:
+        exists, at = geometry.under(source, names[1 : rank + 1], names[rank + 1 : -1], x.shape[1:-1])
+        return f"{exists} ? {source.load(x, _where([names[0], *at, names[-1]], x.shape))} : {literal(0, x.dtype)}"
+
+    return [element_kernel("windows", whole, value)._replace(outputs=(y,))]
+
+
+def _add_rows_of_windows(emitter: Any, record: Record) -> list[Kernel] | None:
+    rows, y, params = record.inputs[0], record.outputs, record.params
+    geometry = Geometry(params["window"], params)
+    shape = (y.shape[0], *params["count"], *params["window"], y.shape[-1])
+
+    def values(source: Source, names: Sequence[str], inside: Sequence[str]) -> list[tuple[str, Any]]:
+        exists, at = geometry.reaching(source, names[1:-1], inside, params["count"])
+        return _value(source, y.dtype, exists, source.load(rows, _where([names[0], *at, *inside, names[-1]], shape)), "0")
+
+    return _folded(emitter, "add_windows", y, geometry.window, values, fold_of("sum", y.dtype))
+
+
 def rows() -> dict[Any, Callable[[Any, Record], list[Kernel] | None]]:
     """By primitive."""
     o = operations
     return {
         **{o.max_pool: _pool("largest"), o.first_largest_in_window: _pool("first"), o.window_sum: _pool("sum")},
         **{o.pick_from_window: _pool("sum"), o.put_into_window: _unpool, o.window_spread: _unpool},
+        **{windows_as_rows: _windows_as_rows, add_rows_of_windows: _add_rows_of_windows},
         **{o.convolve: _convolve, o.spread_windows: _spread, o.correlate_windows: _correlate},
     }
