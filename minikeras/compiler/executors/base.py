@@ -130,11 +130,16 @@ def on_device(program: Program) -> Executable | None:
     from .cuda_graph.schedule import Unsupported
 
     device = device_of(program.library)
+    if device is None:
+        return None
     try:
-        return None if device is None else compiled(program, device)
-    except Unsupported as reason:
+        executable = compiled(program, device)
+        executable.prepare()
+    except Exception as error:  # a compiler or a library that fails, in kinds of CuPy's own; the operations still run
+        reason = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}: {str(error)[:300]}"
         logger.warning("A function runs on the GPU operation by operation, not as a CUDA graph: %s.", reason)
         return None
+    return executable
 
 
 def executor_for(program: Program, fast: bool) -> Executor:

@@ -87,6 +87,11 @@ class GraphExecutable:
         calls = [*schedule.first, *schedule.calls, *schedule.last]
         self._changed = [one for call in calls if call.record.primitive.writes for one in _assigned_by(call)]
 
+    def prepare(self) -> None:
+        """Compile kernels, ask for algorithms and take memory, so that what fails does so before the first run."""
+        with Held(self._locks), self._device.joined():
+            self._begin()
+
     # What an executable is asked ----------------------------------------------------------------------------------------------
 
     @property
