@@ -7,7 +7,9 @@ import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 from strict_array import StrictArray
 
+import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.runner import STEPS
+from minikeras.data.table import RowBatches, Table
 from minikeras.errors import InvalidArgumentError
 
 RANDOM = np.random.default_rng(4)
@@ -95,3 +97,14 @@ def test_a_device_that_breaks_at_a_launch_leaves_the_state_of_the_launches_befor
         graph.run_many(Rows(ROWS[STEPS : 2 * STEPS], X, LABELS), never, stacked=False)
     for own, theirs in zip(found.state(), other.state(), strict=True):
         np.testing.assert_array_equal(own, theirs)
+
+
+def test_rows_of_a_data_set_on_the_device_are_gathered_there(double):
+    ours, theirs = warmed(optimizer="Adam"), warmed("CPU:0", optimizer="Adam")
+    found = []
+    for trained in (ours, theirs):
+        with tf.device(trained.place):
+            rows = RowBatches(Table((tf.constant(X), tf.constant(LABELS))), ROWS)
+            found.append(trained.function.replay_many(rows, (trained.x, trained.y), lambda: None)[0].numpy())
+    np.testing.assert_allclose(*found, rtol=1e-5)
+    assert len(double.nodes) == 2, "one graph of a step, one of several"
