@@ -168,6 +168,35 @@ def test_a_draw_of_a_layer_is_a_read_an_assignment_and_a_function_of_the_key(jit
     assert layer.seed_generator.state.numpy().tolist() == [7, 3]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_keras_random_draws_for_keys_on_every_device(dtype, device):
+    random, kind = tf.keras.random, tf.as_dtype(dtype).numpy
+    for function, expected in ((random.normal, philox.normal), (random.uniform, philox.uniform)):
+        generator = random.SeedGenerator(5)
+        found = [function((3, 7), dtype=dtype, seed=generator) for _ in range(2)]
+        assert all(type(one._array) is type(tf.ones([1])._array) for one in found)
+        assert [one.numpy().tolist() for one in found] == [expected((5, i), (3, 7), kind).tolist() for i in range(2)]
+        assert np.array_equal(function((3, 7), dtype=dtype, seed=5), found[0])
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_keras_random_draws_alike_in_compiled_functions(jit_compile):
+    random = tf.keras.random
+
+    def drawn(generator):
+        normal, uniform = random.normal((9,), seed=generator), random.uniform((4, 5), 2.0, 3.0, seed=generator)
+        return normal, uniform, random.categorical(tf.zeros([2, 3]), 8, seed=generator), random.normal((2,))
+
+    first, second = random.SeedGenerator(1), random.SeedGenerator(1)
+    compiled = tf.function(lambda: drawn(second), jit_compile=jit_compile)
+    tf.random.set_seed(3)
+    expected = [drawn(first) for _ in range(3)]
+    tf.random.set_seed(3)
+    for found, wanted in zip([compiled() for _ in range(3)], expected, strict=True):
+        for one, other in zip(found, wanted, strict=True):
+            assert np.array_equal(one, other)
+
+
 def test_a_member_of_many_draws_what_it_draws_alone():
     keys = np.array([[1, 5], [2, 0], [3, 9]], np.uint32)
     options = {"shape": (4, 2), "dtype": "float32", "xp": np}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_device, to_numpy
+from ..arrays import namespace, to_device
 from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import own_values
@@ -87,7 +87,11 @@ def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -
                 f"random.uniform: minval {minval} must lie below maxval {maxval}; no integer lies between."
             )
         return draw(source, lambda generator: to_device(generator.integers(low, high, sizes, dtype=wanted.numpy)))
-    unit = draw(source, lambda generator: streams.uniform(generator, sizes, wanted.numpy))
+    return within(draw(source, lambda generator: streams.uniform(generator, sizes, wanted.numpy)), minval, maxval)
+
+
+def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
+    """Numbers in [0, 1) as numbers in [minval, maxval); the limit is 1 if it is None."""
     minval, maxval = (tensor(bound) if isinstance(bound, (list, tuple)) else bound for bound in (minval, maxval))
     limit: Any = 1.0 if maxval is None else maxval
     found = unit * (limit - minval) + minval
@@ -173,17 +177,19 @@ def categorical(
 
 
 def _categorical(source: Source, logits: TensorLike, num_samples: int, dtype: Any) -> Tensor:
+    rows = tensor(logits)
+    sizes, xp = (rows.shape[0], int(num_samples), rows.shape[1]), namespace(rows._array)
+    unit = draw(source, lambda generator: to_device(generator.random(sizes), xp))
+    return chosen(rows, unit, dtype)
+
+
+def chosen(rows: Tensor, unit: Tensor, dtype: Any) -> Tensor:
+    """Indices with probabilities softmax(rows), by the largest sum of a logit and Gumbel's noise, made of numbers in [0, 1)."""
     from .reductions import argmax
     from .shaping import expand_dims
 
-    rows = tensor(logits)
-    sizes, kind, xp = (rows.shape[0], int(num_samples), rows.shape[1]), rows.dtype.numpy, namespace(rows._array)
-
-    def gumbel(generator: np.random.Generator) -> Array:
-        noise = to_numpy(streams.uniform(generator, sizes, np.dtype("float64")))
-        return to_device((-np.log(-np.log(np.maximum(noise, 1e-300)))).astype(kind), xp)
-
-    return argmax(expand_dims(rows, 1) + draw(source, gumbel), -1, dtype)
+    gumbel = -transcendental.log(-transcendental.log(arithmetic.maximum(unit, 1e-300)))
+    return argmax(expand_dims(rows, 1) + arithmetic.cast(gumbel, dtype=rows.dtype.name), -1, dtype)
 
 
 def gamma(

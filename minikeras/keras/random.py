@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_device, to_numpy
+from ..arrays import creation_namespace, namespace, to_device, to_numpy
 from ..arrays import random as streams
 from ..core import Tensor
-from ..core.effects import draw
+from ..core.effects import draw, draw_key
 from ..functions import random as tf
 from ..functions.creation import zeros_like
 from ..functions.indexing import gather
 from ..functions.nn import dropped
 from ..functions.publish import static_shape, tensor
+from ..ops import draws
 from ..types import Array, TensorLike, as_dtype
 from .config import floatx
 from .seeds import SeedGenerator
@@ -39,7 +40,7 @@ def normal(shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: 
     >>> same[0] == same[1]
     True
     """
-    return tf.normal(shape, mean, stddev, _floating("normal", dtype), _source(seed))
+    return _drawn_by(draws.random_normal, shape, _floating("normal", dtype), seed) * stddev + mean
 
 
 def truncated_normal(
@@ -61,7 +62,7 @@ def uniform(shape: Any, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtyp
     >>> bool(first == second)
     False
     """
-    return tf.uniform(shape, minval, maxval, _floating("uniform", dtype), _source(seed))
+    return tf.within(_drawn_by(draws.random_uniform, shape, _floating("uniform", dtype), seed), minval, maxval)
 
 
 def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "int32", seed: Seed = None) -> Tensor:
@@ -84,7 +85,9 @@ def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed
     rows = tensor(logits)
     if rows.ndim != 2:
         raise ValueError(f"random.categorical: expected logits of shape (batch, classes), found {tuple(rows.shape)}.")
-    return tf.categorical(rows, num_samples, dtype, _source(seed))
+    sizes, xp = (rows.shape[0], int(num_samples), rows.shape[1]), namespace(rows._array)
+    unit = draws.random_uniform(_key(seed), shape=sizes, dtype=np.dtype("float64"), xp=xp)
+    return tf.chosen(rows, unit, dtype)
 
 
 def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:
@@ -123,7 +126,7 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] |
             f"{tuple(x.shape)} and noise_shape={noise_shape}."
         )
     shape = tuple([size if wanted is None else wanted for wanted, size in zip(sizes, x.shape, strict=True)])
-    return dropped(x, _keys(seed), shape, rate)
+    return dropped(x, lambda: _key(seed), shape, rate)
 
 
 def gamma(shape: Any, alpha: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
@@ -183,13 +186,20 @@ def _source(seed: Any) -> Any:
     raise ValueError(f"random: seed must be an int, a SeedGenerator or None, found {seed!r:.100}.")
 
 
-def _keys(seed: Any) -> Any:
-    """Where the keys of draws come from."""
+def _key(seed: Any) -> Tensor:
+    """The key of a draw."""
     if isinstance(seed, SeedGenerator):
-        return seed.key
+        return seed.key()
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        return lambda: tensor(streams.Stream(int(seed)).key())
-    return tf.keys_of(None) if seed is None else _source(seed)
+        return tensor(streams.Stream(int(seed)).key())
+    _source(seed)  # refuses what is no seed
+    return draw_key(streams.global_stream().key)
+
+
+def _drawn_by(primitive: Any, shape: Any, dtype: Any, seed: Seed) -> Tensor:
+    """A draw of floats on the current device."""
+    found: Tensor = primitive(_key(seed), shape=static_shape(shape), dtype=dtype.numpy, xp=creation_namespace())
+    return found
 
 
 def _floating(name: str, dtype: Any) -> Any:

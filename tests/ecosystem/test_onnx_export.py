@@ -289,6 +289,7 @@ REFUSED = {
     "numpy": (lambda x: tf.constant(np.asarray(x)) + 1.0, r"reads the numbers of a tensor in Python \(a NumPy function\)"),
     "shape by values": (lambda x: tf.boolean_mask(x, x[:, 0] > 0.5), "reads the numbers of a tensor in Python"),
     "random": (lambda x: x + tf.random.normal([3]), "layer 'own' draws random numbers"),
+    "random layer": (lambda x: keras.random.dropout(x, 0.5, seed=STREAM), "layer 'own' draws random numbers"),
     "state": (lambda x: x + STATE.assign_add(1.0), "assigns the variable 'state.*' during inference"),
     "another way": (lambda x: x if x.shape[0] == 2 else x * 2.0, "layer 'own' computes in another way for another batch size"),
     "number from size": (lambda x: x * float(x.shape[0]), "computes with what depends on the batch size or on values: 2.0"),
@@ -298,6 +299,7 @@ REFUSED = {
     "integers": (lambda x: tf.reduce_mean(tf.cast(x, "int32"), 1), "reduce_mean of int32"),
 }
 STATE = tf.Variable(0.0, name="state")
+STREAM = keras.random.SeedGenerator(1)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -25,6 +25,7 @@ from ...core.effects import State, Write
 from ...core.stack import BOTTOM, Frame
 from ...diagnostics.trace import variable_name
 from ...errors import ExportError
+from ...ops.draws import next_key
 from ...types import Array
 from ..calls import context
 from ..symbolic.trial import Trial
@@ -113,7 +114,7 @@ class Inference(Trial):
 
     def process(self, primitive: Any, inputs: Any, params: Any, below: Any) -> Any:
         """Let the level below compute, and note the layer."""
-        if State.STREAM in primitive.reads:
+        if State.STREAM in primitive.reads or primitive is next_key:
             raise refused("draws random numbers, which an exported graph cannot")
         outputs = super().process(primitive, inputs, params, below)
         for x in inputs:

@@ -377,7 +377,7 @@ def _drawn(is_mask: bool) -> Callable[[Encoder, Record], bool]:
             rate = record.params["rate"]
             numbers += [threshold(rate), bits(1.0 / (1.0 - rate))]
         kernel = DrawKernel(key.dtype, y.dtype, is_mask)
-        seconds = y.bytes / y.dtype.itemsize / 1.5e9
+        seconds = y.bytes / y.dtype.itemsize / 4e9
         encoder.add(KernelCall(kernel, lambda address: [address(y), address(key), *numbers], [key], [y], record, (), seconds))
         return True
 
