@@ -9,7 +9,7 @@ The members' own optimizers stay the ones to ask and to set: their learning rate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,17 +55,13 @@ def check(optimizers: Sequence[Any]) -> None:
     """Refuse optimizers that cannot step together."""
     kind = kind_of(optimizers[0])
     for place, optimizer in enumerate(optimizers):
+        if optimizer is None:
+            raise InvalidArgumentError(f"member {place} of the ensemble has no optimizer: compile(optimizer='adam').")
         if kind_of(optimizer) != kind:
             raise InvalidArgumentError(
                 f"the members of an ensemble must have optimizers of one kind: member 0 has {_text(optimizers[0])}, member "
                 f"{place} has {_text(optimizer)}. Numbers such as the learning rate may differ. Train them with Sweep, "
                 "which makes a group for each kind."
-            )
-        if optimizer.needs_loss:
-            raise InvalidArgumentError(
-                f"{_text(optimizer)} is given the loss as a function and searches for each member's step by itself, so there "
-                "is no step of all members at once. Train the members with Sweep or in a loop of fit, or choose an optimizer "
-                "of first order."
             )
 
 
@@ -165,7 +161,6 @@ class MemberOptimizers(Optimizer):
         if not new:
             return
         held = self._held
-        check(self.optimizers)
         with self._shown(new):
             for place, optimizer in enumerate(self.optimizers):
                 optimizer.prepare([held.rows[whole.key][place] for whole in new])
@@ -417,15 +412,24 @@ class StackedOptimizer:
         rows: the whole Variables and the members' own.
     """
 
-    needs_loss = False
-
     def __init__(self, optimizers: Sequence[Any], members: Members, rows: Rows) -> None:
+        check(optimizers)
         self.inner, self._members = MemberOptimizers(optimizers, rows), members
 
     @property
     def built(self) -> bool:
         """Whether there are slots."""
         return self.inner.built
+
+    @property
+    def needs_loss(self) -> bool:
+        """Whether the members' optimizers are given the loss as a function: then each member's own model takes its step."""
+        return any(optimizer.needs_loss for optimizer in self.inner.optimizers)
+
+    @property
+    def ended(self) -> Collection[int]:
+        """The places of members that step no more."""
+        return self.inner._held.ended
 
     @property
     def slot_groups(self) -> Any:

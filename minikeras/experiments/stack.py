@@ -10,9 +10,11 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import nest
 from ..arrays import namespace
-from ..core import Variable
+from ..core import Tensor, Variable
 from ..core.batch import BatchedTensor
 from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents
@@ -59,6 +61,7 @@ class ModelStack:
         if trains:
             self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._rows)
             self.model.optimizer, self._inner = self.optimizer, self.optimizer.inner
+            self.run_eagerly = self.run_eagerly or self.optimizer.needs_loss  # the members' own steps are compiled then
         self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
 
     # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------
@@ -83,10 +86,15 @@ class ModelStack:
 
     def train_step(self, data: Any) -> Any:
         """One step of all members on one batch."""
+        if self._takes_turns:
+            return self._in_turn([data] * self.members.size)
         return self._run(self.model.train_step, data)
 
     def train_step_on_own(self, data: Any) -> Any:
         """One step of each member on its own batch: the data has a first axis of members."""
+        if self._takes_turns:
+            rows = range(self.members.size)
+            return self._in_turn([nest.map_structure(lambda leaf: None if leaf is None else leaf[i], data) for i in rows])  # noqa: B023
         return self._run(self.model.train_step, self._own(data))
 
     def test_step(self, data: Any) -> Any:
@@ -101,6 +109,34 @@ class ModelStack:
         """The predictions of all members for one batch."""
         return self._run(self.model.predict_step, data)
 
+    @property
+    def _takes_turns(self) -> bool:
+        return self.optimizer is not None and self.optimizer.needs_loss
+
+    def _in_turn(self, batches: Sequence[Any]) -> Any:
+        """The steps of members whose optimizers are given the loss as a function: each takes its own, by its own model."""
+        assert self.optimizer is not None
+        places = [place for place in range(self.members.size) if place not in self.optimizer.ended]
+        found: dict[int, Any] = {}
+        with self.shown(places):
+            for place in places:
+                model = self._given[place].model
+                with self._drawing(place):
+                    found[place] = model._trainer.steps.of(model, "train_step")(batches[place])
+        results = [found.get(place, found[places[0]]) for place in range(self.members.size)]
+        leaves = [[tensor(leaf)._array for leaf in nest.flatten(result)] for result in results]
+        return nest.pack(results[0], [Tensor(np.stack(parts)) for parts in zip(*leaves, strict=True)])
+
+    @contextlib.contextmanager
+    def _drawing(self, place: int) -> Iterator[None]:
+        """Within the block random streams are those of a member, which the stack holds meanwhile."""
+        member, rows = self._given[place], self.members.streams._array.copy()
+        member.streams[""] = tuple(rows[place].tolist())
+        with member.drawing():
+            yield
+        rows[place] = member.streams[""]
+        self.members.streams.assign(Tensor(rows))
+
     def _own(self, data: Any) -> Any:
         return nest.map_structure(lambda leaf: None if leaf is None else BatchedTensor(leaf, self.members), data)
 
@@ -113,6 +149,8 @@ class ModelStack:
         """Let the metrics of all members forget."""
         with self.members:
             self.model.reset_metrics()
+        for member in self._given if self._takes_turns else ():
+            member.model.reset_metrics()
 
     # The members' own models -----------------------------------------------------------------------------------------------
 

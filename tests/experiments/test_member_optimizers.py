@@ -117,6 +117,11 @@ def with_numbers(kind: Any, place: int, **options: Any) -> Any:
     return kind(**options, **numbers, learning_rate=config["learning_rate"] * (2.0 + place))
 
 
+def with_rate(kind: Any, place: int) -> Any:
+    """An optimizer with another learning rate for each member."""
+    return kind(kind().get_config()["learning_rate"] / (1 + place))
+
+
 def is_first_order(name: str) -> bool:
     kind = getattr(optimizers, name)
     abstract = kind in (optimizers.Optimizer, optimizers.SecondOrder)
@@ -137,11 +142,11 @@ FIRST_ORDER: dict[str, Make] = {
     for name in optimizers.__all__
     if is_first_order(name)
 }
-NEED_LOSS = [
-    name
+NEED_LOSS: dict[str, Make] = {
+    name: functools.partial(with_rate, getattr(optimizers, name))
     for name in optimizers.__all__
     if getattr(getattr(optimizers, name), "needs_loss", False) is True and name != "SecondOrder"
-]
+} | {"PerLayer": lambda i: optimizers.PerLayer({"head": optimizers.LevenbergMarquardt(), "*": optimizers.SGD(0.1 * (i + 1))})}
 CHOICES: dict[str, Make] = {
     "momentum": lambda i: (
         with_numbers(optimizers.SGD, i, momentum=0.5 + i / 10, nesterov=True)
@@ -298,15 +303,32 @@ def test_one_rate_for_all_that_is_assigned_unseen_is_refused_once() -> None:
     stack.train(1, 2)
 
 
+@pytest.mark.parametrize("jit_compile", [False, "auto"])
 @pytest.mark.parametrize("name", NEED_LOSS)
-def test_optimizers_that_are_given_the_loss_are_refused(name: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=rf"{name} is given the loss .* Sweep"):
-        Stack([build(0)], [getattr(optimizers, name)()]).train(0, 1)
+def test_members_take_turns_with_optimizers_that_are_given_the_loss(name: str, jit_compile: Any) -> None:
+    make = NEED_LOSS[name]
+    x, y = X.numpy().reshape(-1, 3)[:18], Y.numpy().reshape(-1, 2)[:18]
+    options = {"loss": "mse", "metrics": ["mae"], "jit_compile": jit_compile}
+    fit = {"batch_size": 6, "epochs": 3, "validation_split": 1 / 3, "verbose": 0}
+    ensemble = Ensemble.of([Member.built(functools.partial(build, seed), seed) for seed in range(3)])
+    ensemble.compile(make, **options)
+    history = ensemble.fit(x, y, callbacks=lambda place: [StopAfter(place)], **fit).history
+    for place in range(3):
+        model = build(place)
+        model.compile(make(place), **options)
+        alone = model.fit(x, y, callbacks=[StopAfter(place)], **fit)
+        state = [*model.variables, *model.optimizer.variables]
+        for found, wanted in zip([*ensemble[place].variables, *ensemble[place].optimizer.variables], state, strict=True):
+            np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-6, atol=1e-6)
+        for entry, values in alone.history.items():
+            np.testing.assert_allclose(history[entry][: len(values), place], values, rtol=1e-5)
 
 
 def test_optimizers_of_several_kinds_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="member 0 has Adam, member 1 has SGD"):
-        Stack([build(0), build(1)], [optimizers.Adam(), optimizers.SGD()]).train(0, 1)
+        Stack([build(0), build(1)], [optimizers.Adam(), optimizers.SGD()])
+    with pytest.raises(InvalidArgumentError, match="member 0 of the ensemble has no optimizer"):
+        Stack([build(0)], [None])
     assert kind_of(WITHIN["PerLayer"](0)) == kind_of(WITHIN["PerLayer"](1)) != kind_of(CHOICES["factors"](0))
 
 
