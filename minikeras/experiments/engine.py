@@ -14,6 +14,9 @@ from ..errors import MissingExtraError
 ATTEMPTS = 3
 """How often workers may die, and no group end in between, until each group is trained alone; and how often it then is."""
 
+_DEATHS = ("KilledWorker", "ActorDiedError", "WorkerCrashedError")
+"""What Dask and Ray call the death of a worker; they are not imported here."""
+
 _group_at_a_time = threading.RLock()
 """Held while a group is trained: random streams and names belong to the process, and a worker may have several threads."""
 
@@ -67,8 +70,8 @@ def _alone(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jo
 
 
 def _is_death(error: Exception) -> bool:
-    """Whether a worker died. Dask hands out its work again, but says so if data died with it, or the next workers too."""
-    return isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ == "KilledWorker"
+    """Whether a worker died. Dask hands out its work again itself, unless data died with it, or the next workers too."""
+    return isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _DEATHS
 
 
 class WorkerDied(RuntimeError):
@@ -93,10 +96,13 @@ def _joblib() -> Any:
 def _by_joblib(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
     joblib = _joblib()
     share = max(1, threads.thread_count() // max(1, workers(n_jobs)))
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    tasks = (
-        joblib.delayed(in_worker)(os.getpid(), share, work, number, *arguments) for number, arguments in list(groups.items())
-    )
+    tasks = [joblib.delayed(in_worker)(os.getpid(), share, work, number, *arguments) for number, arguments in groups.items()]
+    try:
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    except ValueError:  # a backend such as Ray's, which returns all at once: it gets one group for each worker at a time
+        parallel, size = joblib.Parallel(n_jobs=n_jobs, batch_size=1), workers(n_jobs)
+        rounds = [tasks[start : start + size] for start in range(0, len(tasks), size)]
+        return (found for some in rounds for found in parallel(some))
     return iter(parallel(tasks))
 
 

@@ -97,6 +97,25 @@ def test_the_threads_of_one_process_train_in_turn(expected):
         assert_same(sweep().fit(X, Y, n_jobs=None, **FIT), expected)
 
 
+class AtOnce(joblib.parallel.ThreadingBackend):
+    """A backend that gives results when all have ended, as that of Ray."""
+
+    supports_return_generator = False
+
+
+def test_a_backend_that_returns_all_at_once_gets_a_group_for_each_worker_at_a_time(expected, tmp_path):
+    joblib.register_parallel_backend("at once", AtOnce)
+    kept = []
+
+    def callbacks(run):
+        kept.append(len(Sweep.load(tmp_path)))
+        return []
+
+    with joblib.parallel_config(backend="at once", n_jobs=2):
+        assert_same(sweep().fit(X, Y, n_jobs=None, directory=tmp_path, callbacks=callbacks, **FIT), expected)
+    assert sorted(set(kept)) == [0, 8], "two groups of four had ended, and were written, when the third began"
+
+
 def test_workers_share_the_processors(processes):
     share = max(1, thread_count() // 2)
     assert sorted(engine.carry_out(thread_count, {0: (), 1: ()}, 2)) == [(0, share), (1, share)]
