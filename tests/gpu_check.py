@@ -23,6 +23,9 @@ from typing import Any
 import numpy as np
 
 import minikeras as tf
+from minikeras.compiler.executors.cuda_graph import graphs
+from minikeras.compiler.executors.cuda_graph.device import device_of
+from minikeras.data.table import RowBatches, Table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 L, Report = tf.keras.layers, dict[str, Any]
@@ -227,12 +230,54 @@ def memory_stays_constant(device: str) -> Report:
 
 
 def pool_bytes(device: str) -> int:
-    """Bytes that CuPy's memory pool has taken from the device."""
+    """Bytes that CuPy's memory pool, and that of graphs, have taken from the device."""
     if not device.startswith("GPU"):
         return 0
     import cupy
 
-    return int(cupy.get_default_memory_pool().total_bytes())
+    own = device_of(cupy)
+    return int(cupy.get_default_memory_pool().total_bytes()) + (0 if own is None else own.pool_bytes)
+
+
+def graphs_give_the_bits_of_their_kernels(device: str) -> Report:
+    """Losses of twenty steps as graphs, and with every kernel launched by itself; microseconds of a step, eight in a graph."""
+    found: Report = {"passed": True}
+    for name in ("small", "medium"):
+        with tf.device(device):
+            captured, alone = (_losses(name, warm) for warm in (graphs.WARM, sys.maxsize))
+        programs = {type(one).__name__ for one in captured[0]._replays}
+        found[f"{name}: same bits"] = captured[1] == alone[1]
+        found[f"{name}: carried out by"] = ", ".join(sorted(programs))
+        graphs_expected = device.startswith("GPU")
+        found["passed"] &= captured[1] == alone[1] and (not graphs_expected or programs == {"GraphExecutable"})
+        if device.startswith("GPU"):
+            found[f"{name}: us in a row"] = _in_a_row(name, device)
+    return found
+
+
+def _losses(name: str, warm: int) -> tuple[Any, list[float]]:
+    """A compiled step, and its losses if graphs are captured after so many runs."""
+    before, graphs.WARM = graphs.WARM, warm
+    try:
+        step, x, y = step_of(name, jit_compile=True)
+        return step, [float(step(x, y)) for _ in range(20)]
+    finally:
+        graphs.WARM = before
+
+
+def _in_a_row(name: str, device: str) -> float:
+    """Microseconds of a step, of 400 that gather their rows on the device."""
+    with tf.device(device):
+        step, x, y = step_of(name, jit_compile=True)
+        for _ in range(4):
+            step(x, y)
+        batches = RowBatches(Table((x, y)), [np.random.default_rng(n).permutation(len(x)) for n in range(400)])
+        loss = step.replay_many(batches, (x, y), lambda: None)
+        float(loss[0])
+        start = time.perf_counter()
+        loss = step.replay_many(batches, (x, y), lambda: None)
+        float(loss[0])
+        return round(1e6 * (time.perf_counter() - start) / len(batches), 1)
 
 
 def step_times(device: str) -> Report:
@@ -364,6 +409,7 @@ CHECKS = (
     compiled_steps_agree_with_eager_ones,
     data_are_moved_once,
     memory_stays_constant,
+    graphs_give_the_bits_of_their_kernels,
     step_times,
 )
 

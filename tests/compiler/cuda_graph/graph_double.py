@@ -59,6 +59,10 @@ class Double:
 
     empty = memory
 
+    @property
+    def pool_bytes(self):
+        return self.bytes_alive()
+
     def array(self, memory, start, shape, dtype):
         first = memory.address - memory.root.ctypes.data + start
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize

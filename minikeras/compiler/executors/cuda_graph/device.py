@@ -40,6 +40,11 @@ class Device(Protocol):
         """Bytes from a pool of its own, so that no one else is given them while a graph may write there."""
         ...
 
+    @property
+    def pool_bytes(self) -> int:
+        """The bytes of that pool."""
+        ...
+
     def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array over a piece of memory."""
         ...
@@ -111,6 +116,11 @@ class CuPyDevice:
         with self._stream, self._cupy.cuda.using_allocator(self._pool.malloc):
             root = self._cupy.empty(max(size, 1), "uint8")
         return Memory(int(root.data.ptr), root)
+
+    @property
+    def pool_bytes(self) -> int:
+        """What the private pool has taken from the GPU."""
+        return int(self._pool.total_bytes())
 
     def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: Any) -> Array:
         """A view of the root."""
