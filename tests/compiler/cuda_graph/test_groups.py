@@ -132,3 +132,22 @@ def test_moving_averages_may_be_written_where_they_lie():
     (kernel,) = Emitter(itertools.count(1 << 20)).kernels(forward)
     places = {y.shape: where for y, where in zip(kernel.outputs, kernel.may_alias, strict=True)}
     assert places[33, 9] == () and {kernel.inputs[n].shape for n in places[9,]} == {(9,)}
+
+
+@needs_gxx
+@pytest.mark.parametrize("size", [33, 40_000])
+def test_whether_all_numbers_are_finite_is_asked_in_one_pass(size):
+    function = tf.function(lambda x: tf.reduce_all(tf.math.is_finite(x * 2.0)))
+    whole = np.ones(size, "float32")
+    function(tf.constant(whole))
+    program = fused(function.program(tf.constant(whole)))
+    (record,) = program.records
+    for position in (None, 0, size - 1):
+        x = np.array(whole)
+        x[[] if position is None else position] = np.inf
+        (case,) = recorded.replayed("", program, [x])
+        memory = Memory()
+        memory.put(record.inputs[0], x)
+        for kernel, run in zip(case.kernels, compiled(case.kernels), strict=True):
+            memory.run(kernel, run)
+        assert memory.array(record.outputs[0]) == (position is None) == case.expected[0]

@@ -8,12 +8,11 @@ Source: Chellapilla, Puri and Simard (2006), High Performance Convolutional Neur
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
-
-import numpy as np
 
 from ....core import Primitive, Record
 from ....core.registry import operations
@@ -32,25 +31,26 @@ def _parts(count: Sizes, window: Sizes, strides: Sizes, dilation: Sizes) -> Iter
         yield tuple([slice(i, i + step * (n - 1) + 1, step) for i, step, n in zip(firsts, strides, count, strict=True)])
 
 
-def _windows(x: Array, *, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> Array:
-    whole = np.pad(x, ((0, 0), *padding, (0, 0)))
+def _windows(xp: Any, x: Array, *, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> Array:
+    whole = xp.pad(x, ((0, 0), *padding, (0, 0)))
     parts = [whole[:, *key] for key in _parts(count, window, strides, dilation)]
-    return np.stack(parts, -2).reshape(-1, math.prod(window) * x.shape[-1])
+    return xp.stack(parts, -2).reshape(-1, math.prod(window) * x.shape[-1])
 
 
 def _add_windows(
-    rows: Array, *, sizes: Sizes, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes
+    xp: Any, rows: Array, *, sizes: Sizes, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes
 ) -> Array:
     channels = rows.shape[-1] // math.prod(window)
     split = rows.reshape(-1, *count, math.prod(window), channels)
-    whole = np.zeros((len(split), *[n + sum(pair) for n, pair in zip(sizes, padding, strict=True)], channels), rows.dtype)
+    padded = [n + sum(pair) for n, pair in zip(sizes, padding, strict=True)]
+    whole = xp.zeros((len(split), *padded, channels), rows.dtype)
     for number, key in enumerate(_parts(count, window, strides, dilation)):
         whole[:, *key] += split[..., number, :]
     return whole[:, *[slice(before, before + n) for (before, _), n in zip(padding, sizes, strict=True)]]
 
 
 def _unregistered(name: str, kernel: Callable[..., Array]) -> Primitive:
-    return Primitive(name, lambda xp: kernel, differentiable=False, uniform=False, registered=False)
+    return Primitive(name, lambda xp: functools.partial(kernel, xp), differentiable=False, uniform=False, registered=False)
 
 
 windows_as_rows = _unregistered("windows_as_rows", _windows)

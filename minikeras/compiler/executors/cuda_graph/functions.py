@@ -16,6 +16,11 @@ from ....arrays.philox_cuda import PHILOX
 from ....core.precision import is_short
 from ...loops import KINDS, Body, Step
 
+
+class NoKernel(Exception):
+    """What CUDA C has no function or type for; another executor takes the instruction."""
+
+
 STORED = {
     **{"bool": "bool", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long"},
     **{"uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long long"},
@@ -166,7 +171,7 @@ COMPARISONS = {
 
 FLOATS = {
     **{"add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0} * {1}", "divide": "{0} / {1}"},
-    **{"negative": "-{0}", "positive": "{0}", "square": "{0} * {0}", "reciprocal": "1 / {0}"},
+    **{"negative": "-{0}", "positive": "{0}", "conjugate": "{0}", "square": "{0} * {0}", "reciprocal": "1 / {0}"},
     **{"maximum": "larger({0}, {1})", "minimum": "smaller({0}, {1})"},
     **{"fmax": "larger_number({0}, {1})", "fmin": "smaller_number({0}, {1})", "sign": "sign_of({0})"},
     **{"floor_divide": "float_quotient({0}, {1})", "remainder": "float_modulus({0}, {1})"},
@@ -193,13 +198,15 @@ INTEGERS = {
     **{"bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "bitwise_xor": "{0} ^ {1}", "invert": "({type})~{0}"},
     **{"left_shift": "left_shifted({0}, {1})", "right_shift": "right_shifted({0}, {1})"},
     **{"gcd": "divisor({0}, {1})", "lcm": "multiple({0}, {1})", "logical_not": "{0} == 0"},
-    **{"floor": "{0}", "ceil": "{0}", "rint": "{0}", "trunc": "{0}"},
+    **{"floor": "{0}", "ceil": "{0}", "rint": "{0}", "trunc": "{0}", "conjugate": "{0}"},
+    **{"isnan": "false", "isinf": "false", "isfinite": "true"},
 }
 
 BOOLS = {
     **{"add": "{0} || {1}", "multiply": "{0} && {1}", "maximum": "{0} || {1}", "minimum": "{0} && {1}"},
     **{"logical_and": "{0} && {1}", "logical_or": "{0} || {1}", "logical_xor": "{0} != {1}", "logical_not": "!{0}"},
     **{"bitwise_and": "{0} && {1}", "bitwise_or": "{0} || {1}", "bitwise_xor": "{0} != {1}", "invert": "!{0}"},
+    **{"isnan": "false", "isinf": "false", "isfinite": "true"},
     **{"absolute": "{0}", "fmax": "{0} || {1}", "fmin": "{0} && {1}"},
 }
 
@@ -271,13 +278,15 @@ def apply(function: str, dtype: Any, operands: Sequence[str]) -> str:
     """The result of a function of operands of one dtype.
 
     Raises:
-        KeyError: if there is none for the dtype.
+        NoKernel: if there is none for the dtype.
     """
     if function in COMPARISONS:
         return f"{operands[0]} {COMPARISONS[function]} {operands[1]}"
     if function == "nextafter" and is_short(dtype):
-        raise KeyError("the float32 that follows is none of 16 bits")
+        raise NoKernel("the float32 that follows is none of 16 bits")
     table = FLOATS if is_float(dtype) else BOOLS if dtype.kind == "b" else INTEGERS
+    if function not in table:
+        raise NoKernel(f"{function} of {dtype.name}")
     suffix = "f" if computed(dtype) == "float" else ""
     return table[function].format(*operands, f=suffix, type=computed(dtype))
 
@@ -334,10 +343,19 @@ class Element:
         if step.function.startswith("logical"):
             wanted = [np.dtype(bool)] * len(wanted)
         if result != step.dtype or any(one != wanted[0] for one in wanted):
-            raise KeyError(f"{step.function} of several dtypes")
+            raise NoKernel(f"{step.function} of several dtypes")
         operands = [self._operand(one, kind) for one, kind in zip(step.operands, wanted, strict=True)]
         value = apply(step.function, wanted[0], operands)
         return f"rounded<{stored(result)}>({value})" if is_float(result) and is_short(result) else value
 
     def _kind(self, register: int) -> Any:
         return type(self._literals[register]) if register in self._literals else self._dtypes[register]
+
+
+def is_written(body: Body) -> bool:
+    """Whether there are expressions for all that a body does."""
+    try:
+        Element(body, [f"x{number}" for number in range(len(body.inputs))])
+    except NoKernel:
+        return False
+    return all(is_known(dtype) for dtype in body.dtypes.values())

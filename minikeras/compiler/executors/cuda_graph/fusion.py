@@ -7,11 +7,10 @@ reads them. All of that needs no other columns, so one group of threads does it 
 from __future__ import annotations
 
 import collections
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from ....core import Primitive, Record, Variable
 from ....core.effects import State
@@ -21,7 +20,7 @@ from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loops import elementwise_body
 from ...planning.flat_variables import part, read_flat
-from .functions import DTYPES
+from .functions import DTYPES, is_written
 from .kernels import Group, contiguous, spread
 
 WINDOW = 64
@@ -33,21 +32,25 @@ BUSY = 1 << 16
 MOST_SUMS = 8
 """Reductions of one kernel: each has shared memory of its own."""
 
-FOLDS = ("sum", "mean", "max", "min", "euclidean_norm")
+FOLDS = ("sum", "mean", "max", "min", "euclidean_norm", "any", "all")
 """Reductions that may join, without "reduce_"."""
 
 
-def _carried_out(*values: Array, members: Sequence[Record], inputs: Sequence[int], outputs: Sequence[int], **_: Any) -> Any:
+def _carried_out(
+    xp: Any, *values: Array, members: Sequence[Record], inputs: Sequence[int], outputs: Sequence[int], **_: Any
+) -> Any:
     known: dict[int, Any] = dict(zip(inputs, values, strict=True))
     for record in members:
         given = [known[x.key] if isinstance(x, Slot) else x for x in record.inputs]
-        results = record.primitive.kernel(np)(*given, **record.params)
+        results = record.primitive.kernel(xp)(*given, **record.params)
         results = results if type(record.outputs) is tuple else (results,)
-        known |= {y.key: np.broadcast_to(z, y.shape) for y, z in zip(outputs_of(record), results, strict=True)}
-    return tuple([np.array(known[key]) for key in outputs])
+        known |= {y.key: xp.broadcast_to(z, y.shape) for y, z in zip(outputs_of(record), results, strict=True)}
+    return tuple([xp.array(known[key]) for key in outputs])
 
 
-group = Primitive("group", lambda xp: _carried_out, differentiable=False, uniform=False, registered=False)
+group = Primitive(
+    "group", lambda xp: functools.partial(_carried_out, xp), differentiable=False, uniform=False, registered=False
+)
 """Instructions that one kernel carries out, `members`, reduced over `axes` of `shape`; keys of its operands and results."""
 
 
@@ -154,7 +157,7 @@ class Members:
                 return True
             return False
         shape, body = elementwise_body(record, DTYPES)
-        if body is None or not body.steps or any(y.dtype.kind not in DTYPES for y in outputs):
+        if body is None or not body.steps or not is_written(body):
             return False
         return self._loop_joins(operands, outputs, shape)
 
@@ -179,7 +182,8 @@ def is_reduction(record: Record) -> bool:
     if name not in FOLDS or record.primitive is not getattr(operations, f"reduce_{name}"):
         return False
     (x,), y = record.inputs, record.outputs
-    return isinstance(x, Slot) and x.dtype.kind == "f" and bool(x.shape) and 0 not in x.shape and y.dtype == x.dtype
+    kind = "b" if name in ("any", "all") else "f"
+    return isinstance(x, Slot) and x.dtype.kind == kind and bool(x.shape) and 0 not in x.shape and y.dtype == x.dtype
 
 
 def axes_of(record: Record) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ def group_kernels(record: Record, temporary: Callable[[Shape, Any], Slot]) -> li
     """What carries out the members of a group.
 
     Raises:
-        KeyError: if a function or a dtype is not known.
+        NoKernel: if a function or a dtype is not known.
     """
     domain = Domain(record.params["shape"], record.params["axes"])
     members = record.params["members"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir import Slot
 from ...loops import Body, Step
-from .functions import Element, cast, computed, is_float, is_known, literal, loaded, stored, to_store
+from .functions import Element, NoKernel, cast, computed, is_float, is_known, literal, loaded, stored, to_store
 from .module import Kernel
 
 THREADS = 256
@@ -111,7 +111,7 @@ class Source:
 
     def _parameter(self, letter: str, slots: list[Slot], slot: Slot) -> str:
         if not is_known(slot.dtype):
-            raise KeyError(f"no type in C for {slot.dtype}")
+            raise NoKernel(f"a type for {slot.dtype}")
         key = letter, slot.key
         if key not in self._names:
             self._names[key] = f"{letter}{len(slots)}"
@@ -177,7 +177,7 @@ def loop_kernel(label: str, shape: Shape, body: Body, accesses: Sequence[Access]
     """A body for all elements of a shape; results without gaps.
 
     Raises:
-        KeyError: if a function or a dtype is not known.
+        NoKernel: if a function or a dtype is not known.
     """
     size = math.prod(shape)
     short, (_, *strides) = merged(shape, [contiguous(shape), *[access.strides for access in accesses]])
@@ -257,7 +257,7 @@ def fold_of(name: str, dtype: Any, count: int = 0, result: Any = None) -> Fold:
     """A reduction of so many elements of a dtype.
 
     Raises:
-        KeyError: if there is none for the dtype.
+        NoKernel: if there is none for the dtype.
     """
     own = wide(dtype)
     type_ = computed(own)
@@ -351,7 +351,7 @@ def reduction_kernels(
         temporary: makes slots for what lies between two kernels.
 
     Raises:
-        KeyError: if a function or a dtype is not known.
+        NoKernel: if a function or a dtype is not known.
     """
     count, length = math.prod(kept), math.prod(folded)
     group = Group.of(count, length, along)

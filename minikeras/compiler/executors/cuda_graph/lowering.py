@@ -18,7 +18,7 @@ from ...loops import Code, elementwise_body
 from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import flatten, part
 from . import draws, moves, windows
-from .functions import DTYPES, cast, computed, is_float, is_known, literal
+from .functions import DTYPES, NoKernel, cast, computed, is_float, is_known, literal
 from .fusion import group
 from .groups import group_kernels
 from .kernels import (
@@ -39,6 +39,8 @@ from .module import Kernel
 from .moves import Piece, Rows, checked_index, element_kernel, placed_kernel, view_of
 from .rows import softmax_kernel
 
+MOST_ELEMENTS = 1 << 31
+"""Of an array: places within it are numbers of 32 bits."""
 LONGEST_SORT = 1 << 14
 """Elements of a line that is sorted by comparing all pairs."""
 
@@ -60,7 +62,8 @@ class Emitter:
     def kernels(self, record: Record) -> list[Kernel] | None:
         """What carries out an instruction, in order: nothing if its results have no elements; None if there is no kernel."""
         outputs = outputs_of(record)
-        if not outputs or any(not is_known(x.dtype) for x in slots_of(record)):
+        slots = slots_of(record)
+        if not outputs or any(not is_known(x.dtype) or math.prod(x.shape or ()) >= MOST_ELEMENTS for x in slots):
             return None
         try:
             if any(y.shape is None for y in outputs):
@@ -69,7 +72,7 @@ class Emitter:
                 return []
             found = _rows().get(record.primitive)
             return _elementwise(self, record) if found is None else found(self, record)
-        except KeyError:  # a function or a dtype that C does not have
+        except NoKernel:
             return None
 
 
@@ -181,14 +184,16 @@ def _put_slice(emitter: Emitter, record: Record) -> list[Kernel] | None:
     return [placed_kernel("put_slice", pieces, 0, y)]
 
 
-def _tile(emitter: Emitter, record: Record) -> list[Kernel]:
+def _tile(emitter: Emitter, record: Record) -> list[Kernel] | None:
     x, y = record.inputs[0], record.outputs
+    if len(x.shape) != len(y.shape):
+        return None
 
     def value(source: Source, names: Sequence[str]) -> str:
         inside = [f"({name} % {size})" for name, size in zip(names, x.shape, strict=True)]
         return source.load(x, place(0, contiguous(x.shape), inside))
 
-    return [element_kernel("tile", y, value)] if len(x.shape) == len(y.shape) else []
+    return [element_kernel("tile", y, value)]
 
 
 def _roll(emitter: Emitter, record: Record) -> list[Kernel]:
@@ -218,12 +223,12 @@ def _triangle(emitter: Emitter, record: Record) -> list[Kernel]:
 
 
 def _identity_like(emitter: Emitter, record: Record) -> list[Kernel]:
-    y, n = record.outputs, record.params["n"]
+    y = record.outputs
 
     def value(source: Source, names: Sequence[str]) -> str:
         return f"{names[0]} == {names[1]} ? {literal(1, y.dtype)} : {literal(0, y.dtype)}"
 
-    return [element_kernel("identity", y, value)] if n else []
+    return [element_kernel("identity", y, value)]
 
 
 def _one_hot(emitter: Emitter, record: Record) -> list[Kernel] | None:
@@ -382,7 +387,7 @@ def reduced(emitter: Emitter, name: str, x: Slot, axes: Sequence[int], y: Slot) 
     access = Access(x, 0, tuple([own[axis] for axis in order]))
     folded = tuple([x.shape[axis] for axis in axes])
     if name in ("argmax", "argmin") and not math.prod(folded):
-        raise KeyError(name)
+        raise NoKernel(f"{name} of nothing")
     fold = fold_of(name, x.dtype, math.prod(folded), y.dtype)
     shapes = tuple([x.shape[axis] for axis in kept]), folded
     outer, inner, values, along = body_values(*shapes, copy_body(x.dtype, x.dtype), [access])
