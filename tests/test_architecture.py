@@ -302,3 +302,9 @@ def test_a_module_without_a_place_is_named() -> None:
     for name in ("stranger", "keras.stranger"):
         with pytest.raises(LookupError, match="has no place in the list of layers"):
             layer(name)
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """pytest imports them by their names alone."""
+    names = [file.name for file in pathlib.Path(__file__).parent.rglob("test_*.py")]
+    assert len(names) > 100 and sorted(names) == sorted(set(names))

@@ -29,9 +29,10 @@ def test_five_models_agree_in_every_precision(device):
     assert found.pop("passed") and len(found) == len(gpu_check.MODELS) * len(gpu_check.LIMITS) == 15
 
 
-@pytest.mark.parametrize("check", [one for one in gpu_check.CHECKS[2:] if one is not gpu_check.step_times])
+@pytest.mark.parametrize("check", [one for one in gpu_check.CHECKS[1:] if one is not gpu_check.step_times])
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_check_passes(check, device):
+def test_a_check_passes(check, device, monkeypatch):
+    monkeypatch.setattr(gpu_check, "RUNS", 50)
     assert check(device)["passed"], check(device)
 
 
@@ -49,6 +50,20 @@ def test_times_stand_beside_those_of_others_or_beside_the_reason_why_not(monkeyp
     monkeypatch.setattr(gpu_check, "PEERS", {"a peer": lambda name, device: 1 / 0})
     times = gpu_check.step_times("CPU:0")["small"]
     assert times["eager"] > 0 and times["compiled"] > 0 and times["a peer"].startswith("ZeroDivisionError")
+
+
+@pytest.mark.parametrize(
+    ("output", "count"),
+    [("..\n3 passed, 9 deselected in 1s\n", 3), ("1 failed, 2 passed\n", 3), ("9 skipped in 1s", 0), ("", 0)],
+)
+def test_tests_that_were_run_are_counted(output, count):
+    assert gpu_check.executed(output) == count
+
+
+def test_the_first_failures_are_named():
+    found = gpu_check.last_words("FAILED tests/a.py::b\n1 failed\n")
+    assert found == {"last line": "1 failed", "failed": ["FAILED tests/a.py::b"]}
+    assert gpu_check.last_words("")["last line"] == "no output"
 
 
 @pytest.mark.slow
