@@ -7,6 +7,7 @@ import math
 import numpy as np
 import philox_reference as reference
 import pytest
+from in_threads import in_threads
 
 import minikeras as tf
 from minikeras.arrays import philox4x32 as philox
@@ -46,12 +47,23 @@ def test_words_do_not_depend_on_what_was_drawn_before():
     assert in_order == expected == [anyhow[position] for position in range(40)]
 
 
+def test_threads_that_draw_from_one_stream_see_the_same_words():
+    expected = {position: reference.words(78, position, 5) for position in range(30)}
+
+    def work():
+        for position in range(30):
+            assert philox.words(78, position, 5).tolist() == expected[position]
+
+    in_threads(*[work] * 4)
+
+
 def test_words_that_are_computed_ahead_take_little_memory():
     for seed in range(3 * philox.STREAMS):
         for position in range(3):
             philox.words(seed, position, 5)
-    assert len(philox._ahead) <= philox.STREAMS
-    assert all(rows.nbytes <= 16 * philox.CHUNK for _, rows in philox._ahead.values())
+    ahead = philox._thread.ahead
+    assert len(ahead) <= philox.STREAMS
+    assert all(rows.nbytes <= 16 * philox.CHUNK for _, rows in ahead.values())
 
 
 def test_a_large_draw_begins_as_a_small_one():
@@ -168,6 +180,16 @@ def test_a_draw_of_a_layer_is_a_read_an_assignment_and_a_function_of_the_key(jit
     assert layer.seed_generator.state.numpy().tolist() == [7, 3]
 
 
+def assert_drawn(found, expected, device):
+    """The same numbers, but for the last digits of logarithm and cosine on a real device."""
+    if device == "gpu":
+        digits = {"float64": 1e-13, "float32": 1e-5}.get(expected.dtype.name, 2e-2)
+        found, expected = found.astype("float64"), expected.astype("float64")
+        np.testing.assert_allclose(found, expected, rtol=digits, atol=digits)
+    else:
+        assert np.array_equal(found, expected)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_keras_random_draws_for_keys_on_every_device(dtype, device):
     random, kind = tf.keras.random, tf.as_dtype(dtype).numpy
@@ -175,7 +197,8 @@ def test_keras_random_draws_for_keys_on_every_device(dtype, device):
         generator = random.SeedGenerator(5)
         found = [function((3, 7), dtype=dtype, seed=generator) for _ in range(2)]
         assert all(type(one._array) is type(tf.ones([1])._array) for one in found)
-        assert [one.numpy().tolist() for one in found] == [expected((5, i), (3, 7), kind).tolist() for i in range(2)]
+        for i, one in enumerate(found):
+            assert_drawn(one.numpy(), expected((5, i), (3, 7), kind), device)
         assert np.array_equal(function((3, 7), dtype=dtype, seed=5), found[0])
 
 
@@ -229,7 +252,7 @@ def test_on_a_device_noise_is_drawn_again_for_the_gradient(make, device):
         found = layer(there, training=True)
         total = tf.reduce_sum(found * found)
     assert (kept(tape)[0] in ("times_dropout_mask", "times_gaussian")) == (device != "cpu")
-    assert np.array_equal(found.numpy(), expected.numpy())
+    assert_drawn(found.numpy(), expected.numpy(), device)
     np.testing.assert_allclose(tape.gradient(total, there).numpy(), gradient.numpy(), rtol=1e-6)
 
 

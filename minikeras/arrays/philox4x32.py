@@ -38,15 +38,19 @@ _FACTORS = np.array(MULTIPLIERS, _WORD)[:, None]
 
 
 class _Thread(threading.local):
-    """Memory for the words of a chunk and what they are made of, 1 MB in each thread that draws."""
+    """What each thread that draws keeps.
+
+    Attributes:
+        memory: for the words of a chunk and what they are made of, 1 MB.
+        ahead: by seed and number of blocks, the words of some draws in a row: the first position, and a row for each.
+    """
 
     def __init__(self) -> None:
         self.memory = np.empty(8 * CHUNK, _WORD)
+        self.ahead: dict[tuple[int, int], tuple[int, Array]] = {}
 
 
-_of_thread = _Thread()
-_ahead: dict[tuple[int, int], tuple[int, Array]] = {}
-"""By seed and number of blocks, the words of some draws in a row: the first position, and a row for each."""
+_thread = _Thread()
 
 
 def words(seed: int, position: int, count: int) -> Array:
@@ -59,23 +63,23 @@ def words(seed: int, position: int, count: int) -> Array:
     if blocks > CHUNK // 2:
         parts = [_words(seed, position, 1, at, min(at + CHUNK, blocks)).copy() for at in range(0, blocks, CHUNK)]
         return np.concatenate(parts, axis=1)[0, :count]
-    key = seed, blocks
-    first, rows = _ahead.get(key, (position, ()))
+    key, ahead = (seed, blocks), _thread.ahead
+    first, rows = ahead.get(key, (position, ()))
     if not 0 <= position - first < len(rows):
         # Draws that follow one another are computed together, ever more of them: a pass costs as much for one as for many.
         follows = 0 <= position - first < 2 * len(rows) + 2
         positions = min(2 * len(rows), AHEAD, CHUNK // max(blocks, 1)) if follows and len(rows) else 1
         first, rows = position, _words(seed, position, positions, 0, blocks).copy()
-        _ahead.pop(key, None)
-        _ahead[key] = first, rows
-        if len(_ahead) > STREAMS:
-            _ahead.pop(next(iter(_ahead)), None)
+        ahead.pop(key, None)
+        ahead[key] = first, rows
+        if len(ahead) > STREAMS:
+            del ahead[next(iter(ahead))]
     return rows[position - first, :count]
 
 
 def _words(seed: int, first: int, positions: int, start: int, stop: int) -> Array:
     """Blocks `start` to `stop` of draws in a row, `CHUNK` at most: a row of words for each position, until the next call."""
-    x, y, products, pairs = _of_thread.memory[: 8 * positions * (stop - start)].reshape(4, 2, positions, -1)
+    x, y, products, pairs = _thread.memory[: 8 * positions * (stop - start)].reshape(4, 2, positions, -1)
     block, position = np.arange(start, stop, dtype=_WORD), np.arange(positions, dtype=_WORD)[:, None] + np.uint64(first)
     x[0], y[0], x[1], y[1] = block & _LOW, block >> _HALF, position & _LOW, position >> _HALF
     _rounds(seed, x, y, products)
