@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 import math
@@ -124,16 +125,32 @@ def check_parameters(build: Callable[..., Any], found: Sequence[dict[str, Any]])
 
 
 def check_distinct(found: Sequence[dict[str, Any]]) -> None:
-    """Refuse a combination that is there twice: its runs would be the same."""
+    """Refuse a combination that is there twice: its runs would be the same, or would look the same."""
     first: dict[bytes, int] = {}
     for number, parameters in enumerate(found):
-        text = strict_json.dumps(encoded(parameters, lambda value: f"{as_text(value)} {id(value)}"))
-        if text in first:
+        text = strict_json.dumps(encoded(parameters))
+        other = first.setdefault(text, number)
+        if other == number:
+            continue
+        unlike = [name for name, value in parameters.items() if _is_opaque(value) and value is not found[other][name]]
+        if unlike:
             raise ValueError(
-                f"Sweep: combinations {first[text]} and {number} are the same, {shown(parameters)}; leave one out, or give "
-                "several seeds."
+                f"Sweep: two values of {unlike[0]!r} are both {as_text(parameters[unlike[0]])} in tables and files. Give "
+                "functions names, with def, and objects a repr."
             )
-        first[text] = number
+        raise ValueError(
+            f"Sweep: combinations {other} and {number} are the same, {shown(parameters)}; leave one out, or give several seeds."
+        )
+
+
+def _is_opaque(value: Any) -> bool:
+    """Whether a file holds no more of a value than its name."""
+    return isinstance(encoded(value), dict) and "named" in encoded(value)
+
+
+def called(build: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    """What `build` returns. Objects among the parameters, such as an optimizer, are copied: a model changes them."""
+    return build(**copy.deepcopy(dict(parameters)))
 
 
 # As files hold them -----------------------------------------------------------------------------------------------------
@@ -151,7 +168,7 @@ def as_text(value: Any) -> str:
     return str(name) if name is not None else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:1000]
 
 
-def encoded(value: Any, named: Callable[[Any], str] = as_text) -> Any:
+def encoded(value: Any) -> Any:
     """A parameter as JSON: plain values as they are, all others as {kind: content}.
 
     >>> encoded((1, float("inf"), len))
@@ -165,11 +182,11 @@ def encoded(value: Any, named: Callable[[Any], str] = as_text) -> Any:
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if type(value) in (list, tuple):
-        found = [encoded(one, named) for one in value]
+        found = [encoded(one) for one in value]
         return found if type(value) is list else {"tuple": found}
     if type(value) is dict and all(type(name) is str for name in value):
-        return {"dict": {name: encoded(one, named) for name, one in value.items()}}
-    return {"named": named(value)}
+        return {"dict": {name: encoded(one) for name, one in value.items()}}
+    return {"named": as_text(value)}
 
 
 def decoded(value: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from ..files import hdf5, limits
 from ..keras.callbacks import History
 from ..keras.saving.weights import load_tree
-from .grid import Named, Run, cell, encoded
+from .grid import Named, Run, called, cell, encoded
 from .runs import Outcome, compiled_model
 from .session import fresh_session
 from .table import Table
@@ -72,7 +72,7 @@ class RunResult:
                 f"{self.parameters[named[0]]}. Make the model with build(...), and read its weights with load_weights."
             )
         with fresh_session(self.seed):
-            made = compiled_model(functools.partial(build, **self.parameters))
+            made = compiled_model(functools.partial(called, build, self.parameters))
             if not made.built and self._built_for is not None:
                 with limits.loading(limits.Budget.of_file(len(content), len(content), None)):
                     made.build_from_config(self._built_for)

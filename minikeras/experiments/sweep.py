@@ -184,7 +184,7 @@ class Sweep:
         return found
 
     def _built(self, run: Run) -> Callable[[], Any]:
-        return functools.partial(self.build, **run.parameters)
+        return functools.partial(grid.called, self.build, run.parameters)
 
     # Runs ---------------------------------------------------------------------------------------------------------------------
 

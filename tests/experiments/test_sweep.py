@@ -1,5 +1,7 @@
 """Sweep: each run is the one that would be written by hand; what cannot be meant is refused before anything runs."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -351,6 +353,12 @@ MISTAKES = {
     "a name that is none": (lambda: Sweep(build, {1: [2]}), TypeError, "names of parameters should be texts, found 1"),
     "a value twice": (lambda: Sweep(build, {"rate": [0.1, 0.2, 0.1]}), ValueError, "combinations 0 and 2 are the same"),
     "a row twice": (lambda: Sweep(build, [{"rate": 0.1}, {"rate": np.float64(0.1)}]), ValueError, "combinations 0 and 1"),
+    "functions without names": (
+        lambda: Sweep(build, {"rate": [lambda: 0.1, lambda: 0.2]}),
+        ValueError,
+        "two values of 'rate' are both .*<lambda> in tables and files. Give functions names, with def",
+    ),
+    "a function twice": (lambda: Sweep(build, {"rate": [len, len]}), ValueError, "combinations 0 and 1 are the same"),
     "no seeds": (lambda: Sweep(build, [{}], seeds=0), ValueError, "seeds=0 leaves no run"),
     "a negative seed": (lambda: Sweep(build, [{}], seeds=[-1]), ValueError, "a seed should be an int from 0 .* found -1"),
     "a seed twice": (lambda: Sweep(build, [{}], seeds=[1, 2, 1]), ValueError, "the seed 1 is given 2 times"),
@@ -478,6 +486,20 @@ def test_parameters_may_be_functions_classes_and_tuples():
     table = swept(grid, made_by=made, seeds=1).table()
     assert set(table.columns["activation"]) == {"relu", "sin"} and set(table.columns["optimizer"]) == {"SGD"}
     assert set(table.columns["widths"]) == {(2,), (3, 2)}
+
+
+def test_an_optimizer_among_the_parameters_is_a_new_one_for_each_run():
+    def made(optimizer, width):
+        model = keras.Sequential([keras.Input((4,)), L.Dense(width), L.Dense(1)])
+        model.compile(optimizer, "mse")
+        return model
+
+    grid = {"optimizer": [keras.optimizers.Adam(0.1), keras.optimizers.Adam(0.01)], "width": [2, 3]}
+    results = swept(grid, made_by=made)
+    for one in results:
+        history, _ = by_hand(made, one.seed, copy.deepcopy(one.parameters), X, Y, epochs=2)
+        assert close(one.history, history)
+    assert not any(optimizer.built for optimizer in grid["optimizer"]) and not results.failed
 
 
 def test_a_table_becomes_a_data_frame():
