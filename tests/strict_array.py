@@ -8,6 +8,7 @@ legal, because there it can be seen and is counted.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import operator
@@ -200,10 +201,16 @@ class StrictNamespace:
             return plain
         if name == "asarray":
             return _asarray
-        function = _on_device(plain, full)
-        if hasattr(plain, "at"):
-            function.at = _on_device(_at(plain, full), f"{full}.at")
-        return function
+        return _function(plain, full)
+
+
+@functools.cache
+def _function(plain: Any, full: str) -> Callable[..., Any]:
+    """One of them, the same each time: who watches attributes sees none change."""
+    function = _on_device(plain, full)
+    if hasattr(plain, "at"):
+        function.at = _on_device(_at(plain, full), f"{full}.at")
+    return function
 
 
 def _at(ufunc: Any, name: str) -> Callable[..., None]:
@@ -223,6 +230,8 @@ def _asarray(value: Any, dtype: Any = None) -> StrictArray:
 
 
 strict = StrictNamespace(np)
+for _name in ALLOWED_NAMES:
+    operator.attrgetter(_name)(strict)
 
 
 def install() -> None:

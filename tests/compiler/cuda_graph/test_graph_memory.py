@@ -19,6 +19,10 @@ def graph_of(model, optimizer="Adam"):
     return found, *graphs_of(found.function)
 
 
+def plan_root(graph):
+    return lambda x: graph.schedule.root(x)[0]
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_values_that_live_together_lie_apart(double, model):
     _, graph = graph_of(model)
@@ -31,7 +35,8 @@ def test_values_that_live_together_lie_apart(double, model):
                 owner, before = plan._owner(x)
                 first, *_ = spans.get(owner.key, (position,))
                 spans[owner.key] = first, position, start - before, start - before + owner.bytes
-    kept = {x.key for x in (*graph.program.arguments, *graph.schedule.exported)} | {x.key for x in plan.constants}
+    leaving = map(plan_root(graph), graph.schedule.exported)
+    kept = {x.key for x in (*graph.program.arguments, *leaving, *plan.constants)}
     for key, (born, dies, start, stop) in spans.items():
         for other, (first, last, low, high) in spans.items():
             if key < other and start < high and low < stop:

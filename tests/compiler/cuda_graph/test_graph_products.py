@@ -119,3 +119,20 @@ def test_a_bias_that_several_read_or_a_product_that_is_read_twice_stays_apart(do
         np.testing.assert_array_equal(activated.numpy(), np.ones((3, 2)) + np.array([1.0, 2.0]))
     (graph,) = graphs_of(both)
     assert epilogues(graph) == ["NONE"]
+
+
+def test_a_matrix_that_is_transposed_twice_is_itself(double):
+    with tf.device("STRICT:0"):
+        x, y = tf.constant(np.arange(6.0).reshape(2, 3)), tf.constant(np.arange(4.0).reshape(2, 2))
+
+        @tf.function
+        def products(x, y):
+            turned = tf.transpose(x)
+            return turned @ y, tf.transpose(turned) + 1.0, y @ tf.transpose(turned), turned * 2.0
+
+        for _ in range(4):
+            found = [one.numpy() for one in products(x, y)]
+        x, y = x.numpy(), y.numpy()
+    for own, expected in zip(found, [x.T @ y, x + 1.0, y @ x, x.T * 2.0], strict=True):
+        np.testing.assert_array_equal(own, expected)
+    assert graphs_of(products)

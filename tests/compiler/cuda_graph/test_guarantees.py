@@ -222,6 +222,18 @@ def test_results_are_arrays_of_their_own(double):
     assert graphs_of(step)
 
 
+def test_a_result_has_the_shape_that_it_was_given_and_one_that_is_given_twice_too(double):
+    with tf.device("STRICT:0"):
+        x = tf.constant(np.arange(6.0).reshape(2, 3))
+        step = tf.function(lambda x: (tf.reshape(x + 1.0, [3, 2]), tf.reshape(x + 1.0, [6]), x + 1.0))
+        for _ in range(4):
+            found = step(x)
+    assert [tuple(one.shape) for one in found] == [(3, 2), (6,), (2, 3)]
+    for one in found:
+        np.testing.assert_array_equal(one.numpy().reshape(-1), np.arange(6.0) + 1.0)
+    assert graphs_of(step)
+
+
 def test_variables_that_change_places(double):
     with tf.device("STRICT:0"):
         a, b = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])

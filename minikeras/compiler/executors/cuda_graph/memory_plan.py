@@ -60,7 +60,7 @@ class MemoryPlan:
         for number, home in enumerate(schedule.home_slots):
             self._places[home.key] = Place(HOMES + number, 0)
         first = self.size
-        for slot in schedule.exported:
+        for slot in (schedule.root(x)[0] for x in schedule.exported):
             if slot.key not in self._places:
                 self._places[slot.key] = Place(MEMORY, self._take(slot.bytes))
         self.results = first, self.size - first

@@ -78,6 +78,10 @@ class Schedule:
         self._changed: set[int] = set()
         """Keys of Variables that a call assigns."""
         for record in program.records:
+            if "layout" in record.params and variables_of(record):
+                for column in _columns(record):
+                    self._home(column, record.params["layout"])
+        for record in program.records:
             self._lower(record)
         self._leave([x for x in program.results if isinstance(x, Slot)])
 
@@ -239,6 +243,8 @@ class Schedule:
         x, y = record.inputs[0], record.outputs
         if len(x.shape) != 2 or record.params["perm"] != (-1, -2):
             self._compute(record)
+        elif x.key in self._turned:
+            self.views[y.key] = self._turned[x.key], 0
         else:
             self._turned[y.key] = x
 
@@ -278,7 +284,12 @@ class Schedule:
         if moves:
             return x.key not in self.views
         held = [self.root(value)[0].key for value in self._values.values()]
-        return x.key not in self.inside and x.key not in held and all(one.key != x.key for one in self.exported)
+        return x.key not in self.inside and x.key not in held and x.key not in self._leaving
+
+    @property
+    def _leaving(self) -> set[int]:
+        """Keys of the slots in whose memory results are that leave."""
+        return {self.root(x)[0].key for x in self.exported}
 
     def commit(self) -> None:
         """Write what Variables are going to hold, in place where that is safe."""
@@ -297,7 +308,7 @@ class Schedule:
             source, start = self.root(self._plain(x))
             alone = source.key in made and not start and source.bytes == x.bytes and source.key not in self.inside
             if alone:
-                self.exported.append(source)
+                self.exported.append(x)
                 continue
             copy = self._slot(x.shape, x.dtype)
             self.nodes.append(Copy(x, copy))
@@ -315,7 +326,7 @@ class Schedule:
         """Let the node that makes a value write it where the Variable lies: it is the last one that reads the old value."""
         source, start = self.root(value)
         made = [place for place, node in enumerate(self.nodes) if any(y.key == source.key for y in node.results)]
-        taken = source.key in self.inside or any(one.key == source.key for one in self.exported)
+        taken = source.key in self.inside or source.key in self._leaving
         if not made or start or taken or source.bytes != home.bytes:
             return False
         (at,) = made
