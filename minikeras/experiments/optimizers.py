@@ -1,7 +1,7 @@
 """The optimizers of all members, as one that steps over whole Variables.
 
-Where a step is a formula of each element, all members take it in one loop, whatever numbers differ (`together.py`). All other
-steps, with norms, averages, constraints or what `update_step` assigns, the members take in turn, by themselves.
+Where a step is a formula of each element, all members take it in one loop, whatever numbers differ (`together.py`). Other
+steps, with norms of weights, constraints or what `update_step` assigns, the members take in turn, by themselves.
 
 The members' own optimizers stay the ones to ask and to set: their learning rates and options are looked up in each step.
 `StackedOptimizer.release` gives them their slots for good, `shown` for a while.

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from ..arrays import to_numpy
 from ..compiler.ir import PLAIN
+from ..core import Tensor
+from ..keras.layers.layer import Layer
 from ..keras.models import Model
 from ..keras.weight import Weight
 from .hyperparameters import OPTIONS, options_of
@@ -75,15 +82,43 @@ _ABSENT = _Absent()
 def _described(model: Model) -> dict[str, Any]:
     """A model as plain data in which the names that are counted up ('dense_3') are those of any model made like it."""
     layers = [model, *model._collect().sublayers]
-    names = {layer.name: f"{_NUMBER.sub('', layer.name)} (layer {place})" for place, layer in enumerate(layers)}
+    config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not _is_ours(layer)})
+    known = set(_names_in(config))
+    counted = dict.fromkeys([*(layer.name for layer in layers), *_names_in(config)])
+    names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
     found: dict[str, Any] = {"class": type(model).__name__}
-    if _is_ours(model):
-        found |= _plain(model.get_config(), names)
-    else:
-        found["layers"] = [_layer(layer, names) for layer in layers]
+    found |= {} if config is None else _plain(config, names)
+    found["within"] = [
+        _layer(layer, names) for layer in layers if layer.name not in known and (config is None or layer is not model)
+    ]
     if model.compiled:
         found["compile"] = _compiled(model, names)
     return found
+
+
+def _with_attributes(config: Any, custom: Mapping[str, Any]) -> Any:
+    """A model's configuration in which those of the user's layers are replaced by what these hold."""
+    if isinstance(config, (list, tuple)):
+        return [_with_attributes(one, custom) for one in config]
+    if not isinstance(config, Mapping):
+        return config
+    own = config.get("config")
+    if "class_name" in config and isinstance(own, Mapping) and own.get("name") in custom:
+        return {"class_name": config["class_name"], "config": {"name": own["name"], **_attributes(custom[own["name"]])}}
+    return {name: _with_attributes(one, custom) for name, one in config.items()}
+
+
+def _names_in(config: Any) -> Iterator[str]:
+    """What layers and operations of a model are called, in their order."""
+    if isinstance(config, Mapping):
+        own = config.get("config")
+        if "class_name" in config and isinstance(own, Mapping) and isinstance(own.get("name"), str):
+            yield own["name"]
+        if "class_name" in config and isinstance(config.get("name"), str):
+            yield config["name"]
+        config = list(config.values())
+    for one in config if isinstance(config, (list, tuple)) else ():
+        yield from _names_in(one)
 
 
 def _weights(model: Model) -> dict[str, Any]:
@@ -96,10 +131,18 @@ def _is_ours(layer: Any) -> bool:
 
 
 def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """A layer by its configuration; one of the user's by the attributes that are plain values."""
-    config = layer.get_config() if _is_ours(layer) else _attributes(layer)
-    config = _fixed(config, options_of(type(layer)))
+    """A layer by its configuration, or by its attributes."""
+    config = _config(layer)
+    config = _fixed(_attributes(layer) if config is None else config, options_of(type(layer)))
     return {"class_name": type(layer).__name__, "config": _plain({**config, "name": layer.name}, names)}
+
+
+def _config(layer: Any) -> dict[str, Any] | None:
+    """The configuration of a layer; None for the user's, which may leave something out, and where functions have no name."""
+    try:
+        return layer.get_config() if _is_ours(layer) else None
+    except (NotImplementedError, TypeError, ValueError):
+        return None
 
 
 def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
@@ -109,7 +152,10 @@ def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
 
 
 def _attributes(layer: Any) -> dict[str, Any]:
-    return {name: value for name, value in vars(layer).items() if type(value) in PLAIN and name not in _USUAL}
+    """What a layer holds beside weights, other layers and what every layer has."""
+    held = {name: value for name, value in vars(layer).items() if name not in _USUAL}
+    public = {name: value for name, value in held.items() if not (_is_ours(layer) and name.startswith("_"))}
+    return {name: _config_of(value) for name, value in public.items()}
 
 
 def _compiled(model: Model, names: Mapping[str, str]) -> Any:
@@ -118,18 +164,36 @@ def _compiled(model: Model, names: Mapping[str, str]) -> Any:
     return {name: _plain(_config_of(value), names) for name, value in arguments.items()}
 
 
-def _config_of(value: Any) -> Any:
-    """Losses and metrics by class and configuration, functions by name."""
+def _config_of(value: Any, depth: int = 4) -> Any:
+    """Plain data that differ if objects do: configurations, functions with what they close over, the contents of arrays."""
+    if type(value) in PLAIN or depth == 0:
+        return value if type(value) in PLAIN else type(value).__name__
     if isinstance(value, (list, tuple)):
-        return [_config_of(one) for one in value]
+        return [_config_of(one, depth - 1) for one in value]
     if isinstance(value, Mapping):
-        return {key: _config_of(one) for key, one in value.items()}
-    if hasattr(value, "get_config"):
+        return {key: _config_of(one, depth - 1) for key, one in value.items()}
+    if isinstance(value, (np.ndarray, Tensor)):
+        array = to_numpy(getattr(value, "_array", value))
+        return [array.dtype.name, array.shape, hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:8]]
+    if hasattr(value, "__code__"):
+        return _function(value, depth - 1)
+    if hasattr(value, "get_config") and not isinstance(value, Layer):
         try:
             return {"class_name": type(value).__name__, "config": value.get_config()}
-        except (NotImplementedError, TypeError, ValueError, AttributeError):
-            return type(value).__name__
-    return value if type(value) in PLAIN else getattr(value, "__name__", type(value).__name__)
+        except (NotImplementedError, TypeError, ValueError):
+            pass
+    return getattr(value, "__name__", type(value).__name__)
+
+
+def _function(function: Any, depth: int) -> dict[str, Any]:
+    """A function by the place of its code, its defaults and what it closes over."""
+    code = function.__code__
+    held: dict[str, Any] = {"code": f"{code.co_name}, line {code.co_firstlineno}"}
+    held["defaults"] = _config_of(function.__defaults__, depth)
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        with contextlib.suppress(ValueError):  # an empty cell
+            held[name] = _config_of(cell.cell_contents, depth)
+    return held
 
 
 def _name_of(weight: Weight) -> str:
@@ -148,7 +212,7 @@ def _plain(value: Any, names: Mapping[str, str], key: str = "") -> Any:
         return [_plain(one, names) for one in value]
     if isinstance(value, str):
         return names.get(value) or (_NUMBER.sub("", value) if key == "name" else value)
-    return value
+    return _function(value, 3) if hasattr(value, "__code__") else value
 
 
 def _subclasses(kind: type) -> Iterator[type]:

@@ -174,3 +174,73 @@ def test_an_ensemble_refuses_members_of_several_structures() -> None:
     ensemble = Ensemble(lambda: build(lambda rate: [layers.Dense(next(sizes), name="a")], 0.1), size=2, seeds=[1, 2])
     with pytest.raises(ValueError, match="must have one structure(.|\n)*Dense 'a', units: 3 in member 0, 4 in member 1"):
         ensemble.fit(X, Y, verbose=0)
+
+
+class Held(layers.Layer):
+    """A layer with something of its own that no configuration names."""
+
+    def __init__(self, held: Any) -> None:
+        super().__init__(name="held")
+        self._held = held
+
+    def call(self, x: Any) -> Any:
+        return x
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda k: layers.Lambda(lambda x: x * k, name="a"), "Lambda 'a', function, k: 1.0 in member 0, 2.0 in member 1"),
+        (lambda k: layers.Dense(2, activation=lambda x: x * k, name="a"), "Dense 'a', activation, k: 1.0"),
+        (
+            lambda k: layers.Dense(2, bias_regularizer=lambda x: tf.reduce_sum(x) * k, name="a"),
+            "Dense 'a', bias_regularizer, k",
+        ),
+        (lambda k: Held(k), "Held 'held', _held: 1.0 in member 0, 2.0 in member 1"),
+        (lambda k: Held([{"k": k}]), "Held 'held', _held"),
+        (lambda k: Held(np.full(3, k)), "Held 'held', _held"),
+        (lambda k: Held(tf.fill([3], k)), "Held 'held', _held"),
+        (lambda k: Held(lambda x: x * k), "Held 'held', _held, k: 1.0 in member 0, 2.0 in member 1"),
+    ],
+)
+def test_what_no_configuration_says_is_compared_too(make: Callable[[float], Any], message: str) -> None:
+    def model(k: float) -> Any:
+        return tf.keras.Sequential([tf.keras.Input((3,)), make(k)])
+
+    assert compare([model(1.0), model(1.0)]) == []
+    (found,) = compare([model(1.0), model(2.0)])
+    assert found.startswith(message)
+
+
+class Block(layers.Layer):
+    """A layer with layers inside."""
+
+    def __init__(self, units: int, rate: float) -> None:
+        super().__init__()
+        self.dense, self.dropout = layers.Dense(units), layers.Dropout(rate)
+
+    def call(self, x: Any, training: bool = False) -> Any:
+        return self.dropout(self.dense(x), training=training)
+
+
+def test_layers_within_the_users_are_compared() -> None:
+    def model(units: int, rate: float) -> Any:
+        return tf.keras.Sequential([tf.keras.Input((3,)), Block(units, rate)])
+
+    assert compare([model(2, 0.1), model(2, 0.2)]) == []
+    (found,) = compare([model(2, 0.1), model(3, 0.2)])
+    assert found == "Dense 'dense', units: 2 in member 0, 3 in member 1"
+
+
+def test_functions_of_losses_and_operations_of_functional_models_are_compared() -> None:
+    def model(k: float, factor: float = 1.0) -> Any:
+        inputs = tf.keras.Input((3,))
+        made = tf.keras.Model(inputs, layers.Dense(2)(inputs) * k)
+        made.compile("sgd", lambda y_true, y_pred: tf.reduce_mean(y_pred) * factor)
+        return made
+
+    assert compare([model(1.0), model(1.0)]) == []
+    assert compare([model(1.0), model(2.0)]) == [
+        "Multiply 'multiply', inbound_nodes[0], args[1]: 1.0 in member 0, 2.0 in member 1"
+    ]
+    assert compare([model(1.0), model(1.0, 2.0)]) == ["compile, loss, factor: 1.0 in member 0, 2.0 in member 1"]
