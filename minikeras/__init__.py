@@ -193,6 +193,7 @@ if _TYPE_CHECKING:
         config,
         data,
         debugging,
+        distribute,
         dtypes,
         experimental,
         experiments,
@@ -218,8 +219,8 @@ if _TYPE_CHECKING:
 
 _LATE = dict.fromkeys(
     (
-        *("autodiff", "bitwise", "config", "data", "debugging", "dtypes", "experimental", "experiments", "image", "keras"),
-        *("linalg", "math", "nn", "random", "test", "train"),
+        *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "experimental", "experiments"),
+        *("image", "keras", "linalg", "math", "nn", "random", "test", "train"),
     )
 )
 

@@ -12,7 +12,7 @@ _OWN_LAYER = "in the `call` of a layer of your own, a subclass of keras.layers.L
 
 ABSENT: dict[str, list[tuple[str, str]]] = {
     "": [
-        ("distribute tpu", "One process uses one device: with tf.device('GPU:0')."),
+        ("tpu", "One process uses one device: with tf.device('GPU:0')."),
         (
             "saved_model lite mlir",
             "Use model.save('m.keras') to go on here or in Keras, tf.train.Checkpoint to resume training, and "
@@ -40,6 +40,12 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         (
             "raw_ops signal quantization xla",
             "It is not there; operations of your own are made with tf.custom_gradient or tf.autodiff.",
+        ),
+    ],
+    "distribute": [
+        (
+            "*Strategy get_strategy DistributedOptimizer experimental",
+            "Several processes train by a loop of your own with tf.distribute.DistributedGradientTape; `fit` runs in one process.",
         ),
     ],
     "keras": [

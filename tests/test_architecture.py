@@ -74,7 +74,7 @@ LAYERS = [
         "keras.wrappers",
     ],
     ["keras", "aliases", "test", "debugging", "warm_up"],
-    ["experiments"],
+    ["distribute", "experiments"],
     [""],
 ]
 """Names below `minikeras`; each stands for itself and what is in it without an entry of its own. '' is the package."""

@@ -163,3 +163,15 @@ def test_an_ensemble_disagrees_where_there_are_no_data(tmp_path):
     output = drawn("ensemble_uncertainty", tmp_path)
     assert last_number(output, r"near data: ([\d.]+)") > 0.9
     assert last_number(output, r"to that at -2: ([\d.]+)") > 3.0
+
+
+@pytest.mark.slow
+def test_two_ranks_reach_the_accuracy_of_one(tmp_path):
+    pytest.importorskip("mpi4py")
+    alone = run("data_parallel.py", tmp_path)
+    launcher = [sys.executable, "-m", "minikeras.distribute.run", "-n", "2", str(EXAMPLES / "data_parallel.py")]
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "MINIKERAS_OFFLINE": "1"}
+    both = subprocess.run(launcher, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    accuracy = last_number(alone, r"test accuracy: ([\d.]+)")
+    assert accuracy > 0.9 and last_number(both.stdout, r"test accuracy: ([\d.]+)") == accuracy
+    assert "2 ranks" in both.stdout

@@ -1,0 +1,39 @@
+"""Several processes that train one model: ranks, collective operations, and what custom training loops need of them.
+
+`guides/distribution.md` shows how programs are started. Every name is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..absent import late
+
+if TYPE_CHECKING:
+    from .communicator import ThreadCommunicator
+    from .functions import all_reduce, all_reduce_together, broadcast_variables
+    from .training import DistributedGradientTape, rows_of
+    from .world import barrier, initialize, local_rank, rank, size, using
+
+__all__ = [
+    "DistributedGradientTape",
+    "ThreadCommunicator",
+    "all_reduce",
+    "all_reduce_together",
+    "barrier",
+    "broadcast_variables",
+    "initialize",
+    "local_rank",
+    "rank",
+    "rows_of",
+    "size",
+    "using",
+]
+
+_LATE: dict[str, str | None] = {
+    "DistributedGradientTape": "training",
+    "ThreadCommunicator": "communicator",
+    **dict.fromkeys(("all_reduce", "all_reduce_together", "broadcast_variables"), "functions"),
+    "rows_of": "training",
+    **dict.fromkeys(("barrier", "initialize", "local_rank", "rank", "size", "using"), "world"),
+}
+
+__getattr__, __dir__ = late(__name__, _LATE)

@@ -1,0 +1,139 @@
+"""What ranks ask of each other, and the ways to carry it out: one process, threads of one process, MPI.
+
+A rank is one of the processes that run the same program on their own part of the data.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+OPERATIONS = ("sum", "max", "min")
+
+
+class Communicator(Protocol):
+    """The collective operations of a group of ranks. Every rank calls them in the same order.
+
+    Attributes:
+        rank: the number of this one, from 0.
+        size: how many there are.
+        local_rank: its number among those on this machine.
+    """
+
+    rank: int
+    size: int
+    local_rank: int
+
+    def all_reduce(self, array: Array, operation: str) -> Array:
+        """The sum, maximum or minimum of the arrays of all ranks; the same bits on each."""
+
+    def all_gather(self, array: Array) -> Array:
+        """The arrays of all ranks, stacked along a new first axis."""
+
+    def broadcast(self, array: Array, root: int) -> Array:
+        """The array of one rank."""
+
+    def barrier(self) -> None:
+        """Wait until all ranks are here."""
+
+
+class Alone:
+    """One rank."""
+
+    rank, size, local_rank = 0, 1, 0
+
+    def all_reduce(self, array: Array, operation: str) -> Array:
+        """The array itself."""
+        return array
+
+    def all_gather(self, array: Array) -> Array:
+        """The array as the only one."""
+        return array[None]
+
+    def broadcast(self, array: Array, root: int) -> Array:
+        """The array itself."""
+        return array
+
+    def barrier(self) -> None:
+        """There is no one to wait for."""
+
+
+class ThreadCommunicator:
+    """Ranks that are threads of one process: the same program without MPI, for tests.
+
+    Sums are taken in the order of the ranks, so they have the same bits in each run.
+
+    Args:
+        size: the number of ranks.
+        timeout: seconds to wait for the others.
+    """
+
+    def __init__(self, size: int, timeout: float = 60.0) -> None:
+        self.size, self._timeout = size, timeout
+        self._own = threading.local()
+        self._barrier = threading.Barrier(size)
+        self._given: list[Any] = [None] * size
+
+    @property
+    def rank(self) -> int:
+        """The number of this thread."""
+        return int(self._own.rank)
+
+    local_rank = rank
+
+    def run(self, function: Callable[[], Any]) -> list[Any]:
+        """What `function()` gives on each rank. If one raises, the others end too, and its error is raised."""
+        results: list[Any] = [None] * self.size
+        errors: list[BaseException] = []
+
+        def work(rank: int) -> None:
+            self._own.rank = rank
+            try:
+                results[rank] = function()
+            except threading.BrokenBarrierError as error:
+                errors.append(error)
+            except BaseException as error:
+                errors.insert(0, error)  # the cause, before those that waited in vain
+                self._barrier.abort()
+
+        threads = [threading.Thread(target=work, args=(rank,)) for rank in range(self.size)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self._barrier.reset()
+        if errors:
+            raise errors[0]
+        return results
+
+    def _exchanged(self, array: Array) -> Sequence[Array]:
+        """The arrays of all ranks."""
+        self._given[self.rank] = np.array(array)
+        self._barrier.wait(self._timeout)
+        found = list(self._given)
+        self._barrier.wait(self._timeout)
+        return found
+
+    def all_reduce(self, array: Array, operation: str) -> Array:
+        """See `Communicator`."""
+        combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation]
+        first, *others = self._exchanged(array)
+        for other in others:
+            first = combine(first, other)
+        return np.asarray(first)
+
+    def all_gather(self, array: Array) -> Array:
+        """See `Communicator`."""
+        return np.stack(self._exchanged(array))
+
+    def broadcast(self, array: Array, root: int) -> Array:
+        """See `Communicator`."""
+        return self._exchanged(array)[root]
+
+    def barrier(self) -> None:
+        """See `Communicator`."""
+        self._barrier.wait(self._timeout)

@@ -1,0 +1,100 @@
+"""The ranks of this program, and which one this is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from .communicator import Alone, Communicator
+from .mpi import MpiCommunicator, started_by_mpi
+
+_world: Communicator | None = None
+
+
+def initialize(
+    job_addresses: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    *,
+    timeout: float = 600.0,
+) -> None:
+    """Join the ranks with which the program was started, by `mpirun` or `python -m minikeras.distribute.run`. Without them it
+    does nothing. Whatever needs the ranks calls it; call it first to set the time limit.
+
+    Args:
+        job_addresses: accepted for Keras's sake: MPI knows where the ranks are.
+        num_processes, process_id: if given, they must be what MPI says.
+        timeout: seconds that a rank waits for the others before it ends the job.
+
+    Raises:
+        MissingExtraError: if there are several ranks and no mpi4py.
+        ValueError: if there are other ranks than it is told.
+
+    >>> tf.distribute.initialize()
+    """
+    global _world
+    if _world is None:
+        _world = MpiCommunicator(timeout) if started_by_mpi() > 1 else Alone()
+    for name, told, found in (("num_processes", num_processes, _world.size), ("process_id", process_id, _world.rank)):
+        if told is not None and told != found:
+            raise ValueError(f"initialize: {name} is {told}, but MPI says {found}. Leave it out.")
+
+
+def world() -> Communicator:
+    """The ranks of this program; they are joined by the first call."""
+    if _world is None:
+        initialize()
+    assert _world is not None
+    return _world
+
+
+@contextlib.contextmanager
+def using(communicator: Communicator) -> Iterator[None]:
+    """Within the block the ranks are those of `communicator`.
+
+    >>> ranks = tf.distribute.ThreadCommunicator(2)
+    >>> with tf.distribute.using(ranks):
+    ...     ranks.run(tf.distribute.rank)
+    [0, 1]
+    """
+    global _world
+    before, _world = _world, communicator
+    try:
+        yield
+    finally:
+        _world = before
+
+
+def rank() -> int:
+    """The number of this rank, from 0.
+
+    >>> tf.distribute.rank()
+    0
+    """
+    return world().rank
+
+
+def size() -> int:
+    """How many ranks there are.
+
+    >>> tf.distribute.size()
+    1
+    """
+    return world().size
+
+
+def local_rank() -> int:
+    """The number of this rank among those on its machine: that of its GPU, for example.
+
+    >>> tf.distribute.local_rank()
+    0
+    """
+    return world().local_rank
+
+
+def barrier() -> None:
+    """Wait until all ranks are here.
+
+    >>> tf.distribute.barrier()
+    """
+    world().barrier()

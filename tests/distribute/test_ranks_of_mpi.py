@@ -1,0 +1,155 @@
+"""Two processes that MPI starts: collective operations, training, and every way to fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mpi4py")
+from minikeras.distribute.run import mpirun
+
+try:
+    mpirun()
+except ImportError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+BEGIN = """
+import os, signal, sys, time
+import numpy as np
+import minikeras as tf
+tf.distribute.initialize(timeout={timeout})
+rank, size = tf.distribute.rank(), tf.distribute.size()
+"""
+
+
+def run(program, tmp_path, ranks=2, options=(), timeout=6.0, limit=60.0):
+    """What became of a program, and how many seconds it took."""
+    path = tmp_path / "train.py"
+    path.write_text(BEGIN.format(timeout=timeout) + program)
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT), "OMPI_MCA_btl": "self,sm"}
+    command = [sys.executable, "-m", "minikeras.distribute.run", "-n", str(ranks), *options, str(path)]
+    began = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, errors = process.communicate()
+        raise AssertionError(f"the job hangs; it wrote {output}{errors}") from None
+    return process.returncode, output, errors, time.monotonic() - began
+
+
+def test_the_known_answers_of_collective_operations(tmp_path):
+    program = """
+assert size == 2
+for dtype in ("float32", "float64", "int32", "float16"):
+    assert tf.distribute.all_reduce(tf.constant([rank + 1, 4], dtype)).numpy().tolist() == [3, 8]
+assert tf.distribute.all_reduce(tf.constant([rank == 0, True]), "min").numpy().tolist() == [False, True]
+assert float(tf.distribute.all_reduce(float(rank), "mean")) == 0.5
+v = tf.Variable(tf.fill([1000], float(rank)))
+tf.distribute.broadcast_variables([v], root=1)
+assert (v.numpy() == 1.0).all() and tf.distribute.local_rank() == rank
+print("rank", rank, "is done")
+"""
+    status, output, errors, _ = run(program, tmp_path)
+    assert status == 0, errors
+    assert "rank 0 is done" in output and "rank 1 is done" in output
+
+
+TRAINING = """
+x = np.random.default_rng(0).normal(size=(64, 8)).astype("float32")
+y = np.random.default_rng(1).integers(0, 3, 64)
+tf.keras.utils.set_random_seed(1)
+model = tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(16, "relu"), tf.keras.layers.Dense(3)])
+optimizer, loss_of = tf.keras.optimizers.Adam(), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+tf.distribute.broadcast_variables(model.variables)
+
+@tf.function
+def step(x, y):
+    with tf.distribute.DistributedGradientTape() as tape:
+        loss = loss_of(y, model(x))
+    variables = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+for epoch in range(8):
+    for start in range(0, 64, 16):
+        rows = [start + row for row in tf.distribute.rows_of(16)]
+        step(tf.constant(x[rows]), tf.constant(y[rows]))
+weights = np.concatenate([w.ravel() for w in model.get_weights()])
+assert (tf.distribute.all_reduce(weights, "max").numpy() == weights).all()
+if rank == 0:
+    np.save(f"weights-{size}.npy", weights)
+"""
+
+
+def test_two_ranks_train_what_one_would_and_the_same_each_time(tmp_path):
+    import numpy as np
+
+    for ranks in (1, 2):
+        status, _, errors, _ = run(TRAINING, tmp_path, ranks)
+        assert status == 0, errors
+    one, two = (np.load(tmp_path / f"weights-{ranks}.npy") for ranks in (1, 2))
+    np.testing.assert_allclose(two, one, rtol=1e-5, atol=1e-6)
+    run(TRAINING, tmp_path, 2)
+    assert (np.load(tmp_path / "weights-2.npy") == two).all()
+
+
+FAILURES = {
+    "an exception": ("raise ValueError('no such file')", "ValueError: no such file"),
+    "a kill": ("os.kill(os.getpid(), signal.SIGKILL)", ""),
+    "a silent end": ("os._exit(0)", ""),
+    "a hang": ("time.sleep(1000)", "waited 6 s in all_reduce"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_rank_that_fails_ends_the_job_with_its_reason(name, tmp_path):
+    failure, reason = FAILURES[name]
+    program = f"""
+tf.distribute.all_reduce(1.0)
+if rank == 1:
+    {failure}
+tf.distribute.all_reduce(1.0)
+"""
+    status, _, errors, seconds = run(program, tmp_path)
+    assert status != 0 and seconds < 20 and reason in errors
+    assert errors.strip()
+
+
+def test_a_job_is_started_again_after_a_failure(tmp_path):
+    program = """
+from pathlib import Path
+tf.distribute.barrier()
+again = Path("begun").exists()
+tf.distribute.barrier()
+Path("begun").touch()
+if rank == 1 and not again:
+    os.kill(os.getpid(), signal.SIGKILL)
+tf.distribute.barrier()
+"""
+    status, _, errors, _ = run(program, tmp_path, options=["--max-restarts", "2"])
+    assert status == 0 and "start 2 of 3" in errors
+
+
+def test_numbers_of_ranks_that_contradict_mpi_are_refused():
+    import minikeras as tf
+
+    with pytest.raises(ValueError, match="num_processes is 3, but MPI says 1"):
+        tf.distribute.initialize(num_processes=3)
