@@ -45,7 +45,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     "distribute": [
         (
             "*Strategy get_strategy DistributedOptimizer experimental",
-            "Several processes train by a loop of your own with tf.distribute.DistributedGradientTape; `fit` runs in one process.",
+            "Write a training loop with tf.distribute.DistributedGradientTape for several processes; `fit` runs in one.",
         ),
     ],
     "keras": [
