@@ -29,6 +29,8 @@ OPTIMIZERS = {
     "AdamW": lambda: optimizers.AdamW(0.01),
     "clipped": lambda: optimizers.Adam(0.01, clipnorm=0.5),
     "schedule": lambda: optimizers.RMSprop(optimizers.schedules.ExponentialDecay(0.01, 2, 0.5)),
+    "accumulated": lambda: optimizers.Adam(0.01, gradient_accumulation_steps=2),
+    "averaged": lambda: optimizers.Adam(0.01, use_ema=True),
     "Lion": lambda: optimizers.Lion(0.01),
     "Adafactor": lambda: optimizers.Adafactor(0.01),
 }

@@ -28,10 +28,11 @@ def compiled(program: Program, device: Device) -> GraphExecutable:
     """
     whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
     whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
-    recorded, program = program, optimized(program.over_numpy(), whole, DTYPES, unrelated=True)
+    recorded, twin = program, program.over_numpy()
+    program = optimized(twin, whole, DTYPES, unrelated=True)
     for run_pass in (lower_convolutions, fuse_groups, with_aligned_flats):
         program = run_pass(program)
-    hosted = on_host(recorded, program)
+    hosted = on_host(recorded, twin, program)
     rollback = rollback_of(program)
     if rollback is None:
         raise Unsupported("code of the user may change state in the middle of a step")

@@ -23,22 +23,25 @@ def rounded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def on_host(program: Program, optimized: Program) -> set[int]:
+def on_host(recorded: Program, twin: Program, optimized: Program) -> set[int]:
     """The keys of values that lie on the host in a program of a device: keys of random streams, counters.
 
     Args:
-        program: as it was recorded.
-        optimized: the same after passes, over slots of NumPy.
+        recorded: the program as it was recorded.
+        twin: the same over slots of NumPy.
+        optimized: that after passes. They keep slots, but give keys that have become free to others.
     """
-    slots = [slot for slot in program.slots() if slot.shape is not None]
-    elsewhere, found = {slot.key for slot in slots if slot.xp is not np}, {slot.key for slot in slots if slot.xp is np}
+    pairs = [(old, new) for old, new in zip(recorded.slots(), twin.slots(), strict=True) if old.shape is not None]
+    elsewhere = {id(new) for old, new in pairs if old.xp is not np}
+    there = {id(new) for old, new in pairs if old.xp is np}
+    found = {slot.key for slot in optimized.slots() if id(slot) in there}
     for record in optimized.records:
         operands = slots_in(record.inputs)
-        host = bool(operands) and all(x.key in found or x.array is not None for x in operands)
+        host = all(x.key in found or x.array is not None for x in operands) and any(x.key in found for x in operands)
         if record.primitive is read_variable:
             host = namespace(record.inputs[0]._array) is np
         if host:
-            found |= {y.key for y in outputs_of(record)} - elsewhere
+            found |= {y.key for y in outputs_of(record) if id(y) not in elsewhere}
     return found
 
 
