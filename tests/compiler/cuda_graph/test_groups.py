@@ -12,10 +12,20 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.arrays import random as streams
-from minikeras.compiler.executors.cuda_graph.fusion import BUSY, TURNS, Domain, fuse_groups, group
+from minikeras.compiler.executors.cuda_graph.fusion import (
+    BUSY,
+    TURNS,
+    Domain,
+    fuse_groups,
+    group,
+    join_losses,
+    loss_and_gradient,
+)
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
-from minikeras.compiler.ir import outputs_of
+from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.passes.pipeline import optimized
+from minikeras.core import Record
+from minikeras.core.registry import operations
 
 L = tf.keras.layers
 TRAINED = {
@@ -151,3 +161,27 @@ def test_whether_all_numbers_are_finite_is_asked_in_one_pass(size):
         for kernel, run in zip(case.kernels, compiled(case.kernels), strict=True):
             memory.run(kernel, run)
         assert memory.array(record.outputs[0]) == (position is None) == case.expected[0]
+
+
+def test_a_loss_and_its_derivative_are_one_instruction():
+    labels, logits = Slot(0, (33,), np.dtype("i8")), Slot(1, (33, 10), np.dtype("f4"))
+    loss, gradient = Slot(2, (33,), np.dtype("f4")), Slot(3, (33, 10), np.dtype("f4"))
+    both = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
+    records = [Record(one, [labels, logits], {}, y) for one, y in zip(both, (loss, gradient), strict=True)]
+    (record,) = join_losses(Program([labels, logits], records, [loss, gradient], None)).records
+    assert record.primitive is loss_and_gradient and record.outputs == (loss, gradient)
+
+
+def test_a_view_of_a_view_of_a_sum_is_still_there_for_others():
+    @tf.function
+    def step(x):
+        mean = tf.reshape(tf.reshape(tf.reduce_mean(x * 2.0, axis=0, keepdims=True), [3]), [1, 3])
+        return x - mean, tf.reshape(mean, [3, 1])
+
+    x = tf.constant(np.arange(12, dtype="float32").reshape(4, 3))
+    step(x)
+    program = fused(step.program(x))
+    values = {}
+    for case in recorded.replayed("", program, [x.numpy()]):
+        values |= {y.key: z for y, z in zip(outputs_of(case.record), case.expected, strict=True)}
+    np.testing.assert_array_equal(values[program.results[1].key], [[9.0], [11.0], [13.0]])

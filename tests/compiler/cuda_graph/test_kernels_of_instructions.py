@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from shim import Memory, compiled, needs_gxx
 
+from minikeras.compiler.executors.cuda_graph.fusion import loss_and_gradient
 from minikeras.compiler.executors.cuda_graph.kernels import LONG, THREADS
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.ir import Slot, outputs_of
@@ -95,6 +96,7 @@ def rows():
         for kind in ("int32", "int64", "uint8") if classes < 256 else ("int64",):
             yield o.sparse_softmax_cross_entropy, [labels.astype(kind), logits], {}
             yield o.sparse_softmax_cross_entropy_grad, [labels.astype(kind), logits], {}
+            yield loss_and_gradient, [labels.astype(kind), logits], {}
     yield o.sparse_softmax_cross_entropy, [integers(5, 2, 3), normal(2, 3, 5)], {}
     yield o.sparse_softmax_cross_entropy_grad, [integers(5, 3), normal(2, 3, 5)], {}
 

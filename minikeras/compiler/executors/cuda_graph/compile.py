@@ -12,7 +12,7 @@ from .convolutions import lower_convolutions
 from .device import Device
 from .epilogues import add_epilogues
 from .functions import DTYPES, PREAMBLE
-from .fusion import fuse_groups
+from .fusion import fuse_groups, join_losses
 from .lowering import Emitter
 from .lt import Product
 from .preparation import on_host, with_aligned_flats
@@ -30,7 +30,7 @@ def compiled(program: Program, device: Device) -> GraphExecutable:
     whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
     recorded, twin = program, program.over_numpy()
     program = optimized(twin, whole, DTYPES, unrelated=True)
-    for run_pass in (lower_convolutions, fuse_groups, with_aligned_flats):
+    for run_pass in (lower_convolutions, join_losses, fuse_groups, with_aligned_flats):
         program = run_pass(program)
     hosted = on_host(recorded, twin, program)
     rollback = rollback_of(program)

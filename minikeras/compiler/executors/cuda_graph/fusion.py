@@ -54,6 +54,45 @@ group = Primitive(
 """Instructions that one kernel carries out, `members`, reduced over `axes` of `shape`; keys of its operands and results."""
 
 
+def _loss_and_gradient(xp: Any, labels: Array, logits: Array) -> tuple[Array, Array]:
+    both = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
+    loss, gradient = [primitive.kernel(xp)(labels, logits) for primitive in both]
+    return loss, gradient
+
+
+loss_and_gradient = Primitive(
+    "loss_and_gradient",
+    lambda xp: functools.partial(_loss_and_gradient, xp),
+    differentiable=False,
+    uniform=False,
+    registered=False,
+)
+"""The cross-entropy of rows of logits, and its derivative: softmax less one at the label."""
+
+
+def join_losses(program: Program) -> Program:
+    """The program with each loss and the derivative of it as one instruction."""
+    gradients = {
+        _operands(record): record
+        for record in program.records
+        if record.primitive is operations.sparse_softmax_cross_entropy_grad
+    }
+    taken: set[int] = set()
+    records = []
+    for record in program.records:
+        gradient = gradients.get(_operands(record))
+        if record.primitive is operations.sparse_softmax_cross_entropy and gradient is not None:
+            taken.add(id(gradient))
+            record = Record(loss_and_gradient, record.inputs, {}, (record.outputs, gradient.outputs))
+        if id(record) not in taken:
+            records.append(record)
+    return program.with_records(records)
+
+
+def _operands(record: Record) -> tuple[int, ...]:
+    return tuple([x.key for x in slots_in(record.inputs)])
+
+
 class Domain:
     """Elements of a shape, in groups that differ along all axes but those that are reduced.
 
@@ -219,8 +258,10 @@ def fuse_groups(program: Program) -> Program:
         own = {id(one) for one in members.records}
         views = [one for one in members.records if one.primitive is operations.reshape]
         outside = {key for key in (*members.full, *members.kept) if any(id(one) not in own for one in readers[key])} | wanted
+        for one in reversed(views):
+            if one.outputs.key in outside:
+                outside.add(one.inputs[0].key)
         visible = [one for one in views if one.outputs.key in outside]
-        outside |= {one.inputs[0].key for one in visible}
         taken |= own
         kept += [_joined(members, outside), *visible]
     return program.with_records(kept)

@@ -19,7 +19,7 @@ from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import flatten, part
 from . import draws, moves, windows
 from .functions import DTYPES, NoKernel, cast, computed, is_float, is_known, literal
-from .fusion import group
+from .fusion import group, loss_and_gradient
 from .groups import group_kernels
 from .kernels import (
     Access,
@@ -510,7 +510,7 @@ def _rows() -> dict[Any, Callable[[Emitter, Record], list[Kernel] | None]]:
         **{o.argsort: _rank(True), o.sort: _rank(False), o.searchsorted: _searchsorted},
         **{group: _group, o.einsum: _einsum, o.matrix_product: _matrix_product, o.power: _power},
         **dict.fromkeys((o.softmax, o.log_softmax, o.softmax_cross_entropy), _softmax),
-        **dict.fromkeys((o.sparse_softmax_cross_entropy, o.sparse_softmax_cross_entropy_grad), _softmax),
+        **dict.fromkeys((o.sparse_softmax_cross_entropy, o.sparse_softmax_cross_entropy_grad, loss_and_gradient), _softmax),
         **windows.rows(),
         **draws.rows(),
     }

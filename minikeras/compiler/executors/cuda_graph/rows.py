@@ -11,6 +11,7 @@ from ....core import Record
 from ....core.registry import operations
 from ...ir import Slot
 from .functions import cast, computed
+from .fusion import loss_and_gradient
 from .kernels import Fold, Group, Source, begin_groups, contiguous, fold_lanes, fold_of, integer, place, spread, wide
 from .module import Kernel
 from .moves import checked_index
@@ -86,7 +87,11 @@ def softmax_kernel(record: Record) -> list[Kernel] | None:
         return _cross_entropy(rows, labels, y) if labels.shape == logits.shape else None
     if labels.dtype.kind not in "iu" or np.broadcast_shapes(labels.shape, logits.shape[:-1]) != logits.shape[:-1]:
         return None
-    return _sparse(rows, labels, y, primitive is operations.sparse_softmax_cross_entropy_grad)
+    if primitive is loss_and_gradient:
+        return _sparse(rows, labels, *y)
+    if primitive is operations.sparse_softmax_cross_entropy_grad:
+        return _sparse(rows, labels, None, y)
+    return _sparse(rows, labels, y, None)
 
 
 def _cross_entropy(rows: Softmax, labels: Slot, y: Slot) -> list[Kernel]:
@@ -104,25 +109,23 @@ def _cross_entropy(rows: Softmax, labels: Slot, y: Slot) -> list[Kernel]:
     return [rows.kernel()]
 
 
-def _sparse(rows: Softmax, labels: Slot, y: Slot, gradient: bool) -> list[Kernel]:
-    """log(sum) - the label's logit; or its derivative, softmax less one at the label."""
+def _sparse(rows: Softmax, labels: Slot, losses: Slot | None, gradients: Slot | None) -> list[Kernel]:
+    """log(sum) - the label's logit; and its derivative, softmax less one at the label."""
     source, names = rows.source, rows.begin()
     shape = rows.logits.shape[:-1]
     source.do(f"if (o < {rows.count}) {{")
     coordinates: Any = source.coordinates("o", shape, "b", rows.kind)
     where = place(0, spread(labels, shape).strides, coordinates)
     checked_index(source, "at", source.load(labels, where), rows.length)
-    if gradient:
-        rows.each()
-        value = f"exponential({rows.logit(names)} - peak) / total - (k == at ? 1 : 0)"
-        source.store(y, rows.place(names, "k"), cast(f"({value})", None, y.dtype))
-        source.do("}")
-    else:
+    if losses is not None:
+        value = f"(logarithm(total) - ({source.load(rows.logits, rows.place(names, 'at'))} - peak))"
         source.do("if (lane == 0) {")
-        chosen = source.load(rows.logits, rows.place(names, "at"))
-        source.store(
-            y, place(0, contiguous(shape), coordinates), cast(f"(logarithm(total) - ({chosen} - peak))", None, y.dtype)
-        )
+        source.store(losses, place(0, contiguous(shape), coordinates), cast(value, None, losses.dtype))
+        source.do("}")
+    if gradients is not None:
+        value = f"(exponential({rows.logit(names)} - peak) / total - (k == at ? 1 : 0))"
+        rows.each()
+        source.store(gradients, rows.place(names, "k"), cast(value, None, gradients.dtype))
         source.do("}")
     source.do("}")
     return [rows.kernel()]
