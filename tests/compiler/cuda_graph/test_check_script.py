@@ -13,4 +13,4 @@ def test_steps_are_graphs_and_have_the_bits_of_their_kernels(double):
 
 def test_steps_in_a_row_are_one_graph(double):
     assert gpu_check._in_a_row("small", "STRICT:0") > 0
-    assert [len(nodes) for nodes in double.nodes] == [11, 8 * 13]
+    assert [len(nodes) for nodes in double.nodes] == [10, 8 * 12]
