@@ -15,6 +15,7 @@ from faults.children import exit_code, forked
 from in_threads import PATIENCE, errors_in_threads, in_threads
 
 import minikeras as tf
+from minikeras.arrays import current_device
 from minikeras.arrays import random as streams
 from minikeras.core import update_lock
 from minikeras.core.update_lock import Held, UpdateLocks, acquired
@@ -32,13 +33,14 @@ def quick_switches():
 
 
 def repeated(*functions, steps=STEPS):
-    """Run each function several times in a thread of its own; all begin together."""
-    in_threads(*[functools.partial(repeat, function, steps) for function in functions])
+    """Run each function several times in a thread of its own, on this one's device; all begin together."""
+    in_threads(*[functools.partial(repeat, function, steps, current_device()) for function in functions])
 
 
-def repeat(function, steps):
-    for _ in range(steps):
-        function()
+def repeat(function, steps, device):
+    with tf.device(device):
+        for _ in range(steps):
+            function()
 
 
 def values(*variables):
@@ -56,7 +58,6 @@ def test_no_step_of_one_optimizer_is_lost(built):
     assert values(v, w) == [[-THREADS * STEPS]] * 2 and int(optimizer.iterations) == THREADS * STEPS
 
 
-@pytest.mark.host
 def test_no_step_of_adam_is_lost():
     def trained(threads):
         v, optimizer = tf.Variable(tf.zeros([40])), tf.keras.optimizers.Adam(0.1)
@@ -141,7 +142,6 @@ def test_steps_with_the_loss_as_a_function_are_not_lost():
     assert int(optimizer.iterations) == 2 * STEPS
 
 
-@pytest.mark.host
 def test_a_failed_step_lets_the_next_one_go_on():
     v, optimizer = tf.Variable([1.0]), tf.keras.optimizers.SGD(1.0)
     with pytest.raises(ValueError, match="shape"):
@@ -196,7 +196,6 @@ def test_locks_that_threads_include_at_once_are_all_held():
         assert locks.all == (locks.own, *(other.own for other in others))
 
 
-@pytest.mark.host
 @pytest.mark.parametrize("jit", [False, None])
 def test_compiled_steps_that_assign_what_the_other_optimizer_has_taken_do_not_wait_for_each_other(jit):
     a, b = tf.Variable(tf.zeros([3])), tf.Variable(tf.zeros([3]))

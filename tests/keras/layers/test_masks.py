@@ -126,30 +126,31 @@ def marked(values, mask):
     return x
 
 
-A, B = marked([[[1.0], [5.0]]], [[True, False]]), marked([[[3.0], [2.0]]], [[True, True]])
+def two_marked():
+    return marked([[[1.0], [5.0]]], [[True, False]]), marked([[[3.0], [2.0]]], [[True, True]])
 
 
-@pytest.mark.host
 @pytest.mark.parametrize(
     ("layer", "values"),
     [(L.Add, [4.0, 7.0]), (L.Multiply, [3.0, 2.0]), (L.Maximum, [3.0, 2.0]), (L.Minimum, [1.0, 2.0]), (L.Average, [2.0, 3.5])],
 )
 def test_merged_inputs_count_where_any_counts_and_what_is_masked_is_no_factor_and_no_extremum(layer, values):
-    y = layer()([A, B])
+    a, b = two_marked()
+    y = layer()([a, b])
     assert y.numpy().ravel().tolist() == values and np.array_equal(mask_of(y), [[True, True]])
-    assert mask_of(layer()([A, tf.ones([1, 2, 1])])) is None
+    assert mask_of(layer()([a, tf.ones([1, 2, 1])])) is None
 
 
-@pytest.mark.host
 def test_concatenated_masks_lie_side_by_side():
-    assert np.array_equal(mask_of(L.Concatenate(axis=1)([A, B])), [[True, False, True, True]])
-    assert np.array_equal(mask_of(L.Concatenate(axis=1)([A, tf.ones([1, 1, 1])])), [[True, False, True]])
-    assert np.array_equal(mask_of(L.Concatenate()([A, B])), [[True, True]])
+    a, b = two_marked()
+    assert np.array_equal(mask_of(L.Concatenate(axis=1)([a, b])), [[True, False, True, True]])
+    assert np.array_equal(mask_of(L.Concatenate(axis=1)([a, tf.ones([1, 1, 1])])), [[True, False, True]])
+    assert np.array_equal(mask_of(L.Concatenate()([a, b])), [[True, True]])
 
 
 def test_masks_and_inputs_must_be_equally_many():
     with pytest.raises(ValueError, match="needs a list of 2 masks"):
-        L.Add().compute_mask([A, B], [None])
+        L.Add().compute_mask(list(two_marked()), [None])
 
 
 # Layers that use a mask -------------------------------------------------------------------------------------------------------
