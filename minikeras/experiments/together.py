@@ -193,6 +193,8 @@ class Together:
 
     @property
     def _going_on(self) -> list[Optimizer]:
+        if not self._ended:
+            return self.optimizers
         return [optimizer for place, optimizer in enumerate(self.optimizers) if place not in self._ended]
 
     def _coefficients(self, plan: Plan) -> list[list[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .ensembles import ALONE, BEYOND, JAX, LOOP, MEMBERS, SWEEP, TOGETHER
 from .executors import NATIVE, NUMPY, OWN
 from .problems import PROBLEMS
 from .training import FIT, KERAS, NATIVE_FIT
@@ -46,6 +47,17 @@ def _each(*limits: float) -> dict[str, float]:
     return dict(zip(SIZES, limits, strict=True))
 
 
+def _ensembles(native: int, *limits: float) -> list[Target]:
+    """How many times as long an epoch of all members takes as that of one, for each size."""
+    own, other = list(TOGETHER)[native], list(ALONE)[native]
+    return [
+        Target(
+            f"{count} {size} members{', native' * native}", "ensembles", f"epoch, {count} members, {size}", own, other, limit
+        )
+        for (size, count), limit in zip(MEMBERS.items(), limits, strict=True)
+    ]
+
+
 STEP, OF_FIT = "{}", "step of fit, {}"
 TARGETS = (
     *_sizes("native call", "steps", STEP, NATIVE.title, "JAX jit", _each(0.4, 0.45, 0.9, 1.0)),
@@ -65,6 +77,11 @@ TARGETS = (
     Target("NIST's regressions, wrong of 54 fits", "nist", "wrong of", NUMPY.title, None, 0.0),
     Target("all of NIST's regressions", "nist", "54 fits", NUMPY.title, None, 5.0),
     Target("100 multiplications and sines with gradient, eager", "chain", "", OWN, "PyTorch eager", 0.7),
+    *_ensembles(1, 5.0, 6.0, 8.0),
+    *_ensembles(0, 10.0, 9.0, 8.0),
+    Target("memory of 8 members", "ensembles", "peak memory of", BEYOND, None, 50.0),
+    Target("96 runs on digits", "ensembles", "96 runs on digits", SWEEP, LOOP, 0.25),
+    Target("96 runs on digits", "ensembles", "96 runs on digits", SWEEP, JAX, 0.05),
     Target("import beyond NumPy", "imports", "", OWN, None, 0.035),
     Target("the same with `keras`", "imports", "", f"{OWN}.keras", None, 0.1),
     Target("peak memory of the large loop, by NumPy", "memory", "peak of the large", NUMPY.title, None, 120.0),

@@ -37,6 +37,7 @@ OWN = {
     "imports": {"minikeras", "minikeras.keras"},
     "memory": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
     "fit": {"minikeras fit", "NumPy by hand", "NumPy by hand, out="},
+    "ensembles": {"minikeras, members at once", "minikeras, one model", "minikeras, Sweep", "minikeras, a loop of fit"},
 }
 
 
