@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from . import clock
 from .candidates import keras_model
 from .executors import NATIVE, OWN, fit_options
-from .memory import MIB, peak_memory
+from .memory import peak_memory
 from .problems import LEARNING_RATE, PROBLEMS
 from .settings import ROOT, Settings
 from .training import KERAS, environment_of, keras_of
@@ -38,8 +38,8 @@ def _without_llvm() -> None:
     sys.modules["llvmlite"] = None  # type: ignore[assignment]  # to importers: not installed
 
 
-def trainer(label: str, members: int, native: bool) -> Any:
-    """A model or an ensemble, and a function of a number of epochs that trains it and returns the loss of its first member."""
+def trainer(label: str, members: int, native: bool) -> Callable[[int], float]:
+    """Trains a model or an ensemble for a number of epochs; the loss of its first member."""
     if not native:
         _without_llvm()
     import minikeras.keras as keras
@@ -64,7 +64,7 @@ def trainer(label: str, members: int, native: bool) -> Any:
         history = trained.fit(x, y, batch_size=problem.batch, epochs=epochs, verbose=0).history
         return float(np.reshape(history["loss"][0], -1)[0])
 
-    return trained, train
+    return train
 
 
 def sweep(name: str, runs: int) -> float:
@@ -102,23 +102,22 @@ def prepare(name: str, label: str, members: int) -> Prepared:
     """A candidate that has trained for an epoch; the answer is the loss then. A sweep runs once: the answer is its seconds."""
     if name in (SWEEP, LOOP, JAX):
         return Prepared(sweep(name, members), lambda: 0.0)
-    _, train = trainer(label, members, (TOGETHER | ALONE)[name])
+    train = trainer(label, members, (TOGETHER | ALONE)[name])
     return Prepared(train(1), lambda: train(EPOCHS))
 
 
-def peak(label: str, members: int) -> dict[str, float]:
-    """Peak memory of a training by NumPy in MiB, and what the Variables of one model take."""
-    trained, train = trainer(label, members, native=False)
-    train(2)
-    model = trained[0] if members > 1 else trained
-    variables = [*model.variables, *model.optimizer.variables]
-    return {"peak_MiB": peak_memory(), "model_MiB": sum(one.numpy().nbytes for one in variables) / MIB}
+def peak(label: str, members: int) -> float:
+    """Peak memory in MiB of a training by NumPy; without members of a process that has the data and trains nothing."""
+    train = trainer(label, max(members, 1), native=False)
+    if members:
+        train(2)
+    return peak_memory()
 
 
-def _peak_in_a_process(label: str, members: int) -> dict[str, float]:
-    program = [sys.executable, "-m", __spec__.name if __spec__ else __name__, label, str(members)]
+def _peak_in_a_process(label: str, members: int) -> float:
+    program = [sys.executable, "-m", f"{__package__}.ensembles", label, str(members)]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300)
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    return float(done.stdout.splitlines()[-1])
 
 
 def measure(settings: Settings) -> list[dict[str, Any]]:
@@ -139,8 +138,8 @@ def measure(settings: Settings) -> list[dict[str, Any]]:
 
 
 def _memory(label: str, count: int) -> dict[str, Any]:
-    one, many = _peak_in_a_process(label, 1), _peak_in_a_process(label, count)
-    beyond = many["peak_MiB"] - one["peak_MiB"] - (count - 1) * one["model_MiB"]
+    none, one, many = [_peak_in_a_process(label, members) for members in (0, 1, count)]
+    beyond = many - none - count * (one - none)
     row = {"section": "ensembles", "problem": f"peak memory of {count} members, {label}", "candidate": BEYOND, "unit": "MiB"}
     return {**row, "blocks": 1, "median": beyond, "minimum": beyond}
 
@@ -156,4 +155,4 @@ def _sweeps(settings: Settings) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(peak(sys.argv[1], int(sys.argv[2]))))
+    print(peak(sys.argv[1], int(sys.argv[2])))
