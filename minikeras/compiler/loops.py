@@ -77,9 +77,13 @@ class Body(NamedTuple):
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         """The results for whole arrays, in arrays of their own."""
         registers: dict[int, Any] = dict(enumerate(values)) | dict(self.literals)
-        for step in (*self.numbers, *self.steps):
-            operands = [registers[register] for register in step.operands]
-            registers[step.register] = _on_arrays(step)(*operands)
+        steps = (*self.numbers, *self.steps)
+        last = {register: position for position, step in enumerate(steps) for register in step.operands}
+        for position, step in enumerate(steps):
+            registers[step.register] = _on_arrays(step)(*[registers[register] for register in step.operands])
+            for register in {*step.operands} - {*self.outputs}:
+                if last[register] == position:  # what no later step reads takes no memory
+                    del registers[register]
         return tuple([registers[register] for register in self.outputs])
 
     def __repr__(self) -> str:
