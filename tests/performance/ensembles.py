@@ -148,7 +148,7 @@ def _sweeps(settings: Settings) -> list[dict[str, Any]]:
     runs = 4 if settings.quick else len(RATES) * len(WIDTHS) * SEEDS
     names = [SWEEP, LOOP, *([JAX] if settings.has("keras", "jax") and not settings.quick else [])]
     seconds: dict[str, list[float]] = {}
-    for name in names:  # one after the other: each runs once, as long as it takes
+    for name in names:  # in turn: each runs once, as long as it takes
         with workers("ensembles", {name: (name, "", runs)}, environment_of([name])) as processes:
             seconds[name] = [processes[name].answer]
     return clock.rows("ensembles", f"{runs} runs on digits, {EPOCHS} epochs", seconds, SWEEP, unit="s")

@@ -81,7 +81,7 @@ TARGETS = (
     *_ensembles(0, 10.0, 9.0, 8.0),
     Target("memory of 8 members", "ensembles", "peak memory of", BEYOND, None, 50.0),
     Target("96 runs on digits", "ensembles", "96 runs on digits", SWEEP, LOOP, 0.25),
-    Target("96 runs on digits", "ensembles", "96 runs on digits", SWEEP, JAX, 0.05),
+    Target("the same, beside Keras", "ensembles", "96 runs on digits", SWEEP, JAX, 0.05),
     Target("import beyond NumPy", "imports", "", OWN, None, 0.035),
     Target("the same with `keras`", "imports", "", f"{OWN}.keras", None, 0.1),
     Target("peak memory of the large loop, by NumPy", "memory", "peak of the large", NUMPY.title, None, 120.0),
