@@ -328,3 +328,16 @@ def test_a_progress_bar_with_hooks_of_the_users_hears_of_each_step():
     model.compile("sgd", "sparse_categorical_crossentropy")
     model.fit(X, Y, batch_size=9, epochs=3, verbose=0, callbacks=[Bar()])
     assert Bar.heard == [*range(10)] * 3
+
+
+def test_a_value_that_only_python_needs_is_no_reason_to_fail():
+    """The weights of a model of one layer in half precision are cast by NumPy, before the kernels begin."""
+    results = []
+    for jit_compile in (False, True):
+        model = tf.keras.Sequential(
+            [tf.keras.Input((3,)), tf.keras.layers.Dense(1, "linear", True, "ones", dtype="mixed_float16")]
+        )
+        model.compile("sgd", "mse", jit_compile=jit_compile)
+        x = np.linspace(-1.0, 1.0, 96).reshape(32, 3).astype("float32")
+        results.append(model.fit(x, x.sum(axis=1), batch_size=8, epochs=3, shuffle=False, verbose=0).history["loss"])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-2, atol=1e-4)

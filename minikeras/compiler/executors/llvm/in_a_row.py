@@ -176,7 +176,9 @@ def _value(slot: Slot, builder: Builder) -> Value:
 
 
 def _bring(found: Layout, x: Slot, to: Slot, numbers: Any, held: Any, builder: Builder) -> bool:
-    """Note how a value gets to a known address; False for a Variable in another dtype."""
+    """Note how a value gets to a known address; False for a Variable in another dtype, or if Python alone needs the value."""
+    if to.key not in builder.addressed:
+        return False
     place = builder.addressed[to.key]
     if x.key in held:
         found.reads.append(Read(held[x.key], place))
