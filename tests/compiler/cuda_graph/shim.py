@@ -119,11 +119,11 @@ def compiled(kernels):
 
 @functools.cache
 def _folder():
-    return pathlib.Path(tempfile.mkdtemp(prefix="minikeras_shim_"))
+    return tempfile.TemporaryDirectory(prefix="minikeras_shim_")  # it goes when the process ends
 
 
 def _library(source):
-    stem = _folder() / hashlib.sha256(source.encode()).hexdigest()[:16]
+    stem = pathlib.Path(_folder().name) / hashlib.sha256(source.encode()).hexdigest()[:16]
     library = stem.with_suffix(".so")
     if not library.exists():
         stem.with_suffix(".cpp").write_text(source)
