@@ -13,8 +13,8 @@ from .kernels import ALIGN, load_address, load_operand, part_of
 from .tiles import Tile, Vectors
 
 LARGEST = {64: 1 << 28, 32: 1 << 19, 16: 1 << 12}
-"""Multiplications of the largest product in tiles, by the bytes of a vector. With 64, tiles take 0.3 to 0.6 of the time of an
-OpenBLAS that does not know the processor and uses half of such a vector; with 32 they are ahead in short calls.
+"""Multiplications of the largest product in tiles, by the bytes of a vector. With 64, tiles take 0.5 to 1 times as long
+as OpenBLAS, and half as long where that uses half a vector; with 32 they are ahead in short calls.
 """
 PANEL = 1 << 18
 """Bytes of a panel, a strip of columns of the second factor, in memory of the stack."""
