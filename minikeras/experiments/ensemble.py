@@ -22,6 +22,7 @@ from ..keras.seeds import default_seed
 from ..keras.training import trainer
 from ..types import Array
 from .history import EnsembleHistory
+from .hyperparameters import settings
 from .member import Member, check_apart
 from .member_batches import MemberSource, folds_of, resampled
 from .same_structure import check_structure
@@ -63,12 +64,14 @@ class Ensemble:
         check_apart(self._members)
         self._checked: list[Any] = []
         """The models and how they were compiled when their structures were compared."""
+        self._settings: list[Any] = []
+        """What was set in them then."""
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Ensemble:
         """An ensemble of members that were built elsewhere."""
         made = cls.__new__(cls)
-        made._members, made._checked = list(members), []
+        made._members, made._checked, made._settings = list(members), [], []
         return made
 
     # Members ---------------------------------------------------------------------------------------------------------------
@@ -90,17 +93,21 @@ class Ensemble:
         """The seed of each member."""
         return [member.seed for member in self._members]
 
-    def compile(self, optimizer: Any = "rmsprop", **options: Any) -> None:
+    def compile(
+        self, optimizer: Any = "rmsprop", loss: Any = None, loss_weights: Any = None, metrics: Any = None, **options: Any
+    ) -> None:
         """Compile all members, as `Model.compile`.
 
         Args:
             optimizer: as there, or a function of a member's place that returns one: `lambda i: Adam(rates[i])`.
-            options: as there; losses and metrics are copied for each member.
+            loss, loss_weights, metrics: as there; each member gets a copy.
+            options: the others of `Model.compile`.
         """
         per_member = callable(optimizer) and not isinstance(optimizer, type) and not hasattr(optimizer, "apply_gradients")
-        for place, member in enumerate(self._members):
-            own = optimizer(place) if per_member else copy.deepcopy(optimizer)
-            member.model.compile(optimizer=own, **copy.deepcopy(options))
+        optimizers = [optimizer(place) if per_member else copy.deepcopy(optimizer) for place in range(len(self))]
+        options |= {"loss": loss, "loss_weights": loss_weights, "metrics": metrics}
+        for model, own in zip(self, optimizers, strict=True):
+            model.compile(optimizer=own, **copy.deepcopy(options))
 
     def summary(self, **options: Any) -> None:
         """Print the summary of a member and how many there are; options as in `Model.summary`."""
@@ -198,9 +205,11 @@ class Ensemble:
             member.make_ready(batches.unpack_x_y_sample_weight(batch)[0])
         models = [member.model for member in self._members]
         now = [one for model in models for one in (model, model._trainer._arguments)]
-        if len(now) != len(self._checked) or not all(map(operator.is_, now, self._checked)):
+        known = len(now) == len(self._checked) and all(map(operator.is_, now, self._checked))
+        found = list(map(settings, models))
+        if not known or found != self._settings:
             check_structure(models)
-            self._checked = now
+            self._checked, self._settings = now, found
 
     # Using -----------------------------------------------------------------------------------------------------------------
 

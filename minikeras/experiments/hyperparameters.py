@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import namespace
+from ..compiler.ir import PLAIN
 from ..core import Tensor
 from ..core.batch import Batch, BatchedTensor
 from ..errors import InvalidArgumentError
@@ -45,8 +46,13 @@ def options_of(kind: type) -> tuple[str, ...]:
     >>> options_of(tf.keras.layers.SpatialDropout1D), options_of(tf.keras.layers.Dense)
     (('rate',), ())
     """
-    own = kind.__module__.startswith("minikeras.")
-    return next((names for known, names in OPTIONS.items() if issubclass(kind, known)), ()) if own else ()
+    if kind not in _known:
+        own = kind.__module__.startswith("minikeras.")
+        _known[kind] = next((names for one, names in OPTIONS.items() if issubclass(kind, one)), ()) if own else ()
+    return _known[kind]
+
+
+_known: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 
 
 def set_member_numbers(model: Model, models: Sequence[Model], batch: Batch) -> None:
@@ -60,6 +66,20 @@ def set_member_numbers(model: Model, models: Sequence[Model], batch: Batch) -> N
             values = [getattr(one, name) for one in found]
             if len(set(values)) > 1:
                 setattr(holder, name, MemberNumber(values, batch))
+
+
+def settings(model: Model) -> list[Any]:
+    """What is set in a model beside its weights, to see whether anything was set anew: plain attributes of its layers, numbers
+    of regularizers, which weights learn, and the optimizer.
+    """
+    contents = model._collect()
+    own = [(name, value) for name, value in vars(model).items() if type(value) in _PLAIN and name not in model._unwatched]
+    known = [[value for value in vars(layer).values() if type(value) in _PLAIN] for layer in contents.sublayers]
+    numbers = [[getattr(one, name) for name in options_of(type(one))] for one in _holders(model)]
+    return [own, known, numbers, [variable.trainable for variable in contents.variables], model.optimizer]
+
+
+_PLAIN = frozenset(PLAIN)
 
 
 def _holders(model: Model) -> list[Any]:

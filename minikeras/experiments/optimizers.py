@@ -223,6 +223,14 @@ class MemberOptimizers(Optimizer):
                 for name, slot in self._own_slots(state.variable, place):
                     slot._array = state.slots[name]._array[place, ...].copy()
 
+    def take_back(self, places: Sequence[int]) -> None:
+        """Hold the slots of some members again that were released."""
+        for state in self.state.slots.values() if self.steps_at_once else ():
+            for place in places:
+                for name, slot in self._own_slots(state.variable, place):
+                    state.slots[name]._array = with_rows(state.slots[name]._array, {place: slot._array})
+                    slot._array = without_memory(slot._array)
+
     @contextmanager
     def shown(self, places: Sequence[int]) -> Iterator[None]:
         """Within the block the optimizers of some members hold their slots; what is assigned to them then is kept."""
@@ -297,7 +305,8 @@ class MemberOptimizers(Optimizer):
     def _in_turn(self, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
         """The steps of the members in turn."""
         held, changes = self._held, []
-        known, members = list(self.state.slots.values()), range(len(self.optimizers))
+        known = list(self.state.slots.values())
+        members = [place for place in range(len(self.optimizers)) if place not in held.ended]
         owners = dict(held.owners)
         for state in known:
             for place in members:
@@ -308,9 +317,8 @@ class MemberOptimizers(Optimizer):
                 }
         rows: dict[int, tuple[Variable, dict[int, Array]]] = {}
         with self._shown([state.variable for state in known]), self.shown(members):
-            for place, optimizer in enumerate(self.optimizers):
-                if place in held.ended:
-                    continue
+            for place in members:
+                optimizer = self.optimizers[place]
                 own = [held.rows[state.variable.key][place] for state in states]
                 arrays, found = optimizer.paired([Tensor(gradient[place, ...]) for gradient in gradients], own)
                 for variable, array in optimizer.changes(arrays, found):
@@ -484,6 +492,10 @@ class StackedOptimizer:
     def release(self, places: Sequence[int]) -> None:
         """Let the optimizers of some members hold all of their state, for good: these members step no more."""
         self.inner.release(places)
+
+    def take_back(self, places: Sequence[int]) -> None:
+        """Hold the state of optimizers again that were released; they still step no more."""
+        self.inner.take_back(places)
 
     def shown(self, places: Sequence[int]) -> Any:
         """A block within which the optimizers of some members hold all of their state, and may be given another."""

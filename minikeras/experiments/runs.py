@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import functools
 import logging
 import math
@@ -109,11 +108,7 @@ def train_together(
         return None
     seconds = (time.perf_counter() - began) / len(builds)
     keep, objective = training.keep_weights, training.objective
-    outcomes = [outcome(model, seconds, not_finite(model, objective), keep) for model in ensemble]
-    with fresh_session(seeds[0]), own_data(training.arguments) as arguments:
-        known = {name: value for name, value in arguments.items() if name in ("x", "y")}
-        ensemble[0].evaluate(**known, batch_size=1, steps=1, verbose=0)  # 'accuracy' is a metric once it has seen a batch
-    return [dataclasses.replace(one, directions=directions_of(ensemble[0], one.history)) for one in outcomes]
+    return [outcome(model, seconds, not_finite(model, objective), keep) for model in ensemble]
 
 
 def member_of(build: Build, seed: int) -> Member:

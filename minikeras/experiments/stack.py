@@ -154,9 +154,17 @@ class ModelStack:
 
     # The members' own models -----------------------------------------------------------------------------------------------
 
+    def _settle(self) -> None:
+        """Let the members know their losses and metrics, once a batch has shown which they are."""
+        found = self._trainer.targets
+        for own in [member.model._trainer for member in self._given] if found is not None else ():
+            if own.targets is None:
+                own.targets = found.like(own.need_compile("fit"))
+
     @contextlib.contextmanager
     def shown(self, places: Sequence[int]) -> Iterator[None]:
         """Within the block the models of some members hold their values; what is assigned to them then is kept."""
+        self._settle()
         given = [(whole, place, own[place], _row(whole, place)) for whole, own in self._rows for place in places]
         for _, _, variable, row in given:
             variable._array = row
@@ -174,6 +182,7 @@ class ModelStack:
 
     def release(self, places: Sequence[int]) -> None:
         """Let the models of some members hold their values, their optimizers their state, and their streams go on, for good."""
+        self._settle()
         if self.optimizer is not None:
             self.optimizer.release(places)
         for whole, own in self._rows:
@@ -182,6 +191,18 @@ class ModelStack:
         for place in places:
             seed, position = self.members.streams._array[place].tolist()
             self._given[place].streams[""] = seed, position
+
+    def take_back(self, places: Sequence[int]) -> None:
+        """Hold the values of members again that were released, for evaluation: their optimizers step no more."""
+        if not places:
+            return
+        if self.optimizer is not None:
+            self.optimizer.take_back(places)
+        for whole, own in self._rows:
+            whole._array = _with_rows(whole._array, [(place, own[place]._array) for place in places])
+            _drop([own[place] for place in places])
+        rows = [(place, np.array(self._given[place].streams[""], np.uint64)) for place in places]
+        self.members.streams._array = _with_rows(self.members.streams._array, rows)
 
 
 def _row(whole: Variable, place: int) -> Array:

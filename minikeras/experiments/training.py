@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..compiler.tracing.pace import Pace
+from ..core.changes import clock
+from ..errors import InvalidArgumentError
 from ..keras.batches import Feed
 from ..keras.callbacks import CallbackList
 from ..keras.logs import numbers
 from ..keras.training.executions import Executions
 from ..keras.training.snapshot import Transaction
+from .hyperparameters import settings
 from .member import Member
 from .member_batches import MemberSource
+from .same_structure import check_structure
 from .stack import ModelStack
 
 Values = dict[str, np.ndarray[Any, Any]]
@@ -62,27 +66,34 @@ class Training:
         self._members, self._models = list(members), [member.model for member in members]
         self._feed, self._validation, self._due = feed, validation, due
         self._hooks, self._bar = hooks, bar
+        group = self._models[0].steps_per_execution
+        self._group = 1 if isinstance(group, str) else group
         self._active = list(range(len(members)))
         self._order = list(self._active)
         """The members whose values are in the stack, in their order; some may have ended."""
         self._stack = ModelStack(self._members, trains=True)
         self._pace = Pace()
         self._last: dict[int, dict[str, Any]] = {}
+        self._stopped: dict[int, dict[str, Any]] = {}
+        """The logs of members that stopped in the middle of the present epoch."""
+        self._within_pass = False
+        self._settings = [settings(model) for model in self._models if any(len(one.callbacks) > 1 for one in hooks)]
 
     def run(self, epochs: range) -> None:
         """Train from the first to the last of `epochs`, or until every member has ended."""
         self._stack.steps.planned = epochs.stop * (self._feed.steps or 0)
         for model in self._models:
             model.stop_training = False
-        self._call("on_train_begin", lambda place: ({},))
         try:
+            self._call("on_train_begin", lambda place: ({},))
+            self._end([member for member in self._active if self._models[member].stop_training])
             with self._bar, np.errstate(all="ignore"):
                 for epoch in epochs:
-                    self._epoch(epoch)
                     if not self._active:
                         break
+                    self._epoch(epoch)
         except BaseException:
-            self._stack.release([self._order.index(member) for member in self._active])
+            self._stack.release([self._order.index(member) for member in self._going_on])
             raise
         self._end(self._active)
 
@@ -90,36 +101,69 @@ class Training:
         self._bar.call("on_epoch_begin", epoch, {})
         self._call("on_epoch_begin", lambda place: (epoch, {}))
         self._stack.reset_metrics()
-        values = self._pass()
+        values = self._pass("train", self._feed)
+        trained, means = self._of_each(values) | self._stopped, self._mean(values)
+        self._stack.take_back([self._order.index(member) for member in self._stopped])
+        stopped, self._stopped = list(self._stopped), {}
         if self._validation is not None and self._due(epoch):
-            found = evaluated(self._stack, Feed(self._validation.source, self._validation.wanted))
-            values |= {f"val_{name}": value for name, value in found.items()}
-        logs = self._of_each(values)
-        self._bar.call("on_epoch_end", epoch, self._mean(values))
+            self._call("on_test_begin", lambda place: ({},))
+            self._stack.reset_metrics()
+            found = self._pass("test", Feed(self._validation.source, self._validation.wanted))
+            tested = self._of_each(found)
+            self._call("on_test_end", lambda member: (tested[member],))
+            trained = {
+                member: trained[member] | {f"val_{name}": value for name, value in own.items()}
+                for member, own in tested.items()
+            }
+            means |= {f"val_{name}": value for name, value in self._mean(found).items()}
+        logs = {member: dict(sorted(own.items())) for member, own in trained.items()}
+        self._bar.call("on_epoch_end", epoch, means)
         self._last = logs
         self._call("on_epoch_end", lambda member: (epoch, logs[member]))
-        self._end([member for member in self._active if self._has_ended(member, epoch, logs[member])])
+        self._end([member for member in self._active if self._has_ended(member, epoch, logs[member]) or member in stopped])
 
-    def _pass(self) -> Values:
-        """The batches of one epoch; the logs after the last one."""
-        own = isinstance(self._feed.source, MemberSource)
-        step = self._stack.steps.of(self._stack, "train_step_on_own" if own else "train_step")
-        heard, shows = any(hooks.listens("train") for hooks in self._hooks), self._bar.listens("train")
-        executions = Executions("fit", Transaction(self._stack), step, self._feed, 0, 1 if heard else None, self._pace)
+    def _pass(self, phase: str, feed: Feed) -> Values:
+        """The batches of an epoch to train on or to test with; the logs after the last one."""
+        trains = phase == "train"
+        step = self._stack.steps.of(self._stack, f"{phase}_step{'_on_own' * isinstance(feed.source, MemberSource)}")
+        heard, shows = any(hooks.listens(phase) for hooks in self._hooks), trains and self._bar.listens("train")
+        attempt, pace = Transaction(self._stack), self._pace if trains else Pace()
+        executions = Executions("fit" if trains else "evaluate", attempt, step, feed, 0, self._group if heard else None, pace)
         found: Any = {}
+        self._within_pass = True
         while executions.prepare():
-            batch = executions.done
-            if heard:
-                self._call("on_train_batch_begin", lambda member: (batch, {}))  # noqa: B023
+            if heard and executions.done % self._group == 0:
+                self._call(f"on_{phase}_batch_begin", lambda member: (executions.done, {}))
             found = executions.run()
             if shows:
                 self._bar.batch_end("train", executions.done - 1, self._mean(numbers(found)))
-            if heard:
-                logs = self._of_each(numbers(found))
-                self._call("on_train_batch_end", lambda member: (batch, logs[member]))  # noqa: B023
+            if heard and executions.done % self._group == 0:
+                self._batch_end(phase, executions.done - 1, numbers(found))
+            if trains and heard and self._all_stop(numbers(found)):
+                break
+        if heard and executions.done % self._group:
+            self._batch_end(phase, executions.done - 1, numbers(found))
+        self._within_pass = False
         if not executions.done:
             raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
         return dict(numbers(found))
+
+    def _batch_end(self, phase: str, batch: int, values: Values) -> None:
+        logs = self._of_each(values)
+        self._call(f"on_{phase}_batch_end", lambda member: (batch, logs[member]))
+
+    def _all_stop(self, values: Values) -> bool:
+        """Let members that were told to stop stay as they are; whether none goes on with this epoch."""
+        ending = [member for member in self._going_on if self._models[member].stop_training]
+        if ending:
+            self._stack.release([self._order.index(member) for member in ending])
+            logs = self._of_each(values)
+            self._stopped |= {member: logs[member] for member in ending}
+        return not self._going_on
+
+    @property
+    def _going_on(self) -> list[int]:
+        return [member for member in self._active if member not in self._stopped]
 
     def _of_each(self, values: Values) -> dict[int, dict[str, Any]]:
         """The logs of each member."""
@@ -137,11 +181,28 @@ class Training:
 
     def _call(self, hook: str, arguments: Callable[[int], tuple[Any, ...]]) -> None:
         """Call a hook of each active member's callbacks, which see and may change its model."""
-        if not any(self._hooks[member]._those(hook) for member in self._active):
+        called = self._going_on
+        if not any(self._hooks[member]._those(hook) for member in called):
             return
-        with self._stack.shown([self._order.index(member) for member in self._active]):
-            for member in self._active:
+        with self._stack.shown([self._order.index(member) for member in called]):
+            before = clock.now
+            for member in called:
                 self._hooks[member].call(hook, *arguments(member))
+        if clock.now != before and self._settings:
+            self._look_at_settings(hook)
+
+    def _look_at_settings(self, hook: str) -> None:
+        """Have the stack know what callbacks have set in models, such as rates, or layers that are frozen."""
+        before, self._settings = self._settings, list(map(settings, self._models))
+        if self._settings == before:
+            return
+        if self._within_pass:
+            raise InvalidArgumentError(
+                f"{hook}: a callback has set an attribute of a layer in the middle of an epoch, and members of an ensemble heed "
+                "that only between epochs. Set it in on_epoch_begin or on_epoch_end, or train the models by themselves."
+            )
+        check_structure([self._models[member] for member in self._active])
+        self._stack_anew()
 
     def _has_ended(self, member: int, epoch: int, logs: Mapping[str, Any]) -> bool:
         if not np.isfinite(logs.get("loss", 0.0)):
@@ -158,21 +219,28 @@ class Training:
         if not ending:
             return
         self._stack.release([self._order.index(member) for member in ending])
+        self._active = [member for member in self._active if member not in ending]
         for member in ending:
             model = self._models[member]
             if member in self._last and model.optimizer is not None:
                 model.optimizer.finalize_variable_values(model.trainable_variables)
             self._hooks[member].call("on_train_end", self._last.get(member, {}))
-        self._active = [member for member in self._active if member not in ending]
-        feeds = [feed for feed in (self._feed, self._validation) if feed is not None]
-        sources = [feed.source for feed in feeds if isinstance(feed.source, MemberSource)]
-        for source in sources:
+        for source in self._sources:
             source.end(ending)
         if self._active and len(self._active) * 2 <= len(self._order):
-            self._stack.release([self._order.index(member) for member in self._active])
-            planned = self._stack.steps.planned
-            self._order = list(self._active)
-            self._stack = ModelStack([self._members[member] for member in self._order], trains=True)
-            self._stack.steps.planned = planned
-            for source in sources:
-                source.choose(self._order)
+            self._stack_anew()
+
+    def _stack_anew(self) -> None:
+        """Stack the members that go on, as they are now."""
+        self._stack.release([self._order.index(member) for member in self._active])
+        planned = self._stack.steps.planned
+        self._order = list(self._active)
+        self._stack = ModelStack([self._members[member] for member in self._order], trains=True)
+        self._stack.steps.planned = planned
+        for source in self._sources:
+            source.choose(self._order)
+
+    @property
+    def _sources(self) -> list[MemberSource]:
+        feeds = [feed for feed in (self._feed, self._validation) if feed is not None]
+        return [feed.source for feed in feeds if isinstance(feed.source, MemberSource)]

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ... import nest
 from ...errors import ShapeError
 from ...functions.elementwise import cast
@@ -80,6 +82,7 @@ class Targets:
     """
 
     def __init__(self, compiled: Compiled, y: Any, y_pred: Any, output_names: Sequence[str] | None) -> None:
+        self._shown = nest.map_structure(_without_rows, (y, y_pred)), output_names
         self._structure = nest.map_structure(lambda leaf: None, y_pred)
         self._single = not nest.is_nested(y_pred)
         self.names = _names(self._structure, output_names)
@@ -98,6 +101,11 @@ class Targets:
             )
             for term in self._metric_terms(self._spread(argument, given), weighted, pairs, taken)
         )
+
+    def like(self, compiled: Compiled) -> Targets:
+        """The same for another model that was compiled alike."""
+        (y, y_pred), names = self._shown
+        return Targets(compiled, y, y_pred, names)
 
     # Making --------------------------------------------------------------------------------------------------------------
 
@@ -320,6 +328,12 @@ def _free(label: str, taken: set[str]) -> str:
 def _listed(given: Any) -> list[Any]:
     """None as nothing, one thing as a list of it."""
     return [one for one in nest.flatten(given) if one is not None]
+
+
+def _without_rows(leaf: Any) -> Any:
+    """An empty array of the same axes."""
+    shape = tuple(getattr(leaf, "shape", None) or np.shape(leaf))
+    return None if leaf is None else np.zeros((0, *shape[1:]) if shape else ())
 
 
 def _shown(structure: Any) -> Any:
