@@ -198,8 +198,8 @@ class Training:
             return
         if self._within_pass:
             raise InvalidArgumentError(
-                f"{hook}: a callback has set an attribute of a layer in the middle of an epoch, and members of an ensemble heed "
-                "that only between epochs. Set it in on_epoch_begin or on_epoch_end, or train the models by themselves."
+                f"{hook}: a callback has set an attribute of a layer in the middle of an epoch, and members heed that "
+                "only between epochs. Set it in on_epoch_begin or on_epoch_end, or train the models by themselves."
             )
         check_structure([self._models[member] for member in self._active])
         self._stack_anew()
