@@ -45,7 +45,7 @@ def _carried_out(
         results = record.primitive.kernel(xp)(*given, **record.params)
         results = results if type(record.outputs) is tuple else (results,)
         known |= {y.key: xp.broadcast_to(z, y.shape) for y, z in zip(outputs_of(record), results, strict=True)}
-    return tuple([xp.array(known[key]) for key in outputs])
+    return tuple([known[key].copy() for key in outputs])
 
 
 group = Primitive(
