@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..boundary import explaining
+from ..boundary import explaining, shown
+from ..errors import kind_of
 from ..keras import batches
-from ..keras.arguments import whole
+from ..keras.arguments import plain, whole
 from ..keras.batches import Feed
 from ..keras.callbacks import BackupAndRestore, CallbackList
 from ..keras.models import Model
@@ -59,7 +60,9 @@ class Ensemble:
 
     def __init__(self, build: Callable[..., Any], size: int | None = None, seeds: Iterable[int] | None = None) -> None:
         whole("Ensemble: size", size, 1, optional=True)
-        chosen = [default_seed() for _ in range(size or 16)] if seeds is None else _checked_seeds(list(seeds), size)
+        if not callable(build) or isinstance(build, Model):
+            raise TypeError(f"Ensemble: build must be a function that returns a new model, found {kind_of(build)}.")
+        chosen = [default_seed() for _ in range(size or 16)] if seeds is None else _checked_seeds(seeds, size)
         self._members = [Member.built(build, seed) for seed in chosen]
         check_apart(self._members)
         self._checked: list[Any] = []
@@ -248,6 +251,9 @@ class Ensemble:
             reduce: 'mean' or 'std' over the members (the spread, with n in the denominator), a quantile such as 0.5, or a list
                 of these, whose results then stand along the first axis in place of the members.
         """
+        reduce = (
+            list(map(plain, reduce)) if isinstance(reduce, (list, tuple, np.ndarray)) and np.ndim(reduce) else plain(reduce)
+        )
         reduced = _reduction(reduce)
         trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
         source = batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self[0]))
@@ -318,17 +324,20 @@ def _check_callbacks(callbacks: Any, shared: bool) -> None:
             )
 
 
-def _checked_seeds(seeds: list[Any], size: int | None) -> list[int]:
-    are_seeds = all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) and one >= 0 for one in seeds)
+def _checked_seeds(given: Any, size: int | None) -> list[int]:
+    seeds = [plain(one) for one in given] if isinstance(given, Iterable) else []
+    are_seeds = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 2**63 for one in seeds)
     if not are_seeds or len(set(seeds)) != len(seeds) or not seeds or len(seeds) != (size or len(seeds)):
         count = "" if size is None else f"{size} "
-        raise ValueError(f"Ensemble: seeds must be {count}different integers of at least 0, found {seeds!r:.80}.")
-    return [int(one) for one in seeds]
+        raise ValueError(
+            f"Ensemble: seeds must be a list of {count}different integers from 0 to 2**63 - 1, found {shown(given)}."
+        )
+    return seeds
 
 
 def _reduction(reduce: Any) -> Callable[[Array], Array]:
     """A function of outputs with members first."""
-    if isinstance(reduce, (list, tuple)):
+    if isinstance(reduce, (list, tuple)) and reduce and not any(isinstance(one, (list, tuple)) for one in reduce):
         several = [_reduction(one) for one in reduce]
         return lambda outputs: np.stack([one(outputs) for one in several])
     if reduce is None:
@@ -339,4 +348,4 @@ def _reduction(reduce: Any) -> Callable[[Array], Array]:
         return lambda outputs: outputs.mean(axis=0)
     if reduce == "std":
         return lambda outputs: outputs.std(axis=0)
-    raise ValueError(f"predict: reduce must be 'mean', 'std', a quantile in [0, 1] or a list of them, found {reduce!r}.")
+    raise ValueError(f"predict: reduce must be 'mean', 'std', a quantile in [0, 1] or a list of them, found {shown(reduce)}.")

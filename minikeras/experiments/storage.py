@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,10 +49,11 @@ def load_ensemble(
     described = config.get("members") if isinstance(config, dict) and config.get("format") == FORMAT else None
     if not isinstance(described, list) or not described or set(found) != {"ensemble.json", *map(_name, range(len(described)))}:
         raise refused(path, "ensemble.json", f"must have format {FORMAT} and describe each of the members")
-    members = []
+    members: list[Member] = []
     for place, one in enumerate(described):
-        model = decoded(bytearray(found[_name(place)]), path, custom_objects, True, max_bytes)
+        model = decoded(bytearray(found[_name(place)]), path, custom_objects, True, most)
         members.append(_member(model, one, path))
+        most -= sum(math.prod(variable.shape) * variable.dtype.size for variable in model.variables)  # of all together
     return members
 
 
@@ -67,9 +69,17 @@ def _name(place: int) -> str:
 def _member(model: Model, described: Any, path: Path) -> Member:
     """A member with its random streams as they were."""
     try:
-        streams = {str(name): (int(seed), int(position)) for name, (seed, position) in described["streams"].items()}
+        streams = {str(name): (_count(seed), _count(position)) for name, (seed, position) in described["streams"].items()}
+        if "" not in streams:
+            raise ValueError("there is none")
         for state, value in zip(_states(model), described["layers"], strict=True):
-            state.assign(np.array(value, np.uint32))
-        return Member(model, int(described["seed"]), streams)
+            state.assign(np.array([_count(one) for one in value], np.uint32))
+        return Member(model, _count(described["seed"]), streams)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise refused(path, "ensemble.json", f"the random streams of a member are damaged ({error})") from None
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**64:
+        raise ValueError(f"expected a whole number from 0, found {value!r:.40}")
+    return value

@@ -1,5 +1,9 @@
 """Ensembles: members equal models that are trained by themselves."""
 
+import io
+import json
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -244,6 +248,9 @@ def test_predictions_have_members_first_or_are_reduced():
     np.testing.assert_allclose(found, np.quantile(each, [0.0, 0.5, 1.0], axis=0), rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="'mean', 'std', a quantile"):
         ensemble.predict(X, verbose=0, reduce="median")
+    assert (ensemble.predict(X, 16, 0, reduce=np.array([0.0, 0.5, 1.0])) == found).all()
+    with pytest.raises(ValueError, match="'mean', 'std', a quantile"):
+        ensemble.predict(X, verbose=0, reduce=[])
 
 
 def test_evaluation_gives_a_number_for_each_member():
@@ -297,6 +304,65 @@ def test_a_damaged_file_is_refused(tmp_path):
             Ensemble.load(path)
 
 
+def with_parts(path, **changes):
+    """Write a file of an ensemble anew, with other contents of some parts."""
+    with zipfile.ZipFile(path) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (found | {name.replace("_", "."): content for name, content in changes.items()}).items():
+            archive.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": -5},
+        {"seed": "7"},
+        {"seed": 1.5},
+        {"streams": {}},
+        {"streams": {"": [-1, 2]}},
+        {"layers": [[1.5, 2]]},
+        {"layers": []},
+    ],
+    ids=str,
+)
+def test_damaged_streams_of_a_member_are_refused(change, tmp_path):
+    path = tmp_path / "ensemble.zip"
+    ensemble_of(1).save(path)
+    with zipfile.ZipFile(path) as archive:
+        described = json.loads(archive.read("ensemble.json"))
+    described["members"][0] |= change
+    with_parts(path, ensemble_json=json.dumps(described))
+    with pytest.raises(tf.errors.LoadError, match="random streams of a member are damaged"):
+        Ensemble.load(path)
+
+
+def test_members_that_unfold_share_one_limit(tmp_path):
+    path = tmp_path / "ensemble.zip"
+    ensemble = Ensemble(lambda: keras.Sequential([keras.Input((500,)), keras.layers.Dense(500)]), 3)
+    for model in ensemble:
+        model.set_weights([np.zeros_like(one) for one in model.get_weights()])
+    ensemble.save(path)
+    with zipfile.ZipFile(path) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in found.items():
+            archive.writestr(name, content if name.endswith(".json") else _folded(content))
+    assert path.stat().st_size < 100_000
+    assert len(Ensemble.load(path, max_bytes=5_000_000)) == 3
+    with pytest.raises(tf.errors.LoadError, match="max_bytes"):
+        Ensemble.load(path, max_bytes=2_000_000)
+
+
+def _folded(content):
+    """A ZIP of the same parts, each as small as it can be."""
+    small = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(small, "w", zipfile.ZIP_DEFLATED) as folded:
+        for name in archive.namelist():
+            folded.writestr(name, archive.read(name))
+    return small.getvalue()
+
+
 def test_building_leaves_the_streams_of_the_caller():
     keras.utils.set_random_seed(5)
     expected = tf.random.normal([3]).numpy(), np.random.rand()
@@ -319,6 +385,12 @@ def test_what_is_no_ensemble_is_refused():
         Ensemble(build, 2, [1, 1])
     with pytest.raises(ValueError, match="3 different integers"):
         Ensemble(build, 3, [1, 2])
+    for seeds in (5, "12", [2**63], [1.0], [True]):
+        with pytest.raises(ValueError, match="seeds must be a list of different integers from 0 to"):
+            Ensemble(build, seeds=seeds)
+    for no_function in (None, build()):
+        with pytest.raises(TypeError, match="build must be a function that returns a new model, found"):
+            Ensemble(no_function, 2)
     shared = keras.layers.Dense(1)
     with pytest.raises(ValueError, match="members 0 and 1 of an ensemble share the variable 'kernel'"):
         Ensemble(lambda: keras.Sequential([keras.Input((3,)), shared]), 2)
