@@ -49,7 +49,7 @@ def test_times_stand_beside_those_of_others_or_beside_the_reason_why_not(monkeyp
     monkeypatch.setattr(gpu_check.microseconds, "__defaults__", (0.01,))
     monkeypatch.setattr(gpu_check, "PEERS", {"a peer": lambda name, device: 1 / 0})
     times = gpu_check.step_times("CPU:0")["small"]
-    assert times["eager"] > 0 and times["compiled"] > 0 and times["a peer"].startswith("ZeroDivisionError")
+    assert times["eager"] > 0 and times["compiled"] > 0 and times["fit"] > 0 and times["a peer"].startswith("ZeroDivisionError")
 
 
 @pytest.mark.parametrize(

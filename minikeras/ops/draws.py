@@ -53,7 +53,7 @@ random_normal = _draw("random_normal", philox4x32.normal, philox_cuda.normal)
 def _times(name: str, factor: Callable[..., Any]) -> Primitive:
     """A product with what `factor` draws, which the backward pass draws again: what is kept is the key.
 
-    That pays on a GPU, where a draw takes less time than memory does. NumPy draws for 2.5 ns what it reads for 0.3.
+    That is for a GPU, where arithmetic should cost less than memory. NumPy draws for 2.5 ns what it reads for 0.3.
     """
 
     def product(xp: Any, x: Array, key: Any, **params: Any) -> Array:
