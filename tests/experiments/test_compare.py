@@ -388,7 +388,7 @@ def test_pictures_may_be_drawn_into_axes_and_of_other_values(plt):
 
 def test_if_all_failed_there_is_a_table_and_no_picture(plt):
     found = compare({"a": {"tail": "sgd"}})
-    assert "belongs to no entry" in repr(found) and found.threshold is None
+    assert "ValueError: PerLayer" in repr(found) and found.threshold is None
     with pytest.raises(ValueError, match="all runs failed"):
         found.plot()
 

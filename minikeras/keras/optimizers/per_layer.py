@@ -139,7 +139,8 @@ class PerLayer(Optimizer):
             unused = [member for member in self.members if id(member) not in used and not member.optional]
             problems += [f"entry {member.label!r} matches no variable" for member in unused]
         if problems:
-            raise ValueError(f"PerLayer: {len(problems)} things do not fit:\n  " + "\n  ".join(problems))
+            count = "one thing does" if len(problems) == 1 else f"{len(problems)} things do"
+            raise ValueError(f"PerLayer: {count} not fit:\n  " + "\n  ".join(problems))
         self._owner = self._owner | {variable.key: (variable, member) for variable, (member,) in candidates}
         self.state.locks.join(new)
         for member in self.members:
