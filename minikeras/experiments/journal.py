@@ -131,6 +131,7 @@ def _read_plan(path: Path) -> Plan:
     refuse_if(content.pop("format") != FORMAT, path, "format", f"expected {FORMAT!r}")
     texts = [content["name"], content["objective"], content["mode"], *_dict(content["identity"]).values()]
     refuse_if(not all(type(text) is str for text in texts), path, "", "name, objective, mode and identity should be texts")
+    refuse_if(content["mode"] not in ("auto", "min", "max"), path, "mode", "should be 'auto', 'min' or 'max'")
     runs, groups = content.pop("runs"), content["groups"]
     refuse_if(type(runs) is not list or len(runs) > MOST_RUNS, path, "runs", "should be a list")
     found = [_read_run(path, number, one) for number, one in enumerate(runs)]
@@ -142,7 +143,9 @@ def _read_plan(path: Path) -> Plan:
 
 def _read_run(path: Path, number: int, content: Any) -> Run:
     place = f"runs: {number}"
-    good = type(content) is list and len(content) == 2 and type(content[0]) is dict and type(content[1]) is int
+    good = (
+        type(content) is list and len(content) == 2 and type(content[0]) is dict and type(content[1]) is int and content[1] >= 0
+    )
     refuse_if(not good, path, place, "should be parameters and a seed")
     try:
         return Run(number, {name: decoded(value) for name, value in content[0].items()}, content[1])
@@ -201,7 +204,7 @@ def _read_record(path: Path) -> Outcome:
     )
     refuse_if(not fits, path, "history", "should have a value for each epoch at which it was logged")
     directions, failure = _dict(content["directions"]), content["failure"]
-    refuse_if(not set(directions.values()) <= {"min", "max"}, path, "directions", "should be 'min' or 'max'")
+    refuse_if(any(one not in ("min", "max") for one in directions.values()), path, "directions", "should be 'min' or 'max'")
     texts = failure is None or (type(failure) is list and [type(text) for text in failure] == [str, str])
     refuse_if(not texts, path, "failure", "should be a message and a traceback")
     refuse_if(type(content["seconds"]) not in (int, float), path, "seconds", "should be a number")

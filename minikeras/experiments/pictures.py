@@ -23,7 +23,7 @@ def curves(results: SweepResults, names: str | Sequence[str], most: int = MOST, 
     chosen = [names] if isinstance(names, str) else list(names)
     groups = _by_parameters([one for one in results.ordered() if one.error is None])
     if not groups:
-        raise ValueError(f"plot: all {len(results)} runs failed, so there is nothing to draw.")
+        raise _nothing(results)
     known = {name for group in groups for one in group for name in one.scalars}
     unknown = [name for name in chosen if name not in known]
     if unknown or not chosen:
@@ -44,11 +44,16 @@ def parallel(results: SweepResults, **options: Any) -> Any:
     """Parameters that vary, the seed if there are several, and the objective."""
     good = [one for one in results if one.error is None]
     if not good:
-        raise ValueError(f"plot: all {len(results)} runs failed, so there is nothing to draw.")
+        raise _nothing(results)
     columns: dict[str, list[Any]] = {name: [cell(one.parameters.get(name)) for one in good] for name in _varied(results)}
     if len({one.seed for one in good}) > 1 and len(columns) == 0:
         columns["seed"] = [one.seed for one in good]
     return plot_parallel(columns, results.objective, [one.metrics[results.objective] for one in good], results.mode, **options)
+
+
+def _nothing(results: SweepResults) -> ValueError:
+    told = f"all {len(results)} runs failed" if len(results) else "no run has ended yet"
+    return ValueError(f"plot: {told}, so there is nothing to draw.")
 
 
 def _by_parameters(found: Sequence[RunResult]) -> list[list[RunResult]]:

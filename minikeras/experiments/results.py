@@ -123,8 +123,10 @@ class SweepResults(Sequence[RunResult]):
         """The run with the best objective.
 
         Raises:
-            ValueError: if every run failed.
+            ValueError: if every run failed, or none has ended.
         """
+        if not self._results:
+            raise ValueError(f"{self.name}: no run has ended yet.")
         found = [one for one in self.ordered() if one.error is None]
         if not found:
             raise ValueError(f"{self.name}: all {len(self)} runs failed, the first with {self._results[0].error}")

@@ -104,7 +104,7 @@ def train_together(
             with own_data(training.arguments) as arguments:
                 ensemble.fit(**arguments, callbacks=lambda place: callbacks[place](), verbose=0)
     except Exception as error:
-        _logger.warning("Sweep: %d runs are trained in turn, not together: %s.", len(builds), Failure.of(error).message)
+        _logger.warning("Sweep: %d runs are trained in turn, not together: %s", len(builds), Failure.of(error).message)
         return None
     seconds = (time.perf_counter() - began) / len(builds)
     keep, objective = training.keep_weights, training.objective
@@ -190,7 +190,7 @@ def _plain(value: Any) -> Any:
 def not_finite(model: Model, objective: str) -> Failure | None:
     """The failure of a run whose loss or objective was NaN or infinite after an epoch."""
     logs = model.history
-    for name in dict.fromkeys(("loss", objective)):
+    for name in dict.fromkeys(("loss", objective)) if logs is not None else ():
         for epoch, value in zip(logs.logged_at.get(name, ()), logs.history.get(name, ()), strict=True):
             if np.ndim(value) == 0 and not math.isfinite(value):
                 told = f"{name} is {float(value)} after epoch {epoch + 1}; try a lower learning rate, or clip gradients."

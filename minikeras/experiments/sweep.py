@@ -13,6 +13,7 @@ from ..errors import kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import ProgressBar
 from ..keras.models import Model
+from ..keras.training.trainer import check_counts
 from . import engine, grid, structure
 from .grid import Run
 from .journal import MODEL, Journal, Plan, fingerprint
@@ -23,6 +24,7 @@ from .session import Failure
 _OURS = ("self", "callbacks", "verbose")
 FIT_ARGUMENTS = {name: one.default for name, one in inspect.signature(Model.fit).parameters.items() if name not in _OURS}
 """What is handed on to `Model.fit`, with its default values."""
+_COUNTS = ("epochs", "batch_size", "steps_per_epoch", "validation_steps", "validation_batch_size")
 
 
 class Sweep:
@@ -114,7 +116,7 @@ class Sweep:
             CheckpointBusyError: if another process writes to the folder.
         """
         given = {name: value for name, value in {"x": x, "y": y, **arguments}.items() if value is not None}
-        _check(given, n_jobs, mode, callbacks)
+        _check(given, n_jobs, objective, mode, callbacks)
         validated = given.get("validation_data") is not None or bool(given.get("validation_split"))
         objective = objective or ("val_loss" if validated else "loss")
         if objective.startswith("val_") and not validated:
@@ -227,12 +229,13 @@ def _weights(outcome: Outcome) -> bytes | None:
     return outcome.weights
 
 
-def _made(callbacks: Callable[[Run], list[Any]] | None, run: Run) -> list[Any]:
+def _made(callbacks: Callable[[Run], Any] | None, run: Run) -> list[Any]:
     """The callbacks of a run."""
-    return [] if callbacks is None else list(callbacks(run))
+    found = [] if callbacks is None else callbacks(run)
+    return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
-def _check(given: Mapping[str, Any], n_jobs: Any, mode: Any, callbacks: Any) -> None:
+def _check(given: Mapping[str, Any], n_jobs: Any, objective: Any, mode: Any, callbacks: Any) -> None:
     """Refuse arguments of `fit` that mean nothing, before anything runs."""
     unknown = [name for name in given if name not in FIT_ARGUMENTS]
     if unknown:
@@ -241,6 +244,9 @@ def _check(given: Mapping[str, Any], n_jobs: Any, mode: Any, callbacks: Any) -> 
         raise ValueError(f"Sweep.fit: n_jobs should be an int other than 0, or None, found {n_jobs!r}; -1 is all processors.")
     if mode not in ("auto", "min", "max"):
         raise ValueError(f"Sweep.fit: mode must be 'auto', 'min' or 'max', found {mode!r}.")
+    if objective is not None and not isinstance(objective, str):
+        raise TypeError(f"Sweep.fit: objective should be a name of the logs, found {shown(objective)}.")
+    check_counts("Sweep.fit", 1, **{name: given[name] for name in _COUNTS if name in given})
     if callbacks is not None and not callable(callbacks):
         raise TypeError(
             f"Sweep.fit: callbacks should be a function of the run, for they remember their run; found {shown(callbacks)}. "

@@ -269,6 +269,11 @@ def test_callbacks_are_made_for_each_run():
     assert [len(one.history["loss"]) for one in results] == [2] * 4
 
 
+def test_one_callback_needs_no_list():
+    results = swept(callbacks=lambda run: keras.callbacks.EarlyStopping("loss", min_delta=1e9), epochs=5)
+    assert [len(run.history["loss"]) for run in results] == [2] * len(results)
+
+
 def test_one_line_tells_of_all_runs(capsys):
     swept(verbose=1)
     assert capsys.readouterr().err.startswith("sweep: 8 runs in ")
@@ -369,6 +374,9 @@ MISTAKES = {
     "no jobs": (lambda: swept(n_jobs=0), ValueError, "n_jobs should be an int other than 0"),
     "half a job": (lambda: swept(n_jobs=0.5), ValueError, "n_jobs should be an int other than 0"),
     "no mode": (lambda: swept(mode="more"), ValueError, "mode must be 'auto', 'min' or 'max'"),
+    "no epochs": (lambda: swept(epochs=0), ValueError, "epochs must be at least 1, found 0"),
+    "no rows of a batch": (lambda: swept(batch_size=0), ValueError, "batch_size must be at least 1, found 0"),
+    "a number for an objective": (lambda: swept(objective=3), TypeError, "objective should be a name of the logs, found 3"),
     "a list of callbacks": (
         lambda: swept(callbacks=[keras.callbacks.TerminateOnNaN()]),
         TypeError,

@@ -119,6 +119,12 @@ def test_results_of_a_sweep_under_way_are_those_of_the_finished_runs(finished):
     for run in (0, 3, 5):
         (finished / "runs" / f"{run:05d}.json").unlink()
     assert [one.number for one in Sweep.load(finished)] == [1, 2, 4, 6, 7]
+    for run in (1, 2, 4, 6, 7):
+        (finished / "runs" / f"{run:05d}.json").unlink()
+    none_yet = Sweep.load(finished)
+    assert len(none_yet) == 0 and none_yet.failed == []
+    with pytest.raises(ValueError, match="no run has ended yet"):
+        _ = none_yet.best
 
 
 def test_failures_are_kept_with_what_was_logged_before(tmp_path):
@@ -221,6 +227,7 @@ DAMAGES = {
     "no numbers": (lambda text: text.replace(b'"loss": [', b'"loss": ["x", '), "history: should have a value for each epoch"),
     "words for numbers": (lambda text: text.replace(b'"seconds": ', b'"seconds": "x", "more": '), "is damaged"),
     "a direction": (lambda text: text.replace(b'"min"', b'"up"'), "directions: should be 'min' or 'max'"),
+    "a direction that is a list": (lambda text: text.replace(b'"min"', b'["min"]'), "directions: should be 'min' or 'max'"),
     "no history": (lambda text: text.replace(b'"history": {', b'"history": [], "x": {'), "is damaged"),
 }
 
@@ -241,6 +248,8 @@ PLANS = {
     "no seed": (lambda plan: plan["runs"][2].pop(), "runs: 2: should be parameters and a seed"),
     "an unknown kind": (lambda plan: plan["runs"][2].__setitem__(0, {"rate": {"code": "x"}}), "runs: 2: expected a parameter"),
     "a number for a name": (lambda plan: plan.update(name=3), "should be texts"),
+    "a negative seed": (lambda plan: plan["runs"][2].__setitem__(1, -1), "runs: 2: should be parameters and a seed"),
+    "an unknown mode": (lambda plan: plan.update(mode="up"), "mode: should be 'auto', 'min' or 'max'"),
     "groups that are none": (lambda plan: plan.update(groups={}), "expected a list"),
 }
 
