@@ -220,6 +220,21 @@ def test_keras_random_draws_alike_in_compiled_functions(jit_compile):
             assert np.array_equal(one, other)
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda random, seed: random.normal((2, -1), seed=seed),
+        lambda random, seed: random.uniform(-3, seed=seed),
+        lambda random, seed: random.categorical([[0.0, 1.0]], -1, seed=seed),
+    ],
+)
+def test_a_negative_size_is_named_and_draws_nothing(draw):
+    generator = tf.keras.random.SeedGenerator(4)
+    with pytest.raises(ValueError, match=r"^random: no size may be negative, found \("):
+        draw(tf.keras.random, generator)
+    assert generator.state.numpy().tolist() == [4, 0]
+
+
 def test_a_member_of_many_draws_what_it_draws_alone():
     keys = np.array([[1, 5], [2, 0], [3, 9]], np.uint32)
     options = {"shape": (4, 2), "dtype": "float32", "xp": np}

@@ -400,7 +400,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     from .random import keys_of
 
     value = inexact("dropout", tensor(x), "f")
-    if isinstance(rate, (str, list, tuple)) or not 0.0 <= rate < 1.0:
+    if rate is None or isinstance(rate, (str, list, tuple)) or not 0.0 <= rate < 1.0:
         raise ValueError(f"dropout: rate must be a number in [0, 1), found {rate!r}.")
     shape = tuple(value.shape)
     if noise_shape is not None:

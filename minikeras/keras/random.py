@@ -85,9 +85,8 @@ def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed
     rows = tensor(logits)
     if rows.ndim != 2:
         raise ValueError(f"random.categorical: expected logits of shape (batch, classes), found {tuple(rows.shape)}.")
-    sizes, xp = (rows.shape[0], int(num_samples), rows.shape[1]), namespace(rows._array)
-    unit = draws.random_uniform(_key(seed), shape=sizes, dtype=np.dtype("float64"), xp=xp)
-    return tf.chosen(rows, unit, dtype)
+    sizes = rows.shape[0], int(num_samples), rows.shape[1]
+    return tf.chosen(rows, _drawn_by(draws.random_uniform, sizes, as_dtype("float64"), seed, namespace(rows._array)), dtype)
 
 
 def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:
@@ -196,9 +195,12 @@ def _key(seed: Any) -> Tensor:
     return draw_key(streams.global_stream().key)
 
 
-def _drawn_by(primitive: Any, shape: Any, dtype: Any, seed: Seed) -> Tensor:
-    """A draw of floats on the current device."""
-    found: Tensor = primitive(_key(seed), shape=static_shape(shape), dtype=dtype.numpy, xp=creation_namespace())
+def _drawn_by(primitive: Any, shape: Any, dtype: Any, seed: Seed, xp: Any = None) -> Tensor:
+    """A draw of floats, by default on the current device."""
+    sizes = static_shape(shape)
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"random: no size may be negative, found {sizes}.")
+    found: Tensor = primitive(_key(seed), shape=sizes, dtype=dtype.numpy, xp=creation_namespace() if xp is None else xp)
     return found
 
 

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from shim import Memory, compiled, needs_gxx
 
 from minikeras.compiler.executors.cuda_graph import functions
@@ -89,8 +90,9 @@ def results():
     return {key: memory.array(slot) for key, slot in slots.items()}
 
 
-@pytest.mark.parametrize(("name", "dtype", "result"), [one for one in cases() if one[1] in FLOATS and one[0] in ROUNDED])
-def test_a_function_of_a_library_agrees_to_the_last_digits(name, dtype, result):
+@in_one_test(case=[one for one in cases() if one[1] in FLOATS and one[0] in ROUNDED])
+def test_a_function_of_a_library_agrees_to_the_last_digits(case):
+    name, dtype, result = case
     given = operands(name, dtype)
     with np.errstate(all="ignore"):
         wide = np.float64 if dtype == "float32" else np.float32 if dtype == "float16" else np.longdouble
@@ -100,8 +102,9 @@ def test_a_function_of_a_library_agrees_to_the_last_digits(name, dtype, result):
     np.testing.assert_allclose(found, expected, rtol=DIGITS * limits.eps, atol=near_zero)
 
 
-@pytest.mark.parametrize(("name", "dtype", "result"), [one for one in cases() if one[1] not in FLOATS or one[0] not in ROUNDED])
-def test_a_function_has_the_bits_of_numpy(name, dtype, result):
+@in_one_test(case=[one for one in cases() if one[1] not in FLOATS or one[0] not in ROUNDED])
+def test_a_function_has_the_bits_of_numpy(case):
+    name, dtype, result = case
     given = operands(name, dtype)
     found = results()[name, dtype, result]
     if dtype not in FLOATS and name == "power":
@@ -140,8 +143,7 @@ def values_of(dtype):
         return np.array(values + fractions, np.float64).astype(dtype)
 
 
-@pytest.mark.parametrize("new", DTYPES)
-@pytest.mark.parametrize("old", DTYPES)
+@in_one_test(old=DTYPES, new=DTYPES)
 def test_a_cast_is_that_of_numpy(old, new):
     given = values_of(old)
     with np.errstate(all="ignore"):

@@ -45,8 +45,8 @@ def few(cases, every):
 
 
 GROUPS = {
-    "some operations": lambda: few(recorded.of_operations(), 7),
-    "some layers": lambda: few(recorded.of_layers(), 7),
+    "some operations": lambda: few(recorded.of_operations(), 14),
+    "some layers": lambda: few(recorded.of_layers(), 14),
     "optimizers": lambda: list(recorded.of_optimizers()),
     "operations": lambda: list(recorded.of_operations()),
     "layers": lambda: list(recorded.of_layers()),
@@ -59,8 +59,8 @@ GROUPS = {
     "losses in groups": lambda: list(recorded.of_losses(recorded.in_groups)),
 }
 LEAST = {
-    "some operations": 250,
-    "some layers": 100,
+    "some operations": 120,
+    "some layers": 50,
     "optimizers": 250,
     "losses": 300,
     "losses in groups": 120,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import nvrtc
 import pytest
 import recorded
+from slow import mostly_slow
 
 from minikeras.compiler.executors.cuda_graph.functions import PREAMBLE
 from minikeras.compiler.executors.cuda_graph.module import assemble
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
-ARCHITECTURES = ["sm_80", "sm_90"]
+ARCHITECTURES = mostly_slow(["sm_80", "sm_90"], "sm_90")
 SOURCES = {
     "operations": recorded.of_operations,
     "layers": recorded.of_layers,
@@ -19,12 +20,11 @@ SOURCES = {
     "losses": recorded.of_losses,
     "optimizers": recorded.of_optimizers,
 }
-QUICK = "losses", "optimizers"
 
 
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("group", [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in SOURCES])
+@pytest.mark.parametrize("group", mostly_slow(SOURCES, "losses", "optimizers"))
 def test_all_kernels_of_a_group_are_one_source(group, architecture):
     kernels = [kernel for case in SOURCES[group]() for kernel in case.kernels or ()]
     module = assemble(kernels, PREAMBLE)
