@@ -51,18 +51,28 @@ class ModelStack:
         self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile
         self._rows: list[tuple[Variable, list[Variable]]] = []
         """The Variable that holds a stack, and those whose values are its rows."""
+        self.optimizer: StackedOptimizer | None = None
+        self._inner: Any = None
+        try:
+            self._take(models, trains)
+        except BaseException:  # such as a lack of memory
+            for whole, own in self._rows:
+                for place, one in enumerate(own):
+                    one._array = _row(whole, place)
+            raise
+        self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
+
+    def _take(self, models: Sequence[Any], trains: bool) -> None:
+        """Stack the values of the models, which hold none from then on."""
         for variable, *own in zip(*[one._collect().variables for one in (self.model, *models)], strict=True):
             first = own[0]._array
             whole = self.members.stack(variable, namespace(first).stack([one._array for one in own]))
             self._rows.append((whole, own))
             _drop([variable, *own])
-        self.optimizer: StackedOptimizer | None = None
-        self._inner: Any = None
         if trains:
             self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._rows)
             self.model.optimizer, self._inner = self.optimizer, self.optimizer.inner
             self.run_eagerly = self.run_eagerly or self.optimizer.needs_loss  # the members' own steps are compiled then
-        self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
 
     # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------
 

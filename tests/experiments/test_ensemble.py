@@ -9,7 +9,7 @@ import pytest
 
 import minikeras as tf
 from minikeras import keras
-from minikeras.experiments import Ensemble
+from minikeras.experiments import Ensemble, stack
 
 SEEDS = [3, 1, 4, 15]
 rng = np.random.default_rng(0)
@@ -200,6 +200,22 @@ def test_an_interrupt_leaves_members_after_their_last_step():
         ensemble.fit(X, Y, batch_size=16, epochs=2, verbose=0, callbacks=[Interrupt()])
     assert all(int(model.optimizer.iterations) == 2 for model in ensemble)
     assert np.isfinite(ensemble.predict(X, verbose=0)).all()
+
+
+def test_a_lack_of_memory_while_stacking_loses_no_weights(monkeypatch):
+    ensemble, dropped = ensemble_of(2), []
+    before = [model.get_weights() for model in ensemble]
+
+    def fail(variables, drop=stack._drop):
+        dropped.append(drop(variables))
+        if len(dropped) == 3:
+            raise MemoryError
+
+    monkeypatch.setattr(stack, "_drop", fail)
+    with pytest.raises(MemoryError):
+        ensemble.fit(X, Y, verbose=0)
+    for model, values in zip(ensemble, before, strict=True):
+        assert all((a == b).all() for a, b in zip(model.get_weights(), values, strict=True))
 
 
 # Data of each member --------------------------------------------------------------------------------------------------
