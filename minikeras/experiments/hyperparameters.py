@@ -73,13 +73,20 @@ def settings(model: Model) -> list[Any]:
     of regularizers, which weights learn, and the optimizer.
     """
     contents = model._collect()
-    own = [(name, value) for name, value in vars(model).items() if type(value) in _PLAIN and name not in model._unwatched]
-    known = [[value for value in vars(layer).values() if type(value) in _PLAIN] for layer in contents.sublayers]
+    known = [
+        [value for name, value in vars(layer).items() if type(value) in _PLAIN and name not in _UNWATCHED and _is_set(name)]
+        for layer in (model, *contents.sublayers)
+    ]
     numbers = [[getattr(one, name) for name in options_of(type(one))] for one in _holders(model)]
-    return [own, known, numbers, [variable.trainable for variable in contents.variables], model.optimizer]
+    return [known, numbers, [variable.trainable for variable in contents.variables], model.optimizer]
 
 
-_PLAIN = frozenset(PLAIN)
+def _is_set(name: str) -> bool:
+    """Whether an attribute is set by users; others change with the first call of a layer."""
+    return name[0] != "_" or name == "_trainable"
+
+
+_PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model._unwatched)
 
 
 def _holders(model: Model) -> list[Any]:

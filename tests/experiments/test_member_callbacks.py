@@ -179,6 +179,19 @@ def test_what_callbacks_set_in_the_middle_of_an_epoch_is_refused():
     assert [int(model.optimizer.iterations) for model in ensemble] == [1, 1, 1]
 
 
+def test_callbacks_may_use_models_in_the_middle_of_an_epoch():
+    class Predict(Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.model.predict(X[:2], verbose=0)
+
+    def lazy():
+        model = keras.Sequential([keras.layers.Dense(4, "relu"), keras.layers.Dropout(0.3), keras.layers.Dense(3)])
+        model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        return model
+
+    assert_members_are_single_runs(lazy, lambda place: [Predict()], epochs=2)
+
+
 def test_a_layer_that_is_frozen_in_some_members_between_fits_is_refused():
     ensemble = Ensemble(build, seeds=SEEDS)
     ensemble.fit(X, Y, verbose=0)
