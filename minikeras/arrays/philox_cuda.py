@@ -95,6 +95,8 @@ DRAW(normal_8, int bits, double* y) {
 SOURCE = PHILOX + _EAGER
 """The kernels of single draws."""
 THREADS, MOST_BLOCKS = 256, 4096
+OPTIONS = "--std=c++17", "--fmad=false"
+"""How every kernel is compiled, here and in graphs: products and sums stay apart, so both have the same bits."""
 
 
 def draws_on(xp: Any) -> bool:
@@ -104,7 +106,7 @@ def draws_on(xp: Any) -> bool:
 
 @functools.cache
 def _kernel(cupy: Any, name: str) -> Any:
-    return cupy.RawKernel(SOURCE, name, options=("--std=c++17",))
+    return cupy.RawKernel(SOURCE, name, options=OPTIONS)
 
 
 def _launch(cupy: Any, name: str, key: Any, per_block: int, y: Array, *own: Any) -> None:

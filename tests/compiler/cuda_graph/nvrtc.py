@@ -7,6 +7,8 @@ import functools
 import importlib.util
 import pathlib
 
+from minikeras.arrays.philox_cuda import OPTIONS
+
 
 @functools.cache
 def library():
@@ -26,7 +28,7 @@ def cubin(source, architecture):
     """
     nvrtc, program, size = library(), ctypes.c_void_p(), ctypes.c_size_t()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"program.cu", 0, None, None) == 0
-    options = [f"--gpu-architecture={architecture}".encode(), b"--std=c++17"]
+    options = [one.encode() for one in (f"--gpu-architecture={architecture}", *OPTIONS)]
     try:
         failed = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
         kind = "ProgramLog" if failed else "CUBIN"

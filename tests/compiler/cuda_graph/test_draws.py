@@ -66,7 +66,8 @@ def test_kernels_of_programs_have_the_bits_of_numpy(dtype):
 class RawKernel:
     """As CuPy's, on the CPU."""
 
-    def __init__(self, code, name, options=()):
+    def __init__(self, code, name, options):
+        assert options == philox_cuda.OPTIONS, "the bits are those of graphs"
         parameters = re.search(rf"DRAW\({name}, ([^)]*)\)", code)[1].split(", ")
         declared = ", ".join(["unsigned long long p0", "unsigned long long p1", "unsigned long long p2", *parameters])
         names = ["p0", "p1", "p2", *(one.split()[-1].lstrip("*") for one in parameters)]

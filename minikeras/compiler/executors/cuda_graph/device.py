@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ....arrays.philox_cuda import OPTIONS
 from ....core.warnings import logger
 from ....types import Array
 from . import lt
@@ -147,8 +148,7 @@ class CuPyDevice:
 
     def load(self, module: Module, kernels: Sequence[Kernel]) -> list[Any]:
         """Compiled by NVRTC, or found in CuPy's cache on disk."""
-        options = ("--std=c++17", "--fmad=false")
-        raw = self._cupy.RawModule(code=module.source, options=options, backend="nvrtc")
+        raw = self._cupy.RawModule(code=module.source, options=OPTIONS, backend="nvrtc")
         return [raw.get_function(name) for name in module.names]
 
     def launch(self, launch: Launch, number: int, function: Any, addresses: Sequence[int]) -> None:
