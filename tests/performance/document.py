@@ -72,7 +72,7 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
         "targets": report.markdown(targets.HEADINGS, targets.cells(result["targets"])),
         "steps": matrix(rows, "steps", (*STEPS, *alone)),
         "training": matrix(rows, "training", FITS),
-        **{name: matrix(rows, name) for name in ("optimizers", "derivatives", "chain", "curve", "nist", "imports")},
+        **{name: matrix(rows, name) for name in ("optimizers", "derivatives", "chain", "curve", "nist", "imports", "ensembles")},
         "newton": matrix([row for row in rows if row["problem"].startswith("Newton step")], "newton"),
         "memory": matrix([row for row in rows if row["problem"].startswith("peak")], "memory"),
     }
