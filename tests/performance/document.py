@@ -33,6 +33,9 @@ STEPS = ("NumPy by hand, out=", OWN, NUMPY.title, NATIVE.title, *PEERS)
 FITS = (FIT, NATIVE_FIT, KERAS.format("jax"), KERAS.format("torch"))
 """Candidates in the order of columns and bars."""
 
+SECTIONS = ("optimizers", "derivatives", "chain", "curve", "nist", "imports", "ensembles")
+"""Those with a table of all candidates."""
+
 COLOURS = {NATIVE.title: "#c2410c", NUMPY.title: "#f59e0b", OWN: "#fcd9a0", NATIVE_FIT: "#c2410c", FIT: "#f59e0b"}
 GREY = "#94a3b8"
 
@@ -72,7 +75,7 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
         "targets": report.markdown(targets.HEADINGS, targets.cells(result["targets"])),
         "steps": matrix(rows, "steps", (*STEPS, *alone)),
         "training": matrix(rows, "training", FITS),
-        **{name: matrix(rows, name) for name in ("optimizers", "derivatives", "chain", "curve", "nist", "imports", "ensembles")},
+        **{name: matrix(rows, name) for name in SECTIONS},
         "newton": matrix([row for row in rows if row["problem"].startswith("Newton step")], "newton"),
         "memory": matrix([row for row in rows if row["problem"].startswith("peak")], "memory"),
     }
