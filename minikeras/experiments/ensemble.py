@@ -172,6 +172,8 @@ class Ensemble:
         trainer.check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
         trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
         epochs, due, text = trainer.limited(epochs), trainer.due(validation_freq), trainer.takes_text(self[0])
+        if not isinstance(bootstrap, bool):
+            raise TypeError(f"fit: bootstrap must be True or False, found {shown(bootstrap)}.")
         if folds is not None and (bootstrap or validation_split or validation_data is not None):
             raise ValueError("fit: folds say what members train and are validated on; leave out bootstrap and validation data.")
         if validation_split:

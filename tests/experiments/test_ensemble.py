@@ -229,6 +229,11 @@ def test_bootstrap_gives_each_member_its_own_rows():
     assert (ensemble_of(3).fit(X, Y, epochs=2, verbose=0).history["loss"] != a).all()
 
 
+def test_how_many_rows_to_draw_is_no_option():
+    with pytest.raises(TypeError, match="bootstrap must be True or False, found 0.5"):
+        ensemble_of(2).fit(X, Y, verbose=0, bootstrap=0.5)
+
+
 def test_folds_train_each_member_on_what_others_are_validated_on():
     ensemble = ensemble_of(4)
     history = ensemble.fit(X, Y, batch_size=15, epochs=2, verbose=0, folds=4).history
