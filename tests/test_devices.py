@@ -1,5 +1,8 @@
 """Where arrays are made, and that they stay there."""
 
+import sys
+import types
+
 import numpy as np
 import pytest
 from in_threads import in_threads
@@ -39,6 +42,22 @@ def test_without_a_gpu_only_the_cpu_is_listed(without_gpu):
     assert tf.config.list_physical_devices("GPU") == tf.config.list_physical_devices("gpu") == []
     report = tf.config.device_report()
     assert report["gpu"] == "the reason" and report["numpy"] == np.__version__ and report["device"] == "CPU:0"
+
+
+def test_the_report_has_all_that_tells_one_gpu_from_another(monkeypatch):
+    runtime = types.SimpleNamespace(
+        runtimeGetVersion=lambda: 13020,
+        driverGetVersion=lambda: 13000,
+        getDevice=lambda: 1,
+        getDeviceProperties=lambda number: {"name": f"number {number}".encode()},
+        memGetInfo=lambda: (2_500_000_000, 10_000_000_000),
+    )
+    cupy = types.SimpleNamespace(__version__="14.2.0", cuda=types.SimpleNamespace(runtime=runtime))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(devices, "probe", lambda: devices.Probe(True, "ok"))
+    report = tf.config.device_report()
+    assert report["cupy"] == "14.2.0" and report["gpu_name"] == "number 1"
+    assert report["cuda"] == "runtime 13020, driver 13000" and report["gpu_memory"] == "2.5 of 10.0 GB free"
 
 
 @pytest.mark.parametrize("kind", ["CPU", "cpu"])

@@ -186,7 +186,7 @@ def list_physical_devices(kind: str | None = None) -> list[str]:
 
 
 def device_report() -> dict[str, str]:
-    """What arrays are made on here and why: device, the probe's reason, and versions.
+    """What arrays are made on here and why: device, the probe's reason, and versions; of a GPU its name and memory too.
 
     >>> device_report()["device"]
     'CPU:0'
@@ -196,5 +196,9 @@ def device_report() -> dict[str, str]:
         import cupy
 
         report["cupy"] = cupy.__version__
-        report["gpu_name"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        runtime = cupy.cuda.runtime
+        free, total = runtime.memGetInfo()
+        report["cuda"] = f"runtime {runtime.runtimeGetVersion()}, driver {runtime.driverGetVersion()}"
+        report["gpu_name"] = runtime.getDeviceProperties(runtime.getDevice())["name"].decode()
+        report["gpu_memory"] = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB free"
     return report
