@@ -102,7 +102,8 @@ def train_together(
             warnings.filterwarnings("ignore", "Member .* ends in epoch")  # it is a row with that error
             ensemble = Ensemble.of([member_of(build, seed) for build, seed in zip(builds, seeds, strict=True)])
             with own_data(training.arguments) as arguments:
-                ensemble.fit(**arguments, callbacks=lambda place: callbacks[place](), verbose=0)
+                own = lambda place: [*callbacks[place](), StopAtNonFinite(training.objective)]
+                ensemble.fit(**arguments, callbacks=own, verbose=0)
     except Exception as error:
         _logger.warning("Sweep: %d runs are trained in turn, not together: %s", len(builds), Failure.of(error).message)
         return None

@@ -22,6 +22,7 @@ _NUMBER = re.compile(r"_\d+$")
 _FREE = re.compile(r"(^|_)(seed|initializer|constraint)$")
 """Options of layers that say how a member begins, or that its own Variables have: each member keeps its own."""
 _NOISE = ("rate", "stddev", "dropout")
+_SOME_NOISE = "a number above 0"
 _IGNORED = ("shared_object_id", "build_config", "build_input_shape")
 _MAY_DIFFER = "seeds, initializers, constraints, " + ", ".join(
     f"{kind.__name__}.{name}" for kind, names in OPTIONS.items() for name in names
@@ -147,7 +148,7 @@ def _config(layer: Any) -> dict[str, Any] | None:
 
 def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
     """A configuration without the numbers that may differ. A layer without noise has no random stream, so its 0 stays."""
-    noise = {name: config[name] and "a number above 0" for name in free if name in _NOISE and name in config}
+    noise = {name: config[name] and _SOME_NOISE for name in free if name in _NOISE and name in config}
     return {name: value for name, value in config.items() if name not in free} | noise
 
 
@@ -251,4 +252,6 @@ def _label(value: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
+    if value == _SOME_NOISE:
+        return _SOME_NOISE
     return f"{value!r:.120}" if not isinstance(value, list) else f"{len(value)} of them"

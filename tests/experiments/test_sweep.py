@@ -316,6 +316,13 @@ def test_a_loss_that_is_not_finite_ends_its_run_and_no_other():
         lost.model()
 
 
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_an_objective_that_is_not_finite_ends_its_run(seeds):
+    results = swept([{"rate": 0.1}], seeds=seeds, epochs=3, validation_data=(X * np.nan, Y))
+    assert [len(run.history["loss"]) for run in results] == [1] * seeds
+    assert all("val_loss is nan after epoch 1" in run.error for run in results)
+
+
 def test_an_error_keeps_the_epochs_before_it():
     def callbacks(run):
         def fail(epoch, logs):
