@@ -44,6 +44,13 @@ def test_a_check_fails_where_there_is_something_to_find(monkeypatch):
     assert not gpu_check.memory_stays_constant("CPU:0")["passed"]
 
 
+def test_no_check_begins_when_the_time_is_over(monkeypatch, capsys):
+    monkeypatch.setattr(gpu_check, "TIME", 0.0)
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--device", "CPU:0"])
+    assert gpu_check.main() == 1
+    assert capsys.readouterr().out.count("TimeoutError: no time is left") == len(gpu_check.CHECKS)
+
+
 def test_times_stand_beside_those_of_others_or_beside_the_reason_why_not(monkeypatch):
     monkeypatch.setattr(gpu_check, "SIZES", {"small": (8, 4, 3)})
     monkeypatch.setattr(gpu_check.microseconds, "__defaults__", (0.01,))

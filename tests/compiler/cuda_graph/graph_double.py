@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import threading
 import weakref
 
 import numpy as np
@@ -46,7 +47,7 @@ class Double:
         self.matmuls = []
         self._alive = {}
         self._graph = None
-        self._joined = 0
+        self._joined, self._lock = 0, threading.RLock()
         self._given = {}
 
     # Memory ------------------------------------------------------------------------------------------------------------
@@ -149,9 +150,12 @@ class Double:
 
     @contextlib.contextmanager
     def joined(self):
-        self._joined += 1
-        yield
-        self._joined -= 1
+        with self._lock:
+            self._joined += 1
+            try:
+                yield
+            finally:
+                self._joined -= 1
 
     def capture(self, enqueue):
         self._not_captured("a capture")

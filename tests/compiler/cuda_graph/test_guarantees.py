@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from graph_double import Refused
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
+from in_threads import in_threads
 
 import minikeras as tf
 from minikeras.core import Tensor
@@ -232,6 +234,20 @@ def test_a_result_has_the_shape_that_it_was_given_and_one_that_is_given_twice_to
     for one in found:
         np.testing.assert_array_equal(one.numpy().reshape(-1), np.arange(6.0) + 1.0)
     assert graphs_of(step)
+
+
+def test_threads_that_run_one_program_each_get_their_own_results(double):
+    run, found = tf.function(lambda x: x * 2.0 + 1.0), []
+
+    def work(number):
+        with tf.device("STRICT:0"):
+            found.extend((number, run(tf.constant([number] * 4)).numpy()) for _ in range(10))
+
+    in_threads(*[functools.partial(work, float(number)) for number in range(4)])
+    assert len(found) == 40
+    for number, result in found:
+        np.testing.assert_array_equal(result, [2.0 * number + 1.0] * 4)
+    assert graphs_of(run)
 
 
 def test_variables_that_change_places(double):
