@@ -251,9 +251,9 @@ class MemberOptimizers(Optimizer):
                 slot._array = without_memory(slot._array)
 
     def _let_go(self, wholes: Sequence[Variable]) -> None:
-        """Have the members' slots keep shape and dtype alone."""
+        """Have the members' slots keep shape and dtype alone; those of members that ended stay theirs."""
         for whole in wholes:
-            for place, _ in enumerate(self.optimizers):
+            for place in set(range(len(self.optimizers))) - self._held.ended:
                 for _, slot in self._own_slots(whole, place):
                     slot._array = without_memory(slot._array)
 

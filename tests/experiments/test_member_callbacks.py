@@ -103,6 +103,19 @@ def test_a_member_that_is_told_to_stop_at_the_beginning_is_not_trained():
     assert all((a == b).all() for a, b in zip(before, ensemble[1].get_weights(), strict=True))
 
 
+def test_a_member_that_ends_before_the_first_step_keeps_the_state_of_its_optimizer():
+    class Stop(Callback):
+        def on_train_begin(self, logs=None):
+            self.model.stop_training = True
+
+    ensemble = Ensemble(build, seeds=SEEDS)
+    ensemble.fit(X, Y, verbose=0)
+    before = [variable.numpy() for variable in ensemble[1].optimizer.variables]
+    ensemble.fit(X, Y, verbose=0, callbacks=lambda place: [Stop()] if place == 1 else [])
+    for variable, value in zip(ensemble[1].optimizer.variables, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value, err_msg=variable.name)
+
+
 @pytest.mark.parametrize("steps", ["auto", 2])
 def test_hooks_are_those_of_a_single_run(steps):
     heard = []

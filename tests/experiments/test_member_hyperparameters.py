@@ -122,7 +122,7 @@ def test_a_number_is_refused_where_one_for_all_is_needed() -> None:
         (
             layers.Dropout(0.0, name="a"),
             layers.Dropout(0.2, name="a"),
-            "Dropout 'a', rate: 0.0 in member 0, 'a number above 0' in member 1",
+            "Dropout 'a', rate: 0.0 in member 0, a number above 0 in member 1",
         ),
         (
             layers.Dense(3, name="a", kernel_regularizer="l2"),
