@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.namespaces import ALLOWED_NAMES
+from ..arrays.namespaces import ALLOWED_NAMES, namespace
 from ..core import Primitive, Record
 from ..core.registry import operations
 from .ir import Slot, slots_in
@@ -77,10 +77,10 @@ class Body(NamedTuple):
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         """The results for whole arrays, in arrays of their own."""
         registers: dict[int, Any] = dict(enumerate(values)) | dict(self.literals)
-        steps = (*self.numbers, *self.steps)
+        steps, xp = (*self.numbers, *self.steps), namespace(*values)
         last = {register: position for position, step in enumerate(steps) for register in step.operands}
         for position, step in enumerate(steps):
-            registers[step.register] = _on_arrays(step)(*[registers[register] for register in step.operands])
+            registers[step.register] = _on_arrays(step, xp)(*[registers[register] for register in step.operands])
             for register in {*step.operands} - {*self.outputs}:
                 if last[register] == position:  # what no later step reads takes no memory
                     del registers[register]
@@ -99,13 +99,13 @@ class Body(NamedTuple):
         return f"{'; '.join(lines)} -> {', '.join(map(shown, self.outputs))}"
 
 
-def _on_arrays(step: Step) -> Callable[..., Any]:
+def _on_arrays(step: Step, xp: Any) -> Callable[..., Any]:
     if step.dtype is float:
         function: Callable[..., Any] = getattr(operator, step.function)
         return function
     if step.function == "astype":
         return lambda x: x.astype(step.dtype)
-    found: Callable[..., Any] = getattr(np, step.function)
+    found: Callable[..., Any] = getattr(xp, step.function)
     return found
 
 

@@ -23,7 +23,7 @@ from ..errors import ShapeError
 from ..functions.indexing import gather
 from ..functions.shaping import concat
 from ..keras.seeds import SeedGenerator
-from ..keras.weight import KerasVariable
+from ..keras.weight import HostVariable, KerasVariable
 from ..types import Array
 from .hyperparameters import MemberNumber
 
@@ -42,7 +42,7 @@ class Members(Batch):
     def __init__(self, states: Sequence[tuple[int, int]]) -> None:
         super().__init__(len(states))
         self.stacks: dict[int, tuple[Variable, Variable]] = {}
-        self.streams = KerasVariable(np.array(states, np.uint64), trainable=False, name="streams")
+        self.streams = HostVariable(np.array(states, np.uint64), trainable=False, name="streams")
 
     def stack(self, variable: Variable, values: Any) -> Variable:
         """Let a Variable of the model stand for these values, one for each member along the first axis."""
