@@ -15,7 +15,6 @@ from ..errors import DTypeError, ShapeError
 from ..ops import arithmetic, transcendental
 from ..types import TensorLike, as_dtype
 from .publish import beside, binary, inexact, rounded_once, tensor, tensors, unary
-from .symbols import takes_symbols
 
 # A table: one row for each function.
 # fmt: off
@@ -120,7 +119,6 @@ stop_gradient = unary(arithmetic.stop_gradient, "stop_gradient", "The same value
 # fmt: on
 
 
-@takes_symbols
 def identity(x: TensorLike, name: str | None = None) -> Tensor:
     """The same values as a new Tensor; within `tf.device`, on that device.
 

@@ -193,6 +193,8 @@ def test_compiled_functions_give_what_eager_ones_give(module: str) -> None:
 def test_real_keras_loads_models_of_functions_and_agrees(module: str, tmp_path: Any) -> None:
     state = np.random.get_state()
     keras = pytest.importorskip("keras", reason="Keras is not installed")
+    if keras.backend.backend() == "numpy":
+        pytest.skip("another test has loaded Keras on NumPy, which computes in other dtypes; run it with KERAS_BACKEND=jax")
     finite = [one for one in SYMBOLIC if "np.inf" not in one and "np.nan" not in one]  # files hold finite numbers only
     expressions, refused = [one for one in finite if CASES[one]["module"] == module], []
     for number, expression in enumerate(expressions):
