@@ -148,8 +148,7 @@ class Ensemble:
 
         Args:
             callbacks: a list, of which each member gets a copy, or a function of a member's place that returns one. The
-                callbacks see the member's own model and logs; one that stops training stops this member alone, at the end
-                of the epoch.
+                callbacks see the member's own model and logs; one that stops training stops this member alone.
             shuffle: as in `Model.fit`; each member goes through the rows of arrays in its own order. Batches of a Dataset or
                 generator are the same for all.
             bootstrap: train each member on rows drawn with replacement, as many as there are, by its seed.
