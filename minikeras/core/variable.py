@@ -294,6 +294,8 @@ class Variable(Operand):
         return self._scatter(sparse_delta.indices, sparse_delta.values, _at(np.add), nd=False)
 
     def _scatter(self, indices: Any, updates: Any, write: Callable[..., Any], nd: bool) -> Variable:
+        if current() is not BOTTOM and redirected(self, updates, Write.SCATTER):
+            return self
         where = np.asarray(to_numpy(convert_to_tensor(indices)._array))
         if where.dtype.kind not in "iu" or (nd and not (where.ndim and 1 <= where.shape[-1] <= self.ndim)):
             raise InvalidArgumentError(

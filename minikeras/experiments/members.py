@@ -19,7 +19,7 @@ from ..core.effects import Write, drawn, drawn_key
 from ..core.primitive import Primitive
 from ..core.stack import Frame, current, switch
 from ..core.variable import read_variable
-from ..errors import ShapeError
+from ..errors import InvalidArgumentError, ShapeError
 from ..functions.indexing import gather
 from ..functions.shaping import concat
 from ..keras.seeds import SeedGenerator
@@ -97,6 +97,13 @@ class Members(Batch):
 
     def assign(self, variable: Variable, value: Any, how: Write, below: Frame) -> bool:
         """Write the stack; one value for all stays one value."""
+        if how is Write.SCATTER:
+            if variable.key in self.stacks:
+                raise InvalidArgumentError(
+                    f"members of an ensemble assign whole Variables, and a part of '{variable.name}' is to be written. Use "
+                    "assign with tf.tensor_scatter_nd_update, tf.where or a sum of one-hot rows."
+                )
+            return False
         value = convert_to_tensor(value() if callable(value) and not hasattr(value, "key") else value, variable.dtype)
         if variable.key not in self.stacks and not self.holds(value):
             return False

@@ -218,3 +218,31 @@ def test_models_of_all_kinds_have_members(make, jit_compile):
 
     tolerance = 1e-9 if make is double else 2e-2 if make is half else 2e-6
     assert_same(build, x, y, epochs=3, tolerance=tolerance)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda v: v.scatter_nd_add([[0]], [1.0]), lambda v: v.scatter_nd_update([[1]], [0.5])],
+    ids=["add", "update"],
+)
+def test_a_part_of_a_variable_is_not_lost_in_silence(write):
+    class Counting(keras.layers.Layer):
+        def build(self, shape):
+            self.seen = self.add_weight((3,), "random_normal", trainable=False, name="seen")
+
+        def call(self, x):
+            write(self.seen)
+            return x + self.seen
+
+    def build():
+        model = keras.Sequential([keras.Input((3,)), Counting(), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=False)
+        return model
+
+    ensemble, x = Ensemble(build, len(SEEDS), SEEDS), np.ones((4, 3), "float32")
+    before = [model.get_weights() for model in ensemble]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="assign whole Variables, and a part of 'seen'"):
+        ensemble.fit(x, x[:, 0], verbose=0)
+    for weights, model in zip(before, ensemble, strict=True):
+        for one, other in zip(weights, model.get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
