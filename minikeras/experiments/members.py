@@ -24,7 +24,6 @@ from ..functions.indexing import gather
 from ..functions.shaping import concat
 from ..keras.seeds import SeedGenerator
 from ..keras.weight import HostVariable, KerasVariable
-from ..types import Array
 from .hyperparameters import MemberNumber
 
 
@@ -166,11 +165,3 @@ class _GlobalSources:
             stream.state = outer
         self._states.assign(Tensor(np.array(rows, np.uint64)))
         return found
-
-
-def without_memory(array: Array) -> Array:
-    """Zeros of the shape and dtype of an array, which take no memory: what a Variable holds whose value lies in a stack."""
-    return np.ndarray(array.shape, array.dtype, _NOTHING, strides=(0,) * array.ndim)
-
-
-_NOTHING = bytes(16)

@@ -9,7 +9,7 @@ The members' own optimizers stay the ones to ask and to set: their learning rate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,7 +31,8 @@ from ..keras.optimizers.state import Change, SlotState
 from ..keras.optimizers.update_steps import minimized
 from ..keras.weight import KerasVariable
 from ..types import Array
-from .members import Members, without_memory
+from .members import Members
+from .rows import shown_rows, with_rows, without_memory
 from .together import Together
 
 Rows = Sequence[tuple[Variable, Sequence[Variable]]]
@@ -234,21 +235,14 @@ class MemberOptimizers(Optimizer):
     @contextmanager
     def shown(self, places: Sequence[int]) -> Iterator[None]:
         """Within the block the optimizers of some members hold their slots; what is assigned to them then is kept."""
-        given = [
-            (state.slots[name], place, slot, state.slots[name]._array[place, ...])
+        pairs = [
+            (state.slots[name], place, slot)
             for state in (self.state.slots.values() if self.steps_at_once else ())
             for place in places
             for name, slot in self._own_slots(state.variable, place)
         ]
-        for _, _, slot, row in given:
-            slot._array = row
-        try:
+        with shown_rows(pairs):
             yield
-        finally:
-            for whole, place, slot, row in given:
-                if slot._array is not row:
-                    whole._array = with_rows(whole._array, {place: slot._array})
-                slot._array = without_memory(slot._array)
 
     def _let_go(self, wholes: Sequence[Variable]) -> None:
         """Have the members' slots keep shape and dtype alone; those of members that ended stay theirs."""
@@ -398,17 +392,6 @@ present_scales = effect("loss_scales", _scales, reads=(State.VARIABLES,))
 def _whole_slot(slots: Sequence[Variable]) -> Variable:
     arrays = [slot._array for slot in slots]
     return KerasVariable(Tensor(namespace(arrays[0]).stack(arrays)), trainable=False, name=slots[0].name)
-
-
-def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
-    """A stack with other rows at some places."""
-    if len(rows) == whole.shape[0]:
-        ordered = [rows[place] for place in range(whole.shape[0])]
-        return namespace(whole).stack(ordered).astype(whole.dtype, copy=False)
-    changed = whole.copy()
-    for place, row in rows.items():
-        changed[place] = row
-    return changed
 
 
 class StackedOptimizer:

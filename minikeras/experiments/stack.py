@@ -22,8 +22,9 @@ from ..keras.training.compiled import CompiledSteps
 from ..types import Array
 from .hyperparameters import set_member_numbers
 from .member import Member
-from .members import Members, without_memory
+from .members import Members
 from .optimizers import StackedOptimizer
+from .rows import shown_rows, with_rows, without_memory
 
 
 class ModelStack:
@@ -175,20 +176,9 @@ class ModelStack:
     def shown(self, places: Sequence[int]) -> Iterator[None]:
         """Within the block the models of some members hold their values; what is assigned to them then is kept."""
         self._settle()
-        given = [(whole, place, own[place], _row(whole, place)) for whole, own in self._rows for place in places]
-        for _, _, variable, row in given:
-            variable._array = row
-        try:
-            with self.optimizer.shown(places) if self.optimizer else contextlib.nullcontext():
-                yield
-        finally:
-            changed: dict[int, tuple[Variable, list[tuple[int, Array]]]] = {}
-            for whole, place, variable, row in given:
-                if variable._array is not row:
-                    changed.setdefault(whole.key, (whole, []))[1].append((place, variable._array))
-                _drop([variable])
-            for whole, rows in changed.values():
-                whole._array = _with_rows(whole._array, rows)
+        pairs = [(whole, place, own[place]) for whole, own in self._rows for place in places]
+        with shown_rows(pairs), self.optimizer.shown(places) if self.optimizer else contextlib.nullcontext():
+            yield
 
     def release(self, places: Sequence[int]) -> None:
         """Let the models of some members hold their values, their optimizers their state, and their streams go on, for good."""
@@ -209,21 +199,14 @@ class ModelStack:
         if self.optimizer is not None:
             self.optimizer.take_back(places)
         for whole, own in self._rows:
-            whole._array = _with_rows(whole._array, [(place, own[place]._array) for place in places])
+            whole._array = with_rows(whole._array, {place: own[place]._array for place in places})
             _drop([own[place] for place in places])
-        rows = [(place, np.array(self._given[place].streams[""], np.uint64)) for place in places]
-        self.members.streams._array = _with_rows(self.members.streams._array, rows)
+        rows = {place: np.array(self._given[place].streams[""], np.uint64) for place in places}
+        self.members.streams._array = with_rows(self.members.streams._array, rows)
 
 
 def _row(whole: Variable, place: int) -> Array:
     return whole._array[place, ...]
-
-
-def _with_rows(stacked: Array, rows: Sequence[tuple[int, Array]]) -> Array:
-    changed = stacked.copy()
-    for place, row in rows:
-        changed[place] = row
-    return changed
 
 
 def _drop(variables: Sequence[Variable]) -> None:
