@@ -13,10 +13,10 @@ import numpy as np
 from ..errors import kind_of
 from ..keras import optimizers as keras_optimizers
 from ..keras.arguments import whole
-from ..keras.callbacks import ProgressBar
 from ..keras.models import Model
 from ..keras.optimizers import Every, Optimizer
 from .problem import Problem, TimedSteps
+from .progress import RunsProgress
 from .runs import own_data
 from .session import Failure, fresh_session
 from .table import Table
@@ -259,7 +259,7 @@ def compare(
         raise ValueError(f"compare: threshold should be a finite number, found {threshold!r}.")
     runs: list[Run] = []
     about = ""
-    with _Progress(len(numbers) * len(optimizers), verbose) as progress:
+    with RunsProgress("compare", len(numbers) * len(optimizers), verbose) as progress:
         for seed in numbers:
             weights, about = _start(problem, seed)
             for name, given in optimizers.items():
@@ -267,7 +267,7 @@ def compare(
                 runs.append(run)
                 with fresh_session(seed), own_data(problem.data):
                     _train(run, given, problem, weights, Schedule(planned[name], seconds, every))
-                progress.advance()
+                progress.show(len(runs))
         progress.finish()
     return Comparison(runs, threshold, about)
 
@@ -431,32 +431,3 @@ def _outcome(runs: Sequence[Run]) -> str | None:
     if diverged:
         texts.append(f"{len(diverged)}{of_all} diverged" if of_all else f"diverged at step {diverged[0]}")
     return "; ".join(texts) or None
-
-
-class _Progress:
-    """One line over all runs, or none."""
-
-    def __init__(self, runs: int, verbose: Any) -> None:
-        self._done = 0
-        self._bar = ProgressBar(1 if verbose == "auto" else int(verbose)) if verbose not in (0, False) else None
-        if self._bar is not None:
-            self._bar.set_params({"steps": runs})
-            self._bar.begin("compare")
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def advance(self) -> None:
-        """One more is done."""
-        self._done += 1
-        if self._bar is not None:
-            self._bar.advance(self._done - 1, None)
-
-    def finish(self) -> None:
-        """The line that stays."""
-        if self._bar is not None:
-            self._bar.finish(None, "run")

@@ -22,7 +22,6 @@ from ..errors import NotFiniteError, kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback
 from ..keras.models import Model
-from ..keras.names import counted_anew
 from ..keras.saving import weights as weights_files
 from .ensemble import Ensemble
 from .member import Member
@@ -100,7 +99,8 @@ def train_together(
     try:
         with fresh_session(seeds[0]), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Member .* ends in epoch")  # it is a row with that error
-            ensemble = Ensemble.of([member_of(build, seed) for build, seed in zip(builds, seeds, strict=True)])
+            models = [functools.partial(compiled_model, build) for build in builds]
+            ensemble = Ensemble.of([Member.built(*one) for one in zip(models, seeds, strict=True)])
             with own_data(training.arguments) as arguments:
                 own = lambda place: [*callbacks[place](), StopAtNonFinite(training.objective)]
                 ensemble.fit(**arguments, callbacks=own, verbose=0)
@@ -110,12 +110,6 @@ def train_together(
     seconds = (time.perf_counter() - began) / len(builds)
     keep, objective = training.keep_weights, training.objective
     return [outcome(model, seconds, not_finite(model, objective), keep) for model in ensemble]
-
-
-def member_of(build: Build, seed: int) -> Member:
-    """A member of an ensemble, built as in a new process."""
-    with counted_anew():
-        return Member.built(functools.partial(compiled_model, build), seed)
 
 
 def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training: Training) -> Outcome:

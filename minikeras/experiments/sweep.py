@@ -11,12 +11,12 @@ from typing import Any
 from ..boundary import shown
 from ..errors import kind_of
 from ..keras.batches import is_iterable_of_batches
-from ..keras.callbacks import ProgressBar
 from ..keras.models import Model
 from ..keras.training.trainer import check_counts
 from . import engine, grid, structure
 from .grid import Run
 from .journal import MODEL, Journal, Plan, fingerprint
+from .progress import RunsProgress
 from .results import RunResult, SweepResults
 from .runs import DATA, Outcome, Training, train_group
 from .session import Failure
@@ -129,12 +129,12 @@ class Sweep:
             if journal is not None:
                 stack.enter_context(journal.opened())
                 plan = journal.begin(plan._replace(identity=self._identity(given, kinds)))
-            progress = stack.enter_context(_Progress(plan, verbose))
+            progress = stack.enter_context(RunsProgress(plan.name, len(plan.runs), verbose))
             results: dict[int, RunResult] = {}
             for results in self._carry_out(plan, training, callbacks, n_jobs, journal):
                 _check_objective(results, plan)
-                progress.show(results)
-            progress.finish(results)
+                progress.show(len(results), functools.partial(_best, plan, results))
+            progress.finish(functools.partial(_best, plan, results))
         self.results = SweepResults(plan.name, [results[run.number] for run in self.runs], plan.objective, plan.mode)
         return self.results
 
@@ -275,35 +275,8 @@ def _check_objective(results: Mapping[int, RunResult], plan: Plan) -> None:
         raise ValueError(f"Sweep.fit: {name!r} does not say whether more or less is better: give mode='min' or mode='max'.")
 
 
-class _Progress:
-    """One line over all runs, or none: how many have ended, and the best objective so far."""
-
-    def __init__(self, plan: Plan, verbose: Any) -> None:
-        self._plan, self._done = plan, 0
-        self._bar = ProgressBar(1 if verbose == "auto" else int(verbose)) if verbose not in (0, False) else None
-        if self._bar is not None:
-            self._bar.set_params({"steps": len(plan.runs)})
-            self._bar.begin(plan.name)
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def show(self, results: Mapping[int, RunResult]) -> None:
-        """So many have ended."""
-        if self._bar is not None and len(results) > self._done:
-            self._done = len(results)
-            self._bar.advance(self._done - 1, self._best(results))
-
-    def finish(self, results: Mapping[int, RunResult]) -> None:
-        """The line that stays."""
-        if self._bar is not None:
-            self._bar.finish(self._best(results), "run")
-
-    def _best(self, results: Mapping[int, RunResult]) -> dict[str, float]:
-        found = SweepResults(self._plan.name, list(results.values()), self._plan.objective, self._plan.mode)
-        good = any(one.error is None for one in results.values())
-        return {f"best {self._plan.objective}": found.best.metrics[self._plan.objective]} if good else {}
+def _best(plan: Plan, results: Mapping[int, RunResult]) -> dict[str, float]:
+    """The best objective so far, for the progress bar."""
+    found = SweepResults(plan.name, list(results.values()), plan.objective, plan.mode)
+    good = any(one.error is None for one in results.values())
+    return {f"best {plan.objective}": found.best.metrics[plan.objective]} if good else {}
