@@ -29,18 +29,29 @@ Values = dict[str, np.ndarray[Any, Any]]
 def evaluated(stack: ModelStack, feed: Feed, bar: CallbackList | None = None) -> Values:
     """Loss and metrics of all members over data."""
     stack.reset_metrics()
-    own = isinstance(feed.source, MemberSource)
-    step = stack.steps.of(stack, "test_step_on_own" if own else "test_step")
-    executions = Executions("evaluate", Transaction(stack), step, feed, 0, None, Pace())
+    executions = _executions(stack, "test", feed, None, Pace())
     found: Any = {}
     with np.errstate(all="ignore"):
         while executions.prepare():
             found = executions.run()
             if bar is not None:
                 bar.batch_end("test", executions.done - 1, {})
+    return _last(executions, found)
+
+
+def _executions(stack: ModelStack, phase: str, feed: Feed, group: int | None, pace: Pace) -> Executions:
+    """The steps of a pass over batches, which are each member's own or the same for all."""
+    own = isinstance(feed.source, MemberSource)
+    step = stack.steps.of(stack, f"{phase}_step_on_own" if own else f"{phase}_step")
+    name = "fit" if phase == "train" else "evaluate"
+    return Executions(name, Transaction(stack), step, feed, 0, group, pace)
+
+
+def _last(executions: Executions, logs: Any) -> Values:
+    """The logs after the last step; a ValueError if there was none."""
     if not executions.done:
         raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
-    return dict(numbers(found))
+    return dict(numbers(logs))
 
 
 class Training:
@@ -125,10 +136,9 @@ class Training:
     def _pass(self, phase: str, feed: Feed) -> Values:
         """The batches of an epoch to train on or to test with; the logs after the last one."""
         trains = phase == "train"
-        step = self._stack.steps.of(self._stack, f"{phase}_step{'_on_own' * isinstance(feed.source, MemberSource)}")
         heard, shows = any(hooks.listens(phase) for hooks in self._hooks), trains and self._bar.listens("train")
-        attempt, pace = Transaction(self._stack), self._pace if trains else Pace()
-        executions = Executions("fit" if trains else "evaluate", attempt, step, feed, 0, self._group if heard else None, pace)
+        pace = self._pace if trains else Pace()
+        executions = _executions(self._stack, phase, feed, self._group if heard else None, pace)
         found: Any = {}
         self._within_pass = True
         while executions.prepare():
@@ -144,9 +154,7 @@ class Training:
         if heard and executions.done % self._group:
             self._batch_end(phase, executions.done - 1, numbers(found))
         self._within_pass = False
-        if not executions.done:
-            raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
-        return dict(numbers(found))
+        return _last(executions, found)
 
     def _batch_end(self, phase: str, batch: int, values: Values) -> None:
         logs = self._of_each(values)
