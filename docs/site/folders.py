@@ -1,0 +1,29 @@
+"""A nav entry that ends in `/` takes in the pages of that folder: `index.md` first, the others sorted by their file names."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+
+PAGES = {".md", ".ipynb"}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    config.nav = [expanded(item, pathlib.Path(config.docs_dir)) for item in config.nav or []]
+    return config
+
+
+def expanded(item: Any, docs: pathlib.Path) -> Any:
+    if isinstance(item, dict):
+        return {title: expanded(inside, docs) for title, inside in item.items()}
+    if isinstance(item, list):
+        return [expanded(one, docs) for one in item]
+    return pages(docs, item) if item.endswith("/") else item
+
+
+def pages(docs: pathlib.Path, folder: str) -> list[str]:
+    files = [path for path in (docs / folder).iterdir() if path.suffix in PAGES]
+    files.sort(key=lambda path: (path.stem != "index", path.name))
+    return [path.relative_to(docs).as_posix() for path in files]
