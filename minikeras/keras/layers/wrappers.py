@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core import Tensor
+from ...core import Tensor, Variable
 from ...errors import ShapeError
 from ...functions.contractions import matmul
 from ...functions.elementwise import cast, where
@@ -172,14 +172,16 @@ class SpectralNormalization(Wrapper):
 
     def _normalize(self) -> None:
         """Assign the kernel divided by its norm, and the better vector; a kernel of zeros stays."""
-        kernel, u = self.kernel.value(), self.vector_u.value()
+        # In their own dtype, whatever that of the call is: in 16 bits a kernel would lose what small steps have added.
+        kernel, before = Variable.read_value(self.kernel), Variable.read_value(self.vector_u)
+        u = before
         matrix = reshape(kernel, (-1, kernel.shape[-1]))
         for _ in range(self.power_iterations):
             v = l2_normalize(matmul(u, matrix, transpose_b=True))
             u = l2_normalize(matmul(v, matrix))
         norm = matmul(matmul(v, matrix), u, transpose_b=True)
         is_zero = reduce_all(kernel == 0.0)
-        self.vector_u.assign(where(is_zero, self.vector_u.value(), u))
+        self.vector_u.assign(where(is_zero, before, u))
         self.kernel.assign(where(is_zero, kernel, kernel / where(is_zero, 1.0, norm[0, 0])))
 
     def compute_output_shape(self, input_shape: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from layer_table import ROWS
+from loss_table import LOGITS, LOSSES, loss_of
 from optimizer_cases import FORMULAS, OPTIONS, SHAPES
 from side_by_side import with_gradient
 from specimens import SPECIMENS
@@ -91,8 +92,6 @@ def of_operations(passes: Passes = optimized) -> Iterator[Case]:
 def of_layers(dtype: str = "float32", passes: Passes = optimized) -> Iterator[Case]:
     """Every layer in training, with the gradients of inputs and weights."""
     for row in ROWS:
-        if dtype.startswith("mixed") and row.name == "SpectralNormalization":
-            continue  # refuses float16
         streams.set_global_seed(3)
         layer = row.make(dtype=dtype)
         inputs = row.inputs("float32" if dtype.startswith("mixed") else dtype)
@@ -112,18 +111,13 @@ def of_layers(dtype: str = "float32", passes: Passes = optimized) -> Iterator[Ca
 
 def of_losses(passes: Passes = optimized) -> Iterator[Case]:
     """Every loss and its gradient, of probabilities and, where it takes them, of logits."""
-    labels = np.array([0, 2, 1, 2, 0])
-    logits = np.random.default_rng(3).normal(size=(5, 3)).astype("float32")
-    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    for name in losses.__all__:
-        found = getattr(losses, name)
-        if not isinstance(found, type) or name in ("Loss", "LossFunctionWrapper", "CTC"):
-            continue
-        of_classes = name.startswith("Sparse") or name in ("Circle", "CategoricalGeneralizedCrossEntropy")
-        y = labels if of_classes else np.eye(3, dtype="float32")[labels]
-        both = [(found(), shares)]
-        if "from_logits" in found().get_config():
-            both.append((found(from_logits=True), logits))
+    for name in LOSSES:
+        if not isinstance(getattr(losses, name), type):
+            continue  # what the class of its name calls
+        found, y, predictions = loss_of(name)
+        both = [(found, predictions)]
+        if "from_logits" in found.get_config():
+            both.append((type(found)(from_logits=True), LOGITS))
         for loss, predictions in both:
 
             def step(y: Any, x: Any, loss: Any = loss) -> Any:

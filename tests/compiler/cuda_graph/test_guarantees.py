@@ -268,6 +268,61 @@ def test_variables_that_change_places(double):
     assert graphs_of(swap)
 
 
+def normalized_then_trained(w, others, optimizer, x):
+    w.assign(w / tf.norm(w))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((x @ w) ** 2) + sum(tf.reduce_sum(other * other) for other in others)
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w, *others]), [w, *others], strict=True))
+    return loss
+
+
+def trained_then_clipped(w, others, optimizer, x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((x @ w) ** 2) + sum(tf.reduce_sum(other * other) for other in others)
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w, *others]), [w, *others], strict=True))
+    w.assign(tf.clip_by_value(w, -0.5, 0.5))
+    others[0].assign_add(tf.ones([3]))
+    return loss + tf.reduce_sum(w)
+
+
+def trained_then_swapped(w, others, optimizer, x):
+    loss = trained_then_clipped(w, others, optimizer, x)
+    first, second = others[0].value(), others[1].value()
+    others[0].assign(second)
+    others[1].assign(first)
+    return loss
+
+
+def normalized_before_and_after(w, others, optimizer, x):
+    others[1].assign(others[0])
+    loss = normalized_then_trained(w, others, optimizer, x)
+    others[1].assign_sub(others[0])
+    w.assign(w / tf.norm(w))
+    return loss
+
+
+@pytest.mark.parametrize(
+    "step", [normalized_then_trained, trained_then_clipped, trained_then_swapped, normalized_before_and_after]
+)
+def test_weights_of_an_optimizer_that_a_step_assigns_itself(step, double):
+    def found(place):
+        with tf.device(place):
+            w = tf.Variable(np.arange(1.0, 7.0).reshape(3, 2), dtype="float32")
+            others = [tf.Variable(tf.ones([3]) * k) for k in (2.0, 3.0)]
+            optimizer, x = tf.keras.optimizers.Adam(0.1), tf.constant(np.arange(12.0).reshape(4, 3), "float32")
+            function = tf.function(lambda x: step(w, others, optimizer, x))
+            results = [function(x).numpy() for _ in range(5)]
+            return results, [one.numpy() for one in (w, *others, *optimizer.variables)], function
+
+    results, state, function = found("STRICT:0")
+    expected, expected_state, _ = found("CPU:0")
+    np.testing.assert_allclose(results, expected, rtol=1e-5)
+    for own, other in zip(state, expected_state, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-5, atol=1e-6)
+    (graph,) = graphs_of(function)
+    assert not graph.schedule.calls
+
+
 def test_a_function_without_arguments_and_without_state(double):
     with tf.device("STRICT:0"):
         w = tf.Variable([1.0, 2.0])

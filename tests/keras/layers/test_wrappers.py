@@ -149,6 +149,22 @@ def test_a_kernel_of_bounded_norm_is_trained(options):
     assert [weight.path.rpartition("/")[2] for weight in layer.weights] == ["kernel", "vector_u", "bias"]
 
 
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_a_kernel_is_normalized_in_its_own_dtype_under_a_mixed_policy(policy):
+    if policy == "mixed_bfloat16":
+        pytest.importorskip("ml_dtypes")
+    mixed, plain = [L.SpectralNormalization(L.Dense(3, dtype=dtype), dtype=dtype) for dtype in (policy, "float32")]
+    for layer in (mixed, plain):
+        layer.build((None, 5))
+    mixed.set_weights(plain.get_weights())
+    for _ in range(3):
+        ours, theirs = mixed(X[:, 0], training=True), plain(X[:, 0], training=True)
+    assert ours.dtype.name == mixed.compute_dtype
+    np.testing.assert_allclose(ours.numpy().astype("float32"), theirs.numpy(), atol=0.05)
+    for own, other in zip(mixed.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
 def test_a_kernel_of_zeros_stays():
     layer = L.SpectralNormalization(L.Dense(3, kernel_initializer="zeros"))
     layer(X[0], training=True)

@@ -74,6 +74,8 @@ class Schedule:
         self._early = {slot.key for slot in program.slots() if slot.array is not None} | {x.key for x in program.arguments}
         self._values: dict[int, Slot] = {}
         """By the number of a home, what its Variables are going to hold."""
+        self._pieces: dict[tuple[int, int], Slot] = {}
+        """By the number of a flat home and the place of a Variable in it, what that one alone was assigned since."""
         self._held: dict[tuple[int, ...], int] = {}
         self._changed: set[int] = set()
         """Keys of Variables that a call assigns."""
@@ -95,8 +97,8 @@ class Schedule:
 
     @property
     def written(self) -> set[int]:
-        """The numbers of homes that are assigned."""
-        return set(self._values)
+        """The numbers of homes that are assigned, in whole or in part."""
+        return {*self._values, *[number for number, _ in self._pieces]}
 
     @property
     def segments(self) -> list[list[Node]]:
@@ -164,7 +166,7 @@ class Schedule:
         keys = touched(record)
         if keys is None:
             raise Unsupported(f"{record.primitive.name} may read or assign any Variable")
-        pending = {key for number in self._values for key in self.homes[number].keys}
+        pending = {key for number in self.written for key in self.homes[number].keys}
         if keys & (pending | self._changed):
             raise Unsupported(f"{record.primitive.name} reads what was assigned before")
         self._call(record)
@@ -201,36 +203,73 @@ class Schedule:
         (variable,), y = record.inputs, record.outputs
         if variable.key in self._changed:
             raise Unsupported(f"{variable.name} is read after a call that may have assigned it")
+        self.views[y.key] = self._held_by(variable)
+
+    def _held_by(self, variable: Variable) -> tuple[Slot, int]:
+        """In which slot's memory the present value of a Variable begins, and at which byte."""
+        number, place = self._place(variable)
+        if (number, place) in self._pieces:
+            return self._pieces[number, place], 0
+        layout = self.homes[number].layout
+        return self._values.get(number, self.home_slots[number]), layout.starts[place] * layout.dtype.itemsize
+
+    def _place(self, variable: Variable) -> tuple[int, int]:
+        """The number of a Variable's home, and its place there."""
         for keys, number in self._held.items():
-            if variable.key in keys and len(keys) > 1:
-                home = self.homes[number]
-                start = home.layout.starts[keys.index(variable.key)] * y.dtype.itemsize
-                self.views[y.key] = self._values.get(number, self.home_slots[number]), start
-                return
-        number = self._home([variable])
-        self.views[y.key] = self._values.get(number, self.home_slots[number]), 0
+            if variable.key in keys:
+                return number, keys.index(variable.key)
+        return self._home([variable]), 0
 
     def _read_flat(self, record: Record) -> None:
         for column, y in zip(_columns(record), record.outputs, strict=True):
             number = self._home(column, record.params["layout"])
-            self.views[y.key] = self._values.get(number, self.home_slots[number]), 0
+            self.views[y.key] = self._whole(number), 0
+
+    def _whole(self, number: int) -> Slot:
+        """The present value of a home; what Variables were assigned alone is brought together with the others."""
+        present = self._values.get(number, self.home_slots[number])
+        pieces = self._taken(number)
+        if not pieces:
+            return present
+        whole = self._values[number] = self._slot(present.shape, present.dtype)
+        self.nodes += [Copy(present, whole), *[Copy(value, whole, start) for value, start in pieces]]
+        return whole
+
+    def _taken(self, number: int) -> list[tuple[Slot, int]]:
+        """What Variables of a flat home were assigned alone, and the bytes where it belongs; it is no longer pending."""
+        layout = self.homes[number].layout
+        places = [place for own, place in self._pieces if own == number]
+        return [(self._pieces.pop((number, place)), layout.starts[place] * layout.dtype.itemsize) for place in places]
 
     def _assign(self, record: Record) -> None:
         variable, value = record.inputs
-        how = record.params["conversion"]
-        if isinstance(value, Variable) or variable.key in self._changed:
-            raise Unsupported(f"{variable.name} is assigned in another way than by a value of the program")
-        number = self._home([variable])
+        if variable.key in self._changed or (isinstance(value, Variable) and value.key in self._changed):
+            raise Unsupported(f"{variable.name} is assigned after a call that may have assigned it, or its value")
+        how, (number, place) = record.params["conversion"], self._place(variable)
+        value = self._present(value) if isinstance(value, Variable) else value
         if how is not Write.ASSIGN:
-            present = self._values.get(number, self.home_slots[number])
+            present = self._present(variable)
             total = self._slot(present.shape, present.dtype)
             self._compute(Record(operations.add if how is Write.ADD else operations.subtract, [present, value], {}, total))
             value = total
-        self._values[number] = self._plain(value)
+        if len(self.homes[number].variables) > 1:
+            self._pieces[number, place] = self._plain(value)
+        else:
+            self._values[number] = self._plain(value)
+
+    def _present(self, variable: Variable) -> Slot:
+        """A slot for what a Variable holds."""
+        number, place = self._place(variable)
+        layout = self.homes[number].layout
+        found = self._slot(tuple(layout.shapes[place]), layout.dtype)
+        self.views[found.key] = self._held_by(variable)
+        return found
 
     def _assign_flat(self, record: Record) -> None:
         for column, value in zip(_columns(record), flats_of(record), strict=True):
-            self._values[self._home(column, record.params["layout"])] = value
+            number = self._home(column, record.params["layout"])
+            self._taken(number)
+            self._values[number] = value
 
     # Memory -----------------------------------------------------------------------------------------------------------------
 
@@ -283,7 +322,7 @@ class Schedule:
         """Whether the memory of a value is its own, or with `moves` whether another node may write it."""
         if moves:
             return x.key not in self.views
-        held = [self.root(value)[0].key for value in self._values.values()]
+        held = [self.root(value)[0].key for value in (*self._values.values(), *self._pieces.values())]
         return x.key not in self.inside and x.key not in held and x.key not in self._leaving
 
     @property
@@ -293,10 +332,18 @@ class Schedule:
 
     def commit(self) -> None:
         """Write what Variables are going to hold, in place where that is safe."""
-        values = {number: self._apart(value) for number, value in self._values.items()}
+        homes = {slot.key for slot in self.home_slots}
+        whole = homes | {self.root(value)[0].key for value in self._values.values()}
+        pieces = [
+            (number, start, self._apart(value, whole))
+            for number in {number for number, _ in self._pieces}
+            for value, start in self._taken(number)
+        ]
+        values = {number: self._apart(value, homes) for number, value in self._values.items()}
         for number, value in values.items():
             if not self._in_place(value, self.home_slots[number]):
                 self.nodes.append(Copy(value, self.home_slots[number]))
+        self.nodes += [Copy(value, self.home_slots[number], start) for number, start, value in pieces]
 
     def _leave(self, results: Sequence[Slot]) -> None:
         """A result is the value of a node that nothing else takes, or a copy made before any Variable is written."""
@@ -314,9 +361,9 @@ class Schedule:
             self.nodes.append(Copy(x, copy))
             self.exported.append(copy)
 
-    def _apart(self, value: Slot) -> Slot:
-        """A value that no commit writes over before another one reads it."""
-        if all(self.root(value)[0] is not slot for slot in self.home_slots):
+    def _apart(self, value: Slot, others: Collection[int]) -> Slot:
+        """A value that no commit writes over before another one reads it: it does not lie in the memory of these."""
+        if self.root(value)[0].key not in others:
             return value
         copy = self._slot(value.shape, value.dtype)
         self.nodes.append(Copy(value, copy))
@@ -327,7 +374,7 @@ class Schedule:
         source, start = self.root(value)
         made = [place for place, node in enumerate(self.nodes) if any(y.key == source.key for y in node.results)]
         taken = source.key in self.inside or source.key in self._leaving
-        if not made or start or taken or source.bytes != home.bytes:
+        if len(made) != 1 or start or taken or source.bytes != home.bytes:
             return False
         (at,) = made
         node, later = self.nodes[at], self.nodes[at + 1 :]
