@@ -166,6 +166,31 @@ def test_an_ensemble_disagrees_where_there_are_no_data(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_network_that_knows_poissons_equation_finds_its_solution(tmp_path):
+    assert last_number(drawn("physics_informed", tmp_path), r"relative error: ([\d.e-]+)") < 1e-3
+
+
+@pytest.mark.slow
+def test_a_layer_with_ten_times_the_rate_moves_further_and_a_frozen_one_not_at_all(tmp_path):
+    output = drawn("per_layer_heat_map", tmp_path)
+    assert last_number(output, r"the first layer moves ([\d.]+)") > 2
+    assert last_number(output, r"frozen +first ([\d.]+)") == 0.0
+
+
+@pytest.mark.slow
+def test_one_step_from_mamls_first_weights_learns_a_sine(tmp_path):
+    errors = re.search(r"MAML ([\d.]+), trained on all sines ([\d.]+)", drawn("maml_sines", tmp_path)).groups()
+    assert float(errors[0]) < 0.3 * float(errors[1])
+
+
+def test_every_gradient_that_is_none_is_explained(tmp_path):
+    output = run("why_none.py", tmp_path)
+    assert "explained: 6 of 6" in output
+    reasons = ("not_watched", "left_through_numpy", "non_differentiable_op", "stopped", "integer_dtype", "not_trainable")
+    assert re.findall(r"^  (\w+):", output, re.MULTILINE) == list(reasons)
+
+
+@pytest.mark.slow
 def test_two_ranks_reach_the_accuracy_of_one(tmp_path):
     pytest.importorskip("mpi4py")
     alone = run("data_parallel.py", tmp_path)
