@@ -20,7 +20,7 @@ ROOT = pathlib.Path(minikeras.__file__).parent
 LONGEST = 600
 
 LAYERS = [
-    ["absent", "boundary", "errors", "types", "nest"],
+    ["absent", "boundary", "errors", "extras", "types", "nest"],
     ["files"],
     ["arrays"],
     ["core"],
@@ -76,7 +76,8 @@ LAYERS = [
     ],
     ["keras", "aliases", "test", "debugging", "warm_up"],
     ["distribute", "experiments"],
-    [""],
+    ["examples"],
+    ["", "__main__"],
 ]
 """Names below `minikeras`; each stands for itself and what is in it without an entry of its own. '' is the package."""
 

@@ -26,6 +26,8 @@ INTERNAL = {
         "core",
         "derivatives",
         "diagnostics",
+        "examples",
+        "extras",
         "figures",
         "files",
         "functions",

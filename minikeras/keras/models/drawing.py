@@ -74,7 +74,7 @@ def plot_model(
         if as_text:
             pathlib.Path(to_file).write_text(text + "\n", encoding="utf-8")
             return text
-        print(text, "(For an image install graphviz and `pip install pydot`.)", sep="\n\n")
+        print(text, "(For an image install graphviz, and: pip install 'minikeras[plot]'.)", sep="\n\n")
         return None
     graph = _dot(model.name, boxes, rankdir, dpi)
     if to_file is not None:

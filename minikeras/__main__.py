@@ -1,0 +1,53 @@
+"""What there is here: version, devices, executors and extras, and how to get what is missing: `python -m minikeras`."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+import numpy as np
+
+from . import __version__
+from .arrays import device_report
+from .extras import EXTRAS, command, found, missing
+
+
+def main() -> None:
+    """Print the report."""
+    print(f"minikeras {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, {platform.platform()}")
+    for title, rows in (("Devices", devices()), ("Executors", executors()), ("Extras", extras())):
+        print(f"\n{title}")
+        for name, text in rows.items():
+            print(f"  {name:12} {text}")
+    print("\nExamples: python -m minikeras.examples")
+
+
+def devices() -> dict[str, str]:
+    """Where arrays may be made."""
+    report = device_report()
+    works = "cupy" in report
+    gpu = f"{report['gpu_name']}, {report['gpu_memory']}, CUDA {report['cuda']}" if works else f"none: {report['gpu']}"
+    return {"CPU:0": f"{platform.machine()}, {os.cpu_count()} processors", "GPU": gpu}
+
+
+def executors() -> dict[str, str]:
+    """What carries out compiled steps."""
+    graphs = "for steps on the GPU" if "cupy" in device_report() else "none: they need a GPU"
+    return {"NumPy": "always there", "LLVM": f"for jit_compile=True: {state('jit')}", "CUDA graphs": graphs}
+
+
+def extras() -> dict[str, str]:
+    """What each extra is for, and what of it is installed."""
+    width = max(len(extra.purpose) for extra in EXTRAS.values())
+    return {name: f"{extra.purpose:{width}}  {state(name)}" for name, extra in EXTRAS.items()}
+
+
+def state(name: str) -> str:
+    """The packages of an extra with their versions; or what is missing, and the command that brings it."""
+    if missing(name):
+        return f"missing {', '.join(missing(name))}: {command(name)}"
+    return ", ".join(f"{package} {version}" for package, version in found(name).items())
+
+
+if __name__ == "__main__":
+    main()

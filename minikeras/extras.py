@@ -1,0 +1,82 @@
+"""The extras of the package: what each brings and what is missing of it here. pyproject.toml has the versions."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+__all__ = ["EXTRAS", "Extra", "command", "extra_with", "found", "missing"]
+
+
+class Extra(NamedTuple):
+    """What is installed by `pip install 'minikeras[NAME]'`.
+
+    Attributes:
+        purpose: what needs it.
+        packages: the distributions, by the modules that they bring.
+    """
+
+    purpose: str
+    packages: dict[str, str]
+
+
+EXTRAS = {
+    "cuda13": Extra("a GPU with CUDA 13", {"cupy": "cupy-cuda13x", "ml_dtypes": "ml_dtypes"}),
+    "cuda12": Extra("a GPU with CUDA 12", {"cupy": "cupy-cuda12x", "ml_dtypes": "ml_dtypes"}),
+    "cupy": Extra("a GPU, CUDA 13 installed", {"cupy": "cupy-cuda13x"}),
+    "experiments": Extra("sweeps in several processes", {"joblib": "joblib", "threadpoolctl": "threadpoolctl"}),
+    "files": Extra("checkpoints and safetensors", {"safetensors": "safetensors"}),
+    "images": Extra("loading and saving pictures", {"PIL": "pillow"}),
+    "jit": Extra("steps compiled by LLVM", {"llvmlite": "llvmlite", "scipy": "scipy", "threadpoolctl": "threadpoolctl"}),
+    "mpi": Extra("training on several processes", {"mpi4py": "mpi4py"}),
+    "onnx": Extra("export to ONNX", {"onnx": "onnx", "onnxruntime": "onnxruntime"}),
+    "optuna": Extra("searches by Optuna", {"optuna": "optuna"}),
+    "pandas": Extra("data frames", {"pandas": "pandas"}),
+    "plot": Extra("figures", {"matplotlib": "matplotlib", "pydot": "pydot"}),
+    "sklearn": Extra("estimators of scikit-learn", {"sklearn": "scikit-learn"}),
+    "tensorboard": Extra("logs for TensorBoard", {"tensorboard": "tensorboard"}),
+    "threads": Extra("threads of matrix products", {"threadpoolctl": "threadpoolctl"}),
+}
+
+
+def command(name: str) -> str:
+    """The command that installs an extra.
+
+    >>> command("plot")
+    "pip install 'minikeras[plot]'"
+    """
+    return f"pip install 'minikeras[{name}]'"
+
+
+def found(name: str) -> dict[str, str]:
+    """The installed packages of an extra and their versions.
+
+    >>> set(found("plot")) <= {"matplotlib", "pydot"}
+    True
+    """
+    versions = {}
+    for package in EXTRAS[name].packages.values():
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def missing(name: str) -> list[str]:
+    """The packages of an extra that are not installed.
+
+    >>> sorted([*missing("plot"), *found("plot")])
+    ['matplotlib', 'pydot']
+    """
+    installed = found(name)
+    return [package for package in EXTRAS[name].packages.values() if package not in installed]
+
+
+def extra_with(module: str) -> str | None:
+    """The extra that brings a module; None if there is none.
+
+    >>> extra_with("matplotlib")
+    'plot'
+    """
+    return next((name for name, extra in EXTRAS.items() if module in extra.packages), None)

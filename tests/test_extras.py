@@ -1,0 +1,138 @@
+"""Extras: each has its place in the report, and who lacks one is told the one command."""
+
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from minikeras import __main__ as report
+from minikeras import examples
+from minikeras.extras import EXTRAS, extra_with, found, missing
+
+ROOT = pathlib.Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+FOR_DEVELOPERS = {"docs", "test"}
+WITHOUT_MODULE = {"openmpi", "cupy-cuda13x", "cupy-cuda12x"}
+
+USES = {
+    "cuda13": "tf.device('GPU:0').__enter__()",
+    "cuda12": "tf.device('GPU:0').__enter__()",
+    "experiments": """
+        tf.experiments.Sweep(lambda width: model(), {"width": [1, 2]}).fit(tf.ones([2, 1]), tf.ones([2, 1]), n_jobs=2)""",
+    "files": "tf.train.Checkpoint(v=tf.Variable(1.0)).save('here')",
+    "images": "tf.keras.utils.load_img('picture.png')",
+    "jit": "tf.function(lambda x: x + 1.0, jit_compile=True)(tf.ones([2]))",
+    "mpi": "os.environ['OMPI_COMM_WORLD_SIZE'] = '2'; tf.distribute.initialize()",
+    "onnx": "model().export('model.onnx', format='onnx')",
+    "optuna": "tf.keras.callbacks.OptunaPruning(None, 'loss')",
+    "pandas": "tf.data.experimental.make_csv_dataset('table.csv', 1)",
+    "plot": "tf.autodiff.plot_hessian(tf.ones([2, 2]))",
+    "sklearn": "tf.keras.wrappers.SKLearnClassifier",
+    "tensorboard": "model().fit(tf.ones([2, 1]), tf.ones([2, 1]), callbacks=[tf.keras.callbacks.TensorBoard('logs')])",
+    "threads": "tf.config.threading.set_intra_op_parallelism_threads(1)",
+}
+"""Something that each extra is needed for."""
+
+START = """
+import os, sys
+sys.modules.update(dict.fromkeys({blocked!r}))
+import minikeras as tf
+
+def model():
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    return model
+
+"""
+
+
+def test_the_report_knows_the_extras_and_packages_of_the_project():
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert set(extras) - FOR_DEVELOPERS == set(EXTRAS)
+    for name, extra in EXTRAS.items():
+        wanted = {re.match(r"[\w-]+", requirement)[0] for requirement in extras[name]}
+        assert set(extra.packages.values()) == wanted - {"openmpi"}, name  # an MPI of the system will do
+
+
+def test_modules_bring_the_packages_that_the_report_looks_for():
+    for name in EXTRAS:
+        for module, package in EXTRAS[name].packages.items():
+            if package in found(name):
+                assert importlib.util.find_spec(module) is not None, module
+
+
+@pytest.mark.parametrize("name", sorted(USES))
+def test_who_lacks_an_extra_is_told_the_one_command(name, tmp_path):
+    blocked = tuple(EXTRAS[name].packages)
+    program = START.format(blocked=blocked) + USES[name].strip()
+    environment = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": ""}
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert "pip install 'minikeras[" in done.stderr and f"'minikeras[{name}]'" in done.stderr, done.stderr
+
+
+def test_every_extra_has_a_use():
+    assert set(EXTRAS) - set(USES) == {"cupy"}  # cuda13 without the libraries
+
+
+def test_what_is_missing_is_listed_with_the_command(monkeypatch, capsys):
+    monkeypatch.setattr("minikeras.extras.found", lambda name: {"matplotlib": "3.9"} if name == "plot" else {})
+    assert missing("plot") == ["pydot"]
+    report.main()
+    shown = capsys.readouterr().out
+    assert (
+        "missing pydot: pip install 'minikeras[plot]'" in shown
+        and "LLVM         for jit_compile=True: missing llvmlite" in shown
+    )
+    assert all(f"\n  {name} " in shown for name in [*EXTRAS, "CPU:0", "GPU", "NumPy", "CUDA graphs"])
+
+
+def test_a_report_fits_a_terminal(capsys):
+    report.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("minikeras ") and max(map(len, lines)) <= 120
+
+
+def test_examples_are_listed_and_one_runs(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["examples"])
+    assert examples.main([]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"{name} " in shown for name in examples.names()) and len(examples.names()) > 20
+    assert examples.main(["gradient_tape_tour"]) == 0
+    assert "at 3: 27.0 18.0" in capsys.readouterr().out
+
+
+def test_an_example_that_is_not_there_is_refused_with_the_names(capsys):
+    with pytest.raises(SystemExit):
+        examples.main(["nothing"])
+    assert "there is no example 'nothing'; choose from compare_optimizers," in capsys.readouterr().err
+
+
+def test_an_example_without_its_package_names_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["examples"])
+    monkeypatch.setattr(examples, "folder", lambda: tmp_path)
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    (tmp_path / "search.py").write_text("import optuna\n")
+    (tmp_path / "other.py").write_text("import no_such_package\n")
+    assert examples.main(["search"]) == 1
+    assert "the example search needs the package optuna, which was not found: pip install 'minikeras[optuna]'" in (
+        capsys.readouterr().err
+    )
+    with pytest.raises(ModuleNotFoundError):
+        examples.main(["other"])
+
+
+def test_wheels_hold_the_examples(tmp_path, monkeypatch):
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert wheel["examples"] == "minikeras/example_scripts"
+    (tmp_path / "example_scripts").mkdir()
+    monkeypatch.setattr(examples, "__file__", str(tmp_path / "examples.py"))
+    assert examples.folder() == tmp_path / "example_scripts"
+
+
+def test_an_extra_is_found_by_its_module():
+    assert extra_with("PIL") == "images" and extra_with("numpy") is None
