@@ -11,8 +11,35 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..errors import InvalidArgumentError
+
 Array = np.ndarray[Any, Any]
 OPERATIONS = ("sum", "max", "min")
+END = "nothing more: its program has ended"
+
+
+def described(name: str, array: Array) -> str:
+    """A call of a collective operation, which has to be the same on all ranks: `all_reduce sum float32[10]`."""
+    return f"{name} {array.dtype}{list(array.shape)}"
+
+
+def check_calls(calls: Sequence[str]) -> None:
+    """Refuse calls, one from each rank, that are not the same.
+
+    >>> check_calls(["barrier", "all_gather int32[2]"])
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.InvalidArgumentError: the ranks call different operations: 'barrier' on 0; 'all_gather int32[2]' on 1.
+    All must call the same ones in the same order.
+    """
+    if len(set(calls)) > 1:
+        listed = [
+            f"{call!r} on {', '.join(str(rank) for rank, other in enumerate(calls) if other == call)}"
+            for call in dict.fromkeys(calls)
+        ]
+        raise InvalidArgumentError(
+            f"the ranks call different operations: {'; '.join(listed)}.\nAll must call the same ones in the same order."
+        )
 
 
 class Communicator(Protocol):
@@ -110,30 +137,31 @@ class ThreadCommunicator:
             raise errors[0]
         return results
 
-    def _exchanged(self, array: Array) -> Sequence[Array]:
-        """The arrays of all ranks."""
-        self._given[self.rank] = np.array(array)
+    def _exchanged(self, name: str, array: Array) -> Sequence[Array]:
+        """The arrays of all ranks, which call the same operation."""
+        self._given[self.rank] = described(name, array), np.array(array)
         self._barrier.wait(self._timeout)
-        found = list(self._given)
+        calls, arrays = zip(*self._given, strict=True)
         self._barrier.wait(self._timeout)
-        return found
+        check_calls(calls)
+        return arrays
 
     def all_reduce(self, array: Array, operation: str) -> Array:
         """See `Communicator`."""
         combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation]
-        first, *others = self._exchanged(array)
+        first, *others = self._exchanged(f"all_reduce {operation}", array)
         for other in others:
             first = combine(first, other)
         return np.asarray(first)
 
     def all_gather(self, array: Array) -> Array:
         """See `Communicator`."""
-        return np.stack(self._exchanged(array))
+        return np.stack(self._exchanged("all_gather", array))
 
     def broadcast(self, array: Array, root: int) -> Array:
         """See `Communicator`."""
-        return self._exchanged(array)[root]
+        return self._exchanged(f"broadcast from {root}", array)[root]
 
     def barrier(self) -> None:
         """See `Communicator`."""
-        self._barrier.wait(self._timeout)
+        self._exchanged("barrier", np.zeros(0))

@@ -1,20 +1,28 @@
-"""Ranks that are processes, which MPI has started. A failure of one ends them all, with its reason and a status above 0."""
+"""Ranks that are processes, which MPI has started. A failure of one ends them all, with its reason and a status above 0.
+
+Before each collective operation the ranks tell each other which one they call, in a microsecond. So a rank that does not come
+is noticed in Python, which can wait without using the processor; and what follows is MPI's fastest, which waits for nothing.
+"""
 
 from __future__ import annotations
 
 import atexit
+import faulthandler
+import functools
 import os
 import sys
+import threading
 import time
-import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from ..errors import MissingExtraError
-from .communicator import Array
+from ..errors import InvalidArgumentError, MissingExtraError
+from .communicator import END, Array, check_calls, described
 
 NEEDS = "pip install 'minikeras[mpi]'"
 DONE = "MINIKERAS_RANKS_DONE"
@@ -26,6 +34,8 @@ HUNG = 75
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS")
 _SPIN = 2e-3
 """Seconds for which a rank looks for the others without a pause: small sums take microseconds."""
+_CALL_BYTES = 80
+"""What ranks tell each other of a call: its name, dtype and the first of the sizes."""
 
 
 def started_by_mpi() -> int:
@@ -44,84 +54,143 @@ class MpiCommunicator:
     """
 
     def __init__(self, timeout: float = 600.0) -> None:
-        try:
-            from mpi4py import MPI
-        except ImportError as error:
-            raise MissingExtraError(
-                f"this program was started with {started_by_mpi()} ranks, which need mpi4py and an MPI: {NEEDS}."
-            ) from error
-        self._mpi, self._world, self._timeout = MPI, MPI.COMM_WORLD, timeout
+        self._mpi = _when_all_ranks_have_started(timeout)
+        self._world, self._timeout = self._mpi.COMM_WORLD, timeout
         self.rank, self.size = self._world.rank, self._world.size
-        local = self._world.Split_type(MPI.COMM_TYPE_SHARED)
-        self.local_rank = int(local.rank)
+        self._calls = np.empty((self.size, _CALL_BYTES), np.uint8)
+        self._waits: tuple[str, float] | None = None
+        self._hook = sys.excepthook
+        sys.excepthook = self._abort_for
+        atexit.register(self._finish)
+        threading.Thread(target=self._watch, name="minikeras-ranks", daemon=True).start()
+        with self._together("initialize"):
+            local = self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
+        self.local_rank, self._is_crowded = int(local.rank), int(local.size) > _processors()
         local.Free()
         if self.rank == 0 and DONE in os.environ:
             Path(os.environ[DONE]).with_name(JOINED).touch()
-        sys.excepthook = self._abort_for
-        atexit.register(self._finish)
 
     def all_reduce(self, array: Array, operation: str) -> Array:
         """See `Communicator`. Floats of 16 bits are added up as float32, which MPI knows."""
-        sent = _known_to_mpi(array)
-        result = np.empty_like(sent)
+        result = np.array(array, _known_to_mpi(array), order="C")
         operator = {"sum": self._mpi.SUM, "max": self._mpi.MAX, "min": self._mpi.MIN}[operation]
-        self._wait(self._world.Iallreduce(sent, result, operator), f"all_reduce of {array.dtype}{list(array.shape)}")
+        with self._together(described(f"all_reduce {operation}", array)):
+            self._world.Allreduce(self._mpi.IN_PLACE, result, operator)
         return result.astype(array.dtype, copy=False)
 
     def all_gather(self, array: Array) -> Array:
         """See `Communicator`."""
-        sent = _known_to_mpi(array)
+        sent = np.asarray(array, _known_to_mpi(array), order="C")
         result = np.empty((self.size, *sent.shape), sent.dtype)
-        self._wait(self._world.Iallgather(sent, result), f"all_gather of {array.dtype}{list(array.shape)}")
+        with self._together(described("all_gather", array)):
+            self._world.Allgather(sent, result)
         return result.astype(array.dtype, copy=False)
 
     def broadcast(self, array: Array, root: int) -> Array:
         """See `Communicator`."""
-        sent = _known_to_mpi(array).copy()
-        self._wait(self._world.Ibcast(sent, root), f"broadcast of {array.dtype}{list(array.shape)}")
-        return sent.astype(array.dtype, copy=False)
+        result = np.array(array, _known_to_mpi(array), order="C")
+        with self._together(described(f"broadcast from {root}", array)):
+            self._world.Bcast(result, root)
+        return result.astype(array.dtype, copy=False)
 
     def barrier(self) -> None:
         """See `Communicator`."""
-        self._wait(self._world.Ibarrier(), "barrier")
+        with self._together("barrier"):
+            pass
+
+    @contextmanager
+    def _together(self, call: str) -> Iterator[None]:
+        """The block runs as soon as all ranks are here, and is watched.
+
+        Raises:
+            InvalidArgumentError: on all ranks, if they do not call the same.
+        """
+        self._waits = call, time.monotonic() + self._timeout
+        try:
+            own = _sent(call)
+            request = self._world.Iallgather(own, self._calls)
+            began = time.monotonic()
+            while not request.Test():
+                waited = time.monotonic() - began
+                if self._is_crowded or waited > _SPIN:
+                    time.sleep(min(1e-3, waited / 20))  # let others compute
+            if (self._calls != own).any():
+                self._check_calls()
+            yield
+        finally:
+            self._waits = None
+
+    _is_crowded = False
 
     # Failures --------------------------------------------------------------------------------------------------------------
 
-    def _wait(self, request: Any, name: str) -> None:
-        """Wait for a collective operation; end the job if the others do not come."""
-        began = time.monotonic()
-        while not request.Test():
-            waited = time.monotonic() - began
-            if waited > self._timeout:
-                self._abort(
-                    f"rank {self.rank} waited {self._timeout:g} s in {name}: another rank hangs, has ended, or calls other "
-                    "operations. Raise initialize(timeout=...) if it only needs longer.",
-                    HUNG,
-                )
-            if waited > _SPIN:
-                time.sleep(min(1e-3, waited / 20))  # more ranks than processors: let the others compute
+    def _check_calls(self) -> None:
+        calls = [bytes(one).decode(errors="replace").rstrip("\0") for one in self._calls]
+        if END in calls and calls[self.rank] != END:
+            time.sleep(1)  # a rank that ends with a status of its own is to be the one that ends the job
+        check_calls(calls)
 
-    def _abort(self, reason: str, status: int) -> None:
-        print(f"minikeras.distribute: {reason}", file=sys.stderr, flush=True)
-        self._world.Abort(status)
+    def _watch(self) -> None:
+        """End the job when this rank has waited for too long."""
+        while True:
+            time.sleep(min(1.0, self._timeout / 10))
+            waits = self._waits
+            if waits is not None and time.monotonic() > waits[1]:
+                _print(
+                    f"rank {self.rank} waited {self._timeout:g} s in '{waits[0]}': another rank, one without such a line, "
+                    "hangs or takes longer. Raise initialize(timeout=...) if it only does."
+                )
+                os._exit(HUNG)
 
     def _abort_for(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         """An exception that no code caught ends all ranks: they would wait for this one."""
-        traceback.print_exception(kind, error, trace)
+        self._hook(kind, error, trace)
         sys.stdout.flush()
-        self._abort(f"rank {self.rank} of {self.size} ended with {kind.__name__}: {error}", 1)
+        _print(f"rank {self.rank} of {self.size} ended with {kind.__name__}: {error}")
+        self._world.Abort(1)
 
     def _finish(self) -> None:
         """Wait for all ranks, so that one that has left early is noticed; the first rank tells the launcher."""
-        self.barrier()
-        if self.rank == 0 and DONE in os.environ:
-            Path(os.environ[DONE]).write_text(f"{self.size} ranks finished\n")
+        try:
+            with self._together(END):
+                pass
+        except InvalidArgumentError as error:
+            _print(f"rank {self.rank} of {self.size} ended before the others: {error}")
+        else:
+            if self.rank == 0 and DONE in os.environ:
+                Path(os.environ[DONE]).write_text(f"{self.size} ranks finished\n")
 
 
-def _known_to_mpi(array: Array) -> Array:
-    """A contiguous array of a dtype that MPI adds up and compares."""
+def _when_all_ranks_have_started(timeout: float) -> Any:
+    """The module mpi4py.MPI. Its import waits for all ranks, and lets no other thread run."""
+    faulthandler.dump_traceback_later(timeout, exit=True)  # it shows this function's name
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise MissingExtraError(
+            f"this program was started with {started_by_mpi()} ranks, which need mpi4py and an MPI: {NEEDS}."
+        ) from error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return MPI
+
+
+def _known_to_mpi(array: Array) -> np.dtype[Any]:
+    """The dtype in which MPI adds up and compares."""
     if array.dtype.kind == "b":
-        array = array.astype(np.uint8)
-    elif array.dtype.itemsize < 4 and array.dtype.kind in "fV":
-        array = array.astype(np.float32)
-    return np.ascontiguousarray(array).reshape(array.shape)
+        return np.dtype(np.uint8)
+    return np.dtype(np.float32) if array.dtype.itemsize < 4 and array.dtype.kind in "fV" else array.dtype
+
+
+@functools.lru_cache(256)
+def _sent(call: str) -> Array:
+    """A call in a fixed number of bytes."""
+    return np.frombuffer(call.encode()[:_CALL_BYTES].ljust(_CALL_BYTES, b"\0"), np.uint8)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _print(reason: str) -> None:
+    print(f"minikeras.distribute: {reason}", file=sys.stderr, flush=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("mpi4py")
+import failures
+import mpi_jobs
+
 from minikeras.distribute.run import mpirun
 
 try:
@@ -20,7 +18,6 @@ except ImportError as error:
     pytest.skip(str(error), allow_module_level=True)
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 BEGIN = """
 import os, signal, sys, time
 import numpy as np
@@ -30,30 +27,12 @@ rank, size = tf.distribute.rank(), tf.distribute.size()
 """
 
 
-def run(program, tmp_path, ranks=2, options=(), timeout=6.0, limit=60.0):
-    """What became of a program, and how many seconds it took."""
+def run(program, tmp_path, ranks=2, options=(), timeout=6.0):
+    """What became of a program that `minikeras.distribute.run` started."""
     path = tmp_path / "train.py"
     path.write_text(BEGIN.format(timeout=timeout) + program)
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT), "OMPI_MCA_btl": "self,sm"}
     command = [sys.executable, "-m", "minikeras.distribute.run", "-n", str(ranks), *options, str(path)]
-    began = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, errors = process.communicate()
-        raise AssertionError(f"the job hangs; it wrote {output}{errors}") from None
-    return process.returncode, output, errors, time.monotonic() - began
+    return mpi_jobs.run(command, tmp_path)
 
 
 def test_the_known_answers_of_collective_operations(tmp_path):
@@ -111,26 +90,20 @@ def test_two_ranks_train_what_one_would_and_the_same_each_time(tmp_path):
     assert (np.load(tmp_path / "weights-2.npy") == two).all()
 
 
-FAILURES = {
-    "an exception": ("raise ValueError('no such file')", "ValueError: no such file"),
-    "a kill": ("os.kill(os.getpid(), signal.SIGKILL)", ""),
-    "a silent end": ("os._exit(0)", ""),
-    "a hang": ("time.sleep(1000)", "waited 6 s in all_reduce"),
-}
+OURS, ALONE = "minikeras.distribute.run", "mpirun python"
 
 
-@pytest.mark.parametrize("name", FAILURES)
-def test_a_rank_that_fails_ends_the_job_with_its_reason(name, tmp_path):
-    failure, reason = FAILURES[name]
-    program = f"""
-tf.distribute.all_reduce(1.0)
-if rank == 1:
-    {failure}
-tf.distribute.all_reduce(1.0)
-"""
-    status, _, errors, seconds = run(program, tmp_path)
-    assert status != 0 and seconds < 20 and reason in errors
-    assert errors.strip()
+@pytest.mark.parametrize(
+    ("failure", "launcher"),
+    [*((failure, OURS) for failure in failures.FAILURES), ("exception", ALONE), ("sys.exit(3)", ALONE), ("SIGKILL", ALONE)],
+)
+def test_a_rank_that_fails_ends_the_job_with_its_reason_and_the_checkpoint_loads(failure, launcher, tmp_path):
+    found = failures.outcome(failure, launcher, 0, tmp_path)
+    assert not failures.complaint(failure, found, tmp_path)
+
+
+def test_a_rank_that_ends_early_keeps_its_exit_status(tmp_path):
+    assert run("if rank == 1:\n    sys.exit(3)\ntf.distribute.barrier()", tmp_path).status == 3
 
 
 def test_a_job_is_started_again_after_a_failure(tmp_path):

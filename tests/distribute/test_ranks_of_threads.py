@@ -83,6 +83,18 @@ def test_a_rank_that_fails_ends_the_others_with_its_error():
         on_ranks(3, work)
 
 
+def test_ranks_that_call_other_operations_are_told_which():
+    def work():
+        if tf.distribute.rank() == 1:
+            tf.distribute.barrier()
+        return tf.distribute.all_reduce([1.0, 2.0])
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"'all_reduce sum float32\[2\]' on 0, 2; 'barrier float64\[0\]' on 1"
+    ):
+        on_ranks(3, work)
+
+
 @pytest.mark.parametrize("x", [True, "text"])
 def test_what_has_no_mean_is_refused(x):
     with pytest.raises(tf.errors.InvalidArgumentError, match="there is no mean"):
