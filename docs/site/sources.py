@@ -44,7 +44,7 @@ def source_files() -> Iterator[pathlib.Path]:
     """Python files and licences, and the folders they lie in."""
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_dir() and path.name != "__pycache__" or path.suffix in (".py", ".txt"):
+            if (path.is_dir() and path.name != "__pycache__") or path.suffix in (".py", ".txt"):
                 yield path
         yield ROOT / folder
 

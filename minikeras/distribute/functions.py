@@ -11,30 +11,66 @@ import numpy as np
 
 from ..arrays import namespace, to_device, to_numpy
 from ..core import Tensor, Variable, convert_to_tensor
-from ..core.effects import State, effect
+from ..core.effects import State
+from ..core.primitive import Primitive
 from ..core.stack import perform
 from ..errors import InvalidArgumentError, ShapeError
+from ..functions.creation import zeros
 from ..functions.shaping import concat, reshape
 from ..types import Array
 from .communicator import OPERATIONS
+from .replica import check_exchange
 from .world import world
 
 _COUNTED = re.compile(r"_\d+(?=[/_]|$)")
 
 
-def _reduced(array: Array, *, operation: str) -> Array:
+def _reduced(array: Array, *, operation: str, rows: int | None = None, weighted: bool = False) -> Array:
     ranks = world()
-    result = ranks.all_reduce(to_numpy(array), "sum" if operation == "mean" else operation)
-    if operation == "mean":
-        result = (result / ranks.size).astype(result.dtype)
+    given = to_numpy(array)
+    if weighted and rows is not None:
+        given = given * rows
+    result = ranks.all_reduce(given, "sum" if operation == "mean" else operation)
+    divisor = (ranks.size if operation == "mean" else 1) * (max(rows, 1) if weighted and rows is not None else 1)
+    if divisor != 1:
+        result = (result / divisor).astype(result.dtype)
     return to_device(result, namespace(array))
 
 
-reduced = effect("all_reduce", _reduced, reads=(State.VARIABLES,))
+def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    if params["operation"] not in ("sum", "mean"):
+        return [None]
+    return [reduced(g, **{**params, "weighted": not params.get("weighted", False)})]
+
+
+def _jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    return reduced(*tangents, **params) if params["operation"] in ("sum", "mean") else None
+
+
+reduced = Primitive(
+    "all_reduce",
+    lambda xp: _reduced,
+    vjp=_vjp,
+    jvp=_jvp,
+    uniform=False,
+    batching="keep",
+    effect=True,
+    reads=(State.VARIABLES,),
+    registered=False,
+)
+"""An effect with a derivative: a sum over the ranks is its own transpose.
+
+What ranks compute on parts of a batch enters a mean that is weighted by `rows`, and so do the cotangents there: `weighted` sums
+are those of each rank times its rows, divided by the rows of the one that gets it. The two kinds of sums are transposes of one
+another. None, outside of parts, weighs all ranks alike.
+"""
 
 
 def all_reduce(x: Any, op: str = "sum") -> Tensor:
-    """The sum, mean, maximum or minimum of what all ranks give; the same bits on each. It has no derivative.
+    """The sum, mean, maximum or minimum of what all ranks give; the same bits on each.
+
+    Sums and means are differentiated: the gradient of a value is the sum over the ranks, all of which must ask for it. Maximum
+    and minimum have no derivative.
 
     Args:
         x: a tensor of one shape and dtype on all ranks; bool for 'max' (any) and 'min' (all).
@@ -42,6 +78,7 @@ def all_reduce(x: Any, op: str = "sum") -> Tensor:
 
     Raises:
         InvalidArgumentError: for another operation, or the mean of integers.
+        RuntimeError: where a rank computes several shards one after another, which cannot wait for each other.
 
     >>> print(tf.distribute.all_reduce([1.0, 2.0], "mean").numpy())
     [1. 2.]
@@ -51,8 +88,30 @@ def all_reduce(x: Any, op: str = "sum") -> Tensor:
         raise InvalidArgumentError(f"all_reduce: op must be 'sum', 'mean', 'max' or 'min', found {op!r}.")
     if (op == "mean" and not tensor.dtype.is_floating) or tensor.dtype.kind in "OUS":
         raise InvalidArgumentError(f"all_reduce: there is no {op} of {tensor.dtype.name}; cast it to a float first.")
-    result: Tensor = perform(reduced, (tensor,), {"operation": op})
+    part = check_exchange("all_reduce")
+    weights = {} if part is None else {"rows": part.rows}
+    result: Tensor = perform(reduced, (tensor,), {"operation": op, **weights})
     return result
+
+
+def sum_of_all_parts(x: Any) -> Tensor:
+    """The sum over the whole batch, of which each rank gives that over its rows; outside of parts the sum as it is."""
+    tensor, part = convert_to_tensor(x), check_exchange("a sum over a whole batch")
+    if part is None:
+        return tensor
+    return all_reduce(tensor if part.rows else tensor * 0)
+
+
+def rows_of_all_parts(x: Any) -> Tensor:
+    """The rows of the whole batch, of which each rank gives those that it computes on; outside of parts the rows themselves."""
+    tensor, part = convert_to_tensor(x), check_exchange("an operation on the rows of a whole batch")
+    if part is None:
+        return tensor
+    own, others = tensor[: part.rows], tuple(tensor.shape[1:])
+    if own.shape[0] != part.rows:
+        raise ShapeError(f"a rank computes on {part.rows} rows of {part.total}, but its part of them has shape {tensor.shape}.")
+    before, after = (zeros((rows, *others), tensor.dtype) for rows in (part.first, part.total - part.first - part.rows))
+    return all_reduce(concat([before, own, after], 0))
 
 
 def all_reduce_together(tensors: Sequence[Any], op: str = "sum") -> list[Any]:

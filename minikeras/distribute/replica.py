@@ -21,6 +21,11 @@ class BatchPart(NamedTuple):
     total: int
     shards: int = 1
 
+    @property
+    def share(self) -> float:
+        """The part of the global batch that these rows are: the weight of what is computed on them in the global mean."""
+        return self.rows / self.total if self.total else 0.0
+
 
 class _Here(threading.local):
     part: BatchPart | None = None
@@ -42,3 +47,18 @@ def computing_on(part: BatchPart | None) -> Iterator[None]:
         yield
     finally:
         _here.part = before
+
+
+def check_exchange(what: str) -> BatchPart | None:
+    """The rows that this thread computes on, or None.
+
+    Raises:
+        RuntimeError: if they are one of several shards, which a rank computes one after another: none can wait for the next.
+    """
+    part = _here.part
+    if part is not None and part.shards > 1:
+        raise RuntimeError(
+            f"{what} needs sums over all ranks within a step, but each rank computes {part.shards} virtual shards one after "
+            "another. Use virtual_shards=None, or as many as there are ranks."
+        )
+    return part

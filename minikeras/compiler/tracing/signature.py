@@ -1,7 +1,8 @@
 """What two calls of a function must share so that one recording serves both.
 
 Of tensors and arrays shape, dtype, device and the order of axes in memory; numbers, strings and containers by value; other
-objects by identity, and what the recording read of them are its facts (`facts.py`).
+objects by identity, and what the recording read of them are its facts (`facts.py`). A part of a batch
+that they compute on (`distribute/replica.py`) is shared too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from ... import nest
 from ...arrays import BARE, chosen_device, creation_namespace, is_array, namespace
 from ...core import Tensor, convert_to_tensor
+from ...distribute.replica import current_part
 from ...types import Array, TensorShape, as_dtype
 
 _BY_VALUE = (int, bool, str, bytes, type(None), complex)
@@ -46,7 +48,8 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
             count = len(tensors)
             found.append(_described(value, tensors))
             host = host and all([type(one._array) in BARE for one in tensors[count:]])
-    return None if host else chosen_device(), tuple(found)  # to which `tf.identity` moves what is elsewhere
+    device = None if host else chosen_device()  # to which `tf.identity` moves what is elsewhere
+    return device, current_part(), tuple(found)
 
 
 def _described(value: Any, tensors: list[Tensor]) -> Hashable:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
+from ...distribute.functions import rows_of_all_parts
+from ...distribute.replica import current_part
 from ...errors import ShapeError
 from ...functions.contractions import matmul
-from ...functions.creation import eye
+from ...functions.creation import one_hot, range
 from ...functions.elementwise import cast, equal, logical_and, logical_not, minimum, softplus, where
 from ...functions.nn import relu
 from ...functions.publish import beside
@@ -50,8 +52,12 @@ def circle(
     [0.6163 0.6163 0.    ]
     """
     embeddings, labels = _rows("y_pred", y_true, as_predictions(y_pred))
-    others, other_labels = embeddings, labels
-    if ref_embeddings is not None or ref_labels is not None:
+    first = 0
+    if ref_embeddings is None and ref_labels is None:
+        part = current_part()
+        first = 0 if part is None else part.first
+        others, other_labels = rows_of_all_parts(embeddings), rows_of_all_parts(labels)
+    else:
         given = labels if ref_labels is None else ref_labels
         reference = embeddings if ref_embeddings is None else as_floats(ref_embeddings, embeddings.dtype)
         others, other_labels = _rows("ref_embeddings", given, reference)
@@ -59,7 +65,8 @@ def circle(
     alike = equal(reshape(labels, (-1, 1)), cast(reshape(other_labels, (1, -1)), labels.dtype))
     partners = alike
     if remove_diagonal:
-        itself = beside(embeddings, eye(similarity.shape[0], similarity.shape[1], dtype="bool"))
+        rows, count = similarity.shape
+        itself = beside(embeddings, one_hot(range(first, first + rows), count, dtype="bool"))
         partners = logical_and(alike, logical_not(itself))
     near = -gamma * relu(1.0 + margin - similarity) * (similarity - (1.0 - margin))
     far = gamma * relu(similarity + margin) * (similarity - margin)

@@ -7,6 +7,8 @@ from typing import Any
 
 from ...core import Tensor, convert_to_tensor
 from ...core.changes import watched
+from ...distribute.functions import sum_of_all_parts
+from ...distribute.replica import current_part
 from ...functions.elementwise import cast, divide_no_nan
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...module import snake_case
@@ -122,21 +124,35 @@ class Loss:
 
 
 def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, mask: Any = None) -> Tensor:
-    """Loss values of rows, weighted and reduced as in `Loss`; a mask leaves fewer values to divide by."""
+    """Loss values of rows, weighted and reduced as in `Loss`; a mask leaves fewer values to divide by.
+
+    On a part of a batch it is the value of which the mean over all parts, weighted by their rows, is that of the batch.
+    """
+    part = current_part()
     weights = None if sample_weight is None else spread_weights(sample_weight, values)
     if mask is not None:
         valid = spread_weights(mask, values, "mask")
         if reduction in ("sum_over_batch_size", "mean"):
-            valid = valid * divide_no_nan(float(valid.shape.num_elements()), reduce_sum(valid))
+            valid = valid * divide_no_nan(float(valid.shape.num_elements()), _even_sum(valid, values))
         weights = valid if weights is None else weights * valid
     weighted = values if weights is None else values * weights
     if reduction in (None, "none"):
         return weighted
-    if reduction == "sum" or not weighted.ndim:
-        return reduce_sum(weighted)
+    if not weighted.ndim:
+        return weighted
+    if reduction == "sum":
+        return reduce_sum(weighted) if part is None else reduce_sum(weighted) * (part.total / max(part.rows, 1))
     if reduction == "mean_with_sample_weight" and weights is not None:
-        return divide_no_nan(reduce_sum(weighted), reduce_sum(weights))
-    return reduce_mean(weighted)
+        return divide_no_nan(reduce_sum(weighted), _even_sum(weights, values))
+    return reduce_mean(weighted) if part is None or part.rows else reduce_sum(weighted) * 0.0
+
+
+def _even_sum(weights: Tensor, values: Tensor) -> Tensor:
+    """The sum of weights; on a part of a batch what it would be if all parts had an even share of the batch's."""
+    found, part = reduce_sum(weights), current_part()
+    if part is None or not weights.ndim or weights.shape[0] != values.shape[0]:  # the same for all rows
+        return found
+    return sum_of_all_parts(found) * part.share
 
 
 class LossFunctionWrapper(Loss):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
+from ...distribute.functions import sum_of_all_parts
+from ...distribute.replica import current_part
 from ...functions.reductions import reduce_sum
+from ...functions.shaping import stack, unstack
 from ...types import TensorLike
 from ..config import epsilon
 from .alignment import aligned
@@ -25,8 +28,8 @@ def dice(y_true: TensorLike, y_pred: TensorLike, axis: Any = None) -> Tensor:
     0.3333
     """
     labels, predictions = aligned("dice", y_true, y_pred)
-    common = reduce_sum(labels * predictions, axis)
-    return 1.0 - 2.0 * common / (reduce_sum(labels, axis) + reduce_sum(predictions, axis) + epsilon())
+    common, true, found = _sums([labels * predictions, labels, predictions], axis)
+    return 1.0 - 2.0 * common / (true + found + epsilon())
 
 
 def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Tensor:
@@ -44,10 +47,17 @@ def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: fl
     0.3333
     """
     labels, predictions = aligned("tversky", y_true, y_pred)
-    common = reduce_sum(labels * predictions, axis)
-    surplus = reduce_sum((1.0 - labels) * predictions, axis)
-    missing = reduce_sum(labels * (1.0 - predictions), axis)
+    terms = [labels * predictions, (1.0 - labels) * predictions, labels * (1.0 - predictions)]
+    common, surplus, missing = _sums(terms, axis)
     return 1.0 - common / (common + alpha * surplus + beta * missing + epsilon())
+
+
+def _sums(terms: list[Tensor], axis: Any) -> list[Tensor]:
+    """The sums over an axis; where that is the axis of the rows, over those of the whole batch."""
+    sums = [reduce_sum(term, axis) for term in terms]
+    rank = terms[0].ndim
+    over_rows = axis is None or any(one % rank == 0 for one in (axis if isinstance(axis, (list, tuple)) else (axis,)))
+    return unstack(sum_of_all_parts(stack(sums))) if over_rows and current_part() is not None else sums
 
 
 @catalogue.add()
