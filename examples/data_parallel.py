@@ -40,4 +40,4 @@ for _ in range(EPOCHS):
 
 if tf.distribute.rank() == 0:
     accuracy = (model.predict(x_test, verbose=0).argmax(axis=1) == y_test).mean()
-    print(f"{tf.distribute.size()} ranks; loss: {float(loss):.4f}; test accuracy: {accuracy:.4f}")
+    print(f"ranks: {tf.distribute.size()}; loss: {float(loss):.4f}; test accuracy: {accuracy:.4f}")

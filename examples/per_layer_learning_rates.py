@@ -33,7 +33,7 @@ for name, optimizer in rules.items():
     axes.plot(range(1, 6), history.history["loss"], marker=".", label=name)
     accuracies[name] = model.evaluate(x_test, y_test, verbose=0)[1]
 
-axes.set(xlabel="epoch", xticks=range(1, 6), ylabel="training loss", title="Fashion-MNIST, 6,000 images")
+axes.set(xlabel="epoch", xticks=range(1, 6), ylabel="training loss", title=f"Fashion-MNIST, {len(x):,} images")
 axes.legend()
 figure.savefig("per_layer_learning_rates.png")
 for name, accuracy in accuracies.items():

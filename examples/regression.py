@@ -1,5 +1,6 @@
 """Regression: learn a noisy sine with Dense layers, watch the validation loss, and predict."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import minikeras as tf
@@ -21,6 +22,19 @@ model.compile(optimizer=tf.keras.optimizers.Adam(5e-3), loss="mse", metrics=["ma
 history = model.fit(x, y, batch_size=64, epochs=40, validation_split=0.2, verbose=0)
 
 grid = np.linspace(-3.0, 3.0, 61, dtype="float32")[:, None]
-error = np.abs(model.predict(grid, verbose=0) - np.sin(grid)).mean()
+predicted = model.predict(grid, verbose=0)
+error = np.abs(predicted - np.sin(grid)).mean()
 print(f"validation loss {history.history['val_loss'][-1]:.4f}, where the noise alone is 0.0100")
 print(f"mean distance from the sine: {error:.4f}")
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+left.semilogy(history.history["loss"], label="training")
+left.semilogy(history.history["val_loss"], label="validation")
+left.axhline(0.01, color="black", linestyle="--", label="noise")
+left.set(xlabel="epoch", ylabel="mean squared error")
+left.legend()
+right.plot(x[:300], y[:300], ".", color="lightgrey", label="300 of the points")
+right.plot(grid, predicted, label="prediction")
+right.plot(grid, np.sin(grid), "--", label="sine")
+right.legend()
+figure.savefig("regression.png")

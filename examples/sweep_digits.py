@@ -29,6 +29,7 @@ folder = pathlib.Path(tempfile.mkdtemp()) / "digits"
 results = sweep.fit(x, y, directory=folder, **options)
 print(f"{len(results)} runs, mean and deviation over the seeds:")
 print(results.table(over="seed"))
+results.plot("parallel").savefig("sweep_digits.png")
 
 # Were it killed, the same call would go on with the runs that are missing. Here some are deleted.
 for path in sorted((folder / "runs").glob("*.json"))[:5]:

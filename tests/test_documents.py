@@ -14,6 +14,7 @@ import minikeras
 
 ROOT = pathlib.Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+GALLERY = ROOT / "docs" / "gallery"  # test_examples.py runs what is shown there
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
 
@@ -36,7 +37,9 @@ def numpy_random_state():
     np.random.set_state(state)
 
 
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d)], ids=lambda d: d.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if blocks(d) and GALLERY not in d.parents], ids=lambda d: d.relative_to(ROOT).as_posix()
+)
 def test_every_block_runs_and_prints_what_the_document_shows(document, numpy_random_state, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")  # of the terminal: how wide tables may be
     namespace = {}
