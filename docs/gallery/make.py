@@ -118,7 +118,7 @@ def index() -> str:
     """A table for each section: thumbnails, and what there is to see."""
     parts = ["# Gallery", "Each page shows an example, its figure and what it prints. All of them run in seconds."]
     for section, examples in GALLERY.items():
-        parts += [f"## {section}", "| | |\n|---|---|"]
+        parts += [f"## {section}", "| figure | example |\n|---|---|"]
         for name, (title, _) in examples.items():
             picture = f"[![{title.replace('`', '')}](thumbnails/{name}.png)]({name}.md)"
             sentence = " ".join(about(name).partition("\n\n")[0].split())
