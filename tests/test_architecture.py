@@ -27,7 +27,10 @@ LAYERS = [
     ["derivatives", "diagnostics"],
     ["ops"],
     ["functions", "figures"],
-    ["distribute.communicator", "distribute.functions", "distribute.mpi", "distribute.replica", "distribute.world"],
+    [
+        *("distribute.communicator", "distribute.functions", "distribute.moments", "distribute.mpi", "distribute.replica"),
+        "distribute.world",
+    ],
     ["data.table"],
     ["compiler"],
     ["autodiff", "bitwise", "config", "dtypes", "experimental", "image", "linalg", "math", "nn", "random"],

@@ -106,7 +106,10 @@ def _divide_no_nan(xp: Any, a: Array, b: Array) -> Array:
 
 multiply_no_nan = elementwise("multiply_no_nan", _multiply_no_nan, lambda a, b, y: b, lambda a, b, y: a, guarded=True)
 divide_no_nan: Primitive = elementwise(
-    "divide_no_nan", _divide_no_nan, lambda a, b, y: divide_no_nan(1.0, b), lambda a, b, y: negative(divide_no_nan(y, b))
+    "divide_no_nan",
+    _divide_no_nan,
+    lambda a, b, y: divide_no_nan(1.0, b) if hasattr(b, "dtype") else 1.0 / b if b else 0.0,
+    lambda a, b, y: negative(divide_no_nan(y, b)),
 )
 
 

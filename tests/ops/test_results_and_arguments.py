@@ -142,6 +142,14 @@ def test_divide_no_nan_has_the_dtype_of_divide(dtype):
     assert listed(found) == [1.5, 0.0]
 
 
+@pytest.mark.parametrize(("number", "slope"), [(4.0, 0.25), (0.0, 0.0)])
+def test_divide_no_nan_by_a_number_has_a_gradient(number, slope):
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.math.divide_no_nan(tf.reduce_sum(x), number)
+    assert listed(tape.gradient(y, x)) == [slope, slope]
+
+
 # Numbers ------------------------------------------------------------------------------------------------------------------
 
 

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core import Tensor
+from ...distribute.moments import moments_of_all_ranks
+from ...distribute.replica import check_exchange
+from ...distribute.world import world
 from ...errors import ShapeError
-from ...functions.elementwise import cast, clip_by_value, maximum, sqrt
+from ...functions.elementwise import cast, clip_by_value, maximum, sqrt, square
 from ...functions.nn import relu
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
@@ -35,7 +38,8 @@ class BatchNormalization(ScalingLayer):
             x r + d, with r the ratio of the deviations and d the distance of the means; no gradient passes through them.
         renorm_clipping: limits by name: 'rmin', 'rmax' of r and 'dmax' of the magnitude of d.
         renorm_momentum: of the statistics for that.
-        synchronized: statistics over several devices; not available yet.
+        synchronized: whether the statistics are those of the rows of all ranks (see `tf.distribute`), which must all call the
+            layer; each call in training then takes one collective operation, and its derivative another one.
         options: `beta_regularizer`, `gamma_regularizer`, `beta_constraint`, `gamma_constraint`; `name`, `dtype`, `trainable`.
 
     Shapes: output like the input; all weights (features,). A mask of shape (batch, ...) leaves rows out of the statistics.
@@ -67,8 +71,6 @@ class BatchNormalization(ScalingLayer):
         **options: Any,
     ) -> None:
         super().__init__(center, scale, beta_initializer, gamma_initializer, **options)
-        if synchronized:
-            raise NotImplementedError("BatchNormalization(synchronized=True) is not available yet; use synchronized=False.")
         if not isinstance(axis, int):
             raise ValueError(f"BatchNormalization: axis must be an int, found {axis!r}.")
         if not 0.0 <= momentum <= 1.0 or not 0.0 <= renorm_momentum <= 1.0 or epsilon <= 0.0:
@@ -78,7 +80,7 @@ class BatchNormalization(ScalingLayer):
         self.moving_variance_initializer = initializers.get(moving_variance_initializer)
         self.renorm, self.renorm_momentum = bool(renorm), float(renorm_momentum)
         self.renorm_clipping = _checked_clipping(renorm_clipping)
-        self.synchronized = False
+        self.synchronized = bool(synchronized)
         self.moving_mean: Any = None
         self.moving_variance: Any = None
 
@@ -131,6 +133,10 @@ class BatchNormalization(ScalingLayer):
     def _batch_statistics(self, x: Tensor, mask: Any) -> tuple[Tensor, Tensor]:
         """Mean and population variance over all axes but the features'; masked rows do not count."""
         axes = [axis for axis in range(x.ndim) if axis != self.axis % x.ndim]
+        among_ranks = self.synchronized and (world().size > 1 or check_exchange("synchronized=True") is not None)
+        if mask is None and among_ranks:
+            _, mean, variance = moments_of_all_ranks(x, axes)
+            return reshape(mean, (-1,)), reshape(variance, (-1,))
         if mask is None:
             mean = reduce_mean(x, axes, keepdims=True)
             centred = x - mean
@@ -142,6 +148,11 @@ class BatchNormalization(ScalingLayer):
                 f"{steps}, or sizes of 1 in it; found {given}."
             )
         weights = broadcast_to(reshape(cast(mask, x.dtype), (*given, 1)), x.shape)
+        if among_ranks:
+            count, mean, variance = moments_of_all_ranks(x, axes, weights)
+            part = count / (count + 1e-7)
+            variance = (variance + square(mean - mean * part)) * part
+            return reshape(mean * part, (-1,)), reshape(variance, (-1,))
         count = reduce_sum(weights, axes, keepdims=True) + 1e-7
         mean = reduce_sum(masked_fill(weights != 0.0, x), axes, keepdims=True) / count
         centred = x - mean

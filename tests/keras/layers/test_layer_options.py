@@ -43,7 +43,6 @@ def test_low_rank_adaptation_and_quantization_are_told_to_be_absent(make, option
         (lambda: L.Dropout(0.5, seed=-1), ValueError, "seed must be an int of at least 0 or None, found -1"),
         (lambda: L.GaussianNoise(-1.0), ValueError, "`stddev`, expected a float of at least 0: -1.0"),
         (lambda: L.GaussianDropout(1.0), ValueError, "infinite for rate=1"),
-        (lambda: L.BatchNormalization(synchronized=True), NotImplementedError, "not available yet; use synchronized=False"),
         (
             lambda: L.BatchNormalization(renorm_clipping={"max": 1}),
             ValueError,

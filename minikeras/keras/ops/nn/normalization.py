@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ....core import Tensor, convert_to_tensor
+from ....distribute.moments import moments_of_all_ranks
+from ....distribute.world import world
 from ....errors import ShapeError
 from ....functions import nn
 from ....functions.elementwise import cast, maximum, minimum, rsqrt, saturate_cast, square
 from ....functions.publish import negative_axes, negative_axis, rounded_once
 from ....functions.reductions import norm, reduce_mean, reduce_sum
-from ....functions.shaping import reshape
+from ....functions.shaping import reshape, squeeze
 from ....types import TensorLike
 from ... import config
 from ...promotion import floating
@@ -23,20 +25,25 @@ __all__ = ["batch_normalization", "layer_normalization", "moments", "normalize",
 def moments(x: TensorLike, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[Tensor, Tensor]:
     """Mean and population variance along axes; those of 16-bit floats are computed in float32 and moved into their range.
 
-    Raises:
-        ValueError: for synchronized=True: there is one device.
+    Args:
+        x: the values.
+        axes: over which to take them: an int, or several.
+        keepdims: whether these axes are kept, of size 1.
+        synchronized: whether the values are those of all ranks (see `tf.distribute`), which must all call it.
 
     >>> mean, variance = tf.keras.ops.moments([1.0, 3.0], axes=0)
     >>> print(mean.numpy(), variance.numpy())
     2.0 1.0
     """
-    if synchronized:
-        raise ValueError("moments: there is one device here; leave out synchronized=.")
     x = floating(x)
-    if x.dtype.size > 2:
-        return nn.moments(x, axes, keepdims=keepdims)
-    mean, variance = nn.moments(cast(x, "float32"), axes, keepdims=keepdims)
-    return saturate_cast(mean, x.dtype), saturate_cast(variance, x.dtype)
+    wide = x if x.dtype.size > 2 else cast(x, "float32")
+    if synchronized and world().size > 1:
+        listed = negative_axes(axes, x.ndim, "moments")
+        _, mean, variance = moments_of_all_ranks(wide, listed)
+        mean, variance = (mean, variance) if keepdims else (squeeze(mean, listed), squeeze(variance, listed))
+    else:
+        mean, variance = nn.moments(wide, axes, keepdims=keepdims)
+    return (mean, variance) if wide is x else (saturate_cast(mean, x.dtype), saturate_cast(variance, x.dtype))
 
 
 @operation(name="BatchNorm")
