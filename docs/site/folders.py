@@ -20,7 +20,7 @@ def expanded(item: Any, docs: pathlib.Path) -> Any:
         return {title: expanded(inside, docs) for title, inside in item.items()}
     if isinstance(item, list):
         return [expanded(one, docs) for one in item]
-    return pages(docs, item) if item.endswith("/") else item
+    return pages(docs, item) if (docs / item).is_dir() else item
 
 
 def pages(docs: pathlib.Path, folder: str) -> list[str]:

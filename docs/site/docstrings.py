@@ -1,0 +1,85 @@
+"""From a docstring to Markdown: paragraphs, sections of arguments, formulas, examples.
+
+A line that ends with a colon and is followed by an indented one, as `Args:`, begins a section. An indented block after an
+empty line is a formula or a piece of text that keeps its lines, and `>>>` begins an example, which ends at an empty line.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Callable
+
+from formulas import as_latex
+
+CODE = re.compile(r"(`[^`\n]+`)")
+SPECIAL = re.compile(r"([\\*_\[\]#~$|{}])")
+ENTRY = re.compile(r"(\*{0,2}[A-Za-z_][\w.]*(?:, \*{0,2}[A-Za-z_][\w.]*)*): (.+)", re.DOTALL)
+
+Link = Callable[[str], str | None]
+"""From a name in backticks to the address of its page, or None."""
+
+
+def markdown(docstring: str, link: Link) -> str:
+    return "\n\n".join(block_text(block, link) for block in blocks(docstring))
+
+
+def blocks(docstring: str) -> list[list[str]]:
+    """The lines between empty ones; an example or formula with empty lines inside is several blocks."""
+    found: list[list[str]] = [[]]
+    for line in docstring.strip().split("\n"):
+        begins = line.startswith(">>> ") and found[-1] and not found[-1][-1].startswith((">>> ", "... "))
+        if not line.strip() or (begins and not found[-1][0].startswith(">>> ")):
+            found.append([])
+        if line.strip():
+            found[-1].append(line.rstrip())
+    return [block for block in found if block]
+
+
+def block_text(block: list[str], link: Link) -> str:
+    if block[0].startswith(">>> "):
+        return fenced("pycon", block)
+    if block[0].startswith("    "):
+        return formula(block)
+    if block[0].endswith(":") and len(block) > 1 and block[1].startswith("    "):
+        return section(block[0], block[1:], link)
+    return inline("\n".join(block), link)
+
+
+def fenced(language: str, lines: list[str]) -> str:
+    return "\n".join([f"```{language}", *lines, "```"])
+
+
+def formula(lines: list[str]) -> str:
+    """Rendered where every line of it can be read as one, else as it is written."""
+    lines = textwrap.dedent("\n".join(lines)).split("\n")
+    rendered = [as_latex(line) for line in lines]
+    if not all(rendered):
+        return fenced("text", lines)
+    return "\n".join(f'<div class="formula">{html.escape(one or "")}</div>' for one in rendered)
+
+
+def section(title: str, lines: list[str], link: Link) -> str:
+    """A definition list where each entry names something, else a paragraph."""
+    entries = re.split(r"\n(?!\s)", textwrap.dedent("\n".join(lines)))
+    named = [ENTRY.fullmatch(entry) for entry in entries]
+    heading = f'<p class="section">{html.escape(title.rstrip(":"))}</p>'
+    if not all(named):
+        return f"{heading}\n\n{inline(textwrap.dedent(chr(10).join(lines)), link)}"
+    items = [f"`{entry[1]}`\n:   {inline(' '.join(entry[2].split()), link)}" for entry in named if entry]
+    return f"{heading}\n\n" + "\n\n".join(items)
+
+
+def inline(text: str, link: Link) -> str:
+    """Text whose only markup are backticks: names in them that have a page link to it."""
+    return "".join(code(part, link) if part.startswith("`") else escaped(part) for part in CODE.split(text))
+
+
+def code(part: str, link: Link) -> str:
+    target = link(part.strip("`"))
+    return f"[{part}]({target})" if target else part
+
+
+def escaped(text: str) -> str:
+    return SPECIAL.sub(r"\\\1", html.escape(text, quote=False))
