@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import posixpath
+import re
 from typing import Any
 
 import docstrings
@@ -73,11 +74,11 @@ def nav() -> list[Any]:
 def module_page(known: Catalogue, name: str) -> str:
     here = module_path(name)
     link = known.link(here, name)
-    parts = [f"# {name}"] if name != "tf" else [INDEX + module_rows(known, here), "## tf"]
+    parts = [f"# {breakable(name)}"] if name != "tf" else [INDEX + module_rows(known, here), "## tf"]
     if name != "tf":
-        parts += [place_text(known.modules[name], here), docstrings.markdown(inspect.getdoc(known.modules[name]) or "", link)]
+        parts.append(docstrings.inline(module_text(known.modules[name]), link))
         inside = [one for one in known.modules if one.rpartition(".")[0] == name]
-        parts += table("Modules", [(one, first_line(known.modules[one])) for one in inside], link)
+        parts += table("Modules", [(one, module_text(known.modules[one])) for one in inside], link)
     members = known.members[name]
     entries = [one for one in members if one in known.entries]
     for title, wanted in (("Classes", True), ("Functions", False)):
@@ -88,7 +89,9 @@ def module_page(known: Catalogue, name: str) -> str:
 
 
 def module_rows(known: Catalogue, here: str) -> str:
-    rows = [row(name, first_line(module), known.link(here, "tf")) for name, module in known.modules.items() if name != "tf"]
+    rows = [
+        row(name, name, module_text(module), known.link(here, "tf")) for name, module in known.modules.items() if name != "tf"
+    ]
     return "\n".join(rows)
 
 
@@ -96,11 +99,20 @@ def table(title: str, members: list[tuple[str, str]], link: docstrings.Link) -> 
     """A line for each name: what its docstring says first."""
     if not members:
         return []
-    return [f"## {title}", "\n".join(["| name | |", "|---|---|", *(row(name, text, link) for name, text in members)])]
+    return [
+        f"## {title}",
+        "\n".join(["| name | |", "|---|---|", *(row(name, name.rpartition(".")[2], text, link) for name, text in members)]),
+    ]
 
 
-def row(name: str, text: str, link: docstrings.Link) -> str:
-    return f"| [`{name}`]({link(name)}) | {docstrings.inline(text, link)} |"
+def row(name: str, shown: str, text: str, link: docstrings.Link) -> str:
+    return f"| [`{shown}`]({link(name)}) | {docstrings.inline(text, link)} |"
+
+
+def module_text(module: Any) -> str:
+    """The first sentence of its docstring, without the name; what follows is for those who change the module."""
+    sentence = re.split(r"\.(?:\s|$)", re.sub(r"^[`\w.]+: ", "", inspect.getdoc(module) or ""), maxsplit=1)[0]
+    return sentence[:1].upper() + " ".join(sentence[1:].split()) + "."
 
 
 def constants(known: Catalogue, names: list[str]) -> list[str]:
@@ -118,8 +130,7 @@ def first_line(value: Any) -> str:
 
 def object_page(known: Catalogue, entry: Entry) -> str:
     link = known.link(entry.path, entry.module)
-    trail = f"[`{entry.module}`]({link(entry.module)})"
-    parts = [f"# {entry.name}", f"{trail} · {place_text(entry.value, entry.path)}"]
+    parts = [f"# {breakable(entry.name)}", f"{trail(entry, link)}{place_text(entry.value, entry.path)}\n{{ .trail }}"]
     if len(entry.names) > 1:
         parts.append("Also " + ", ".join(f"`{name}`" for name in entry.names[1:]) + ".")
     parts.append(docstrings.fenced("python", [signatures.call(entry.name, entry.value)]))
@@ -127,6 +138,15 @@ def object_page(known: Catalogue, entry: Entry) -> str:
     if isinstance(entry.value, type):
         parts += class_parts(known, entry, link)
     return "\n\n".join(parts)
+
+
+def trail(entry: Entry, link: docstrings.Link) -> str:
+    return f"[{entry.module}]({link(entry.module)}) · "
+
+
+def breakable(name: str) -> str:
+    """A long name may break after its dots on a narrow screen."""
+    return name.replace(".", ".<wbr>")
 
 
 def class_parts(known: Catalogue, entry: Entry, link: docstrings.Link) -> list[str]:
@@ -137,9 +157,13 @@ def class_parts(known: Catalogue, entry: Entry, link: docstrings.Link) -> list[s
         parts.append("## Methods")
     for name, method in own.items():
         parts += [f"### {name}", *method_parts(name, method, link)]
-    bases = {base: [name for name in names] for base, names in inherited.items() if names}
-    rows = [f"| {base_text(known, base, link)} | {', '.join(f'`{name}`' for name in names)} |" for base, names in bases.items()]
+    rows = [base_row(known, base, names, link) for base, names in inherited.items()]
     return [*parts, "## Inherited", "\n".join(["| from | |", "|---|---|", *rows])] if rows else parts
+
+
+def base_row(known: Catalogue, base: type, names: list[str], link: docstrings.Link) -> str:
+    page = link(next(entry.name for entry in known.entries.values() if entry.value is base))
+    return f"| [`{base.__name__}`]({page}) | {', '.join(f'[`{name}`]({page}#{name.lower()})' for name in names)} |"
 
 
 def method_parts(name: str, method: Any, link: docstrings.Link) -> list[str]:
@@ -176,11 +200,6 @@ def is_public(kind: type) -> bool:
     return id(kind) in {id(entry.value) for entry in catalogue().entries.values()}
 
 
-def base_text(known: Catalogue, base: type, link: docstrings.Link) -> str:
-    name = next((entry.name for entry in known.entries.values() if entry.value is base), base.__name__)
-    return f"[`{name}`]({link(name)})" if link(name) else f"`{name}`"
-
-
 def place_text(value: Any, here: str) -> str:
     """A link to the line of the source."""
     found = signatures.place(value)
@@ -188,4 +207,4 @@ def place_text(value: Any, here: str) -> str:
         return ""
     file, line = found
     address = posixpath.relpath(sources.address(file), posixpath.dirname(here))
-    return f"[source: {file.relative_to(sources.ROOT).as_posix()}]({address}#L-{line})"
+    return f"[{file.relative_to(sources.ROOT).as_posix()}]({address}#L-{line})"

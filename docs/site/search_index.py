@@ -1,0 +1,45 @@
+"""The index of the search: small, since every page loads it, and so that a name finds its page.
+
+Of a page of the API reference it holds the name, the first paragraph and the names of methods; of other pages all but the code.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import pathlib
+import re
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+
+BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
+TAG = re.compile(r"<[^>]+>")
+HEADINGS = {"Methods", "Inherited", "Modules", "Classes", "Functions", "Constants"}
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    path = pathlib.Path(config.site_dir) / "search" / "search_index.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    index["docs"] = shortened(index["docs"])
+    path.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+
+
+def shortened(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    kept: dict[str, dict[str, Any]] = {}
+    for document in documents:
+        page, _, section = document["location"].partition("#")
+        if not page.startswith("api/"):
+            kept[document["location"]] = document | {"text": plain(BLOCK.sub("", document["text"]))}
+        elif not section:
+            paragraphs = PARAGRAPH.findall(BLOCK.sub("", document["text"]))
+            kept[page] = document | {"text": plain(" ".join(paragraphs[1:2]))}
+        elif document["title"] not in HEADINGS:
+            kept[page]["text"] += f" {document['title']}"
+    return list(kept.values())
+
+
+def plain(text: str) -> str:
+    """Without tags; what looked like one in the text stays escaped."""
+    return html.escape(" ".join(html.unescape(TAG.sub(" ", text)).split()), quote=False)
