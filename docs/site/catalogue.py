@@ -50,7 +50,11 @@ class Catalogue:
             self.members[name.rpartition(".")[0]].append(name)
         self.entries = entries({name: value for name, value in values.items() if is_documented(value)})
         self.constants = {n: value for n, value in values.items() if n not in self.entries and n not in self.modules}
+        self.identities = {identity(entry.value) for entry in self.entries.values()}
         self.classes = unique_classes(self.entries.values())
+
+    def is_public(self, kind: type) -> bool:
+        return id(kind) in self.identities
 
     def address(self, name: str) -> str | None:
         """The path, with an anchor where need be, at which a public name is documented."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from formulas import as_latex
+from formulas import as_latex, rendered
 
 CODE = re.compile(r"(`[^`\n]+`)")
 SPECIAL = re.compile(r"([\\*_\[\]#~$|{}])")
@@ -21,8 +21,9 @@ Link = Callable[[str], str | None]
 """From a name in backticks to the address of its page, or None."""
 
 
-def markdown(docstring: str, link: Link) -> str:
-    return "\n\n".join(block_text(block, link) for block in blocks(docstring))
+def markdown(docstring: str, link: Link, words: Collection[str] = ()) -> str:
+    """With the names of arguments, `words`, read as factors in formulas: `(H + damping I) s`."""
+    return "\n\n".join(block_text(block, link, words) for block in blocks(docstring))
 
 
 def blocks(docstring: str) -> list[list[str]]:
@@ -37,27 +38,27 @@ def blocks(docstring: str) -> list[list[str]]:
     return [block for block in found if block]
 
 
-def block_text(block: list[str], link: Link) -> str:
+def block_text(block: list[str], link: Link, words: Collection[str]) -> str:
     if block[0].startswith(">>> "):
         return fenced("pycon", block)
     if block[0].startswith("    "):
-        return formula(block)
+        return formula(block, words)
     if block[0].endswith(":") and len(block) > 1 and block[1].startswith("    "):
         return section(block[0], block[1:], link)
-    return inline("\n".join(block), link)
+    return inline("\n".join(block), link, words)
 
 
 def fenced(language: str, lines: list[str]) -> str:
     return "\n".join([f"```{language}", *lines, "```"])
 
 
-def formula(lines: list[str]) -> str:
+def formula(lines: list[str], words: Collection[str]) -> str:
     """Rendered where every line of it can be read as one, else as it is written."""
     lines = textwrap.dedent("\n".join(lines)).split("\n")
-    rendered = [as_latex(line) for line in lines]
-    if not all(rendered):
+    latex = [as_latex(line, words) for line in lines]
+    if not all(latex):
         return fenced("text", lines)
-    return "\n".join(f'<div class="formula">{html.escape(one or "")}</div>' for one in rendered)
+    return "\n".join(f'<div class="arithmatex">{as_entities("[", line or "", "]")}</div>' for line in latex)
 
 
 def section(title: str, lines: list[str], link: Link) -> str:
@@ -71,9 +72,25 @@ def section(title: str, lines: list[str], link: Link) -> str:
     return f"{heading}\n\n" + "\n\n".join(items)
 
 
-def inline(text: str, link: Link) -> str:
-    """Text whose only markup are backticks: names in them that have a page link to it."""
-    return "".join(code(part, link) if part.startswith("`") else escaped(part) for part in CODE.split(text))
+def inline(text: str, link: Link, words: Collection[str] | None = None) -> str:
+    """Text whose only markup are backticks, and names in them that have a page; given `words`, with formulas rendered."""
+    parts = CODE.split(text)
+    return "".join(code(part, link) if part.startswith("`") else prose(part, words) for part in parts)
+
+
+def prose(text: str, words: Collection[str] | None) -> str:
+    if words is None or text.startswith("Source: "):
+        return escaped(text)
+    return "".join(math_span(part) if math else escaped(part) for math, part in rendered(text, words))
+
+
+def math_span(latex: str) -> str:
+    return f'<span class="arithmatex">{as_entities("(", latex, ")")}</span>'
+
+
+def as_entities(opening: str, latex: str, closing: str) -> str:
+    """Between delimiters, and so written that Markdown sees no markup in it."""
+    return re.sub(r"[^a-zA-Z0-9\s]", lambda found: f"&#{ord(found[0])};", f"\\{opening}{latex}\\{closing}")
 
 
 def code(part: str, link: Link) -> str:

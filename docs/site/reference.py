@@ -51,7 +51,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
-    """A page of an object lies in its module, although the nav ends with modules: hundreds of names would weigh on each page."""
+    """The page of an object lies in its module, although the nav ends with modules: it would be too long with all."""
     pages = {file.src_uri: file.page for file in files.documentation_pages()}
     for entry in catalogue().entries.values():
         module = pages[module_path(entry.module)]
@@ -134,7 +134,7 @@ def object_page(known: Catalogue, entry: Entry) -> str:
     if len(entry.names) > 1:
         parts.append("Also " + ", ".join(f"`{name}`" for name in entry.names[1:]) + ".")
     parts.append(docstrings.fenced("python", [signatures.call(entry.name, entry.value)]))
-    parts.append(docstrings.markdown(inspect.getdoc(entry.value) or "", link))
+    parts.append(docstrings.markdown(inspect.getdoc(entry.value) or "", link, signatures.arguments(entry.value)))
     if isinstance(entry.value, type):
         parts += class_parts(known, entry, link)
     return "\n\n".join(parts)
@@ -151,7 +151,7 @@ def breakable(name: str) -> str:
 
 def class_parts(known: Catalogue, entry: Entry, link: docstrings.Link) -> list[str]:
     """The methods that the class defines itself, and where the others come from."""
-    own, inherited = methods(entry.value)
+    own, inherited = methods(known, entry.value)
     parts = []
     if own:
         parts.append("## Methods")
@@ -176,7 +176,7 @@ def method_parts(name: str, method: Any, link: docstrings.Link) -> list[str]:
     return [shown, *([f"*{kind}*"] if kind in ("classmethod", "staticmethod") else []), text]
 
 
-def methods(kind: type) -> tuple[dict[str, Any], dict[type, list[str]]]:
+def methods(known: Catalogue, kind: type) -> tuple[dict[str, Any], dict[type, list[str]]]:
     """Documented public methods and properties of a class: its own, and the names of those of its bases."""
     own: dict[str, Any] = {}
     inherited: dict[type, list[str]] = {}
@@ -189,15 +189,11 @@ def methods(kind: type) -> tuple[dict[str, Any], dict[type, list[str]]]:
             if name in seen or name.startswith("_") or not documented:
                 continue
             seen.add(name)
-            if base is kind or not is_public(base):
+            if base is kind or not known.is_public(base):
                 own[name] = value
             else:
                 inherited.setdefault(base, []).append(name)
     return own, inherited
-
-
-def is_public(kind: type) -> bool:
-    return id(kind) in {id(entry.value) for entry in catalogue().entries.values()}
 
 
 def place_text(value: Any, here: str) -> str:

@@ -15,6 +15,7 @@ from mkdocs.config.defaults import MkDocsConfig
 
 BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
+FORMULA = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]")
 TAG = re.compile(r"<[^>]+>")
 HEADINGS = {"Methods", "Inherited", "Modules", "Classes", "Functions", "Constants"}
 
@@ -42,4 +43,4 @@ def shortened(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def plain(text: str) -> str:
     """Without tags; what looked like one in the text stays escaped."""
-    return html.escape(" ".join(html.unescape(TAG.sub(" ", text)).split()), quote=False)
+    return html.escape(" ".join(FORMULA.sub(" ", html.unescape(TAG.sub(" ", text))).split()), quote=False)

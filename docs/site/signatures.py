@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import linecache
 import pathlib
@@ -26,6 +27,15 @@ def call(name: str, value: Any) -> str:
     written = with_markers([parameter for parameter in parameters if parameter.name != "self"], written)
     line = f"{name}({', '.join(written)})"
     return line if len(line) <= WIDTH else f"{name}(\n    " + ",\n    ".join(written) + ",\n)"
+
+
+def arguments(value: Any) -> set[str]:
+    """Their names; of a class also those of its bases, to which it hands what it does not take itself."""
+    found: set[str] = set()
+    for one in value.__mro__ if isinstance(value, type) else [value]:
+        with contextlib.suppress(TypeError, ValueError):
+            found |= set(inspect.signature(one).parameters)
+    return found
 
 
 def argument(parameter: inspect.Parameter) -> str:

@@ -83,7 +83,7 @@ class Dropout(Noise):
 class AlphaDropout(Dropout):
     """Dropout that keeps mean 0 and variance 1 of its inputs: what is dropped becomes the value at which SELU saturates.
 
-    Kept elements are a x + b, dropped ones a s + b, with s = -1.7581, a = ((1 - rate) (1 + rate s**2))**-1/2, b = -a s rate.
+    Kept elements are a x + b, dropped ones a s + b, with s = -1.7581, a = ((1 - rate) (1 + rate s**2))**(-1/2), b = -a s rate.
 
     Args:
         rate, noise_shape, seed: as in `Dropout`; of rate 1 all elements are 0.
