@@ -65,7 +65,7 @@ def section(title: str, lines: list[str], link: Link) -> str:
     """A definition list where each entry names something, else a paragraph."""
     entries = re.split(r"\n(?!\s)", textwrap.dedent("\n".join(lines)))
     named = [ENTRY.fullmatch(entry) for entry in entries]
-    heading = f'<p class="section">{html.escape(title.rstrip(":"))}</p>'
+    heading = f"{inline(title.rstrip(':'), link)}\n{{ .section }}"
     if not all(named):
         return f"{heading}\n\n{inline(textwrap.dedent(chr(10).join(lines)), link)}"
     items = [f"`{entry[1]}`\n:   {inline(' '.join(entry[2].split()), link)}" for entry in named if entry]

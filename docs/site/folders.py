@@ -6,6 +6,8 @@ import pathlib
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
 
 PAGES = {".md", ".ipynb"}
 
@@ -13,6 +15,13 @@ PAGES = {".md", ".ipynb"}
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.nav = [expanded(item, pathlib.Path(config.docs_dir)) for item in config.nav or []]
     return config
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page that is alone under its tab needs no list of pages beside it, and the first one no contents either."""
+    if page.parent is None:
+        page.meta["hide"] = ["navigation", "toc"] if page.is_homepage else ["navigation"]
+    return markdown
 
 
 def expanded(item: Any, docs: pathlib.Path) -> Any:

@@ -18,10 +18,14 @@ from pygments.lexers import PythonLexer
 ROOT = pathlib.Path(__file__).parent.parent.parent
 FOLDERS = ("datasets/LICENSES", "examples", "minikeras")
 TEMPLATE = (pathlib.Path(__file__).parent / "source.html").read_text(encoding="utf-8")
+COPIES = {"CHANGELOG.md": "changelog.md"}
+"""Documents of the repository that are pages here."""
 LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)#\s]+)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for name, copy in COPIES.items():
+        files.append(File.generated(config, copy, content=(ROOT / name).read_text(encoding="utf-8")))
     for path in source_files():
         files.append(File.generated(config, address(path), content=page(path)))
     return files
@@ -29,13 +33,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links to files outside `docs/` work in the repository as they are written; here they lead to the pages of source."""
-    here = "docs/" + posixpath.dirname(page.file.src_uri)
+    here = posixpath.dirname(page.file.src_uri)
+    written_in = "" if page.file.src_uri in COPIES.values() else posixpath.join("docs", here)
 
     def followed(link: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join(here, link[1]))
-        if target.startswith("docs/") or not (ROOT / target).exists():
+        target = posixpath.normpath(posixpath.join(written_in, link[1]))
+        if not (ROOT / target).exists():
             return link[1]
-        return posixpath.relpath("docs/" + address(ROOT / target), here)
+        inside = target.removeprefix("docs/")
+        return posixpath.relpath(inside if inside != target else COPIES.get(target) or address(ROOT / target), here or ".")
 
     return LINK.sub(followed, markdown)
 
