@@ -33,7 +33,7 @@ def _reduced(array: Array, *, operation: str, rows: int | None = None, weighted:
     result = ranks.all_reduce(given, "sum" if operation == "mean" else operation)
     divisor = (ranks.size if operation == "mean" else 1) * (max(rows, 1) if weighted and rows is not None else 1)
     if divisor != 1:
-        result = (result / divisor).astype(result.dtype)
+        result = np.divide(result, divisor, out=None if result is given else result, casting="unsafe")
     return to_device(result, namespace(array))
 
 

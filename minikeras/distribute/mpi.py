@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.ownership import Owned
 from ..errors import InvalidArgumentError, MissingExtraError
 from .communicator import END, Array, check_calls, described
 
@@ -34,6 +36,8 @@ HUNG = 75
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS")
 _SPIN = 2e-3
 """Seconds for which a rank looks for the others without a pause: small sums take microseconds."""
+_LARGE = 1 << 20
+"""Bytes from which the memory of results is used again."""
 _CALL_BYTES = 80
 """What ranks tell each other of a call: its name, dtype and the first of the sizes."""
 
@@ -59,24 +63,42 @@ class MpiCommunicator:
         self.rank, self.size = self._world.rank, self._world.size
         self._calls = np.empty((self.size, _CALL_BYTES), np.uint8)
         self._waits: tuple[str, float] | None = None
+        self._results: deque[Owned] = deque(maxlen=4)
         self._hook = sys.excepthook
         sys.excepthook = self._abort_for
         atexit.register(self._finish)
         threading.Thread(target=self._watch, name="minikeras-ranks", daemon=True).start()
         with self._together("initialize"):
             local = self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
-        self.local_rank, self._is_crowded = int(local.rank), int(local.size) > _processors()
+        self.local_rank = int(local.rank)
+        self._is_crowded = local.size > len(set().union(*local.allgather(processors())))
         local.Free()
         if self.rank == 0 and DONE in os.environ:
             Path(os.environ[DONE]).with_name(JOINED).touch()
 
     def all_reduce(self, array: Array, operation: str) -> Array:
         """See `Communicator`. Floats of 16 bits are added up as float32, which MPI knows."""
-        result = np.array(array, _known_to_mpi(array), order="C")
+        result = self._copy(array)
         operator = {"sum": self._mpi.SUM, "max": self._mpi.MAX, "min": self._mpi.MIN}[operation]
         with self._together(described(f"all_reduce {operation}", array)):
             self._world.Allreduce(self._mpi.IN_PLACE, result, operator)
         return result.astype(array.dtype, copy=False)
+
+    def _copy(self, array: Array) -> Array:
+        """In a dtype that MPI knows. Large ones lie in memory used before, if no one holds it any more: new memory takes longer
+        than a sum of two ranks.
+        """
+        dtype = _known_to_mpi(array)
+        if array.nbytes < _LARGE:
+            return np.array(array, dtype, order="C")
+        for owned in self._results:
+            if not owned.is_shared and (owned.arrays[0].shape, owned.arrays[0].dtype) == (array.shape, dtype):
+                break
+        else:
+            owned = Owned([np.empty(array.shape, dtype)])
+            self._results.append(owned)
+        np.copyto(owned.arrays[0], array)
+        return owned.arrays[0]
 
     def all_gather(self, array: Array) -> Array:
         """See `Communicator`."""
@@ -188,8 +210,9 @@ def _sent(call: str) -> Array:
     return np.frombuffer(call.encode()[:_CALL_BYTES].ljust(_CALL_BYTES, b"\0"), np.uint8)
 
 
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def processors() -> set[int]:
+    """Those that this process may run on."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def _print(reason: str) -> None:

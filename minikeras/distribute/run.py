@@ -1,6 +1,7 @@
 """Starts a program on several ranks: `python -m minikeras.distribute.run -n 4 train.py [its arguments]`.
 
-It finds `mpirun`, shares the processors among the ranks, and fails if a rank has not come to its end, whatever MPI says.
+It finds `mpirun`, shares the processors among the ranks, fails if a rank has not come to its end, whatever MPI says, and starts
+again where it is allowed to.
 """
 
 from __future__ import annotations
@@ -8,18 +9,49 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import MissingExtraError
-from .mpi import DONE, JOINED, NEEDS
+from .mpi import DONE, JOINED, NEEDS, processors
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_FOR_OTHER_MACHINES = ("MINIKERAS_", "PYTHON")
+"""How variables begin that Open MPI has to be told to take along."""
 LEFT_EARLY = 70
 """The exit status if MPI reports success, but not all ranks have come to their end."""
+_ANSWER = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
+
+
+class Host(NamedTuple):
+    """A machine, and how many ranks may run there."""
+
+    name: str
+    slots: int
+
+
+class Job(NamedTuple):
+    """What is started.
+
+    Attributes:
+        ranks: how many processes.
+        program: a script and its arguments.
+        hosts: the machines; none for this one.
+    """
+
+    ranks: int
+    program: Sequence[str]
+    hosts: Sequence[Host] = ()
+
+    @property
+    def slots(self) -> int:
+        """How many ranks the hosts have room for."""
+        return sum(host.slots for host in self.hosts)
 
 
 def mpirun() -> str:
@@ -34,37 +66,105 @@ def mpirun() -> str:
     return found
 
 
-def command(ranks: int, program: Sequence[str], is_open_mpi: bool, processors: int) -> list[str]:
-    """What is carried out. Ranks that wait for others yield where there are more of them than processors."""
-    crowded = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"] if is_open_mpi and ranks > processors else []
-    return [mpirun(), "-n", str(ranks), *crowded, sys.executable, "-m", "mpi4py", *program]
+def command(job: Job, is_open_mpi: bool, available: int, variables: Mapping[str, str]) -> list[str]:
+    """What is carried out. On this machine each rank has processors of its own, or else those that wait for others yield."""
+    listed = ",".join(f"{host.name}:{host.slots}" for host in job.hosts)
+    options = ["-hosts", listed] if listed else []
+    if is_open_mpi and listed:
+        taken = [name for name in variables if name.startswith(_FOR_OTHER_MACHINES) or name in _THREADS]
+        options = ["--host", listed, *(word for name in taken for word in ("-x", name))]
+    elif is_open_mpi and job.ranks > available:
+        options = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+    elif is_open_mpi:
+        options = ["--map-by", f"slot:PE={available // job.ranks}:HWTCPUS"]
+    return [mpirun(), "-n", str(job.ranks), *options, sys.executable, "-m", "mpi4py", *job.program]
 
 
-def environment(ranks: int, processors: int, done: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the ranks: each computes with its share of the processors, unless it was told otherwise."""
-    share = str(max(1, processors // ranks))
-    asked = {name: share for name in _THREADS if name not in given}
+def environment(job: Job, available: int, done: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the ranks. On this machine each has its share of the processors, unless it was told otherwise."""
+    share = str(max(1, available // job.ranks))
+    asked = {name: share for name in _THREADS if name not in given and not job.hosts}
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     return {**given, **asked, **root, DONE: done}
 
 
-def run(ranks: int, program: Sequence[str], restarts: int = 0) -> int:
-    """Start the program, again after a failure for as many times as allowed; the exit status of the last try."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    version = subprocess.run([mpirun(), "--version"], capture_output=True, text=True, check=False).stdout
+def run(job: Job, restarts: int = 0, least: int | None = None) -> int:
+    """Start a program, again after a failure for as many times as allowed; the exit status of the last try.
+
+    Args:
+        job: what is started.
+        restarts: how often to start again.
+        least: with how many ranks at least; None for as many as at first.
+    """
     for attempt in range(restarts + 1):
-        with tempfile.TemporaryDirectory() as folder:
-            done = Path(folder) / "done"
-            line = command(ranks, program, "Open MPI" in version or "open-mpi" in version, processors)
-            status = subprocess.run(line, env=environment(ranks, processors, str(done), os.environ), check=False).returncode
-            if status == 0 and JOINED in os.listdir(folder) and not done.exists():
-                print("minikeras.distribute: a rank ended before the others, without an error", file=sys.stderr)
-                status = LEFT_EARLY
-        if status == 0:
-            return 0
-        if attempt < restarts:
-            print(f"minikeras.distribute: status {status}; start {attempt + 2} of {restarts + 1}", file=sys.stderr)
-    return status if 0 < status < 256 else 1
+        status = _status(job)
+        if status == 0 or attempt == restarts:
+            break
+        job = remaining(job, job.ranks if least is None else least)
+        if job.hosts and job.slots < job.ranks:
+            _print(f"the hosts that answer have room for {job.slots} ranks; {job.ranks} are needed")
+            break
+        _print(f"status {status}; start {attempt + 2} of {restarts + 1}, on {job.ranks} ranks")
+    return status if 0 <= status < 256 else 1
+
+
+def remaining(job: Job, least: int) -> Job:
+    """What is started after a failure: on the hosts that answer, with half as many ranks until they have room. Without hosts
+    with half as many at once: the machine may be too small.
+
+    >>> remaining(Job(4, ["train.py"]), least=1).ranks
+    2
+    """
+    hosts = [host for host in job.hosts if _answers(host.name)]
+    smaller = job._replace(hosts=hosts) if job.hosts else job._replace(ranks=max(least, job.ranks // 2))
+    while hosts and smaller.slots < smaller.ranks > least:
+        smaller = smaller._replace(ranks=max(least, smaller.ranks // 2))
+    return smaller
+
+
+def _answers(host: str) -> bool:
+    if host in ("localhost", "127.0.0.1", os.uname().nodename):
+        return True
+    return subprocess.run([*_ANSWER, host, "true"], capture_output=True, check=False).returncode == 0
+
+
+def _status(job: Job) -> int:
+    """The exit status of one try."""
+    version = subprocess.run([mpirun(), "--version"], capture_output=True, text=True, check=False).stdout
+    is_open_mpi, available = "Open MPI" in version or "open-mpi" in version, len(processors())
+    with tempfile.TemporaryDirectory() as folder:
+        done = Path(folder) / "done"
+        variables = environment(job, available, str(done), os.environ)
+        with subprocess.Popen(command(job, is_open_mpi, available, variables), env=variables) as process:
+            try:
+                status = process.wait()
+            except BaseException:  # an interrupt, or the end of the session: MPI ends the ranks
+                process.terminate()
+                raise
+        if status == 0 and JOINED in os.listdir(folder) and not done.exists():
+            _print("a rank ended before the others, without an error")
+            return LEFT_EARLY
+    return status
+
+
+def hosts_of(listed: str) -> list[Host]:
+    """Hosts in the notations of Open MPI and MPICH, with one slot unless another number is given.
+
+    >>> hosts_of("a:2,b")
+    [Host(name='a', slots=2), Host(name='b', slots=1)]
+    >>> hosts_of("a slots=4  # the large one\\nb:2")
+    [Host(name='a', slots=4), Host(name='b', slots=2)]
+    """
+    lines = [line.partition("#")[0].strip() for line in listed.replace(",", "\n").splitlines()]
+    found = []
+    for line in filter(None, lines):
+        name, _, slots = line.replace(" slots=", ":").replace(" ", "").partition(":")
+        found.append(Host(name, int(slots or 1)))
+    return found
+
+
+def _print(text: str) -> None:
+    print(f"minikeras.distribute: {text}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,11 +172,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m minikeras.distribute.run", description=__doc__)
     parser.add_argument("-n", "--ranks", type=int, required=True, help="how many processes")
     parser.add_argument("--max-restarts", type=int, default=0, help="how often to start again after a failure")
+    parser.add_argument(
+        "--min-ranks", type=int, help="start again with fewer ranks, down to this many: half, or what hosts can take"
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--hosts", type=hosts_of, default=[], metavar="A:2,B:2", help="machines, and how many ranks each takes")
+    where.add_argument("--hostfile", type=Path, metavar="FILE", help="the same, a line for each")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a script and its arguments")
     told = parser.parse_args(arguments)
-    if told.ranks < 1 or told.max_restarts < 0 or not told.program:
-        parser.error("give -n from 1 on, --max-restarts from 0 on, and a script")
-    return run(told.ranks, told.program, told.max_restarts)
+    least = told.ranks if told.min_ranks is None else told.min_ranks
+    if not 1 <= least <= told.ranks or told.max_restarts < 0 or not told.program:
+        parser.error("give -n from 1 on, --min-ranks from 1 to -n, --max-restarts from 0 on, and a script")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    hosts = hosts_of(told.hostfile.read_text()) if told.hostfile else told.hosts
+    return run(Job(told.ranks, told.program, hosts), told.max_restarts, told.min_ranks)
 
 
 if __name__ == "__main__":

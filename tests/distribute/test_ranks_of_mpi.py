@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -45,6 +47,8 @@ assert float(tf.distribute.all_reduce(float(rank), "mean")) == 0.5
 v = tf.Variable(tf.fill([1000], float(rank)))
 tf.distribute.broadcast_variables([v], root=1)
 assert (v.numpy() == 1.0).all() and tf.distribute.local_rank() == rank
+large = [tf.distribute.all_reduce(tf.fill([1 << 19], float(place + rank))) for place in range(6)]
+assert all((one.numpy() == 2 * place + 1).all() for place, one in enumerate(large))
 print("rank", rank, "is done")
 """
     status, output, errors, _ = run(program, tmp_path)
@@ -119,6 +123,35 @@ tf.distribute.barrier()
 """
     status, _, errors, _ = run(program, tmp_path, options=["--max-restarts", "2"])
     assert status == 0 and "start 2 of 3" in errors
+
+
+def test_a_job_goes_on_where_hosts_still_answer(tmp_path, monkeypatch):
+    (tmp_path / "ssh").write_text("#!/bin/sh\nexit 255\n")
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    options = ["--hosts", "localhost:1,unreachable:1", "--max-restarts", "1", "--min-ranks", "1"]
+    found = run("print(size, 'rank')", tmp_path, options=options)
+    assert found.status == 0 and "1 rank" in found.output and "start 2 of 2, on 1 ranks" in found.errors
+
+
+def test_a_launcher_that_is_ended_ends_the_ranks(tmp_path):
+    program = """
+from pathlib import Path
+Path(f"{os.getpid()}.rank").touch()
+tf.distribute.barrier()
+if rank == 0:
+    os.kill(int(os.environ["LAUNCHER"]), signal.SIGTERM)
+time.sleep(1000)
+"""
+    script = tmp_path / "launch.sh"
+    script.write_text('LAUNCHER=$$ exec "$@"\n')
+    path = tmp_path / "train.py"
+    path.write_text(BEGIN.format(timeout=6.0) + program)
+    found = mpi_jobs.run(["sh", str(script), *mpi_jobs.launchers(2)[OURS], "--max-restarts", "2", str(path)], tmp_path)
+    assert found.status == 128 + signal.SIGTERM
+    ranks = [one.stem for one in tmp_path.glob("*.rank")]
+    states = subprocess.run(["ps", "-o", "stat=", "-p", ",".join(ranks)], capture_output=True, text=True, check=False).stdout
+    assert len(ranks) == 2 and all(state.startswith("Z") for state in states.split())
 
 
 def test_numbers_of_ranks_that_contradict_mpi_are_refused():
