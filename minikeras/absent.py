@@ -44,8 +44,8 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "distribute": [
         (
-            "*Strategy get_strategy DistributedOptimizer experimental",
-            "Write a training loop with tf.distribute.DistributedGradientTape for several processes; `fit` runs in one.",
+            "*Strategy experimental",
+            "Processes train together with tf.distribute.MultiWorkerMirroredStrategy; there are no parameter servers.",
         ),
     ],
     "keras": [
@@ -54,7 +54,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "applications",
             "There are no pretrained models; weights of Keras's models of the same layers can be read with load_weights.",
         ),
-        ("distribution", "One process uses one device: with tf.device('GPU:0')."),
         (
             "quantizers Quantizer distillation",
             "There is no quantization; keras.mixed_precision computes in float16 or bfloat16.",
@@ -63,6 +62,12 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("estimator", "Use keras.Sequential or keras.Model and fit, or keras.wrappers with scikit-learn."),
         ("StatelessScope SymbolicScope", "Models keep their own state."),
         ("RematScope", "Use keras.remat on the function or layer whose results are to be computed again."),
+    ],
+    "keras.distribution": [
+        (
+            "DeviceMesh Distribution LayoutMap ModelParallel TensorLayout distribute_tensor",
+            "Each process holds the whole model; DataParallel has several train it together.",
+        ),
     ],
     "keras.backend": [
         (

@@ -29,7 +29,7 @@ LAYERS = [
     ["functions", "figures"],
     [
         *("distribute.communicator", "distribute.functions", "distribute.moments", "distribute.mpi", "distribute.replica"),
-        "distribute.world",
+        *("distribute.strategy", "distribute.world"),
     ],
     ["data.table"],
     ["compiler"],
@@ -53,7 +53,7 @@ LAYERS = [
             "keras.settings",
             "keras.tree",
         ),
-        *("keras.seeds", "keras.random", "keras.weight", "keras.datasets"),
+        *("keras.seeds", "keras.random", "keras.weight", "keras.datasets", "keras.distribution"),
     ],
     [
         "keras.activations",

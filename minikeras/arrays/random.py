@@ -5,10 +5,11 @@ Numbers are drawn on the host, so they do not depend on the device.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,46 +113,71 @@ def _from_system() -> int:
     return int.from_bytes(os.urandom(7), "little")
 
 
-_global = Stream(_from_system())
+class _Streams(threading.local):
+    """The global stream and the named ones. All threads share those of the process, unless `own_streams` gives them others."""
+
+    def __init__(self) -> None:
+        self.main, self.named, self.seeded = _process
+
+
+_process: tuple[Stream, dict[str, Stream], list[bool]] = Stream(_from_system()), {}, [False]
+_here = _Streams()
+
+
+@contextlib.contextmanager
+def own_streams() -> Iterator[None]:
+    """Within the block this thread has random streams of its own, which stand where those of the process do."""
+    before = _here.main, _here.named, _here.seeded
+    main, named, seeded = _process
+    copies = {name: Stream(*stream.state) for name, stream in named.items()}
+    _here.main, _here.named, _here.seeded = Stream(*main.state), copies, list(seeded)
+    try:
+        yield
+    finally:
+        _here.main, _here.named, _here.seeded = before
 
 
 def global_stream() -> Stream:
     """The stream behind every draw that names no generator of its own."""
-    return _global
+    return _here.main
 
 
-_named: dict[str, Stream] = {}
+def is_seeded() -> bool:
+    """Whether the global seed was set, and not taken from the system."""
+    return _here.seeded[0]
 
 
 def named_stream(name: str) -> Stream:
     """The stream for one purpose: fixed by the global seed and its name, whatever else is drawn in between."""
-    if name not in _named:
-        _named[name] = Stream(_seed_of(name))
-    return _named[name]
+    named = _here.named
+    if name not in named:
+        named[name] = Stream(_seed_of(name))
+    return named[name]
 
 
 def _seed_of(name: str) -> int:
-    digest = hashlib.blake2b(f"{_global.seed}/{name}".encode(), digest_size=7).digest()
+    digest = hashlib.blake2b(f"{_here.main.seed}/{name}".encode(), digest_size=7).digest()
     return int.from_bytes(digest, "little")
 
 
 def set_global_seed(seed: int | None) -> None:
     """Start the global stream and all named ones anew; None takes a seed from the system."""
-    _global.state = (_from_system() if seed is None else int(seed), 0)
-    for name, stream in _named.items():
+    _here.main.state = (_from_system() if seed is None else int(seed), 0)
+    _here.seeded[0] = seed is not None
+    for name, stream in _here.named.items():
         stream.state = (_seed_of(name), 0)
 
 
 def states() -> dict[str, tuple[int, int]]:
     """The state of the global stream, under '', and of each named one."""
-    named = {name: (stream.seed, stream.position) for name, stream in _named.items()}
-    return {"": (_global.seed, _global.position), **named}
+    named = {name: (stream.seed, stream.position) for name, stream in _here.named.items()}
+    return {"": (_here.main.seed, _here.main.position), **named}
 
 
 def set_states(states: Mapping[str, Sequence[int]]) -> None:
     """Have all streams as `states` told; a named one that it does not know had not been drawn from."""
-    _global.state = _pair(states.get("", _global.state))
-    for name in {*_named, *states} - {""}:
+    _here.main.state = _pair(states.get("", _here.main.state))
+    for name in {*_here.named, *states} - {""}:
         stream, told = named_stream(name), states.get(name)
         if stream.state != told:  # of thousands, after a symbolic call hardly one
             stream.state = (_seed_of(name), 0) if told is None else _pair(told)

@@ -25,6 +25,7 @@ class State(Enum):
     OPERANDS = "the Variables among the operands"
     VARIABLES = "any Variables"
     STREAM = "a random stream"
+    RANKS = "what other ranks give"
 
 
 class Write(StrEnum):

@@ -10,16 +10,21 @@ from ..absent import late
 if TYPE_CHECKING:
     from .communicator import ThreadCommunicator
     from .functions import all_reduce, all_reduce_together, broadcast_variables
-    from .training import DistributedGradientTape, rows_of
-    from .world import barrier, initialize, local_rank, rank, size, using
+    from .strategy import DataParallel as MultiWorkerMirroredStrategy
+    from .strategy import get_strategy, has_strategy
+    from .training import DistributedGradientTape
+    from .world import barrier, initialize, local_rank, rank, rows_of, size, using
 
 __all__ = [
     "DistributedGradientTape",
+    "MultiWorkerMirroredStrategy",
     "ThreadCommunicator",
     "all_reduce",
     "all_reduce_together",
     "barrier",
     "broadcast_variables",
+    "get_strategy",
+    "has_strategy",
     "initialize",
     "local_rank",
     "rank",
@@ -32,8 +37,8 @@ _LATE: dict[str, str | None] = {
     "DistributedGradientTape": "training",
     "ThreadCommunicator": "communicator",
     **dict.fromkeys(("all_reduce", "all_reduce_together", "broadcast_variables"), "functions"),
-    "rows_of": "training",
-    **dict.fromkeys(("barrier", "initialize", "local_rank", "rank", "size", "using"), "world"),
+    **dict.fromkeys(("MultiWorkerMirroredStrategy", "get_strategy", "has_strategy"), "strategy"),
+    **dict.fromkeys(("barrier", "initialize", "local_rank", "rank", "rows_of", "size", "using"), "world"),
 }
 
 __getattr__, __dir__ = late(__name__, _LATE)

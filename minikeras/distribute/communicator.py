@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..arrays.random import own_streams
 from ..errors import InvalidArgumentError
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +91,7 @@ class Alone:
 
 
 class ThreadCommunicator:
-    """Ranks that are threads of one process: the same program without MPI, for tests.
+    """Ranks that are threads of one process: the same program without MPI, for tests. Each has random streams of its own.
 
     Sums are taken in the order of the ranks, so they have the same bits in each run.
 
@@ -120,7 +121,8 @@ class ThreadCommunicator:
         def work(rank: int) -> None:
             self._own.rank = rank
             try:
-                results[rank] = function()
+                with own_streams():
+                    results[rank] = function()
             except threading.BrokenBarrierError as error:
                 errors.append(error)
             except BaseException as error:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arrays import namespace, to_device, to_numpy
 from ..core import Tensor, Variable, convert_to_tensor
-from ..core.effects import State
+from ..core.effects import State, effect
 from ..core.primitive import Primitive
 from ..core.stack import perform
 from ..errors import InvalidArgumentError, ShapeError
@@ -20,7 +21,7 @@ from ..functions.shaping import concat, reshape
 from ..types import Array
 from .communicator import OPERATIONS
 from .replica import check_exchange
-from .world import world
+from .world import joined, world
 
 _COUNTED = re.compile(r"_\d+(?=[/_]|$)")
 
@@ -55,7 +56,7 @@ reduced = Primitive(
     uniform=False,
     batching="keep",
     effect=True,
-    reads=(State.VARIABLES,),
+    reads=(State.RANKS,),
     registered=False,
 )
 """An effect with a derivative: a sum over the ranks is its own transpose.
@@ -64,6 +65,56 @@ What ranks compute on parts of a batch enters a mean that is weighted by `rows`,
 are those of each rank times its rows, divided by the rows of the one that gets it. The two kinds of sums are transposes of one
 another. None, outside of parts, weighs all ranks alike.
 """
+
+
+def in_pairs(parts: Sequence[Any]) -> Any:
+    """The sum of a power of two of parts, of neighbours first: the same bits however many of them were added up before.
+
+    >>> in_pairs([1.0, 2.0, 3.0, 4.0])
+    10.0
+    """
+    while len(parts) > 1:
+        parts = [one + other for one, other in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _combined(*arrays: Array, shares: Sequence[float], weighted: int, pairs: bool) -> tuple[Array, ...]:
+    """See `combine`. What has one dtype is one vector, and one collective operation."""
+    ranks, count = world(), len(arrays) // len(shares)
+    results: list[Any] = [None] * count
+    for kind in {array.dtype: None for array in arrays}:
+        places = [place for place in range(count) if arrays[place].dtype == kind]
+        scaled = sum(arrays[place].size for place in places if place < weighted)
+        flats = []
+        for start, share in zip(range(0, len(arrays), count), shares, strict=True):
+            flat = np.concatenate([to_numpy(arrays[start + place]).reshape(-1) for place in places])
+            flat[:scaled] *= kind.type(share)
+            flats.append(flat)
+        own = in_pairs(flats)
+        flat = in_pairs(list(ranks.all_gather(own))) if pairs else ranks.all_reduce(own, "sum")
+        end = 0
+        for place in places:
+            start, end = end, end + arrays[place].size
+            results[place] = to_device(flat[start:end].reshape(arrays[place].shape), namespace(arrays[place]))
+    return tuple(results)
+
+
+combined = effect("combine", _combined, reads=(State.RANKS,))
+
+
+def combine(parts: Sequence[Sequence[Tensor]], shares: Sequence[float], weighted: int, pairs: bool) -> tuple[Tensor, ...]:
+    """The sums of what all parts of a batch give, one collective operation for each dtype.
+
+    Args:
+        parts: for each part that this rank computes as many tensors, in one order.
+        shares: the rows of each of these parts, to those of the batch.
+        weighted: so many of the tensors, the first ones, are multiplied by the share before.
+        pairs: whether neighbouring parts are added up first, so that the sum does not depend on which rank computes which.
+    """
+    found: tuple[Tensor, ...] = perform(
+        combined, [one for part in parts for one in part], {"shares": tuple(shares), "weighted": weighted, "pairs": pairs}
+    )
+    return found
 
 
 def all_reduce(x: Any, op: str = "sum") -> Tensor:
@@ -151,6 +202,34 @@ def broadcast_variables(variables: Iterable[Variable], root: int = 0) -> None:
             size = int(np.prod(variable.shape, dtype=int))
             variable.assign(Tensor(flat[start : start + size].reshape(variable.shape)))
             start += size
+
+
+def broadcast_state(state: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A state of training, {"arrays": {name: NumPy array}, "values": what JSON can hold}, or None, as the first rank has it."""
+    import json
+
+    if (ranks := joined()) is None or ranks.size == 1:
+        return None if state is None else dict(state)
+    arrays = {} if state is None else {name: np.ascontiguousarray(array) for name, array in state["arrays"].items()}
+    kinds = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
+    told = _broadcast_bytes(json.dumps(None if state is None else [state["values"], kinds]).encode())
+    found = json.loads(told)
+    if found is None:
+        return None
+    values, kinds = found
+    data, end = _broadcast_bytes(b"".join(array.tobytes() for array in arrays.values())), 0
+    for name, dtype, shape in kinds:
+        start, end = end, end + np.dtype(dtype).itemsize * math.prod(shape)
+        arrays[name] = np.frombuffer(data[start:end], dtype).reshape(shape)
+    return {"arrays": arrays, "values": values}
+
+
+def _broadcast_bytes(data: bytes) -> bytes:
+    """What the first rank gives."""
+    ranks = world()
+    size = int(ranks.broadcast(np.array([len(data)]), 0)[0])
+    given = np.frombuffer(data, np.uint8) if ranks.rank == 0 else np.zeros(size, np.uint8)
+    return ranks.broadcast(given, 0).tobytes()
 
 
 def check_alike(variables: Sequence[Variable]) -> None:

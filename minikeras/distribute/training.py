@@ -8,7 +8,6 @@ from .. import nest
 from ..core import GradientTape
 from ..errors import InvalidArgumentError
 from .functions import all_reduce_together
-from .world import world
 
 
 class DistributedGradientTape:
@@ -50,16 +49,3 @@ class DistributedGradientTape:
         found = self._tape.gradient(target, sources, *arguments, **options)
         leaves = nest.flatten(found)
         return nest.pack(found, all_reduce_together(leaves, self._op))
-
-
-def rows_of(rows: int, rank: int | None = None, size: int | None = None) -> range:
-    """The rows that belong to a rank, of so many: as many for each, or one more for the first ones.
-
-    >>> [tf.distribute.rows_of(10, rank, 4) for rank in range(4)]
-    [range(0, 3), range(3, 6), range(6, 8), range(8, 10)]
-    """
-    ranks = world()
-    rank, size = ranks.rank if rank is None else rank, ranks.size if size is None else size
-    share, rest = divmod(rows, size)
-    start = rank * share + min(rank, rest)
-    return range(start, start + share + (rank < rest))

@@ -48,6 +48,16 @@ def world() -> Communicator:
     return _world
 
 
+def joined() -> Communicator | None:
+    """The ranks of this program, if they were joined by now."""
+    return _world
+
+
+def is_first() -> bool:
+    """Whether this is the rank that writes files and lines for all: the first, or the only one."""
+    return _world is None or _world.size == 1 or _world.rank == 0
+
+
 @contextlib.contextmanager
 def using(communicator: Communicator) -> Iterator[None]:
     """Within the block the ranks are those of `communicator`.
@@ -98,3 +108,16 @@ def barrier() -> None:
     >>> tf.distribute.barrier()
     """
     world().barrier()
+
+
+def rows_of(rows: int, rank: int | None = None, size: int | None = None) -> range:
+    """The rows that belong to a rank, of so many: as many for each, or one more for the first ones.
+
+    >>> [tf.distribute.rows_of(10, rank, 4) for rank in range(4)]
+    [range(0, 3), range(3, 6), range(6, 8), range(8, 10)]
+    """
+    ranks = world()
+    rank, size = ranks.rank if rank is None else rank, ranks.size if size is None else size
+    share, rest = divmod(rows, size)
+    start = rank * share + min(rank, rest)
+    return range(start, start + share + (rank < rest))

@@ -14,7 +14,7 @@ from ..errors import InvalidArgumentError
 from ..keras.batches import Feed
 from ..keras.callbacks import CallbackList
 from ..keras.logs import numbers
-from ..keras.training.executions import Executions
+from ..keras.training.executions import AllRows, Executions
 from ..keras.training.snapshot import Transaction
 from .hyperparameters import settings
 from .member import Member
@@ -44,7 +44,7 @@ def _executions(stack: ModelStack, phase: str, feed: Feed, group: int | None, pa
     own = isinstance(feed.source, MemberSource)
     step = stack.steps.of(stack, f"{phase}_step_on_own" if own else f"{phase}_step")
     name = "fit" if phase == "train" else "evaluate"
-    return Executions(name, Transaction(stack), step, feed, 0, group, pace)
+    return Executions(name, Transaction(stack), AllRows(step), feed, 0, group, pace)
 
 
 def _last(executions: Executions, logs: Any) -> Values:

@@ -39,10 +39,13 @@ from .symbolic.operation import CLASSES as _CLASSES
 from .symbolic.operation import Operation
 
 if _TYPE_CHECKING:
-    from . import backend, datasets, dtype_policies, export, ops, preprocessing, random, tree, utils, wrappers
+    from . import backend, datasets, distribution, dtype_policies, export, ops, preprocessing, random, tree, utils, wrappers
     from .variable import Variable
 
-_MODULES = ("backend", "datasets", "dtype_policies", "export", "ops", "preprocessing", "random", "tree", "utils", "wrappers")
+_MODULES = (
+    *("backend", "datasets", "distribution", "dtype_policies", "export", "ops", "preprocessing", "random", "tree", "utils"),
+    "wrappers",
+)
 _LATE = dict.fromkeys(_MODULES) | {"Variable": "variable"}
 
 __version__ = "3.15.1"

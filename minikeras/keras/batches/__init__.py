@@ -13,7 +13,7 @@ from .columns import (
 )
 from .feed import Feed
 from .py_dataset import PyDataset
-from .sources import Source, source
+from .sources import Source, cut, source
 
 __all__ = [
     "Feed",
@@ -24,6 +24,7 @@ __all__ = [
     "check_rows",
     "class_weights",
     "count_rows",
+    "cut",
     "is_iterable_of_batches",
     "pack_x_y_sample_weight",
     "source",

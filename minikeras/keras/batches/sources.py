@@ -59,12 +59,32 @@ class Source:
 
     def first(self) -> Any:
         """The first batch, without any effect on the passes that follow; None if there is none."""
+        element = self.first_element()
+        return None if element is None else self.batch(element)
+
+    def first_element(self) -> Any:
+        """What stands for it."""
         with preserved_streams(self.random_streams):
-            return next(map(self.batch, self.from_position(0)), None)
+            return next(iter(self.from_position(0)), None)
+
+    def rows(self, element: Any) -> int:
+        """The number of rows of the batch that an element of a pass stands for."""
+        if self.table is not None:
+            return len(element)
+        return next((int(leaf.shape[0]) for leaf in nest.flatten(element) if leaf is not None and leaf.ndim), 0)
+
+    def cut(self, element: Any, rows: slice) -> Any:
+        """What stands for some rows of that batch."""
+        return element[rows] if self.table is not None else cut(element, rows)
 
 
 def _nothing() -> None:
     pass
+
+
+def cut(batch: Any, rows: slice) -> Any:
+    """Some rows of a batch."""
+    return nest.map_structure(lambda leaf: None if leaf is None else leaf[rows], batch)
 
 
 class _DatasetSource(Source):
@@ -122,10 +142,10 @@ class _IterableSource(Source):
             self._kept = []
             yield element
 
-    def first(self) -> Any:
+    def first_element(self) -> Any:
         found = iter(self._iterable)
         if found is not self._iterable:
-            return super().first()
+            return super().first_element()
         if not self._kept:
             self._kept = list(itertools.islice(found, 1))
         return _converted(self._kept[0]) if self._kept else None

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ...distribute.world import is_first
 from ..logs import Logs
 
 Hook = TypeVar("Hook", bound=Callable[..., None])
@@ -34,6 +35,8 @@ class Callback:
     params: Mapping[str, Any] = {}
     runs_last = False
     """Whether its hooks come after those of all others, for a callback that looks at what they leave behind."""
+    first_rank_only = False
+    """Whether its hooks are called on the first of several ranks alone, for one that writes files."""
     _model: Any = None
 
     @property
@@ -127,7 +130,9 @@ class Remembering(Callback):
 
 
 def tell(text: str) -> None:
-    """A line for the user, above a progress bar if there is one."""
+    """A line for the user, above a progress bar if there is one; of several ranks the first one's."""
+    if not is_first():
+        return
     tqdm = sys.modules.get("tqdm")
     if tqdm is not None:
         tqdm.tqdm.write(text, file=sys.stderr)

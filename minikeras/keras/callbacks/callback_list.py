@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import nest
+from ...distribute.world import is_first
 from ..logs import Logs, numbers
 from .callback import Callback
 from .history import History
@@ -118,9 +119,14 @@ class CallbackList:
             self._hooks[hook] = [(one, method) for one, method in found if _does_something(one, hook, method)]
         return self._hooks[hook]
 
+    def _called(self, hook: str) -> list[tuple[Callback, Callable[..., Any]]]:
+        """Those of them that are called on this rank."""
+        found = self._those(hook)
+        return found if is_first() else [(one, method) for one, method in found if not one.first_rank_only]
+
     def call(self, hook: str, *arguments: Any) -> None:
         """Call one hook of each, in order; the last argument are logs."""
-        for _, method in self._those(hook):
+        for _, method in self._called(hook):
             method(*arguments)
 
     on_train_begin, on_train_end = _forward("on_train_begin"), _forward("on_train_end")
@@ -162,7 +168,7 @@ class CallbackList:
         """Report the last batch if it was not yet; on a GPU each number costs a wait, and the bar alone needs none."""
         if self._held is not None:
             (batch, logs), self._held = self._held, None
-            listeners = self._those(f"on_{phase}_batch_end")
+            listeners = self._called(f"on_{phase}_batch_end")
             plain = phase != "predict" and any(not isinstance(one, ProgressBar) for one, _ in listeners)
             for _, method in listeners:
                 method(batch, numbers(logs) if plain else logs)
@@ -193,7 +199,8 @@ class CallbackList:
         if own != saved:
             raise ValueError(f"The saved state belongs to the callbacks {saved}, found {own}. Give fit the same, in order.")
         for callback, state in zip(self._remembering(), states, strict=True):
-            callback.set_state(state["state"])
+            if is_first() or not callback.first_rank_only:
+                callback.set_state(state["state"])
 
     def __enter__(self) -> CallbackList:
         return self

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...distribute.functions import broadcast_state
+from ...distribute.world import is_first
 from ...errors import LoadError
 from ...files import durable, strict_json, tensors
 from ..arguments import made_with_numpy
@@ -122,6 +124,8 @@ class ModelCheckpoint(_Saver, Monitor):
         path = self._path(epoch, batch, logs)
         if self.save_best_only and not self._is_best(epoch, path, logs):
             return
+        if not is_first():
+            return
         if self.verbose and not self.save_best_only:
             tell(f"Epoch {epoch + 1}: saving model to {path}")
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -205,24 +209,34 @@ class BackupAndRestore(_Saver):
         return self.backup_dir / FILE
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Go on from the file, if there is one; of several ranks the first one reads it."""
         self._unsaved = 0
-        if self.path.exists():
-            arrays, metadata = tensors.load(self.path)
-            if _VALUES not in metadata:
-                raise LoadError(f"{self.path}: holds no state of training. Move the file away, or give another backup_dir.")
-            values = strict_json.loads(metadata[_VALUES].encode(), self.path, _VALUES)
-            if not isinstance(values, dict):
-                raise LoadError(f"{self.path}: {_VALUES} must be a JSON object, found {values!r:.40}.")
-            self.model.set_training_state({"arrays": arrays, "values": values})
+        state = broadcast_state(self._load() if is_first() else None)
+        if state is not None:
+            self.model.set_training_state(state)
+
+    def _load(self) -> dict[str, Any] | None:
+        """What the file holds."""
+        if not self.path.exists():
+            return None
+        arrays, metadata = tensors.load(self.path)
+        if _VALUES not in metadata:
+            raise LoadError(f"{self.path}: holds no state of training. Move the file away, or give another backup_dir.")
+        values = strict_json.loads(metadata[_VALUES].encode(), self.path, _VALUES)
+        if not isinstance(values, dict):
+            raise LoadError(f"{self.path}: {_VALUES} must be a JSON object, found {values!r:.40}.")
+        return {"arrays": arrays, "values": values}
 
     def on_train_end(self, logs: Logs | None = None) -> None:
         """Forget the state, and the folder if nothing else is in it."""
-        if self.delete_checkpoint:
+        if self.delete_checkpoint and is_first():
             durable.remove(self.path)
             with contextlib.suppress(OSError):  # it is not empty, or was never made
                 self.backup_dir.rmdir()
 
     def _save(self, epoch: int, batch: int | None, logs: Logs) -> None:
+        if not is_first():
+            return
         state = self.model.get_training_state()
         durable.make_directory(self.backup_dir)
         tensors.save(self.path, state["arrays"], {_VALUES: json.dumps(state["values"], allow_nan=False)})

@@ -39,6 +39,8 @@ class CSVLogger(Callback):
     >>> folder.cleanup()
     """
 
+    first_rank_only = True
+
     def __init__(self, filename: str | os.PathLike[str], separator: str = ",", append: bool = False) -> None:
         self.filename, self.separator, self.append = os.fspath(filename), separator, append
         self._columns: list[str] = []

@@ -44,6 +44,7 @@ class TensorBoard(Remembering):
     """
 
     remembered = ("_step",)
+    first_rank_only = True
 
     def __init__(
         self,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from ...compiler import Function
 from ...compiler.tracing.pace import Pace
@@ -17,6 +18,73 @@ from .snapshot import Transaction
 from .steps import Logs
 
 
+class Steps(Protocol):
+    """The steps of one pass over data, and which rows of a batch they are about.
+
+    Attributes:
+        ended: whether training was told to stop.
+    """
+
+    ended: bool
+
+    def agreed(self, count: int, stop: bool) -> int:
+        """How many of so many steps are taken before the question is asked again; none if training is to stop."""
+
+    def met(self, elements: list[Any]) -> list[Any]:
+        """The elements of these steps."""
+
+    def split(self, element: Any) -> Any:
+        """Which rows of the batch of an element this process computes; None for all."""
+
+    def own(self, element: Any, split: Any) -> Any:
+        """What stands for these rows."""
+
+    def step(self, split: Any) -> StepFunction:
+        """The step on these rows."""
+
+    def whole(self, output: Any, split: Any) -> Any:
+        """An output for all rows, of which this process has computed these."""
+
+
+class AllRows:
+    """One step on all rows of each batch."""
+
+    ended = False
+
+    def __init__(self, step: StepFunction) -> None:
+        self._step = step
+
+    def agreed(self, count: int, stop: bool) -> int:
+        """All of them."""
+        self.ended = stop
+        return 0 if stop else count
+
+    def met(self, elements: list[Any]) -> list[Any]:
+        """As they are."""
+        return elements
+
+    def split(self, element: Any) -> None:
+        """All rows."""
+
+    def own(self, element: Any, split: None) -> Any:
+        """As it is."""
+        return element
+
+    def step(self, split: None) -> StepFunction:
+        """That one."""
+        return self._step
+
+    def whole(self, output: Any, split: None) -> Any:
+        """As it is."""
+        return output
+
+
+def one_by_one(steps: Steps, elements: Iterator[Any], is_stopped: Callable[[], bool]) -> Iterator[Any]:
+    """Elements of a source, each once all ranks have come to it, until one of them is told to stop."""
+    while steps.agreed(1, is_stopped()) and (met := steps.met(list(itertools.islice(elements, 1)))):
+        yield met[0]
+
+
 class Executions:
     """Takes the steps of an epoch: many in a row where a program carries them out, batches are rows of arrays and no callback
     has a say in between, so no code of the user runs between two; else one by one.
@@ -24,7 +92,7 @@ class Executions:
     Args:
         name: of the method of the model, for messages.
         attempt: runs a step as a whole or not at all.
-        step: what happens to a batch.
+        steps: what happens to a batch on this rank.
         feed: the batches.
         done: how many of the epoch were taken before.
         group: callbacks have a say after each multiple of this number of batches; None for never.
@@ -32,20 +100,21 @@ class Executions:
     """
 
     def __init__(
-        self, name: str, attempt: Transaction, step: StepFunction, feed: Feed, done: int, group: int | None, pace: Pace
+        self, name: str, attempt: Transaction, steps: Steps, feed: Feed, done: int, group: int | None, pace: Pace
     ) -> None:
-        self._name, self._attempt, self._step, self._feed = name, attempt, step, feed
+        self._name, self._attempt, self.steps, self._feed = name, attempt, steps, feed
         self._source, self._group, self.done = feed.source, group, done
         self._elements = feed.epoch(done)
         self._next: list[Any] = []
         self._pace = pace
 
-    def prepare(self) -> bool:
-        """Look up the batches of the next steps; whether there are any."""
+    def prepare(self, stop: bool = False) -> bool:
+        """Look up the batches of the next steps, unless training is to stop; whether there are any."""
         left = 1 if self._feed.steps is None else self._feed.steps - self.done
         if self._group is not None:
             left = min(left, self._group - self.done % self._group)
-        self._next = list(itertools.islice(self._elements, max(1, min(left, self._pace.steps))))
+        count = self.steps.agreed(max(1, min(left, self._pace.steps)), stop)
+        self._next = self.steps.met(list(itertools.islice(self._elements, count))) if count else []
         return bool(self._next)
 
     def run(self) -> Logs:
@@ -53,11 +122,13 @@ class Executions:
         began, replayed = time.perf_counter(), True
         logs: Logs = {}
         for alike in of_one_size(self._next):
-            found = self._replay(alike)
+            split = self.steps.split(alike[0])
+            step, own = self.steps.step(split), [self.steps.own(element, split) for element in alike]
+            found = self._replay(step, own)
             if found is None:
                 replayed = False
-                for element in alike:
-                    logs = self._run_one(self._source.batch(element))
+                for element in own:
+                    logs = self._run_one(step, self._source.batch(element))
             else:
                 logs = found
         self.done += len(self._next)
@@ -67,18 +138,18 @@ class Executions:
             self._pace.steps = 1
         return logs
 
-    def _replay(self, elements: list[Any]) -> Logs | None:
+    def _replay(self, step: StepFunction, elements: list[Any]) -> Logs | None:
         """Carry steps out in a row, if a program can."""
-        if self._source.table is None or not isinstance(self._step, Function):
+        if self._source.table is None or not isinstance(step, Function):
             return None
         rows = RowBatches(self._source.table, elements)
         self._check(rows.first)
-        return self._attempt.replay(self._step, rows)
+        return self._attempt.replay(step, rows)
 
-    def _run_one(self, batch: Any) -> Logs:
+    def _run_one(self, step: StepFunction, batch: Any) -> Logs:
         self._check(batch)
         try:
-            return self._attempt(self._step, batch)
+            return self._attempt(step, batch)
         except ShapeError as error:
             if self._source.checked:
                 raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import nest
 from ...core import GradientTape, Tensor, Variable
@@ -23,23 +23,44 @@ if TYPE_CHECKING:
 Logs = dict[str, Any]
 
 
+class Predicted(NamedTuple):
+    """A batch, what the model made of it, and the loss."""
+
+    x: Any
+    y: Any
+    y_pred: Any
+    sample_weight: Any
+    loss: Tensor
+
+    def measure(self, model: Model) -> Logs:
+        """Let it enter all metrics."""
+        track(model._trainer.loss_tracker, self.loss, _rows(self.x))
+        return model.compute_metrics(self.x, self.y, self.y_pred, self.sample_weight)
+
+
 def train_step(model: Model, data: Any) -> Logs:
     """One batch of training."""
+    if getattr(model.optimizer, "needs_loss", False):
+        return _minimize(model, *batches.unpack_x_y_sample_weight(data))
+    gradients, variables, found = gradients_of(model, data)
+    if variables:
+        model.optimizer.apply_gradients(zip(gradients, variables, strict=True))
+    return found.measure(model)
+
+
+def gradients_of(model: Model, data: Any) -> tuple[list[Any], list[Variable], Predicted]:
+    """The gradients of the scaled loss of a batch, for which Variables, and what they were computed from."""
     x, y, sample_weight = batches.unpack_x_y_sample_weight(data)
     optimizer = model.optimizer
     if optimizer is None:
         raise ValueError(f"Model '{model.name}' was compiled without an optimizer; give one: compile(optimizer='adam').")
-    if getattr(optimizer, "needs_loss", False):
-        return _minimize(model, x, y, sample_weight)
     with GradientTape() as tape:
         y_pred = model(x, training=True)
         loss = _loss(model, x, y, y_pred, sample_weight, True)
         scaled = optimizer.scale_loss(loss)
     optimizer.prepare(model._learning_variables())
-    if variables := _trained(model):
-        optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
-    track(model._trainer.loss_tracker, loss, _rows(x))
-    return model.compute_metrics(x, y, y_pred, sample_weight)
+    variables = _trained(model)
+    return tape.gradient(scaled, variables) if variables else [], variables, Predicted(x, y, y_pred, sample_weight, loss)
 
 
 def _minimize(model: Model, x: Any, y: Any, sample_weight: Any) -> Logs:
@@ -93,8 +114,7 @@ def test_step(model: Model, data: Any) -> Logs:
     """One batch of evaluation."""
     x, y, sample_weight = batches.unpack_x_y_sample_weight(data)
     y_pred = model(x, training=False)
-    track(model._trainer.loss_tracker, _loss(model, x, y, y_pred, sample_weight, False), _rows(x))
-    return model.compute_metrics(x, y, y_pred, sample_weight)
+    return Predicted(x, y, y_pred, sample_weight, _loss(model, x, y, y_pred, sample_weight, False)).measure(model)
 
 
 def predict_step(model: Model, data: Any) -> Any:

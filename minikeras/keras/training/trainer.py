@@ -15,6 +15,8 @@ from ...arrays import to_numpy
 from ...compiler import Function
 from ...core.state import restore, snapshot
 from ...data.table import RowBatches
+from ...distribute.strategy import DataParallel, distribution
+from ...distribute.world import barrier, is_first
 from ...errors import ShapeError
 from .. import batches, metrics, optimizers
 from ..arguments import whole
@@ -26,7 +28,8 @@ from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from . import state as states
 from .compiled import CompiledSteps
-from .executions import Executions
+from .executions import AllRows, Executions, Steps, one_by_one
+from .ranks import RankedSteps, agree, any_rank, check_scope, check_weights
 from .snapshot import Transaction
 from .state import Run
 from .steps import Logs
@@ -38,8 +41,8 @@ if TYPE_CHECKING:
 
 class Trainer:
     """Losses, metrics and compiled steps of one model, and where its training stands: `loss_tracker` is the mean of the loss
-    over an epoch, `targets` are known once a batch has shown the outputs, `run` is a `fit` under way, and `resume` the state
-    from which the next one goes on.
+    over an epoch, `targets` are known once a batch has shown the outputs, `run` is a `fit` under way, `resume` the state from
+    which the next one goes on, and `strategy` that of the scope in which the model was made or compiled.
     """
 
     def __init__(self) -> None:
@@ -48,6 +51,8 @@ class Trainer:
         self.steps = CompiledSteps()
         self.run: Run | None = None
         self.resume: states.State | None = None
+        self.strategy: DataParallel | None = distribution()
+        self._agreed = False
         self._arguments: dict[str, Any] = {}
         self._compiled: Compiled | None = None
 
@@ -71,6 +76,7 @@ class Trainer:
         model.steps_per_execution = steps_per_execution
         self._arguments, self.steps = arguments, CompiledSteps()
         self._compiled, self.targets = compiled, None
+        self.strategy, self._agreed = distribution() or self.strategy, False
         self.loss_tracker.reset_state()
 
     @property
@@ -154,16 +160,41 @@ class Trainer:
                 logs[label] = result
         return logs
 
+    # Ranks ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _shared(self) -> DataParallel | None:
+        """The strategy, if any steps are others than those of one process."""
+        return self.strategy if self.strategy is not None and self.strategy.is_active else None
+
+    def _join(self, model: Model, name: str, source: Source) -> None:
+        """Have all ranks agree on the model, before their first steps."""
+        check_scope(model, name, self.strategy)
+        if self._shared is not None and not self._agreed:
+            agree(model, self._shared, source, name)
+            self._agreed = True
+
+    def _steps_of(self, model: Model, name: str, source: Source) -> Steps:
+        """The steps of a pass over data."""
+        strategy = self._shared
+        if strategy is not None:
+            return RankedSteps(model, name, source, strategy)
+        return AllRows(model.predict_step if name == "predict_step" else self.steps.of(model, name))
+
     # Loops ---------------------------------------------------------------------------------------------------------------
 
     def on_batch(self, model: Model, name: str, source: Source, return_dict: bool) -> Any:
         """One step on the first batch; metrics start anew."""
-        attempt, step, found = Transaction(model), self.steps.of(model, name), None
+        self._join(model, name.replace("step", "on_batch"), source)
         model.reset_metrics()
+        attempt, steps, found = Transaction(model), self._steps_of(model, name, source), None
+        (element,) = steps.met([next(source.from_position(0))])
+        split = steps.split(element)
+        step, own = steps.step(split), steps.own(element, split)
         with np.errstate(all="ignore"):
             if source.table is not None and isinstance(step, Function):
-                found = attempt.replay(step, RowBatches(source.table, [next(source.from_position(0))]))
-            logs = numbers(attempt(step, source.first()) if found is None else found)
+                found = attempt.replay(step, RowBatches(source.table, [own]))
+            logs = numbers(attempt(step, source.batch(own)) if found is None else found)
         return logs if return_dict else listed(logs)
 
     def fit(
@@ -173,6 +204,7 @@ class Trainer:
         self.steps.planned = epochs.stop * (feed.steps or 0)
         model.stop_training = False
         logs: Logs = {}
+        self._join(model, "fit", feed.source)
         with hooks:
             self.run = run = Run(epochs.start, feed, hooks)
             try:
@@ -183,6 +215,8 @@ class Trainer:
                 if model.optimizer is not None and run.epoch > epochs.start:
                     model.optimizer.finalize_variable_values(model.trainable_variables)
                 hooks.call("on_train_end", logs)
+                if self._shared is not None:
+                    barrier()  # what the first rank has written is there for all
             finally:
                 self.run = None
         return hooks.history
@@ -205,23 +239,27 @@ class Trainer:
         logs = dict(sorted(found.items()))
         epoch, run.epoch, run.batch = run.epoch, run.epoch + 1, 0
         run.hooks.call("on_epoch_end", epoch, logs)
+        if self._shared is not None:
+            check_weights(model)
+            model.stop_training = any_rank(model.stop_training)
         return logs
 
     def _pass(self, model: Model, hooks: CallbackList, phase: str, feed: Feed, run: Run) -> Logs:
         """The batches of one epoch; the logs after the last one as numbers."""
         name, heard = "fit" if phase == "train" else "evaluate", hooks.listens(phase)
-        step = self.steps.of(model, f"{phase}_step")
-        executions = Executions(name, Transaction(model), step, feed, run.batch, hooks.group(phase), run.pace)
+        steps, stopped = self._steps_of(model, f"{phase}_step", feed.source), False
+        executions = Executions(name, Transaction(model), steps, feed, run.batch, hooks.group(phase), run.pace)
         with np.errstate(all="ignore"):
-            while executions.prepare():
+            while executions.prepare(stopped):
                 if heard:
                     hooks.batch_begin(phase, run.batch)
                 run.logs, run.batch = executions.run(), executions.done
                 if heard:
                     hooks.batch_end(phase, run.batch - 1, run.logs)
-                if model.stop_training if phase == "train" else model.stop_evaluating:
-                    break
+                stopped = model.stop_training if phase == "train" else model.stop_evaluating
             hooks.report(phase)
+        if steps.ended:  # as all ranks are, of which one was told so
+            setattr(model, "stop_training" if phase == "train" else "stop_evaluating", True)
         if not run.batch and run.goes_on:
             warnings.warn(
                 f"Your input ran out of data after {run.epoch} epochs; training ends here. A generator can be used up only "
@@ -231,8 +269,7 @@ class Trainer:
             return {}
         if not run.batch:
             raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
-        stopped = model.stop_training if phase == "train" else model.stop_evaluating
-        if feed.wanted is not None and run.batch < feed.wanted and not stopped:
+        if feed.wanted is not None and run.batch < feed.wanted and not steps.ended:
             warnings.warn(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.", stacklevel=7)
         return numbers(run.logs)
 
@@ -246,6 +283,7 @@ class Trainer:
 
     def evaluate(self, model: Model, hooks: CallbackList, feed: Feed) -> Logs:
         """Loss and metrics over data."""
+        self._join(model, "evaluate", feed.source)
         model.reset_metrics()
         model.stop_evaluating = False
         hooks.call("on_test_begin", {})
@@ -257,21 +295,24 @@ class Trainer:
         """The outputs for all rows, as NumPy arrays."""
         collected: list[list[Any]] = []
         structure: Any = None
+        self._join(model, "predict", feed.source)
+        steps, source = self._steps_of(model, "predict_step", feed.source), feed.source
         with hooks, np.errstate(all="ignore"):
             model.stop_predicting = False
             hooks.call("on_predict_begin", {})
-            for count, batch in enumerate(map(feed.source.batch, feed.epoch())):
+            for count, element in enumerate(one_by_one(steps, feed.epoch(), lambda: model.stop_predicting)):
                 hooks.batch_begin("predict", count)
+                split = steps.split(element)
+                batch = source.batch(steps.own(element, split))
                 try:
                     structure = model.predict_step(batch)
                 except ShapeError as error:
-                    if feed.source.checked:
+                    if source.checked:
                         raise
                     raise ShapeError(f"{error}{batches.batching_hint(batch)}") from error
-                collected.append([as_numpy(output) for output in nest.flatten(structure)])
-                hooks.batch_end("predict", count, {"outputs": structure})
-                if model.stop_predicting:
-                    break
+                collected.append([steps.whole(as_numpy(output), split) for output in nest.flatten(structure)])
+                outputs = structure if split is None else nest.pack(structure, collected[-1])
+                hooks.batch_end("predict", count, {"outputs": outputs})
             hooks.report("predict")
             hooks.call("on_predict_end", {})
         if not collected:
@@ -308,6 +349,7 @@ class Trainer:
 def hooks_of(model: Model, callbacks: Any, history: bool, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
     """The callbacks of one call of `fit`, `evaluate` or `predict`."""
     level, group = 1 if verbose == "auto" else int(verbose), model.steps_per_execution
+    level = level if is_first() else 0
     params = {"epochs": epochs, "steps": steps, "verbose": level}
     return CallbackList(callbacks, history, level > 0, model, 1 if isinstance(group, str) else group, **params)
 

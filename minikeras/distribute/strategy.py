@@ -1,0 +1,284 @@
+"""DataParallel: models that are made in its scope are trained by all ranks, each on its rows of every batch."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import nest
+from ..arrays import random as streams
+from ..core import Tensor, convert_to_tensor
+from ..errors import InvalidArgumentError
+from .functions import all_reduce, hash_of
+from .replica import BatchPart
+from .world import rows_of, world
+
+
+class Split(NamedTuple):
+    """What this rank computes of a batch.
+
+    Attributes:
+        parts: rows of the whole batch, which are computed one after another.
+        pairs: whether sums over parts are taken in pairs.
+    """
+
+    parts: tuple[BatchPart, ...]
+    pairs: bool
+
+    @property
+    def rows(self) -> slice:
+        """All rows of these parts among those of the whole batch."""
+        return slice(self.parts[0].first, self.parts[-1].first + self.parts[-1].rows)
+
+    @property
+    def shares(self) -> list[float]:
+        """The rows of each part to those of the whole batch."""
+        return [part.share for part in self.parts]
+
+
+class Resolver(NamedTuple):
+    """Which rank this is, by TensorFlow's names."""
+
+    task_id: int
+    task_type: str = "worker"
+
+
+class DataParallel:
+    """All ranks hold the same model, compute on their rows of each batch and take the same step: that of one process with the
+    same batches. `tf.distribute.MultiWorkerMirroredStrategy` is another name.
+
+    Make and compile the model within `scope()`, or after `keras.distribution.set_distribution`. `fit`, `evaluate`, `predict`
+    and the methods for one batch are then called by all ranks, with the same data; `batch_size` counts the rows of all of them.
+
+    Args:
+        device_mesh, devices: accepted for Keras's sake: each rank computes where it is.
+        auto_shard_dataset: whether data are the same on all ranks, each of which takes its rows of each batch. If not, the
+            batches of a rank are rows of its own, and the batch of a step is all of them together.
+        virtual_shards: a power of two, a multiple of the number of ranks. Batches are computed in so many parts and sums taken
+            in pairs, so training gives the same bits with 1, 2, 4, ... ranks. None for one part a rank.
+
+    Raises:
+        ValueError: for options that do not fit; for seeds that differ among the ranks.
+        MissingExtraError: if there are several ranks and no mpi4py.
+
+    >>> strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    >>> with strategy.scope():
+    ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    ...     model.compile("sgd", "mse")
+    >>> strategy.num_replicas_in_sync
+    1
+    """
+
+    def __init__(
+        self,
+        device_mesh: Any = None,
+        devices: Any = None,
+        auto_shard_dataset: bool = True,
+        virtual_shards: int | None = None,
+        **options: Any,
+    ) -> None:
+        if unknown := set(options) - {"cluster_resolver", "communication_options"}:
+            raise TypeError(f"DataParallel: unknown options {sorted(unknown)}.")
+        self.auto_shard_dataset = bool(auto_shard_dataset)
+        self.virtual_shards = virtual_shards
+        size = world().size
+        if virtual_shards is not None:
+            whole = isinstance(virtual_shards, int) and virtual_shards > 0 and not isinstance(virtual_shards, bool)
+            if not whole or virtual_shards & (virtual_shards - 1) or virtual_shards % size:
+                raise InvalidArgumentError(
+                    f"DataParallel: virtual_shards must be a power of two and a multiple of the {size} ranks, found "
+                    f"{virtual_shards!r}."
+                )
+            if not auto_shard_dataset:
+                raise InvalidArgumentError(
+                    "DataParallel: virtual_shards cuts batches that all ranks know; it cannot be had with "
+                    "auto_shard_dataset=False."
+                )
+        agree_on_seeds()
+
+    # Ranks ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many ranks there are."""
+        return world().size
+
+    num_processes = num_model_replicas = num_replicas_in_sync
+
+    @property
+    def data_shard_id(self) -> int:
+        """The number of this rank."""
+        return world().rank
+
+    @property
+    def cluster_resolver(self) -> Resolver:
+        """`task_id` is the number of this rank, `task_type` 'worker'."""
+        return Resolver(world().rank)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether steps are any others than those of one process."""
+        return world().size > 1 or self.virtual_shards is not None
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[DataParallel]:
+        """Within the block models are made for all ranks."""
+        before, _here.strategy = _here.strategy, self
+        try:
+            yield self
+        finally:
+            _here.strategy = before
+
+    def split(self, total: int) -> Split | None:
+        """What this rank computes of a batch of so many rows; None if all of it, as where there are fewer rows than parts."""
+        if not self.is_active or total < (self.virtual_shards or world().size):
+            return None
+        return self.split_of(world().rank, total)
+
+    def split_of(self, rank: int, total: int) -> Split:
+        """What a rank computes of a batch of so many rows, at least one for each part."""
+        shards = self.virtual_shards or world().size
+        each = shards // world().size
+        found = [rows_of(total, number, shards) for number in range(rank * each, (rank + 1) * each)]
+        parts = tuple([BatchPart(rows.start, len(rows), total, each) for rows in found])
+        return Split(parts, self.virtual_shards is not None)
+
+    # Custom loops --------------------------------------------------------------------------------------------------------
+
+    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
+        """What `fn` gives on this rank.
+
+        >>> tf.distribute.MultiWorkerMirroredStrategy().run(lambda x: x + 1, args=(1,))
+        2
+        """
+        return fn(*args, **(kwargs or {}))
+
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Tensor:
+        """The sum or mean over all ranks; with `axis` also over that axis, whose length may differ among them.
+
+        Args:
+            reduce_op: 'SUM' or 'MEAN', in any case, or what prints so.
+            value: a tensor of this rank.
+            axis: None to keep the shape.
+
+        >>> strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        >>> print(strategy.reduce("MEAN", [1.0, 3.0], axis=0).numpy())
+        2.0
+        """
+        operation = str(reduce_op).rpartition(".")[2].lower()
+        if operation not in ("sum", "mean"):
+            raise InvalidArgumentError(f"reduce: expected 'SUM' or 'MEAN', found {reduce_op!r}.")
+        tensor = convert_to_tensor(value)
+        if axis is None:
+            return all_reduce(tensor, operation)
+        from ..functions.reductions import reduce_sum
+
+        total = all_reduce(reduce_sum(tensor, axis))
+        return total if operation == "sum" else total / all_reduce(np.asarray(tensor.shape[axis], total.dtype.numpy))
+
+    def experimental_distribute_dataset(self, dataset: Any) -> Any:
+        """The Dataset of this rank's rows of each batch; the dataset itself if `auto_shard_dataset` is False.
+
+        >>> strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        >>> data = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
+        >>> [batch.numpy().tolist() for batch in data]
+        [[0, 1], [2, 3]]
+        """
+        ranks = world()
+        if not self.auto_shard_dataset or ranks.size == 1:
+            return dataset
+
+        def own(*batch: Any) -> Any:
+            cut = lambda leaf: leaf[rows_of(int(leaf.shape[0])).start : rows_of(int(leaf.shape[0])).stop]
+            found = nest.map_structure(cut, batch)
+            return found if len(found) > 1 else found[0]
+
+        return dataset.map(own)
+
+    def __repr__(self) -> str:
+        return f"<DataParallel over {world().size} ranks>"
+
+
+class _Here(threading.local):
+    strategy: DataParallel | None = None
+
+
+_here = _Here()
+_of_process: DataParallel | None = None
+
+
+def set_distribution(value: DataParallel | None) -> None:
+    """Have models that are made from now on, outside of any scope, trained so; None for by one process.
+
+    >>> tf.keras.distribution.set_distribution(tf.keras.distribution.DataParallel())
+    >>> tf.keras.distribution.distribution()
+    <DataParallel over 1 ranks>
+    >>> tf.keras.distribution.set_distribution(None)
+    """
+    global _of_process
+    if value is not None and not isinstance(value, DataParallel):
+        raise TypeError(f"set_distribution: expected a DataParallel or None, found {value!r:.100}.")
+    _of_process = value
+
+
+def distribution() -> DataParallel | None:
+    """The strategy of the block around, or else what `set_distribution` was told.
+
+    >>> tf.keras.distribution.distribution()
+    """
+    return _here.strategy or _of_process
+
+
+def has_strategy() -> bool:
+    """Whether there is one.
+
+    >>> tf.distribute.has_strategy()
+    False
+    """
+    return distribution() is not None
+
+
+def get_strategy() -> DataParallel:
+    """The strategy of the block around; outside of any, one of its own.
+
+    >>> tf.distribute.get_strategy().num_replicas_in_sync
+    1
+    """
+    return distribution() or DataParallel()
+
+
+def agree_on_seeds() -> None:
+    """Let all ranks draw the same random numbers: seeds that were set must be the same, others are those of rank 0.
+
+    Raises:
+        ValueError: on every rank, for seeds or streams that differ.
+    """
+    ranks = world()
+    if ranks.size == 1:
+        return
+    own = streams.states()
+    marks = ranks.all_gather(np.array([streams.is_seeded(), own[""][0] & (2**62 - 1), hash_of(str(sorted(own.items())))]))
+    if (marks[:, 2] == marks[0, 2]).all():
+        return
+    if not marks[:, 0].any():
+        seed = int(ranks.broadcast(np.array(own[""], np.int64), 0)[0])
+        streams.set_states({"": (seed, 0)})
+        return
+    said = [f"{'set to ' if given else 'not set, '}{seed}" for given, seed, _ in marks.tolist()]
+    if len(set(said)) > 1:
+        shown = ", ".join(f"rank {number}: {text if text[0] == 's' else 'not set'}" for number, text in enumerate(said))
+        raise InvalidArgumentError(
+            f"the random seeds of the ranks differ ({shown}). Call keras.utils.set_random_seed with one seed on all of them."
+        )
+    others = [number for number in range(ranks.size) if marks[number, 2] != marks[ranks.rank, 2]]
+    raise InvalidArgumentError(
+        f"rank {ranks.rank} has drawn other random numbers than the ranks {others}. Have all ranks make the same layers and "
+        "draw the same, or call keras.utils.set_random_seed again on all of them."
+    )
+
+
+MultiWorkerMirroredStrategy = DataParallel

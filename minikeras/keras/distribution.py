@@ -1,0 +1,39 @@
+"""Models that several processes train together: names of `keras.distribution`. `tf.distribute` holds what else ranks do."""
+
+from __future__ import annotations
+
+from ..arrays import list_physical_devices
+from ..distribute.strategy import DataParallel, distribution, set_distribution
+from ..distribute.world import initialize, world
+
+__all__ = ["DataParallel", "distribution", "get_device_count", "initialize", "list_devices", "set_distribution"]
+
+
+def list_devices(device_type: str | None = None) -> list[str]:
+    """What computes in all ranks together: a 'gpu:n' for each rank that has one, else a 'cpu:n' for each rank.
+
+    Args:
+        device_type: 'cpu' or 'gpu', in any case; None for GPUs if there are any.
+
+    Raises:
+        ValueError: for another kind.
+
+    >>> tf.keras.distribution.list_devices("cpu")
+    ['cpu:0']
+    """
+    kind = None if device_type is None else device_type.lower()
+    if kind not in (None, "cpu", "gpu"):
+        raise ValueError(f"list_devices: expected 'cpu', 'gpu' or None, found {device_type!r}.")
+    if kind is None:
+        kind = "gpu" if list_physical_devices("GPU") else "cpu"
+    count = world().size if list_physical_devices(kind.upper()) else 0
+    return [f"{kind}:{number}" for number in range(count)]
+
+
+def get_device_count(device_type: str | None = None) -> int:
+    """How many there are; see `list_devices`.
+
+    >>> tf.keras.distribution.get_device_count("cpu")
+    1
+    """
+    return len(list_devices(device_type))

@@ -1,0 +1,241 @@
+"""How ranks go through data together: who computes which rows, how many steps they take before they meet, when they end."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...arrays import to_numpy
+from ...core import Variable
+from ...distribute.functions import broadcast_variables, hash_of
+from ...distribute.replica import BatchPart
+from ...distribute.strategy import DataParallel, Split, agree_on_seeds
+from ...distribute.world import joined, world
+from ...errors import InvalidArgumentError
+from ..batches import Source
+from .compiled import CompiledSteps, StepFunction
+
+if TYPE_CHECKING:
+    from ..models import Model
+
+_COUNTED = re.compile(r"_\d+(?=[/_'\"]|$)")
+
+
+def check_scope(model: Model, name: str, strategy: DataParallel | None) -> None:
+    """Refuse a model that belongs to no strategy where there are several ranks.
+
+    Raises:
+        InvalidArgumentError: on every rank.
+    """
+    ranks = joined()
+    if strategy is None and ranks is not None and ranks.size > 1 and not hasattr(model.optimizer, "is_distributed"):
+        raise InvalidArgumentError(
+            f"{name}: there are {ranks.size} ranks, but model '{model.name}' was made outside of any strategy. "
+            "Make and compile it in `with tf.distribute.MultiWorkerMirroredStrategy().scope():`, or call "
+            "keras.distribution.set_distribution before."
+        )
+
+
+class RankedSteps:
+    """The steps of one pass over data on this rank.
+
+    Args:
+        model: whose steps.
+        name: 'train_step', 'test_step' or 'predict_step'.
+        source: the batches; if data are sharded, the same ones on all ranks.
+        strategy: one that is active.
+    """
+
+    def __init__(self, model: Model, name: str, source: Source, strategy: DataParallel) -> None:
+        self._model, self._name, self._source, self._strategy = model, name, source, strategy
+        self._meets = world().size > 1
+        self._knows_rows = not self._meets or (strategy.auto_shard_dataset and source.table is not None)
+        self._counts: list[int] = []
+        self.ended = False
+
+    def agreed(self, count: int, stop: bool) -> int:
+        """So many steps are taken before ranks meet again; none if one of them is told to stop, as `ended` then says."""
+        if not self._meets:
+            self.ended = stop
+            return 0 if stop else count
+        if not self._knows_rows:
+            count = 1
+        least = world().all_reduce(np.array([count, 1 - stop]), "min").tolist()
+        self.ended = not least[1]
+        return 0 if self.ended else int(least[0])
+
+    def met(self, elements: list[Any]) -> list[Any]:
+        """The elements of these steps, once all ranks know how many rows each has.
+
+        Raises:
+            InvalidArgumentError: on every rank, if data that should be the same are not.
+        """
+        if self._knows_rows:
+            return elements
+        rows = self._source.rows(elements[0]) if elements else 0
+        self._counts = world().all_gather(np.array([rows])).ravel().tolist()
+        if self._strategy.auto_shard_dataset and len(set(self._counts)) > 1:
+            raise InvalidArgumentError(
+                f"{self._name}: the next batch has {self._counts} rows on the ranks, 0 for none. Give all ranks the same data, "
+                "of which each takes its rows; if it has rows of its own, use DataParallel(auto_shard_dataset=False)."
+            )
+        return elements if all(self._counts) else []
+
+    def split(self, element: Any) -> Split | None:
+        """What this rank computes of the batch that an element stands for; None for all of it."""
+        if self._strategy.auto_shard_dataset or not self._meets:
+            return self._strategy.split(self._source.rows(element))
+        rank, total = world().rank, sum(self._counts)
+        return Split((BatchPart(sum(self._counts[:rank]), self._counts[rank], total),), False)
+
+    def own(self, element: Any, split: Split | None) -> Any:
+        """What stands for the rows of this rank."""
+        if split is None or not self._strategy.auto_shard_dataset:
+            return element
+        return self._source.cut(element, split.rows)
+
+    def step(self, split: Split | None) -> StepFunction:
+        """The step on these rows."""
+        steps: CompiledSteps = self._model._trainer.steps
+        return steps.of(self._model, self._name, split)
+
+    def whole(self, output: Any, split: Split | None) -> Any:
+        """An output for the rows of all ranks, an array on the host, of which this one has computed its own."""
+        if split is None or not self._meets:
+            return output
+        if not self._strategy.auto_shard_dataset:
+            return gathered(output, self._counts)
+        splits = [self._strategy.split_of(rank, split.parts[0].total) for rank in range(world().size)]
+        return gathered(output, [one.rows.stop - one.rows.start for one in splits])
+
+
+# Agreement ---------------------------------------------------------------------------------------------------------------
+
+
+def agree(model: Model, strategy: DataParallel, source: Source, name: str) -> None:
+    """Build the model on this rank's rows of the first batch, and give all ranks the seeds and Variables of rank 0.
+
+    Raises:
+        ValueError: on every rank, if models or seeds differ, or `fit` is given batches with fewer rows than there are ranks.
+    """
+    agree_on_seeds()
+    element, size = source.first_element(), world().size
+    data = None
+    if element is not None:
+        rows, split = source.rows(element), None
+        if strategy.auto_shard_dataset:
+            split = strategy.split(rows)
+            if name in ("fit", "train_on_batch") and rows < size:
+                raise InvalidArgumentError(
+                    f"{name}: a batch of {rows} rows is too small for {size} ranks. Give larger batches (batch_size counts the "
+                    "rows of all ranks), or start fewer ranks."
+                )
+        data = source.batch(element if split is None else source.cut(element, split.rows))
+    if name in ("fit", "train_on_batch"):
+        _check_step(model, name)
+    _build(model, data)
+    _check_structure(model)
+    broadcast_variables(_variables(model))
+
+
+def _check_step(model: Model, name: str) -> None:
+    """Refuse what cannot be taken together by several ranks."""
+    if getattr(model.optimizer, "needs_loss", False):
+        raise InvalidArgumentError(
+            f"{name}: {type(model.optimizer).__name__} asks for the loss of all rows several times in a step, which no rank "
+            "knows. Use an optimizer of gradients, such as Adam, or train in one process."
+        )
+    if model._overrides("train_step"):
+        raise InvalidArgumentError(
+            f"{name}: {type(model).__name__} has a train_step of its own, which a strategy does not share among ranks. Write a "
+            "training loop with tf.distribute.DistributedGradientTape."
+        )
+
+
+def _build(model: Model, data: Any) -> None:
+    """Make all Variables, without a change of any."""
+    trainer = model._trainer
+    if data is not None and not model._overrides("train_step") and (trainer.targets is None or not model.built):
+        with np.errstate(all="ignore"):
+            (model.test_step if trainer.compiled else model.predict_step)(data)
+        model.reset_metrics()
+    if model.optimizer is not None and model.trainable_variables:
+        model.optimizer.prepare(model._learning_variables())
+
+
+def _variables(model: Model) -> list[Variable]:
+    holders: list[Any] = [*model.metrics] if model._trainer.compiled else []
+    if model.optimizer is not None:
+        holders.append(model.optimizer)
+    found: Iterable[Variable] = [*model._collect().variables, *(one for holder in holders for one in holder.variables)]
+    return list({variable.key: variable for variable in found}.values())
+
+
+def _check_structure(model: Model) -> None:
+    """Refuse models that do not compute the same; each rank says where they differ."""
+    ranks = world()
+    if ranks.size == 1:
+        return
+    described = [_described(layer) for layer in (*model._collect().sublayers, model.optimizer) if layer is not None]
+    marks = ranks.all_gather(np.array([hash_of(line) for line in described][:_MOST] + [0] * (_MOST - len(described)), np.int64))
+    for place in range(_MOST):
+        column = marks[:, place]
+        if (column != column[0]).any():
+            others = [number for number in range(ranks.size) if column[number] != column[ranks.rank]]
+            own = described[place] if place < len(described) else "nothing"
+            raise InvalidArgumentError(
+                f"on rank {ranks.rank} part {place} of model '{model.name}' is {own:.300}, on the ranks {others} it is "
+                "another. All ranks must make and compile the same model."
+            )
+
+
+_MOST = 1024
+"""So many layers are compared."""
+
+
+def _described(part: Any) -> str:
+    """Class and options of a layer or an optimizer, without the numbers that a process counts up."""
+    import json
+
+    try:
+        config = json.dumps(part.get_config(), sort_keys=True, default=lambda value: type(value).__name__)
+    except (NotImplementedError, TypeError, ValueError):
+        config = ""
+    return _COUNTED.sub("", f"{type(part).__name__} {config}")
+
+
+def check_weights(model: Model) -> None:
+    """Refuse weights that are not the same on all ranks.
+
+    Raises:
+        InvalidArgumentError: on every rank, with those that differ.
+    """
+    ranks = world()
+    digest = hashlib.blake2b(digest_size=8)
+    for variable in model.variables:
+        digest.update(np.ascontiguousarray(to_numpy(variable._array)).reshape(-1).view(np.uint8).data)
+    own = int.from_bytes(digest.digest(), "little") >> 1
+    found = ranks.all_gather(np.array([own])).ravel()
+    if (found != found[0]).any():
+        others = [number for number in range(ranks.size) if found[number] != found[ranks.rank]]
+        raise InvalidArgumentError(
+            f"the weights of model '{model.name}' on rank {ranks.rank} are not those of the ranks {others}. Change weights on "
+            "all ranks alike, in callbacks too; go on from the last checkpoint."
+        )
+
+
+def any_rank(value: bool) -> bool:
+    """Whether it is true on any rank."""
+    return bool(world().all_reduce(np.array([value], np.int64), "max")[0])
+
+
+def gathered(rows: Any, counts: Sequence[int]) -> Any:
+    """The rows of all ranks, of which each has so many."""
+    padded = np.zeros((max(counts), *rows.shape[1:]), rows.dtype)
+    padded[: len(rows)] = rows
+    found = world().all_gather(padded)
+    return np.concatenate([part[:count] for part, count in zip(found, counts, strict=True)])

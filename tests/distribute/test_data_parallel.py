@@ -1,0 +1,223 @@
+"""Models that several ranks train: the same numbers as one process with the same batches, and as other numbers of ranks."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.distribute.communicator import ThreadCommunicator
+
+layers, losses = tf.keras.layers, tf.keras.losses
+X = np.random.default_rng(0).normal(size=(50, 6)).astype("float32")
+Y = np.random.default_rng(1).integers(0, 3, 50)
+WEIGHTS = np.random.default_rng(2).uniform(0.1, 2.0, 50).astype("float32")
+
+
+def on_ranks(size, function):
+    ranks = ThreadCommunicator(size, timeout=30.0)
+    with tf.distribute.using(ranks):
+        return ranks.run(function)
+
+
+def classifier():
+    return tf.keras.Sequential(
+        [tf.keras.Input((6,)), layers.Dense(8, "tanh", kernel_regularizer="l2"), layers.Dense(3)], name="classifier"
+    )
+
+
+def compiled(model, **options):
+    options = {"optimizer": "adam", "loss": losses.SparseCategoricalCrossentropy(from_logits=True)} | options
+    model.compile(**options)
+
+
+def scope(options):
+    """The scope of a strategy with these options; None for none."""
+    return contextlib.nullcontext() if options is None else tf.distribute.MultiWorkerMirroredStrategy(**options).scope()
+
+
+def trained(options=None, make=classifier, x=X, y=Y, compile=None, **fit):
+    """The model after training, and what `fit` logged."""
+    tf.random.set_seed(3)
+    with scope(options):
+        model = make()
+        compiled(model, **(compile or {}))
+    history = model.fit(x, y, **({"batch_size": 16, "epochs": 3, "verbose": 0} | fit))
+    return model, history.history
+
+
+def assert_close(found, expected):
+    model, history = found
+    for one, other in zip(model.get_weights(), expected[0].get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-7)
+    assert history.keys() == expected[1].keys()
+    for name, values in history.items():
+        np.testing.assert_allclose(values, expected[1][name], rtol=2e-6, atol=1e-7)
+
+
+def assert_same(found, expected):
+    model, history = found
+    for one, other in zip(model.get_weights(), expected[0].get_weights(), strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert history == expected[1]
+
+
+def check(size, **options):
+    """All ranks train what one process does, and hold the same bits."""
+    expected = trained(None, **options)
+    found = on_ranks(size, lambda: trained({}, **options))
+    for one in found:
+        assert_close(one, expected)
+        assert_same(one, found[0])
+    return found[0]
+
+
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_ranks_train_what_one_process_does(size, eager):
+    data = {"validation_data": (X[:13], Y[:13]), "sample_weight": WEIGHTS}
+    check(size, compile={"metrics": ["accuracy"], "weighted_metrics": ["accuracy"], "run_eagerly": eager}, **data)
+
+
+def test_a_compiled_step_is_replayed_many_times_in_a_row():
+    model, _ = check(2, x=X[:48], y=Y[:48], epochs=16)
+    (step,) = [step for (name, _), step in model._trainer.steps._steps.items() if name == "train_step"]
+    assert step.recordings == 1 and step.replays >= 40 and step.eager_calls <= 2
+
+
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+def test_virtual_shards_give_the_same_bits_for_every_number_of_ranks(eager):
+    options = {"compile": {"metrics": ["accuracy"], "run_eagerly": eager}, "epochs": 16, "validation_data": (X[:13], Y[:13])}
+    found = [on_ranks(size, lambda: trained({"virtual_shards": 4}, **options)) for size in (1, 2, 4)]
+    for one in [one for ranks in found for one in ranks]:
+        assert_same(one, found[0][0])
+    assert_close(found[0][0], trained(None, **options))
+
+
+def test_evaluate_and_predict_give_all_ranks_the_results_for_all_rows():
+    def work(options):
+        model, _ = trained(options)
+        results = model.evaluate(X, Y, batch_size=7, verbose=0)
+        return results, model.predict(X, batch_size=7, verbose=0), model.train_on_batch(X, Y), model.test_on_batch(X[:2], Y[:2])
+
+    expected = work(None)
+    for found in on_ranks(3, lambda: work({})):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-6)
+
+
+def test_fit_outside_of_the_scope_is_refused_on_every_rank():
+    def work():
+        with pytest.raises(tf.errors.InvalidArgumentError, match="was made outside of any strategy"):
+            trained(None)
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
+def test_batches_with_fewer_rows_than_ranks_are_refused():
+    def work():
+        with pytest.raises(tf.errors.InvalidArgumentError, match="a batch of 2 rows is too small for 3 ranks"):
+            trained({}, batch_size=2)
+        return True
+
+    assert on_ranks(3, work) == [True] * 3
+
+
+def test_models_that_differ_are_refused_on_every_rank():
+    def work():
+        units, activation = (8, "tanh") if tf.distribute.rank() else (8, "relu")
+        make = lambda: tf.keras.Sequential([tf.keras.Input((6,)), layers.Dense(units, activation), layers.Dense(3)])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"on rank \d part 1 of model .* is Dense .*, on the ranks \["):
+            trained({}, make=make)
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
+def test_seeds_that_differ_are_refused_on_every_rank():
+    def work():
+        tf.random.set_seed(tf.distribute.rank())
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"rank 0: set to 0, rank 1: set to 1"):
+            tf.distribute.MultiWorkerMirroredStrategy()
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
+def test_seeds_that_were_not_set_are_those_of_the_first_rank():
+    def work():
+        tf.random.set_seed(None)
+        with tf.distribute.MultiWorkerMirroredStrategy().scope():
+            return classifier().get_weights()
+
+    one, other = on_ranks(2, work)
+    assert all((a == b).all() for a, b in zip(one, other, strict=True))
+
+
+def test_weights_that_drift_apart_are_noticed_at_the_end_of_the_epoch():
+    class Spoil(tf.keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            if tf.distribute.rank() == 1:
+                self.model.layers[0].bias.assign_add(tf.ones(8))
+
+    def work():
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"weights of model 'classifier' on rank \d are not those of"):
+            trained({}, callbacks=[Spoil()])
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
+class StopBatches(tf.keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        self.model.stop_training = tf.distribute.rank() == 1 and batch == 1
+
+
+class StopEpochs(tf.keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = tf.distribute.rank() == 1 and epoch == 1
+
+
+@pytest.mark.parametrize(("callback", "expected"), [(StopBatches, (2, 1)), (StopEpochs, (8, 2))])
+def test_what_one_rank_stops_stops_on_all(callback, expected):
+    def work():
+        model, history = trained({}, callbacks=[callback()], epochs=5)
+        return int(model.optimizer.iterations), len(history["loss"])
+
+    assert on_ranks(3, work) == [expected] * 3
+
+
+def test_a_callback_of_one_rank_alone_does_not_hold_up_the_others():
+    def work():
+        own = tf.keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: None)
+        return trained({}, callbacks=[own] if tf.distribute.rank() == 0 else [], epochs=8)
+
+    found = on_ranks(2, work)
+    assert_same(found[0], found[1])
+
+
+def test_optimizers_that_ask_for_the_loss_are_refused():
+    def work():
+        with pytest.raises(tf.errors.InvalidArgumentError, match="LBFGS asks for the loss of all rows several times"):
+            trained({}, compile={"optimizer": tf.keras.optimizers.LBFGS()})
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"virtual_shards": 6}, "a power of two and a multiple of the 2 ranks"),
+        ({"virtual_shards": 1}, "a power of two and a multiple of the 2 ranks"),
+        ({"virtual_shards": 4, "auto_shard_dataset": False}, "cuts batches that all ranks know"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message):
+    def work():
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            tf.keras.distribution.DataParallel(**options)
+        return True
+
+    assert on_ranks(2, work) == [True, True]
