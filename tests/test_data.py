@@ -379,10 +379,12 @@ def test_the_number_of_elements_is_known_unknown_or_infinite():
     for dataset in (odd, odd.batch(2), odd.repeat(2), odd.take(2), odd.skip(1), odd.cache(), odd.enumerate(), odd.prefetch(1)):
         assert dataset.cardinality() == tf.data.UNKNOWN_CARDINALITY
     assert [repr(dataset) for dataset in (rows, endless, odd)] == [
-        "<Dataset, 7 elements>",
-        "<Dataset, endless>",
-        "<Dataset, of unknown length>",
+        "<Dataset element_spec=TensorSpec(shape=(), dtype=tf.int64), cardinality=7>",
+        "<Dataset element_spec=TensorSpec(shape=(), dtype=tf.int64), cardinality=infinite>",
+        "<Dataset element_spec=TensorSpec(shape=(), dtype=tf.int64), cardinality=unknown>",
     ]
+    calls = []
+    assert repr(rows.map(lambda x: calls.append(x) or x).batch(2)) == "<Dataset cardinality=4>" and not calls
     assert numbers(tf.data.Dataset.range(0).repeat()) == [], "nothing without end is nothing"
 
 

@@ -227,8 +227,13 @@ class Dataset:
         return True
 
     def __repr__(self) -> str:
-        words = {INFINITE_CARDINALITY: "endless", UNKNOWN_CARDINALITY: "of unknown length"}
-        return f"<Dataset, {words.get(self._cardinality, f'{self._cardinality} elements')}>"
+        words = {INFINITE_CARDINALITY: "infinite", UNKNOWN_CARDINALITY: "unknown"}
+        spec = f"element_spec={self.element_spec}, " if self._states_spec() else ""
+        return f"<Dataset {spec}cardinality={words.get(self._cardinality, self._cardinality)}>"
+
+    def _states_spec(self) -> bool:
+        """Whether no function has to make an element to tell what elements are like."""
+        return self._spec is not None and all(parent._states_spec() for parent in self._parents)
 
     def cardinality(self) -> Tensor:
         """The length, int64; `INFINITE_CARDINALITY` (-1) without end, `UNKNOWN_CARDINALITY` (-2) if it is unknown."""

@@ -55,10 +55,11 @@ def shown_once(figure: Any) -> Any:
     """A figure that a notebook shows once: pyplot shows it at the end of its cell, and it may be the cell's result as well."""
 
     def display() -> None:
-        from IPython.display import display as show  # type: ignore[import-not-found]
+        import IPython.display
 
         pyplot().close(figure)
         del figure._ipython_display_
+        show: Any = IPython.display.display
         show(figure)
 
     if "inline" in pyplot().get_backend():

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import types
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
@@ -13,6 +15,9 @@ import numpy as np
 
 from ..boundary import explaining
 from ..core.changes import watched
+from ..module import snake_case
+from .names import is_auto_name
+from .settings import floatx
 
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=type)
@@ -55,23 +60,55 @@ def made_with_numpy(kind: K) -> K:
 _made_with_numpy: set[type] = set()
 
 
-def with_options(thing: Any) -> str:
-    """An object as text: its class, and those of its options that are not the default ones.
+_LONGEST = 1000
+"""Characters of an argument, such as an array as a list of numbers."""
+
+
+def as_call(thing: Any, **held: Any) -> str:
+    """An object as the call that makes another one like it: with arguments that have no default, and those that differ from it.
+
+    Args:
+        thing: what has a `get_config`, or else attributes with the names of the arguments.
+        held: values in the place of what the configuration says.
 
     >>> from minikeras import keras
-    >>> keras.optimizers.SGD(0.5, momentum=0.9), keras.regularizers.L2(0.1)
-    (<SGD learning_rate=0.5 momentum=0.9>, <L2 l2=0.1>)
+    >>> keras.regularizers.L2(), keras.regularizers.L2(0.1), keras.losses.MeanSquaredError(reduction=None)
+    (L2(), L2(l2=0.1), MeanSquaredError(reduction=None))
     """
     try:
-        config = thing.get_config()
+        config = thing.get_config() if hasattr(thing, "get_config") else vars(thing)
     except (NotImplementedError, AttributeError):  # a subclass that cannot be written down, or is half made
         config = {}
     defaults: dict[str, Any] = {}
     for owner in reversed(type(thing).__mro__[:-1]):
         defaults |= {name: one.default for name, one in inspect.signature(owner).parameters.items()}
-    told = {name: value for name, value in config.items() if value is not None and name != "name"}
-    other = [f" {name}={_shown(value)}" for name, value in told.items() if value != defaults.get(name)]
-    return f"<{type(thing).__name__}{''.join(other)}>"
+    told = {name: value for name, value in (config | held).items() if name in defaults or name in held}
+    kind, function, dtype = type(thing).__name__, told.get("fn"), told.pop("dtype", None)
+    usual = (None, defaults.get("name"), kind, *(getattr(function, key, None) for key in ("name", "__name__")))
+    label = told.pop("name", None)
+    other = {name: value for name, value in told.items() if name in held or as_text(value) != as_text(defaults[name])}
+    other |= {"dtype": dtype} if dtype not in (None, floatx()) else {}
+    other |= {"name": label} if label not in usual and not is_auto_name(str(label), snake_case(kind)) else {}
+    return f"{kind}({', '.join(f'{name}={as_text(value)[:_LONGEST]}' for name, value in other.items())})"
+
+
+def as_text(value: Any) -> str:
+    """An argument as Python writes it: floats that float32 holds with its digits, functions and classes by their names,
+    paths as texts.
+
+    >>> as_text(float(np.float32(0.1))), as_text(0.1), as_text([len, "a"])
+    ('0.1', '0.1', "[len, 'a']")
+    """
+    if isinstance(value, float):
+        return str(np.float32(value)) if float(np.float32(value)) == value else repr(value)
+    if type(value) in (list, tuple):
+        inner = ", ".join(map(as_text, value))
+        return f"[{inner}]" if type(value) is list else f"({inner}{',' * (len(value) == 1)})"
+    if type(value) is dict:
+        return "{" + ", ".join(f"{as_text(key)}: {as_text(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, os.PathLike):
+        return repr(os.fspath(value))
+    return value.__name__ if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)) else repr(value)
 
 
 @watched
@@ -90,14 +127,7 @@ class Configured:
         """An object from `get_config`."""
         return cls(**config)
 
-    __repr__ = with_options
-
-
-def _shown(value: Any) -> str:
-    """An option as short text: numbers without the noise of float32, objects and functions by their names."""
-    if isinstance(value, dict) and "class_name" in value:
-        return str(value["class_name"])
-    return f"{value:.7g}" if isinstance(value, float) else getattr(value, "__name__", None) or repr(value)
+    __repr__ = as_call
 
 
 def whole(name: str, value: Any, least: int, optional: bool = False) -> None:

@@ -17,6 +17,16 @@ def auto_name(prefix: str) -> str:
     return f"{prefix}_{count}" if count else prefix
 
 
+def is_auto_name(name: str, prefix: str) -> bool:
+    """Whether a name is one that `auto_name` gives.
+
+    >>> is_auto_name("dense_12", "dense"), is_auto_name("dense_a", "dense")
+    (True, False)
+    """
+    count = name.removeprefix(f"{prefix}_")
+    return name == prefix or (count != name and count.isdecimal())
+
+
 def get_uid(prefix: str = "") -> int:
     """How often this was asked for a prefix.
 

@@ -15,6 +15,7 @@ from ..arrays import random as streams
 from ..core import Tensor
 from ..core.effects import Write, decide
 from ..core.registry import operations
+from .arguments import as_call
 from .weight import HostVariable
 
 
@@ -132,3 +133,5 @@ class SeedGenerator:
     def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
         """A generator from `get_config`."""
         return cls(**config)
+
+    __repr__ = as_call

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ...distribute.world import is_first
+from ..arguments import as_call
 from ..logs import Logs
 
 Hook = TypeVar("Hook", bound=Callable[..., None])
@@ -51,6 +52,9 @@ class Callback:
     def set_model(self, model: Any) -> None:
         """Called second."""
         self._model = model
+
+    def __repr__(self) -> str:
+        return as_call(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy or pickle belongs to no model until one is set, rather than to a copy of the model."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..logs import Logs
 from .callback import Remembering
+from .progress_bar import readable
 
 
 class History(Remembering):
@@ -51,7 +52,9 @@ class History(Remembering):
         self.model.history = self
 
     def __repr__(self) -> str:
-        return f"<History epochs={len(self.epoch)}, names={list(self.history)}>"
+        count = len(self.epoch)
+        last = readable({name: values[-1] for name, values in self.history.items() if len(values)})
+        return f"<History of {count} epoch{'' if count == 1 else 's'}{': ' if last else ''}{last}>"
 
     def plot(self, names: Sequence[str] | None = None, **options: Any) -> Any:
         """Loss and metrics over the epochs as a matplotlib Figure; arguments as in `keras.utils.plot_history`."""

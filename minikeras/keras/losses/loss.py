@@ -13,7 +13,7 @@ from ...functions.elementwise import cast, divide_no_nan
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...module import snake_case
 from ...types import TensorLike, as_dtype
-from ..arguments import with_options
+from ..arguments import as_call
 from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
@@ -120,7 +120,7 @@ class Loss:
         """A loss from `get_config`."""
         return cls(**config)
 
-    __repr__ = with_options
+    __repr__ = as_call
 
 
 def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, mask: Any = None) -> Tensor:

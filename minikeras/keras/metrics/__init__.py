@@ -160,7 +160,7 @@ def get(identifier: Any) -> Any:
     """The `Metric` for a name, a configuration, a function, a class or an object; a name given stays its name.
 
     >>> tf.keras.metrics.get("mae")
-    <MeanAbsoluteError name=mae>
+    MeanAbsoluteError(name='mae')
     """
     found = catalogue.get(identifier)
     if isinstance(identifier, str) and isinstance(found, Metric):

@@ -12,6 +12,7 @@ from ...functions.elementwise import cast
 from ...functions.publish import static_shape
 from ...module import snake_case
 from .. import initializers
+from ..arguments import as_call
 from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
@@ -174,5 +175,4 @@ class Metric:
         """A metric from `get_config`."""
         return cls(**config)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} name={self.name}>"
+    __repr__ = as_call

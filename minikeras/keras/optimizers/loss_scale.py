@@ -14,6 +14,7 @@ from ...core.effects import State, effect
 from ...core.stack import perform
 from ...functions.publish import tensor
 from ...types import Array
+from ..arguments import as_call
 from .clipping import all_finite
 from .lookup import deserialize, serialize
 from .optimizer import Optimizer
@@ -159,6 +160,9 @@ class LossScaleOptimizer(Optimizer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**{**config, "inner_optimizer": deserialize(config["inner_optimizer"])})
+
+    def __repr__(self) -> str:
+        return as_call(self, inner_optimizer=self.inner_optimizer)
 
 
 def _present_scale(loss: Array, *, optimizer: LossScaleOptimizer) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from ...core import Variable
+from ..arguments import as_call
 from ..path_map import PathMap, check_patterns
 from ..saving.objects import deserialize_keras_object
 from .lookup import deserialize, serialize
@@ -64,6 +65,9 @@ class OptimizerMap(PathMap[Optimizer]):
         check_patterns(config["optimizer_map"])
         entries = {key: deserialize(written) for key, written in config["optimizer_map"].items()}
         return cls(deserialize(config["default_optimizer"]), entries)
+
+    def __repr__(self) -> str:
+        return as_call(self, default_optimizer=self.default_optimizer, optimizer_map=self._entries)
 
 
 class MultiOptimizer(PerLayer):
@@ -130,6 +134,9 @@ class MultiOptimizer(PerLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**{**config, "optimizer_map": deserialize_keras_object(config["optimizer_map"])})
+
+    def __repr__(self) -> str:
+        return as_call(self, optimizer_map=self.optimizer_map)
 
 
 def _member(optimizer: Any) -> Optimizer:

@@ -23,7 +23,6 @@ from ...functions.publish import tensor
 from ...module import snake_case
 from ...types import Array
 from .. import initializers
-from ..arguments import with_options
 from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
@@ -314,7 +313,7 @@ class Optimizer:
         rate = config.get("learning_rate")
         return cls(**(config | {"learning_rate": schedules.deserialize(rate)} if isinstance(rate, dict) else config))
 
-    __repr__ = with_options
+    __repr__ = options.as_call_with_rate
 
     # State ---------------------------------------------------------------------------------------------------------------
 

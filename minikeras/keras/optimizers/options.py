@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Variable
+from ..arguments import as_call
 from ..config import floatx
 from .state import host_variable
 
@@ -62,6 +63,12 @@ def changed_rate(held: Any, value: Any) -> Any:
         )
     held.assign(value)
     return held
+
+
+def as_call_with_rate(optimizer: Any) -> str:
+    """An optimizer as the call that makes another one like it; the learning rate is always told."""
+    rate = optimizer._learning_rate
+    return as_call(optimizer, learning_rate=float(rate) if isinstance(rate, Variable) else rate)
 
 
 def needs_nothing(function: Callable[..., Any]) -> bool:

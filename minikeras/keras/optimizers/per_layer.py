@@ -11,6 +11,7 @@ from ...core import GradientTape, Tensor, Variable
 from ...core.repeat import Repeatable
 from ...functions.publish import tensor
 from ...types import Array
+from ..arguments import as_call
 from .lookup import deserialize, get, serialize
 from .optimizer import Optimizer
 from .second_order.compiled import Sweep, run_directly, run_step
@@ -42,6 +43,12 @@ class Member(NamedTuple):
     @property
     def label(self) -> str:
         return self.pattern if isinstance(self.pattern, str) else str(getattr(self.pattern, "path", self.pattern))
+
+    @property
+    def rule(self) -> Any:
+        """What the entry is, as `PerLayer` takes it."""
+        given = self.optimizer if self.factor is None else self.factor
+        return given if self.every == 1 else Every(self.every, given, self.offset)
 
     def matches(self, variable: Variable) -> bool:
         """Whether it names a variable; '*', which takes what is left, names none."""
@@ -324,6 +331,9 @@ class PerLayer(Optimizer):
             for pattern, written, every, offset in config["rules"]
         ]
         return cls(rules, name=config.get("name"))
+
+    def __repr__(self) -> str:
+        return as_call(self, rules={member.label.replace("/", "."): member.rule for member in self.members})
 
 
 def _differentiated(run: Callable[[], Any], variables: Sequence[Variable]) -> list[Any]:

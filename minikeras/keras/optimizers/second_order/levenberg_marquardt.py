@@ -62,10 +62,10 @@ class LevenbergMarquardt(GaussNewton):
         damping: float = 1e-3,
         scaling: bool = False,
         acceleration: float | None = None,
+        globalization: str | None = "damping",
         **options: Any,
     ) -> None:
-        options.setdefault("globalization", "damping")
-        super().__init__(learning_rate, damping, **options)
+        super().__init__(learning_rate, damping, globalization=globalization, **options)
         if (scaling or acceleration is not None) and self.globalization != "damping":
             raise ValueError("LevenbergMarquardt: scaling and acceleration go with globalization='damping'.")
         if scaling not in (True, False):
