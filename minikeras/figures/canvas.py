@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -55,12 +55,11 @@ def shown_once(figure: Any) -> Any:
     """A figure that a notebook shows once: pyplot shows it at the end of its cell, and it may be the cell's result as well."""
 
     def display() -> None:
-        import IPython.display
+        from IPython.display import display as show
 
         pyplot().close(figure)
         del figure._ipython_display_
-        show: Any = IPython.display.display
-        show(figure)
+        cast(Any, show)(figure)
 
     if "inline" in pyplot().get_backend():
         figure._ipython_display_ = display
