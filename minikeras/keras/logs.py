@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,19 @@ def numbers(logs: Logs) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     values = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
     return values if values.ndim else float(values)
+
+
+# Output --------------------------------------------------------------------------------------------------------------
+
+
+def in_notebook() -> bool:
+    """Whether a notebook shows what is printed."""
+    return type(sys.stdout).__module__.partition(".")[0] == "ipykernel"
+
+
+def output_stream() -> Any:
+    """Where the lines of training go: to stderr; in a notebook, where that looks like an error, to stdout."""
+    return sys.stdout if in_notebook() else sys.stderr
 
 
 # Bars ----------------------------------------------------------------------------------------------------------------

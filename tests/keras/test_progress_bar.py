@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import io
 import os
 import pty
@@ -135,15 +136,17 @@ def test_numbers_are_short_and_the_loss_comes_first():
     assert readable({"loss": float("nan")}) == "loss nan" and readable(None) == ""
 
 
-def test_a_notebook_gets_a_live_bar_like_a_terminal(monkeypatch):
+def test_a_notebook_without_widgets_gets_a_live_bar_like_a_terminal_on_stdout(monkeypatch):
     class OutStream(io.StringIO):
-        """What a notebook has in the place of stderr."""
+        """What a notebook has in the place of stdout."""
 
     OutStream.__module__ = "ipykernel.iostream"
     notebook, pipe = OutStream(), io.StringIO()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for stream, bars in ((notebook, True), (pipe, False)):
-        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(sys, "stdout" if bars else "stderr", stream)
         made().fit(X, Y, batch_size=4)
+        monkeypatch.undo()
         assert ("|" in stream.getvalue()) is bars
         assert shown(stream.getvalue())[-1].startswith("Epoch 1/1: 3 steps in ")
 

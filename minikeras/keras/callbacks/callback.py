@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ...distribute.world import is_first
 from ..arguments import as_call
-from ..logs import Logs
+from ..logs import Logs, output_stream
 
 Hook = TypeVar("Hook", bound=Callable[..., None])
 
@@ -139,6 +139,6 @@ def tell(text: str) -> None:
         return
     tqdm = sys.modules.get("tqdm")
     if tqdm is not None:
-        tqdm.tqdm.write(text, file=sys.stderr)
+        tqdm.tqdm.write(text, file=output_stream())
     else:
-        print(text, file=sys.stderr, flush=True)
+        print(text, file=output_stream(), flush=True)

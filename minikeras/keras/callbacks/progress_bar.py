@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from typing import Any
@@ -9,21 +10,21 @@ from typing import Any
 import numpy as np
 
 from ..arguments import made_with_numpy
-from ..logs import Logs, is_interactive_logging_enabled
+from ..logs import Logs, in_notebook, is_interactive_logging_enabled, output_stream
 from .callback import Callback
 
 
 @made_with_numpy
 class ProgressBar(Callback):
     """A line when an epoch, an evaluation or a prediction is done; on a terminal and in a notebook a bar, drawn by tqdm,
-    until then.
+    until then. A notebook with ipywidgets shows the bar above the lines, in colour.
 
     Args:
         verbose: 1 for a bar where one can be drawn, 2 for the lines alone.
     """
 
     def __init__(self, verbose: int = 1) -> None:
-        self._live = verbose == 1 and is_interactive_logging_enabled() and _can_go_back(sys.stderr)
+        self._live = verbose == 1 and is_interactive_logging_enabled() and (in_notebook() or sys.stderr.isatty())
         self._bar: Any = None
         self._label = ""
         self._seen = 0
@@ -33,12 +34,12 @@ class ProgressBar(Callback):
     def begin(self, label: str, width: int = 12, interval: float = 0.1) -> None:
         """A new bar."""
         self._label, self._seen, self._started = label, 0, time.perf_counter()
-        if self._live:
-            from tqdm import tqdm
-
-            layout = f"{{desc}} {{n_fmt}}/{{total_fmt}} |{{bar:{width}}}| {{remaining}}{{postfix}}"
-            options = {"dynamic_ncols": True, "bar_format": layout, "leave": False, "mininterval": interval}
-            self._bar = tqdm(total=self.params.get("steps"), desc=label, **options)
+        if self._bar is not None:  # the one of the epoch before
+            self._bar.set_description_str(label, refresh=False)
+            self._bar.set_postfix_str("", refresh=False)
+            self._bar.reset(self.params.get("steps"))
+        elif self._live:
+            self._bar = _bar(label, self.params.get("steps"), width, interval)
 
     def advance(self, batch: int, logs: Logs | None) -> None:
         """So many steps are done as the number of the last one says."""
@@ -50,11 +51,16 @@ class ProgressBar(Callback):
 
     def finish(self, logs: Logs | None, unit: str = "step") -> None:
         """The line that stays."""
+        if not (self._training and hasattr(self._bar, "container")):  # widgets stay for the next epoch
+            self._end()
+        steps = f"{self._seen} {unit}{'' if self._seen == 1 else 's'} in {time.perf_counter() - self._started:.1f} s"
+        line = ", ".join(filter(None, [f"{self._label}: {steps}", readable(logs)]))
+        print(f"{line}\n", end="", file=output_stream(), flush=True)  # as one piece, which a notebook keeps together
+
+    def _end(self) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        steps = f"{self._seen} {unit}{'' if self._seen == 1 else 's'} in {time.perf_counter() - self._started:.1f} s"
-        print(", ".join(filter(None, [f"{self._label}: {steps}", readable(logs)])), file=sys.stderr, flush=True)
 
     def advance_to(self, batch: int) -> None:
         """Count this number of steps of the epoch as done before."""
@@ -66,12 +72,15 @@ class ProgressBar(Callback):
         """Leave a bar that was broken off as it is, and go to the next line."""
         if self._bar is not None:
             self._bar.leave = True
-            self._bar.close()
-            self._bar = None
+            self._end()
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Validation within an epoch gets no line of its own."""
         self._training = True
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        self._training = False
+        self._end()
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
         self.begin(f"Epoch {epoch + 1}/{self.params.get('epochs')}")
@@ -104,9 +113,18 @@ class ProgressBar(Callback):
         self.finish(None)
 
 
-def _can_go_back(stream: Any) -> bool:
-    """Whether what was written to a stream can be overwritten: by a terminal, and by the output of a notebook's cell."""
-    return stream.isatty() or type(stream).__module__.partition(".")[0] == "ipykernel"
+def _bar(label: str, steps: int | None, width: int, interval: float) -> Any:
+    """A bar of tqdm's: of widgets in a notebook that has them, else of characters."""
+    places = "bar" if in_notebook() and importlib.util.find_spec("ipywidgets") else f"bar:{width}"
+    layout = f"{{desc}} {{n_fmt}}/{{total_fmt}} |{{{places}}}| {{remaining}}{{postfix}}"
+    options = {"dynamic_ncols": True, "bar_format": layout, "leave": False, "mininterval": interval}
+    if places == "bar":
+        from .notebook_bar import NotebookBar
+
+        return NotebookBar(total=steps, desc=label, **options)
+    from tqdm import tqdm
+
+    return tqdm(total=steps, desc=label, file=output_stream(), **options)
 
 
 def readable(logs: Logs | None) -> str:

@@ -83,8 +83,12 @@ def _between(layers: list[Any], bounds: Sequence[str]) -> list[Any]:
 def _name(layer: Any, depth: int) -> list[Any]:
     indent = "  " * (depth - 1) + "└ " if depth else ""
     kind = f"({type(layer).__name__})"
-    words = re.split(r"(?<=[^_])(?=_)", f"{indent}{layer.name} ")
-    return [tuple(words), tuple(re.split(r"(?<=[a-z0-9])(?=[A-Z][a-z])", kind))]
+    return [_words(f"{indent}{layer.name} "), tuple(re.split(r"(?<=[a-z0-9])(?=[A-Z][a-z])", kind))]
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """A name as a piece that may be broken before underscores."""
+    return tuple(re.split(r"(?<=[^_])(?=_)", name))
 
 
 def calls_in(holder: Any, layer: Any) -> list[Any]:
@@ -99,6 +103,8 @@ def shapes_in(holder: Any, layer: Any) -> list[str]:
     built_for = getattr(layer, "_build_shape", None)
     if not shapes and has_rule and layer.built and isinstance(built_for, tuple):
         shapes = [(None, *layer.compute_output_shape(built_for)[1:])]
+    if not shapes and getattr(layer, "_graph", None) is not None:
+        shapes = [output.shape for output in nest.flatten(layer.outputs)]
     return _pieces([str(tuple(shape)) for shape in shapes], "?")
 
 
@@ -119,7 +125,7 @@ def _weights(layer: Any) -> list[Any]:
     return list(getattr(layer, "weights", ()))
 
 
-def _sources(layer: Any, holder: Any) -> list[str]:
+def _sources(layer: Any, holder: Any) -> list[Any]:
     """Which layers it is called on: the name alone if there is one call with one result, else with their numbers."""
     texts = []
     for node in calls_in(holder, layer):
@@ -130,7 +136,7 @@ def _sources(layer: Any, holder: Any) -> list[str]:
                 continue
             several = len(graph.calls_of(operation)) > 1 or len(x.node.specs) > 1
             texts.append(f"{operation.name}[{call}][{position}]" if several else operation.name)
-    return [f"{text}, " for text in texts[:-1]] + texts[-1:] or ["-"]
+    return [_words(f"{text}, ") for text in texts[:-1]] + [_words(text) for text in texts[-1:]] or ["-"]
 
 
 def mode(layer: Any, holder: Any) -> list[str]:
