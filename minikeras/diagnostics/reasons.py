@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from .. import markup
+
 REASONS = {
     "not_watched": ("{source} {detail}{at}", "Call tape.watch(x) first in the block."),
     "not_trainable": (
@@ -70,6 +72,13 @@ class Explanation:
         further = "".join(f" Also: {other.text}." for other in self.others)
         sentence = self.text[:1].upper() + self.text[1:] + "."
         return f"{sentence} {self.hint}{further}" if self.hint else sentence
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        verdict = "A gradient flows" if self.connected else f"No gradient: {self.reason}"
+        others = "".join(markup.element("li", f"{other.text}.") for other in self.others)
+        lines = [markup.element("div", line) for line in (f"{self.text[:1].upper()}{self.text[1:]}.", self.hint) if line]
+        return markup.element("b", verdict) + "".join(lines) + (f"<div>Also:</div><ul>{others}</ul>" if others else "")
 
 
 def because(

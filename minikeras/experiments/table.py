@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import shutil
 import textwrap
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import markup
 from ..errors import MissingExtraError
 
 _DIGITS = 4
@@ -80,12 +80,9 @@ class Table:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        styles = ["text-align: right" if is_numeric(values) else "text-align: left" for values in self.columns.values()]
+        right = [place for place, values in enumerate(self.columns.values()) if is_numeric(values)]
         rows = zip(*(shown(values) for values in self.columns.values()), strict=True)
-        body = [_html_row("td", cells, styles) for cells in rows]
-        caption = "" if self.caption is None else f"<caption>{html.escape(self.caption)}</caption>"
-        head = _html_row("th", list(self.columns), styles)
-        return f"<table>{caption}<thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+        return markup.table(list(self.columns), rows, right, self.caption)
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame`, with whole values.
@@ -180,8 +177,3 @@ def _cut(text: str, size: int) -> str:
 def _line(columns: Sequence[_Column]) -> int:
     """The length of a line of these columns."""
     return sum(column.width for column in columns) + len(_GAP) * (len(columns) - 1)
-
-
-def _html_row(tag: str, cells: Iterable[str], styles: Iterable[str]) -> str:
-    found = (f'<{tag} style="{style}">{html.escape(cell)}</{tag}>' for cell, style in zip(cells, styles, strict=True))
-    return f"<tr>{''.join(found)}</tr>"

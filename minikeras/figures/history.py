@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -65,6 +66,17 @@ def plot_history(history: Any, names: Sequence[str] | None = None, *, title: str
     return shown_once(figure) if axes is None else figure
 
 
+def picture(history: Any) -> bytes:
+    """The curves as a PNG, of which pyplot knows nothing."""
+    from matplotlib.figure import Figure
+
+    names = _panels(history.history)
+    figure, file = Figure(figsize=_size(len(names)), layout="constrained"), io.BytesIO()
+    plot_history(history, names, axes=_subplots(figure, len(names)))
+    figure.savefig(file, format="png")
+    return file.getvalue()
+
+
 def _panels(series: Any) -> list[str]:
     """The names without 'val_': loss first and rates last, otherwise as they were logged."""
     found = dict.fromkeys(name.removeprefix("val_") for name in series)
@@ -92,10 +104,19 @@ def room(count: int, axes: Any, asked: str) -> tuple[Any, list[Any]]:
         if len(panels) != count:
             raise ValueError(f"{asked}: {count} panels need as many axes, found {len(panels)}.")
         return panels[0].figure, panels
+    figure = pyplot().figure(figsize=_size(count), layout="constrained")
+    return figure, _subplots(figure, count)
+
+
+def _size(count: int) -> tuple[float, float]:
+    """Of a figure with so many panels, in inches."""
     columns = min(count, MOST_COLUMNS)
-    rows = -(-count // columns)
-    figure = pyplot().figure(figsize=(PANEL[0] * columns, PANEL[1] * rows), layout="constrained")
-    return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
+    return PANEL[0] * columns, PANEL[1] * -(-count // columns)
+
+
+def _subplots(figure: Any, count: int) -> list[Any]:
+    columns = min(count, MOST_COLUMNS)
+    return [figure.add_subplot(-(-count // columns), columns, i + 1) for i in range(count)]
 
 
 def _panel(ax: Any, name: str, curves: dict[str, tuple[Any, Any]]) -> None:

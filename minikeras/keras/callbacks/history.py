@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from ... import markup
 from ..logs import Logs
 from .callback import Remembering
-from .progress_bar import readable
+from .progress_bar import as_number, readable
+
+_FEW_EPOCHS = 20
+"""So many epochs are shown as a table."""
 
 
 class History(Remembering):
@@ -55,6 +60,26 @@ class History(Remembering):
         count = len(self.epoch)
         last = readable({name: values[-1] for name, values in self.history.items() if len(values)})
         return f"<History of {count} epoch{'' if count == 1 else 's'}{': ' if last else ''}{last}>"
+
+    def _repr_png_(self) -> bytes | None:
+        """What a notebook shows: the curves, if there are any and matplotlib is there."""
+        if importlib.util.find_spec("matplotlib") is None or not self.history:
+            return None
+        from ...figures.history import picture
+
+        return picture(self)
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows without matplotlib: the last epochs as a table."""
+        if importlib.util.find_spec("matplotlib") is not None or not self.history:
+            return None
+        names, epochs = list(self.history), self.epoch[-_FEW_EPOCHS:]
+        known = {name: dict(zip(self.logged_at[name], values, strict=True)) for name, values in self.history.items()}
+        rows = [
+            [f"{epoch + 1}", *(as_number(known[name][epoch]) if epoch in known[name] else "" for name in names)]
+            for epoch in epochs
+        ]
+        return markup.table(["epoch", *names], rows, range(len(names) + 1))
 
     def plot(self, names: Sequence[str] | None = None, **options: Any) -> Any:
         """Loss and metrics over the epochs as a matplotlib Figure; arguments as in `keras.utils.plot_history`."""

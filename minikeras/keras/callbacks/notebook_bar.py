@@ -8,7 +8,7 @@ from IPython.display import display
 from tqdm.notebook import tqdm
 
 
-class NotebookBar(tqdm):
+class NotebookBar(tqdm):  # type: ignore[misc] # tqdm has no types
     """A bar of widgets. Closed it is taken away, so that a saved notebook holds no widget that is gone; broken off it stays."""
 
     def __init__(self, **options: Any) -> None:

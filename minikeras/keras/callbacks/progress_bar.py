@@ -130,10 +130,10 @@ def _bar(label: str, steps: int | None, width: int, interval: float) -> Any:
 def readable(logs: Logs | None) -> str:
     """'loss 0.1234, accuracy 0.9876': the loss first, then the others by name, validation last."""
     order = sorted(logs or {}, key=lambda name: (name.startswith("val_"), name.removeprefix("val_") != "loss", name))
-    return ", ".join(f"{name} {_number((logs or {})[name])}" for name in order)
+    return ", ".join(f"{name} {as_number((logs or {})[name])}" for name in order)
 
 
-def _number(value: Any) -> str:
+def as_number(value: Any) -> str:
     """A number; of a metric with several their mean, as Keras shows it."""
     several = bool(getattr(value, "shape", ()))
     number = float(np.mean(value.numpy() if hasattr(value, "numpy") else value)) if several else float(value)

@@ -229,6 +229,11 @@ class Model(Layer):
         for line in summary(self, line_length, positions, expand_nested, show_trainable, layer_range):
             (print_fn or print)(line)
 
+    def _repr_html_(self) -> str:
+        from .summary import summary_html
+
+        return summary_html(self)
+
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs: of a functional model its graph, of a subclass the arguments it was made with.
 

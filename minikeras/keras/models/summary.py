@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ... import nest
+from ... import markup, nest
 from ..layers import BatchNormalization
 from ..layers.layer import Layer
 
@@ -29,6 +29,22 @@ def summary(
     model: Any, line_length: int | None, positions: Any, expand_nested: bool, show_trainable: bool, layer_range: Any
 ) -> list[str]:
     """The lines of the table, and of the totals below it; the arguments are those of `Model.summary`."""
+    columns, rows = _table(model, expand_nested, show_trainable, layer_range)
+    widest = max(line_length or shutil.get_terminal_size((100, 24)).columns, _NARROWEST_LAYOUT)
+    widths = _given_widths(positions, widest, len(columns)) if positions else _widths(columns, rows, widest)
+    return [f'Model: "{model.name}"', *_drawn(columns, rows, widths), *_totals(model)]
+
+
+def summary_html(model: Any) -> str:
+    """The table and the totals as HTML, for notebooks; the layers of models within are shown."""
+    columns, rows = _table(model, True, True, None)
+    cells = [["".join(_split(cell)).strip() for cell in row.cells] for row in rows]
+    totals = "".join(markup.element("div", line.strip()) for line in _totals(model))
+    return markup.table(columns, cells, [columns.index("Param #")], f'Model: "{model.name}"') + totals
+
+
+def _table(model: Any, expand_nested: bool, show_trainable: bool, layer_range: Any) -> tuple[list[str], list[Row]]:
+    """The names of the columns, and a row for each layer."""
     columns = ["Layer (type)", "Output Shape", "Param #"]
     connected = _branches(model)
     optimizer_for = getattr(getattr(model, "optimizer", None), "optimizer_for", None)
@@ -42,9 +58,7 @@ def summary(
         cells += [mode(layer, holder)] if show_trainable else []
         cells += [_optimizer(layer, optimizer_for)] if optimizer_for else []
         rows.append(Row(tuple(cells), depth))
-    widest = max(line_length or shutil.get_terminal_size((100, 24)).columns, _NARROWEST_LAYOUT)
-    widths = _given_widths(positions, widest, len(columns)) if positions else _widths(columns, rows, widest)
-    return [f'Model: "{model.name}"', *_drawn(columns, rows, widths), *_totals(model)]
+    return columns, rows
 
 
 # Rows -----------------------------------------------------------------------------------------------------------------

@@ -313,7 +313,7 @@ class Optimizer:
         rate = config.get("learning_rate")
         return cls(**(config | {"learning_rate": schedules.deserialize(rate)} if isinstance(rate, dict) else config))
 
-    __repr__ = options.as_call_with_rate
+    __repr__, _repr_html_ = options.as_call_with_rate, options.as_html
 
     # State ---------------------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ... import markup
 from ...core import Variable
-from ..arguments import as_call
+from ..arguments import as_call, as_text
 from ..config import floatx
 from .state import host_variable
 
@@ -69,6 +70,14 @@ def as_call_with_rate(optimizer: Any) -> str:
     """An optimizer as the call that makes another one like it; the learning rate is always told."""
     rate = optimizer._learning_rate
     return as_call(optimizer, learning_rate=float(rate) if isinstance(rate, Variable) else rate)
+
+
+def as_html(optimizer: Any) -> str:
+    """What a notebook shows: the call, which tells the common options, then those of the class and how many steps were taken."""
+    config = optimizer.get_config()
+    own = {name: config[name] for name in config if name not in (*COMMON, "name") and type(config[name]) is not dict}
+    told = {"learning_rate": float(optimizer.learning_rate)} | own | {"iterations": int(optimizer.iterations)}
+    return markup.table(["option", "value"], [[name, as_text(value)] for name, value in told.items()], caption=repr(optimizer))
 
 
 def needs_nothing(function: Callable[..., Any]) -> bool:

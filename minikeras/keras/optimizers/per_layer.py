@@ -7,11 +7,12 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from ... import markup
 from ...core import GradientTape, Tensor, Variable
 from ...core.repeat import Repeatable
 from ...functions.publish import tensor
 from ...types import Array
-from ..arguments import as_call
+from ..arguments import as_call, as_text
 from .lookup import deserialize, get, serialize
 from .optimizer import Optimizer
 from .second_order.compiled import Sweep, run_directly, run_step
@@ -334,6 +335,10 @@ class PerLayer(Optimizer):
 
     def __repr__(self) -> str:
         return as_call(self, rules={member.label.replace("/", "."): member.rule for member in self.members})
+
+    def _repr_html_(self) -> str:
+        rows = [[member.label.replace("/", "."), as_text(member.rule)] for member in self.members]
+        return markup.table(["variables", "optimizer"], rows, caption=f"{type(self).__name__} {self.name}")
 
 
 def _differentiated(run: Callable[[], Any], variables: Sequence[Variable]) -> list[Any]:
