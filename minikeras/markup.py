@@ -25,8 +25,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[
         right: the numbers of the columns whose texts stand right; the others stand left.
         caption: above the table.
 
-    >>> table(["a", "b"], [["1", "x < y"]], right=[0])[-105:]
-    '<tr><td style="text-align: right">1</td><td style="text-align: left">x &lt; y</td></tr></tbody></table>'
+    >>> print(table(["a"], [["x < y"]]).partition("<tbody>")[2])
+    <tr><td style="text-align: left">x &lt; y</td></tr></tbody></table>
     """
     styles = ["text-align: right" if column in right else "text-align: left" for column in range(len(head))]
     titled = "" if caption is None else element("caption", caption)

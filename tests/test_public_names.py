@@ -31,6 +31,7 @@ INTERNAL = {
         "figures",
         "files",
         "functions",
+        "markup",
         "module",
         "object_graph",
         "ops",

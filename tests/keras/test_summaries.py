@@ -218,3 +218,20 @@ def test_pydot_gets_boxes_arrows_and_frames():
     edges = {(edge.get_source().strip('"'), edge.get_destination().strip('"')) for edge in graph.get_edges()}
     assert {("x", "inner/i"), ("inner/d", "sum"), ("x", "sum"), ("inner/i", "inner/d")} == edges
     assert graph.get_rankdir() == "LR" and len(graph.get_subgraphs()) == 1
+
+
+def test_a_long_name_among_the_sources_is_broken_too_so_that_no_column_is_squeezed():
+    x = Input((8,))
+    y = Dense(4, name="a_rather_long_layer_name_for_this")(x)
+    lines = lines_of(Model(x, layers.Add()([y, Dense(4, name="beside")(x)])), line_length=76)
+    assert max(map(len, lines)) <= 76 and any("beside (Dense)" in line for line in lines)
+    assert any("a_rather" in line.split("│")[4] and "for_this" not in line.split("│")[4] for line in lines[4:-4])
+
+
+def test_a_model_within_a_subclass_shows_its_shape():
+    class Outer(Model):
+        def __init__(self):
+            super().__init__()
+            self.inner = tf.keras.Sequential([Input((8,)), Dense(4)], name="inner")
+
+    assert "│ inner (Sequential) │ (None, 4)    │      36 │" in "\n".join(lines_of(Outer()))

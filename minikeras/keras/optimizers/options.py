@@ -73,11 +73,12 @@ def as_call_with_rate(optimizer: Any) -> str:
 
 
 def as_html(optimizer: Any) -> str:
-    """What a notebook shows: the call, which tells the common options, then those of the class and how many steps were taken."""
+    """What a notebook shows: the call, then the options of the class and how many steps were taken."""
     config = optimizer.get_config()
     own = {name: config[name] for name in config if name not in (*COMMON, "name") and type(config[name]) is not dict}
     told = {"learning_rate": float(optimizer.learning_rate)} | own | {"iterations": int(optimizer.iterations)}
-    return markup.table(["option", "value"], [[name, as_text(value)] for name, value in told.items()], caption=repr(optimizer))
+    rows = [[name, as_text(value)] for name, value in told.items()]
+    return markup.table(["option", "value"], rows, caption=repr(optimizer))
 
 
 def needs_nothing(function: Callable[..., Any]) -> bool:
