@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 from ..absent import late
 
 if TYPE_CHECKING:
+    from .callbacks import BroadcastGlobalVariablesCallback, MetricAverageCallback
     from .communicator import ThreadCommunicator
     from .functions import all_reduce, all_reduce_together, broadcast_variables
     from .strategy import DataParallel as MultiWorkerMirroredStrategy
     from .strategy import get_strategy, has_strategy
-    from .training import DistributedGradientTape
+    from .training import DistributedGradientTape, DistributedOptimizer
     from .world import barrier, initialize, local_rank, rank, rows_of, size, using
 
 __all__ = [
+    "BroadcastGlobalVariablesCallback",
     "DistributedGradientTape",
+    "DistributedOptimizer",
+    "MetricAverageCallback",
     "MultiWorkerMirroredStrategy",
     "ThreadCommunicator",
     "all_reduce",
@@ -34,7 +38,8 @@ __all__ = [
 ]
 
 _LATE: dict[str, str | None] = {
-    "DistributedGradientTape": "training",
+    **dict.fromkeys(("BroadcastGlobalVariablesCallback", "MetricAverageCallback"), "callbacks"),
+    **dict.fromkeys(("DistributedGradientTape", "DistributedOptimizer"), "training"),
     "ThreadCommunicator": "communicator",
     **dict.fromkeys(("all_reduce", "all_reduce_together", "broadcast_variables"), "functions"),
     **dict.fromkeys(("MultiWorkerMirroredStrategy", "get_strategy", "has_strategy"), "strategy"),

@@ -29,9 +29,10 @@ from ..weight import KerasVariable
 from . import options, schedules
 from .clipping import clipped_by_global_norm, clipped_by_norm, clipped_by_value
 from .eager_step import EagerStep
+from .exchange import Exchange, arrays_exchanged, exchanged
 from .flat_groups import FlatGroup, decaying, grouped
 from .pairs import paired, unzipped
-from .state import Change, OptimizerState, SlotState, commit, name_of, slot_name
+from .state import Change, OptimizerState, SlotState, commit, constrained, name_of, slot_name
 from .update_steps import changes_of, held_in_containers, in_dtype_of, minimized, present_rate, stepped_values
 
 
@@ -73,6 +74,8 @@ class Optimizer:
 
     needs_loss = False
     """Whether a step needs the loss as a function: `minimize(loss_fn, variables)` in place of `apply`."""
+    exchange: Exchange | None = None
+    """How gradients become those of all ranks before a step: what `DistributedOptimizer` sets."""
     elementwise = False
     """Whether the formula works on each element by itself: large arrays come in pieces then, small ones together."""
     _unwatched = ("_learning_rate", "_grouped", "_eager_step", "_owner")
@@ -446,7 +449,8 @@ class Optimizer:
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any:
         """Update Variables by their gradients. If anything fails, nothing has changed.
 
-        Steps that several threads take follow one another.
+        Steps that several threads take follow one another. On a part of a batch, where a strategy lets each rank compute on its
+        rows, the gradients are those of all rows: their mean, weighted by the rows of the ranks.
 
         Args:
             grads: one for each Variable; None leaves it out, with a warning.
@@ -459,7 +463,7 @@ class Optimizer:
             ValueError: if all gradients are None, or a Variable is unknown to an optimizer that was built.
             ShapeError: if a gradient has another shape than its Variable.
         """
-        state = self.state
+        state, grads = self.state, exchanged(self, grads)
         with state.step(() if state.slots else trainable_variables or ()):
             arrays, states = self.paired(grads, trainable_variables)
             if current() is BOTTOM:
@@ -514,7 +518,7 @@ class Optimizer:
                 changes += self._updates(self._clipped(gradients), states, count + 1)
             if self.use_ema:
                 changes += self._averages(changes, count)
-            changes = [_constrained(*change) if change[0].constraint is not None else change for change in changes]
+            changes = [constrained(*change) if change[0].constraint is not None else change for change in changes]
         changes.append((iterations, iterations._array + 1))
         return changes
 
@@ -527,7 +531,9 @@ class Optimizer:
         if not update:
             return [], list(zip(slots, sums, strict=True))
         every = self.state.named((("gradient_accumulator",),))
-        return [one / steps for one in sums], [(slot, namespace(slot._array).zeros_like(slot._array)) for slot in every]
+        return arrays_exchanged(self.exchange, [one / steps for one in sums]), [
+            (slot, namespace(slot._array).zeros_like(slot._array)) for slot in every
+        ]
 
     def _clipped(self, gradients: list[Array]) -> list[Array]:
         if self.clipnorm is not None:
@@ -584,16 +590,3 @@ def _run_step(*gradients: Array, optimizer: Optimizer, variables: Sequence[Varia
 
 
 optimizer_step = effect("optimizer_step", _run_step, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
-
-
-def _constrained(variable: Variable, array: Array) -> Change:
-    """A new value within the Variable's constraint, if it has one."""
-    if variable.constraint is None:
-        return variable, array
-    projected = variable._convert(variable.constraint(Tensor(array)))
-    if projected.shape != array.shape:
-        raise ShapeError(
-            f"apply: the constraint of '{name_of(variable)}' turned shape {array.shape} into {projected.shape}; it must keep "
-            "the shape."
-        )
-    return variable, projected

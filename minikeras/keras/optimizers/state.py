@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Variable
+from ...core import Tensor, Variable
 from ...core.state import restore, snapshot
 from ...core.update_lock import Held, UpdateLocks
+from ...errors import ShapeError
 from ...types import Array
 from ..weight import HostVariable
 
@@ -177,3 +178,16 @@ def slot_name(variable: Variable, name: str) -> str:
 
 def names_of(variables: Iterable[Variable]) -> str:
     return ", ".join(map(name_of, variables))
+
+
+def constrained(variable: Variable, array: Array) -> Change:
+    """A new value within the Variable's constraint, if it has one."""
+    if variable.constraint is None:
+        return variable, array
+    projected = variable._convert(variable.constraint(Tensor(array)))
+    if projected.shape != array.shape:
+        raise ShapeError(
+            f"apply: the constraint of '{name_of(variable)}' turned shape {array.shape} into {projected.shape}; it must keep "
+            "the shape."
+        )
+    return variable, projected

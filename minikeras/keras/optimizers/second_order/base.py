@@ -14,8 +14,8 @@ from ....core.stack import BOTTOM, current
 from ....functions.elementwise import cast
 from ....types import Array
 from ..clipping import all_finite
-from ..optimizer import Optimizer, _constrained
-from ..state import Change, host_variable
+from ..optimizer import Optimizer
+from ..state import Change, constrained, host_variable
 from .compiled import Sweep, run_directly, run_step
 from .problem import Problem
 
@@ -169,7 +169,7 @@ class SecondOrder(Optimizer):
     def _offset_by(self, problem: Problem, step: Array) -> list[Change]:
         flat = to_device(step * self._rate(), namespace(problem.variables[0]._array))
         return [
-            _constrained(variable, variable._array + part.astype(variable._array.dtype, copy=False))
+            constrained(variable, variable._array + part.astype(variable._array.dtype, copy=False))
             for variable, part in zip(problem.variables, problem.layout.pieces(flat), strict=True)
         ]
 

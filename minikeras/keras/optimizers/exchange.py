@@ -1,0 +1,87 @@
+"""What ranks exchange before an optimizer steps: gradients of parts of a batch, and those of `DistributedOptimizer`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import namespace, to_device, to_numpy
+from ...core import convert_to_tensor
+from ...distribute.functions import all_reduce_together
+from ...distribute.replica import check_exchange
+from ...distribute.world import world
+from ...functions.elementwise import cast
+from ...types import Array, as_dtype
+
+if TYPE_CHECKING:
+    from .optimizer import Optimizer
+
+
+class Exchange(NamedTuple):
+    """How the gradients of ranks that have rows of their own become one.
+
+    Attributes:
+        operation: 'mean' or 'sum'.
+        kind: the dtype in which they travel; None for their own.
+        passes: how many gradients each rank adds up before.
+    """
+
+    operation: str = "mean"
+    kind: str | None = None
+    passes: int = 1
+
+
+def exchanged(optimizer: Optimizer, grads: Sequence[Any]) -> Sequence[Any]:
+    """The gradients to step by.
+
+    On a part of a batch it is the mean of those of all parts, weighted by their rows.
+    """
+    part = check_exchange("a step of an optimizer")
+    if part is not None:
+        shares = [None if one is None else convert_to_tensor(one) * part.share for one in grads]
+        return all_reduce_together(shares)
+    exchange, inner = optimizer.exchange, getattr(optimizer, "inner_optimizer", None)
+    if any(member.optimizer.exchange is not None for member in getattr(optimizer, "members", ())):
+        raise ValueError(
+            f"apply: '{optimizer.name}' holds a DistributedOptimizer, whose gradients nobody exchanges. Put "
+            "DistributedOptimizer around the whole."
+        )
+    if inner is not None and inner.exchange is not None:
+        exchange = inner.exchange
+        if exchange.passes > 1:
+            raise ValueError(
+                f"apply: '{optimizer.name}' would scale the loss before the gradients of "
+                f"backward_passes_per_step={exchange.passes} are exchanged. Use 1 with mixed_float16, or mixed_bfloat16."
+            )
+    if exchange is None or exchange.passes > 1:
+        return grads
+    return _over_ranks(grads, exchange)
+
+
+def _over_ranks(grads: Sequence[Any], exchange: Exchange) -> list[Any]:
+    given = [None if one is None else convert_to_tensor(one) for one in grads]
+    if exchange.kind is None:
+        return all_reduce_together(given, exchange.operation)
+    sent = [None if one is None else cast(one, exchange.kind) for one in given]
+    found = all_reduce_together(sent, exchange.operation)
+    return [None if own is None else cast(one, own.dtype) for one, own in zip(found, given, strict=True)]
+
+
+def arrays_exchanged(exchange: Exchange | None, arrays: list[Array]) -> list[Array]:
+    """Arrays that were gathered over several passes, from all ranks: one collective operation for each dtype."""
+    if exchange is None:
+        return arrays
+    ranks, found = world(), dict(enumerate(arrays))
+    for dtype in {array.dtype: None for array in arrays}:
+        places = [place for place, array in enumerate(arrays) if array.dtype == dtype]
+        flat = np.concatenate([to_numpy(arrays[place]).reshape(-1) for place in places])
+        sent = flat if exchange.kind is None else flat.astype(as_dtype(exchange.kind).numpy)
+        flat, end = ranks.all_reduce(sent, "sum").astype(dtype), 0
+        if exchange.operation == "mean":
+            flat /= dtype.type(ranks.size)
+        for place in places:
+            start, end = end, end + arrays[place].size
+            found[place] = to_device(flat[start:end].reshape(arrays[place].shape), namespace(arrays[place]))
+    return list(found.values())
