@@ -33,6 +33,11 @@ class Exchange(NamedTuple):
     passes: int = 1
 
 
+def is_distributed(optimizer: Any) -> bool:
+    """Whether `DistributedOptimizer` was given this optimizer, or the one that it scales the loss for."""
+    return any(getattr(one, "exchange", None) is not None for one in (optimizer, getattr(optimizer, "inner_optimizer", None)))
+
+
 def exchanged(optimizer: Optimizer, grads: Sequence[Any]) -> Sequence[Any]:
     """The gradients to step by.
 
@@ -45,7 +50,7 @@ def exchanged(optimizer: Optimizer, grads: Sequence[Any]) -> Sequence[Any]:
     exchange, inner = optimizer.exchange, getattr(optimizer, "inner_optimizer", None)
     if any(member.optimizer.exchange is not None for member in getattr(optimizer, "members", ())):
         raise ValueError(
-            f"apply: '{optimizer.name}' holds a DistributedOptimizer, whose gradients nobody exchanges. Put "
+            f"apply: '{optimizer.name}' holds a DistributedOptimizer, whose gradients are not exchanged there. Put "
             "DistributedOptimizer around the whole."
         )
     if inner is not None and inner.exchange is not None:

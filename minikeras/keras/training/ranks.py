@@ -17,6 +17,7 @@ from ...distribute.strategy import DataParallel, Split, agree_on_seeds
 from ...distribute.world import joined, world
 from ...errors import InvalidArgumentError
 from ..batches import Source
+from ..optimizers.exchange import is_distributed
 from .compiled import CompiledSteps, StepFunction
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ def check_scope(model: Model, name: str, strategy: DataParallel | None) -> None:
         InvalidArgumentError: on every rank.
     """
     ranks = joined()
-    if strategy is None and ranks is not None and ranks.size > 1 and not hasattr(model.optimizer, "is_distributed"):
+    if strategy is None and ranks is not None and ranks.size > 1 and not is_distributed(model.optimizer):
         raise InvalidArgumentError(
             f"{name}: there are {ranks.size} ranks, but model '{model.name}' was made outside of any strategy. "
             "Make and compile it in `with tf.distribute.MultiWorkerMirroredStrategy().scope():`, or call "
-            "keras.distribution.set_distribution before."
+            "keras.distribution.set_distribution before; or give each rank data of its own and a DistributedOptimizer."
         )
 
 
