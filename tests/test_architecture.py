@@ -28,8 +28,8 @@ LAYERS = [
     ["ops"],
     ["functions", "figures"],
     [
-        *("distribute.communicator", "distribute.functions", "distribute.moments", "distribute.mpi", "distribute.replica"),
-        *("distribute.strategy", "distribute.world"),
+        *("distribute.communicator", "distribute.functions", "distribute.in_turn", "distribute.moments", "distribute.mpi"),
+        *("distribute.replica", "distribute.strategy", "distribute.world"),
     ],
     ["data.table"],
     ["compiler"],

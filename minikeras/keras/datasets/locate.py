@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from minikeras.distribute.in_turn import rank_0_first
 from minikeras.errors import DatasetUnavailableError, LoadError
 from minikeras.files import cache
 from minikeras.keras.datasets.catalogue import DataFile, Dataset
@@ -25,8 +26,13 @@ def find(
     Args:
         forms: The forms of one dataset, best first.
         path: Directory, or file of a one-file form, to use instead of searching.
-        policy: Limits of a download.
+        policy: Limits of a download, which is that of rank 0 where there are several.
     """
+    may_download = path is None and any(file.urls for form in forms for file in form.files)
+    return (rank_0_first(_find) if may_download else _find)(forms, path, policy)
+
+
+def _find(forms: Sequence[Dataset], path: str | os.PathLike[str] | None, policy: Policy) -> tuple[Dataset, Contents]:
     attempts: list[Attempt] = []
     for directory, form in candidates(forms, path):
         contents = read_intact(form, directory, attempts)

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from minikeras.distribute.in_turn import rank_0_first
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, LoadError
 from minikeras.files import cache
 from minikeras.keras.datasets import archives
@@ -17,6 +18,7 @@ from minikeras.keras.datasets.policy import DEFAULT_POLICY, OFFLINE, Attempt, Po
 _DIGITS = {"sha256": 64, "md5": 32}
 
 
+@rank_0_first
 def get_file(
     fname: str | os.PathLike[str] | None = None,
     origin: str | Sequence[str] | None = None,
@@ -34,6 +36,7 @@ def get_file(
     _policy: Policy = DEFAULT_POLICY,
 ) -> str:
     """Download a file once and return the path of the copy in the cache, or of the directory that it was unpacked into.
+    Where several ranks have been joined, all call it; rank 0 downloads, the others wait.
 
     Args:
         fname: Name of the file in the cache, without directories; None for that of the address.

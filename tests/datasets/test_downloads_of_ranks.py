@@ -1,0 +1,76 @@
+"""With several ranks rank 0 downloads, the others wait and then read; a failure is that of all."""
+
+import hashlib
+
+import pytest
+
+import minikeras as tf
+from minikeras.distribute.communicator import ThreadCommunicator
+from minikeras.errors import DatasetUnavailableError
+from minikeras.keras.datasets import locate, remote_file
+
+
+def on_ranks(function, size=3):
+    ranks = ThreadCommunicator(size, timeout=20.0)
+    with tf.distribute.using(ranks):
+        return ranks.run(function)
+
+
+def told(function):
+    """What a rank is told when a function fails there."""
+    try:
+        function()
+    except DatasetUnavailableError as error:
+        return str(error)
+
+
+def test_a_dataset_is_downloaded_by_rank_0(server, tiny, gz, idx, policy):
+    dataset = tiny(server.serve("/tiny.gz", gz))
+    found = on_ranks(lambda: locate.find((dataset,), policy=policy)[1])
+    assert found == [{"tiny-idx3-ubyte": idx}] * 3
+    assert server.requests == ["/tiny.gz"]
+
+
+def test_a_file_is_downloaded_by_rank_0(server, policy):
+    url = server.serve("/data.csv", b"1,2,3")
+    digest = hashlib.sha256(b"1,2,3").hexdigest()
+    paths = on_ranks(lambda: remote_file.get_file("data.csv", url, file_hash=digest, _policy=policy))
+    assert len(set(paths)) == 1 and server.requests == ["/data.csv"]
+
+
+def test_a_failed_download_fails_on_all_ranks_with_its_reason(server, tiny, policy):
+    dataset = tiny(server.url + "/missing.gz")
+    first, *others = on_ranks(lambda: told(lambda: locate.find((dataset,), policy=policy)))
+    assert "server answers 404" in first and not first.startswith("on rank")
+    assert all(one == f"on rank 0, DatasetUnavailableError: {first}" for one in others)
+    assert server.requests == ["/missing.gz"]
+
+
+def test_a_failure_of_another_rank_fails_on_all(server, policy, monkeypatch):
+    url = server.serve("/data.csv", b"1,2,3")
+    digest = hashlib.sha256(b"1,2,3").hexdigest()
+    true = remote_file._fetched
+
+    def fetched(*arguments):
+        if tf.distribute.rank() == 2:
+            raise OSError("the disk is full")
+        return true(*arguments)
+
+    monkeypatch.setattr(remote_file, "_fetched", fetched)
+
+    def work():
+        with pytest.raises(OSError) as found:
+            remote_file.get_file("data.csv", url, file_hash=digest, _policy=policy)
+        return str(found.value)
+
+    assert on_ranks(work) == ["on rank 2, OSError: the disk is full"] * 2 + ["the disk is full"]
+
+
+def test_what_lies_in_the_package_may_be_read_by_one_rank_alone():
+    def work():
+        if tf.distribute.rank() == 1:
+            tf.keras.datasets.digits.load_data()
+        tf.distribute.barrier()
+        return True
+
+    assert on_ranks(work) == [True] * 3
