@@ -118,12 +118,21 @@ class Traced:
     def __init__(self, code: Code, register: int, dtype: Any) -> None:
         self.code, self.register, self.dtype = code, register, dtype
 
-    def astype(self, dtype: Any) -> Traced:
+    def astype(self, dtype: Any, copy: bool = True) -> Traced:
         """The element in another dtype."""
         wanted = np.dtype(dtype)
         if self.dtype.kind == "c" and wanted.kind != "c":
             raise Untraceable("the real part of complex numbers")
         return self if wanted == self.dtype else self.code.step("astype", (self,), wanted)
+
+    def sum(self) -> Traced:
+        """The sum over all elements of the array that it is one of, where bodies may have such sums."""
+        return self.code.total(self)
+
+    def __and__(self, other: Any) -> Traced:
+        if not isinstance(other, Traced) or not self.dtype == other.dtype == np.bool_:
+            raise Untraceable("bits of integers")
+        return self.code.apply("logical_and", self, other)
 
     def __abs__(self) -> Traced:
         return self.code.apply("absolute", self)
@@ -238,6 +247,10 @@ class Code:
             self._count += 1
         return self._known[key]
 
+    def total(self, x: Traced) -> Traced:
+        """A sum over elements, which is no step for each of them."""
+        raise Untraceable("a sum of elements")
+
     def inlined(self, body: Body, operands: Sequence[Any]) -> list[Traced]:
         """The steps of another body, for these operands; its results."""
         values: dict[int, Any] = dict(enumerate(operands)) | dict(body.literals)
@@ -276,6 +289,83 @@ def traced(function: Callable[..., Any], inputs: Sequence[Any], kinds: str = KIN
         return code.body(result if type(result) is tuple else (result,))
     except (Untraceable, TypeError, AttributeError, ValueError):
         return None
+
+
+class _Summing(Code):
+    """A body in the making that may read sums; those that are not known yet, and all that is made of them, have no register.
+
+    Args:
+        inputs: as of `Code`.
+        known: for each sum that is known its number among all, and its dtype.
+
+    Attributes:
+        wanted: the elements of the sums that are not known but could be, by their numbers.
+    """
+
+    def __init__(self, inputs: Sequence[Any], known: dict[int, Any]) -> None:
+        super().__init__([*inputs, *known.values()])
+        self.wanted: dict[int, Traced] = {}
+        self._sums = dict(zip(known, self.elements()[len(inputs) :], strict=True))
+        self._asked = 0
+
+    def total(self, x: Traced) -> Traced:
+        number, self._asked = self._asked, self._asked + 1
+        if number in self._sums:
+            return self._sums[number]
+        if x.register >= 0:
+            self.wanted[number] = x
+        return Traced(self, -1, x.dtype)
+
+    def step(self, function: str, operands: Sequence[Any], dtype: Any) -> Traced:
+        unknown = any(isinstance(x, Traced) and x.register < 0 for x in operands)
+        return Traced(self, -1, dtype) if unknown else super().step(function, operands, dtype)
+
+
+class Pass(NamedTuple):
+    """A body, and which of the inputs of all passes are its own."""
+
+    body: Body
+    reads: tuple[int, ...]
+
+
+def traced_passes(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Pass] | None:
+    """The bodies of passes over the elements of arrays, where `function` may take sums of all; None if that is not all it does.
+
+    The last one gives the results. Each one before gives elements of which the sums are further inputs of those that follow.
+
+    >>> unit = traced_passes(lambda x, y: x / np.sqrt((y * y).sum()), [np.dtype("f4")] * 2)
+    >>> for one in unit:
+    ...     print(one.reads, one.body)
+    (1,) r1 = multiply(r0, r0) -> r1
+    (0, 2) r2 = sqrt(r1); r3 = divide(r0, r2) -> r3
+    """
+    known: dict[int, Any] = {}
+    found: list[Pass] = []
+    try:
+        while True:
+            code = _Summing(inputs, known)
+            with np.errstate(all="ignore"):
+                result = function(*code.elements()[: len(inputs)])
+            results = list(code.wanted.values()) or (result if type(result) is tuple else (result,))
+            found.append(_needed(code.body(results)))
+            if not code.wanted:
+                return found
+            known |= {number: x.dtype for number, x in code.wanted.items()}
+    except (Untraceable, TypeError, AttributeError, ValueError):
+        return None
+
+
+def _needed(body: Body) -> Pass:
+    """A body without steps and inputs that its results do not need."""
+    needed = set(body.outputs)
+    for step in (*reversed(body.steps), *reversed(body.numbers)):
+        needed |= {*step.operands} if step.register in needed else set()
+    reads = tuple([number for number in range(len(body.inputs)) if number in needed])
+    code = Code([body.inputs[number] for number in reads])
+    given = dict(zip(reads, code.elements(), strict=True))
+    numbers, steps = [[step for step in some if step.register in needed] for some in (body.numbers, body.steps)]
+    smaller = body._replace(numbers=tuple(numbers), steps=tuple(steps))
+    return Pass(code.body(code.inlined(smaller, [given.get(number) for number in range(len(body.inputs))])), reads)
 
 
 _bodies: dict[Any, Body | None] = {}

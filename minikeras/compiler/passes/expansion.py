@@ -25,6 +25,8 @@ Expansion = Callable[["Writer", Record], bool]
 """Writes other instructions instead of one, or returns False."""
 
 EXPANSIONS: dict[Primitive, Expansion] = {}
+FOR_GRAPHS: dict[Primitive, Expansion] = {}
+"""Those that come first where what Python does in the middle of a step ends a graph; their results are the same to rounding."""
 
 
 class Writer:
@@ -130,7 +132,7 @@ class Writer:
         return outputs
 
 
-def expand(program: Program, whole: Sequence[Primitive] = ()) -> Program:
+def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = False) -> Program:
     """The program with such instructions replaced, where they are on NumPy's arrays and not to stay `whole`."""
     writer = Writer(program)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
@@ -139,8 +141,9 @@ def expand(program: Program, whole: Sequence[Primitive] = ()) -> Program:
         *(operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad),
     ):
         EXPANSIONS.setdefault(made_of_others, inline)
+    rules = EXPANSIONS | FOR_GRAPHS if graphs else EXPANSIONS
     for record in program.records:
-        rule = EXPANSIONS.get(record.primitive)
+        rule = rules.get(record.primitive)
         if rule is None or record.primitive in whole or not _on_host(record) or not rule(writer, record):
             writer.keep(record)
     return program.with_records(writer.records, writer.renamed, guards=writer.guards)

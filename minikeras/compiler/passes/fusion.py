@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core import Record
 from ..ir import Program, Slot, outputs_of, slots_in
-from ..loops import KINDS, Body, Code, loop, loop_of
+from ..loops import KINDS, Body, Code, elementwise_body, loop, loop_of
 
 LONGEST = 48
 """Steps of a loop; more would not fit the fast memory that holds what lies between them."""
@@ -33,10 +33,11 @@ class _Group:
         return any(x.key in self.made for x in slots_in(record.inputs))
 
 
-def fuse(program: Program, kinds: str = KINDS, unrelated: bool = False) -> Program:
+def fuse(program: Program, kinds: str = KINDS, graphs: bool = False) -> Program:
     """The program with loops instead of elementwise chains, of these kinds of dtypes.
 
-    With `unrelated` neighbours that share no value are one loop too.
+    With `graphs`, where each instruction costs a launch, neighbours that share no value are one loop too, and so are those of a
+    single element.
 
     >>> @tf.function
     ... def step(x):
@@ -45,7 +46,7 @@ def fuse(program: Program, kinds: str = KINDS, unrelated: bool = False) -> Progr
     >>> print(fuse(step.program(tf.zeros([2]))).records[0])  # doctest: +ELLIPSIS
     %3:float32[2] = loop(%0:float32[2], body=r2 = multiply(r0, 2.0); r3 = exp(r2); r5 = add(r3, 1.0) -> r5)
     """
-    readers = _readers(program)
+    readers, find = _readers(program), elementwise_body if graphs else loop_of
     kept: list[Record] = []
     open_groups: dict[tuple[int, ...], _Group] = {}
 
@@ -53,7 +54,7 @@ def fuse(program: Program, kinds: str = KINDS, unrelated: bool = False) -> Progr
         kept.extend(_merged(open_groups.pop(shape), readers))
 
     for record in program.records:
-        shape, body = loop_of(record, kinds)
+        shape, body = find(record, kinds)
         for other, group in list(open_groups.items()):
             if group.reads(record) and (body is None or other != shape):
                 close(other)
@@ -61,7 +62,7 @@ def fuse(program: Program, kinds: str = KINDS, unrelated: bool = False) -> Progr
             kept.append(record)
             continue
         present = open_groups.get(shape)
-        apart = present is not None and not unrelated and not _related(present, record)
+        apart = present is not None and not graphs and not _related(present, record)
         if present is not None and (apart or present.steps + len(body.steps) > LONGEST):
             close(shape)
         open_groups.setdefault(shape, _Group()).add(record, body)

@@ -6,7 +6,9 @@ No formula is written down twice: a kernel is run once on `TracedArray`s, which 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from ...core import Primitive, Record
 from ...core.registry import operations
 from ...types import Array
 from ..ir import Slot
-from ..loops import Untraceable
+from ..loops import Untraceable, loop, traced
 
 
 def _take_at(xp: Any, x: Array, columns: Array) -> Array:
@@ -71,9 +73,17 @@ class TracedArray(NDArrayOperatorsMixin):
         """The largest along an axis."""
         return self._reduced(operations.reduce_max, axis, keepdims)
 
-    def sum(self, axis: int, keepdims: bool = False) -> TracedArray:
-        """The sum along an axis."""
+    def sum(self, axis: int | None = None, keepdims: bool = False) -> TracedArray:
+        """The sum along an axis, or of all elements."""
         return self._reduced(operations.reduce_sum, axis, keepdims)
+
+    def mean(self, axis: int | None = None, keepdims: bool = False) -> TracedArray:
+        """The mean along an axis, or of all elements."""
+        return self._reduced(operations.reduce_mean, axis, keepdims)
+
+    def astype(self, dtype: Any, copy: bool = True) -> TracedArray:
+        """The elements in another dtype."""
+        return self if self.dtype == np.dtype(dtype) else _element_by_element(lambda x: x.astype(dtype), [self])
 
     def reshape(self, *shape: Any) -> TracedArray:
         """The same elements in another shape; one size may be -1."""
@@ -84,11 +94,22 @@ class TracedArray(NDArrayOperatorsMixin):
             return self
         return self._write(operations.reshape, [self], sizes, {"shape": sizes, "rank": self.ndim})
 
-    def __getitem__(self, key: Any) -> _Elements:
+    def __getitem__(self, key: Any) -> Any:
+        if any(one is None for one in key):
+            return self.reshape(self._with_new_axes(key))
         rows, columns = key
         if self.ndim != 2 or columns.shape != self.shape[:1] or not np.array_equal(rows, np.arange(self.shape[0])):
             raise Untraceable("another index than one column for each row")
         return _Elements(self, columns)
+
+    def _with_new_axes(self, key: Sequence[Any]) -> tuple[int, ...]:
+        """The shape after an index of None, `...` and `:` alone."""
+        if list(key).count(Ellipsis) != 1 or any(one not in (None, Ellipsis) and one != slice(None) for one in key):
+            raise Untraceable("a part of an array")
+        middle = self.ndim - sum(one == slice(None) for one in key)
+        sizes = iter(self.shape)
+        found = [[1] if one is None else [next(sizes) for _ in range(middle if one is Ellipsis else 1)] for one in key]
+        return tuple(itertools.chain.from_iterable(found))
 
     def __setitem__(self, key: Any, value: _Elements) -> None:
         self.slot = self._write(add_at, [self, value.columns], self.shape, {"number": value.number}).slot
@@ -96,6 +117,11 @@ class TracedArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> TracedArray:
         primitive = getattr(operations, ufunc.__name__, None)
         in_place = options.pop("out", operands[:1])[0] is operands[0]
+        if method == "__call__" and not options and in_place:
+            if ufunc is np.matmul:
+                return self._product(*operands)
+            if any(isinstance(x, TracedNumber) for x in operands):
+                return _element_by_element(ufunc, operands)
         if method != "__call__" or options or not in_place or primitive is None or not primitive.elementwise:
             raise Untraceable(f"{ufunc.__name__} of arrays")
         operands = tuple([x.read() if isinstance(x, _Elements) else x for x in operands])
@@ -107,9 +133,23 @@ class TracedArray(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> TracedArray:
         if function is np.broadcast_to and operands[1] == operands[0].shape:
             return operands[0]  # type: ignore[no-any-return]
+        if function is np.where and len(operands) == 3:
+            return _element_by_element(np.where, operands)
+        if function is np.zeros_like or function is np.ones_like:
+            return int(function is np.ones_like)  # type: ignore[return-value]  # it takes the dtype of what it meets
+        if function is np.swapaxes and self.ndim == 2 and sorted(axis % 2 for axis in operands[1:]) == [0, 1]:
+            return self._write(operations.transpose, [self], self.shape[::-1], {"perm": (-1, -2)})
         raise Untraceable(f"{function.__name__} of arrays")
 
-    def _reduced(self, primitive: Primitive, axis: int, keepdims: bool) -> TracedArray:
+    def _product(self, a: Any, b: Any) -> TracedArray:
+        if not all(isinstance(x, TracedArray) and x.ndim == 2 for x in (a, b)):
+            raise Untraceable("a product of other arrays than matrices")
+        return self._write(operations.matrix_product, [a, b], (a.shape[0], b.shape[1]), {})
+
+    def _reduced(self, primitive: Primitive, axis: int | None, keepdims: bool) -> TracedArray:
+        if axis is None:
+            axes = tuple(range(-self.ndim, 0))
+            return self._write(primitive, [self], (), {"axes": axes, "keepdims": False}) if self.ndim else self
         axis -= self.ndim if axis >= 0 else 0
         shape = list(self.shape)
         shape[axis : self.ndim + axis + 1] = [1] if keepdims else []
@@ -120,6 +160,59 @@ class TracedArray(NDArrayOperatorsMixin):
     ) -> TracedArray:
         inputs = [x.slot if isinstance(x, TracedArray) else x for x in operands]
         return TracedArray(self._writer, self._writer.write_once(primitive, inputs, params, shape, dtype or self.dtype))
+
+
+class TracedNumber(NDArrayOperatorsMixin):
+    """Stands for a Python number that each run has another one of, or for what is made of such numbers.
+
+    Args:
+        slots: the numbers.
+        build: makes it of the elements that stand for these in a loop.
+    """
+
+    __slots__ = ("build", "slots")
+
+    def __init__(self, slots: Sequence[Slot], build: Callable[..., Any] = lambda number: number) -> None:
+        self.slots, self.build = tuple(slots), build
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        if method != "__call__" or options.pop("out", operands[:1])[0] is not operands[0] or options:
+            raise Untraceable(f"{ufunc.__name__} of numbers")
+        if any(isinstance(x, TracedArray) for x in operands):
+            return _element_by_element(ufunc, operands)
+        slots = _slots_of(operands)
+        return TracedNumber(slots, lambda *elements: _on_elements(ufunc, operands, slots, elements))
+
+
+def _slots_of(operands: Sequence[Any]) -> list[Slot]:
+    """The values that operands are made of, each once."""
+    found = {x.slot.key: x.slot for x in operands if isinstance(x, TracedArray)}
+    return [*(found | {slot.key: slot for x in operands if isinstance(x, TracedNumber) for slot in x.slots}).values()]
+
+
+def _on_elements(function: Any, operands: Sequence[Any], slots: Sequence[Slot], elements: Sequence[Any]) -> Any:
+    """A function of operands, given the elements of what they are made of."""
+    known = dict(zip([slot.key for slot in slots], elements, strict=True))
+
+    def element(x: Any) -> Any:
+        if isinstance(x, TracedNumber):
+            return x.build(*[known[slot.key] for slot in x.slots])
+        return known[x.slot.key] if isinstance(x, TracedArray) else x
+
+    return function(*map(element, operands))
+
+
+def _element_by_element(function: Any, operands: Sequence[Any]) -> TracedArray:
+    """A function of each element as a loop, where no operation is that function: of numbers, `where`, another dtype."""
+    slots = _slots_of(operands)
+    body = traced(lambda *elements: _on_elements(function, operands, slots, elements), [slot.dtype for slot in slots])
+    if body is None:
+        raise Untraceable("a function of arrays that is no loop")
+    first, *rest = [x for x in operands if isinstance(x, TracedArray)]
+    shape = np.broadcast_shapes(first.shape, *[x.shape for x in rest])
+    y = first._writer.slot(shape, body.dtypes[body.outputs[0]])
+    first._writer.write(loop, slots, {"body": body}, (y,))
+    return TracedArray(first._writer, y)
 
 
 class _Elements(NamedTuple):

@@ -24,13 +24,14 @@ SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
 PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
 
 
-def optimized(program: Program, whole: Sequence[Primitive] = (), kinds: str = KINDS, unrelated: bool = False) -> Program:
+def optimized(program: Program, whole: Sequence[Primitive] = (), kinds: str = KINDS, graphs: bool = False) -> Program:
     """The program after all passes; instructions of `whole`, for which an executor has kernels, stay what they are.
 
     Args:
         kinds: of dtypes that the executor has loops for.
-        unrelated: whether elementwise neighbours are one loop also if they share no value, as where each costs a launch.
+        graphs: whether each instruction costs a launch: elementwise neighbours are one loop also if they share no value, and
+            steps of optimizers are taken apart even if their results are only the same to rounding.
     """
     for run_pass in PASSES[:-1]:
-        program = expand(program, whole) if run_pass is expand else run_pass(program)
-    return fuse(program, kinds, unrelated)
+        program = expand(program, whole, graphs) if run_pass is expand else run_pass(program)
+    return fuse(program, kinds, graphs)

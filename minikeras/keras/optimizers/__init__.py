@@ -5,14 +5,18 @@ from typing import NoReturn as _NoReturn
 
 from ...absent import error as _error
 from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
+from ...compiler.passes.expansion import FOR_GRAPHS as _FOR_GRAPHS
 from . import schedules
 from .adafactor import Adafactor
 from .adagrad import Adadelta, Adagrad, Ftrl, RMSprop
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .compiled_step import compiled_step as _compiled_step
+from .graph_step import graph_scale as _graph_scale
+from .graph_step import graph_step as _graph_step
 from .lookup import deserialize, get, serialize
 from .lookup import register as _register
 from .loss_scale import LossScaleOptimizer
+from .loss_scale import present_scale as _present_scale
 from .multi_optimizer import MultiOptimizer, OptimizerMap
 from .muon import Muon
 from .optimizer import Optimizer
@@ -22,6 +26,7 @@ from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquar
 from .sgd import SGD, Lion
 
 _EXPANSIONS[_optimizer_step] = _compiled_step
+_FOR_GRAPHS |= {_optimizer_step: _graph_step, _present_scale: _graph_scale}
 _adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)
 _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, NewtonCG)
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, MultiOptimizer, Muon, PerLayer, SGD):

@@ -282,7 +282,7 @@ class Lamb(MomentOptimizer):
     [2.5 4. ]
     """
 
-    elementwise = False  # norms of whole weights
+    elementwise, sums = False, True  # norms of whole weights
     rule = staticmethod(lamb_step)
 
     def begin_step(self, t: int, learning_rate: float) -> tuple[float, ...]:

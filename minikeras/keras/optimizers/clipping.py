@@ -19,7 +19,7 @@ def clipped_by_value(gradients: Sequence[Array], limit: float) -> list[Array]:
 
 def clipped_by_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
     """g <- g * limit / max(|g|, limit), with the Euclidean norm of each gradient."""
-    return [_scaled(gradient, _factor([gradient], limit)) for gradient in gradients]
+    return [scaled(gradient, _factor(_norm([gradient]), limit)) for gradient in gradients]
 
 
 def clipped_by_global_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
@@ -27,9 +27,13 @@ def clipped_by_global_norm(gradients: Sequence[Array], limit: float) -> list[Arr
 
     Source: Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks (2013), algorithm 1.
     """
-    norm = _norm(gradients)
-    factor = _factor(gradients, limit) + (norm - norm)
-    return [_scaled(gradient, factor) for gradient in gradients]
+    factor = global_factor(_norm(gradients), limit)
+    return [scaled(gradient, factor) for gradient in gradients]
+
+
+def global_factor(norm: Array, limit: float) -> Array:
+    """What each gradient is multiplied by if all together have this norm."""
+    return _factor(norm, limit) + (norm - norm)
 
 
 def all_finite(arrays: Sequence[Array]) -> bool:
@@ -38,12 +42,12 @@ def all_finite(arrays: Sequence[Array]) -> bool:
     return bool(to_numpy(functools.reduce(operator.and_, finite)))
 
 
-def _scaled(gradient: Array, factor: Array) -> Array:
+def scaled(gradient: Array, factor: Array) -> Array:
+    """A gradient times a factor, in its own dtype."""
     return (gradient * factor).astype(gradient.dtype, copy=False)
 
 
-def _factor(gradients: Sequence[Array], limit: float) -> Array:
-    norm = _norm(gradients)
+def _factor(norm: Array, limit: float) -> Array:
     return limit / namespace(norm).maximum(norm, limit)
 
 

@@ -87,11 +87,11 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     write = _updates_written(optimizer, states) if optimizer.assigns else _formula_written(optimizer, states)
     if write is None:
         return None
-    unchanged = _unchanged(optimizer, [state.variable for state in states])
+    still_holds = unchanged(optimizer, [state.variable for state in states])
 
     def guarded(writer: Writer, gradients: Sequence[Any]) -> None:
         write(writer, gradients)
-        writer.guards.append(unchanged)
+        writer.guards.append(still_holds)
 
     return guarded
 
@@ -119,7 +119,7 @@ def _formula_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write
     leaves = (step,) if type(step) is float else step
     if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
         return None
-    groups = _groups(optimizer, states)
+    groups = groups_of(optimizer, states)
     decays = [decay for _, decay in groups if decay]
     traces = [formula_body(optimizer, states[places[0]], step, decay) for places, decay in groups]
     bodies = [body for body in traces if body is not None]
@@ -187,28 +187,42 @@ def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
 
 def is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     """Whether a step is the formula, and that needs no more than an element at a time; or what `update_step` assigns."""
-    kind = optimizer.__class__
-    usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
-    if optimizer.assigns:
-        usual = usual and kind.end_step is Optimizer.end_step
     further = (optimizer.gradient_accumulation_steps, optimizer.clipnorm, optimizer.global_clipnorm)
-    arrays = [(state.variable._array, [target._array for target in state.targets]) for state in states]
     return (
-        usual
-        and (optimizer.elementwise or optimizer.assigns)
-        and all([type(getattr(optimizer, name)) in PLAIN for name in (*COMMON, *optimizer.settings)])  # others go unguarded
+        (optimizer.elementwise or optimizer.assigns)
         and not optimizer.use_ema
         and all(option is None for option in further)
-        and all(state.variable.constraint is None for state in states)
+        and is_usual(optimizer, states)
         and all(
-            is_array(array) and not is_short(array.dtype) and (array.dtype, array.shape) == (value.dtype, value.shape)
-            for value, targets in arrays
-            for array in targets
+            (array.dtype, array.shape) == (state.variable._array.dtype, state.variable._array.shape)
+            for state in states
+            for array in [target._array for target in state.targets]
         )
     )
 
 
-def _groups(optimizer: Optimizer, states: Sequence[SlotState]) -> list[tuple[list[int], float]]:
+def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
+    """Whether a step is what `Optimizer` says and nothing of a subclass, on arrays of no short floats, without constraints."""
+    kind = optimizer.__class__
+    usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
+    if optimizer.assigns:
+        usual = usual and kind.end_step is Optimizer.end_step
+    return (
+        usual
+        and all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
+        and all(state.variable.constraint is None for state in states)
+        and all(
+            is_array(target._array) and not is_short(target._array.dtype) for state in states for target in state.targets
+        )
+    )
+
+
+def _is_guarded(option: Any) -> bool:
+    """Whether it is seen if an option changes: a plain value, or a list of such."""
+    return type(option) in PLAIN or (type(option) is list and all(type(one) in PLAIN for one in option))
+
+
+def groups_of(optimizer: Optimizer, states: Sequence[SlotState]) -> list[tuple[list[int], float]]:
     """The positions of Variables of one dtype and weight decay, and that decay."""
     groups: dict[Any, tuple[list[int], float]] = {}
     for place, state in enumerate(states):
@@ -246,16 +260,18 @@ def formula_body(optimizer: Optimizer, state: SlotState, step: Any, decay: float
     return kept(key, lambda: traced(formula, inputs))
 
 
-def _unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
+def unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
     """Whether an optimizer's options are what they are now and no Variable has a constraint; the learning rate may change."""
     options = operator.attrgetter(*optimizer._plain_options())
     now, own = options(optimizer), optimizer.rate_is_own
     kinds = list(map(type, now))  # 0.3 and NumPy's 0.3 are equal, and round differently
+    lists = {name: list(held) for name in optimizer.settings if type(held := getattr(optimizer, name)) is list}
     free = [None] * len(variables)
 
-    def unchanged() -> bool:
+    def still_holds() -> bool:
         found = options(optimizer)
         same = found == now and list(map(type, found)) == kinds and optimizer.rate_is_own is own
+        same = same and all([getattr(optimizer, name) == held for name, held in lists.items()])
         return bool(same and [variable.constraint for variable in variables] == free)
 
-    return unchanged
+    return still_holds

@@ -78,6 +78,8 @@ class Optimizer:
     """How gradients become those of all ranks before a step: what `DistributedOptimizer` sets."""
     elementwise = False
     """Whether the formula works on each element by itself: large arrays come in pieces then, small ones together."""
+    sums = False
+    """Whether the formula would be elementwise but for sums over all elements of a Variable."""
     _unwatched = ("_learning_rate", "_grouped", "_eager_step", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ def compiled(program: Program, device: Device) -> GraphExecutable:
     whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
     whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
     recorded, twin = program, program.over_numpy()
-    program = optimized(twin, whole, DTYPES, unrelated=True)
+    program = optimized(twin, whole, DTYPES, graphs=True)
     for run_pass in (lower_convolutions, join_losses, fuse_groups, with_aligned_flats):
         program = run_pass(program)
     hosted = on_host(recorded, twin, program)

@@ -17,6 +17,7 @@ from ...ir import Slot, outputs_of, slots_in, slots_of
 from ...loops import Code, elementwise_body
 from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import flatten, part
+from ...planning.parts import loop_of_parts
 from . import draws, moves, windows
 from .functions import DTYPES, NoKernel, cast, computed, is_float, is_known, literal
 from .fusion import group, loss_and_gradient
@@ -37,6 +38,7 @@ from .kernels import (
 )
 from .module import Kernel
 from .moves import Piece, Rows, checked_index, element_kernel, placed_kernel, view_of
+from .parts import parts_kernels
 from .rows import softmax_kernel
 
 MOST_ELEMENTS = 1 << 31
@@ -398,6 +400,10 @@ def _group(emitter: Emitter, record: Record) -> list[Kernel]:
     return group_kernels(record, emitter.temporary)
 
 
+def _loop_of_parts(emitter: Emitter, record: Record) -> list[Kernel]:
+    return parts_kernels(record, emitter.temporary)
+
+
 def _einsum(emitter: Emitter, record: Record) -> list[Kernel] | None:
     """The sum of products over the labels that the result does not have."""
     xs, y, terms, result = record.inputs, record.outputs, record.params["terms"], record.params["result"]
@@ -508,7 +514,7 @@ def _rows() -> dict[Any, Callable[[Emitter, Record], list[Kernel] | None]]:
         **{o.cumsum: _scan(0, "{0} + {1}"), o.cumprod: _scan(1, "{0} * {1}")},
         o.running_logsumexp: _scan(0, "log_of_sum({0}, {1})"),
         **{o.argsort: _rank(True), o.sort: _rank(False), o.searchsorted: _searchsorted},
-        **{group: _group, o.einsum: _einsum, o.matrix_product: _matrix_product, o.power: _power},
+        **{group: _group, loop_of_parts: _loop_of_parts, o.einsum: _einsum, o.matrix_product: _matrix_product, o.power: _power},
         **dict.fromkeys((o.softmax, o.log_softmax, o.softmax_cross_entropy), _softmax),
         **dict.fromkeys((o.sparse_softmax_cross_entropy, o.sparse_softmax_cross_entropy_grad, loss_and_gradient), _softmax),
         **windows.rows(),

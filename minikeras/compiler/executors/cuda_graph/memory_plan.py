@@ -51,11 +51,12 @@ class MemoryPlan:
         for slot in (*self.constants, *program.arguments):
             self._places[slot.key] = Place(MEMORY, self._take(slot.bytes))
         self.step_bytes = 0
-        for y in (y for call in schedule.first for y in call.results):
+        for y in (y for call in (*schedule.first, *schedule.calls) for y in call.results):
             if y.shape is None or y.key in schedule.hosted:
                 self._places[y.key] = Place(STEP, self.step_bytes)
                 self.step_bytes += 16 * -(-max(y.bytes, NUMBER) // 16)
-            else:
+        for y in (y for call in schedule.first for y in call.results):
+            if y.key not in self._places:
                 self._places[y.key] = Place(MEMORY, self._take(y.bytes))
         for number, home in enumerate(schedule.home_slots):
             self._places[home.key] = Place(HOMES + number, 0)

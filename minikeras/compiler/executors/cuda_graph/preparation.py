@@ -34,10 +34,13 @@ def on_host(recorded: Program, twin: Program, optimized: Program) -> set[int]:
     pairs = [(old, new) for old, new in zip(recorded.slots(), twin.slots(), strict=True) if old.shape is not None]
     elsewhere = {id(new) for old, new in pairs if old.xp is not np}
     there = {id(new) for old, new in pairs if old.xp is np}
+    recorded_ones = elsewhere | there
     found = {slot.key for slot in optimized.slots() if id(slot) in there}
     for record in optimized.records:
         operands = slots_in(record.inputs)
         host = all(x.key in found or x.array is not None for x in operands) and any(x.key in found for x in operands)
+        if record.primitive.effect and not record.inputs:  # what a pass has Python make
+            host = all(id(y) not in recorded_ones and y.shape is not None for y in outputs_of(record))
         if record.primitive is read_variable:
             host = namespace(record.inputs[0]._array) is np
         if host:

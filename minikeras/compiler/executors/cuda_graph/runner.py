@@ -154,6 +154,8 @@ class GraphExecutable:
             for number, call in enumerate(self.schedule.calls):
                 graphs.enqueue(number, segments[number])
                 self._carry_out(call, values, made[0])
+                if any(y.shape is None for y in call.results):
+                    self._device.send(self._at(STEP), made)
             for call in self.schedule.last:
                 self._carry_out(call, values, made[0])
             graphs.enqueue(len(segments) - 1, segments[-1])

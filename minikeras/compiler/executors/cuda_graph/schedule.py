@@ -160,7 +160,7 @@ class Schedule:
         return Slot(next(self._keys), shape, dtype)
 
     def _effect(self, record: Record) -> None:
-        if only_counts(record) and all(x.key in self._early for x in slots_in(record.inputs)):
+        if only_counts(record) and all(x.shape is None or x.key in self._early for x in slots_in(record.inputs)):
             self.last.append(Call(record))
             return
         keys = touched(record)
@@ -180,8 +180,6 @@ class Schedule:
             self.first.append(call)
             self._early |= {y.key for y in call.results}
             return
-        if any(y.shape is None for y in call.results):
-            raise Unsupported(f"{record.primitive.name} makes a number of what the device computes")
         self.nodes.append(call)
 
     # Variables --------------------------------------------------------------------------------------------------------------
