@@ -1,4 +1,4 @@
-"""Passes over flat arrays that know where one array ends and the next begins: a body may read numbers of its part, and be summed.
+"""Passes over flat arrays that know where one array ends and the next begins: bodies read numbers of parts, and are summed.
 
 So a norm of each gradient, or of all, needs no pass over memory for each of them.
 """
@@ -40,8 +40,8 @@ def _loop_of_parts(xp: Any, *values: Array, body: Body, layout: Layout, sums: Su
 loop_of_parts = Primitive(
     "loop_of_parts", lambda xp: functools.partial(_loop_of_parts, xp), differentiable=False, uniform=False, registered=False
 )
-"""A body for all elements of flat arrays of one `layout`. Operands of shape (parts, 1) have a number for each part, those without
-axes one for all. With `sums` the results are added up: over each part, of shape (parts, 1), or over all, without axes."""
+"""A body for all elements of flat arrays of one `layout`. Operands of shape (parts, 1) have a number for each part, those
+without axes one for all. With `sums` results are added up: over each part, of shape (parts, 1), or over all, without axes."""
 
 
 def sums_shape(layout: Layout, sums: Sum) -> tuple[int, ...]:

@@ -211,9 +211,7 @@ def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
         usual
         and all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
         and all(state.variable.constraint is None for state in states)
-        and all(
-            is_array(target._array) and not is_short(target._array.dtype) for state in states for target in state.targets
-        )
+        and all(is_array(target._array) and not is_short(target._array.dtype) for state in states for target in state.targets)
     )
 
 

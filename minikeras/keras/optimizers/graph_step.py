@@ -1,7 +1,7 @@
-"""An optimizer's whole step as instructions, where one that Python takes would end a graph: norms, averages, accumulation, scales.
+"""An optimizer's whole step as instructions, where one of Python's would end a graph: norms, averages, accumulation, scales.
 
-A formula of each element is one pass over flattened Variables, with a pass before it for norms; another one becomes instructions
-for each Variable. Python gives the numbers of a step, and counts. Results are those of the eager step to rounding.
+A formula of each element is one pass over flattened Variables, with a pass before it for norms; another one becomes
+instructions for each Variable. Python gives the numbers of a step, and counts. Results are the eager step's to rounding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...compiler.loops import Pass, Untraceable, traced_passes
 from ...compiler.passes.expansion import Writer
 from ...compiler.passes.inlining import TracedArray, TracedNumber
 from ...compiler.planning.parts import Sum, loop_of_parts, sums_shape
-from ...core import Record, Variable
+from ...core import Record
 from ...core.effects import State, effect
 from ...core.effects import Write as HowToWrite
 from ...core.layout import Layout

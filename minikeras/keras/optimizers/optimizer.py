@@ -76,10 +76,8 @@ class Optimizer:
     """Whether a step needs the loss as a function: `minimize(loss_fn, variables)` in place of `apply`."""
     exchange: Exchange | None = None
     """How gradients become those of all ranks before a step: what `DistributedOptimizer` sets."""
-    elementwise = False
-    """Whether the formula works on each element by itself: large arrays come in pieces then, small ones together."""
-    sums = False
-    """Whether the formula would be elementwise but for sums over all elements of a Variable."""
+    elementwise = sums = False
+    """Whether the formula works on each element by itself: arrays come in pieces then, or together. `sums`: but for sums."""
     _unwatched = ("_learning_rate", "_grouped", "_eager_step", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()

@@ -68,7 +68,12 @@ def replayed(name: str, program: Program, arguments: list[Any]) -> Iterator[Case
 
 def in_groups(program: Program) -> Program:
     """The program after all passes, those for a device too."""
-    return fuse_groups(lower_convolutions(optimized(program, kinds=DTYPES)))
+    return fuse_groups(lower_convolutions(for_graphs(program)))
+
+
+def for_graphs(program: Program) -> Program:
+    """The program after the passes that all executors have, with those steps of optimizers that are instructions for graphs."""
+    return optimized(program, kinds=DTYPES, graphs=True)
 
 
 def cases(name: str, function: Any, *inputs: Any, passes: Passes = optimized) -> list[Case]:
@@ -142,4 +147,4 @@ def of_optimizers() -> Iterator[Case]:
             return weights[0] + 0.0
 
         gradients = [tf.constant(generator.normal(size=shape), "float32") for shape in SHAPES.values()]
-        yield from cases(f"{name} {options}", step, *gradients)
+        yield from cases(f"{name} {options}", step, *gradients, passes=for_graphs)

@@ -1,0 +1,63 @@
+"""Kernels over flat arrays that know their parts: sizes around a chunk, gaps that are NaN, sums of each part and of all."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from shim import Memory, compiled, needs_gxx
+
+from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+from minikeras.compiler.executors.cuda_graph.parts import CHUNK
+from minikeras.compiler.executors.numpy.lowering import kernel_of
+from minikeras.compiler.ir import Slot
+from minikeras.compiler.loops import traced
+from minikeras.compiler.planning.parts import Sum, loop_of_parts, sums_shape
+from minikeras.core import Record
+from minikeras.core.layout import Layout
+
+pytestmark = needs_gxx
+SHAPES = {
+    "one number": [()],
+    "one array": [(3, 5)],
+    "around a warp": [(1,), (31,), (33,), (2, 2)],
+    "around a chunk": [(CHUNK - 1,), (CHUNK,), (CHUNK + 1,), (3 * CHUNK + 7,)],
+    "with empty ones": [(0,), (5,), (0, 3), (7, 2), (0,)],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sums", [None, *Sum])
+@pytest.mark.parametrize("alignment", [1, 64])
+@pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
+def test_numbers_of_parts_reach_their_elements_and_sums_their_part(shapes, alignment, sums, dtype):
+    layout, random, dtype = Layout(shapes, dtype, alignment), np.random.default_rng(4), np.dtype(dtype)
+    flat, own, whole, number = (layout.size,), (len(shapes), 1), (), None
+    operands = [
+        Slot(key, shape, dtype if shape is not None else float) for key, shape in enumerate((flat, own, whole, number, flat))
+    ]
+    body = traced(lambda x, part, all_, rate, y: (x * part + all_ * rate, y - x), [x.dtype for x in operands])
+    outputs = tuple([Slot(9 + n, flat if sums is None else sums_shape(layout, sums), dtype) for n in range(2)])
+    record = Record(loop_of_parts, operands, {"body": body, "layout": layout, "sums": sums}, outputs)
+    given = [np.asarray(random.normal(size=x.shape or ()), dtype) for x in operands]
+    given[3] = 0.25
+    for gap in range(layout.size):
+        if not any(part.start <= gap < part.stop for part in layout.slices):
+            given[0][gap] = given[4][gap] = np.nan
+    memory = Memory()
+    for x, array in zip(operands, given, strict=True):
+        memory.put(x, array)
+    kernels = Emitter(itertools.count(100)).kernels(record)
+    for kernel, run in zip(kernels, compiled(kernels), strict=True):
+        memory.run(kernel, run)
+    assert memory.is_whole()
+    for y, expected in zip(outputs, kernel_of(record, np)(*given), strict=True):
+        found = memory.array(y)
+        assert found.shape == np.shape(expected) == y.shape
+        for part in layout.slices if sums is None else [slice(None)]:
+            chosen = found[part] if y.shape else found
+            wanted = np.asarray(expected)[part] if y.shape else expected
+            np.testing.assert_allclose(
+                chosen, wanted, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-3 * (sums is not None)
+            )
