@@ -101,6 +101,8 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     inner = optimizer if scaler is None else scaler.inner_optimizer
     if inner.assigns or not type(inner).__module__.startswith("minikeras.") or not is_usual(inner, states):
         return None
+    if inner.gradient_accumulation_steps is not None and inner.exchange is not None:
+        return None  # ranks exchange what they have added up
     known = {state.variable.key for state in states}
     if (inner.use_ema or inner.gradient_accumulation_steps is not None) and known != {*inner.state.slots}:
         return None  # what has no gradient changes too
