@@ -210,7 +210,7 @@ def broadcast_state(state: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
     if (ranks := joined()) is None or ranks.size == 1:
         return None if state is None else dict(state)
-    arrays = {} if state is None else {name: np.ascontiguousarray(array) for name, array in state["arrays"].items()}
+    arrays = {} if state is None else {name: np.asarray(array) for name, array in state["arrays"].items()}
     kinds = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
     told = _broadcast_bytes(json.dumps(None if state is None else [state["values"], kinds]).encode())
     found = json.loads(told)

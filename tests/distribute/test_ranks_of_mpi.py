@@ -29,11 +29,11 @@ rank, size = tf.distribute.rank(), tf.distribute.size()
 """
 
 
-def run(program, tmp_path, ranks=2, options=(), timeout=6.0):
+def run(program, tmp_path, ranks=2, options=(), timeout=6.0, arguments=()):
     """What became of a program that `minikeras.distribute.run` started."""
     path = tmp_path / "train.py"
     path.write_text(BEGIN.format(timeout=timeout) + program)
-    command = [sys.executable, "-m", "minikeras.distribute.run", "-n", str(ranks), *options, str(path)]
+    command = [sys.executable, "-m", "minikeras.distribute.run", "-n", str(ranks), *options, str(path), *arguments]
     return mpi_jobs.run(command, tmp_path)
 
 
@@ -108,6 +108,69 @@ def test_a_rank_that_fails_ends_the_job_with_its_reason_and_the_checkpoint_loads
 
 def test_a_rank_that_ends_early_keeps_its_exit_status(tmp_path):
     assert run("if rank == 1:\n    sys.exit(3)\ntf.distribute.barrier()", tmp_path).status == 3
+
+
+FITTING = """
+import hashlib
+from pathlib import Path
+
+class Killed(tf.keras.callbacks.Callback):
+    steps = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps += 1
+        steps = int(self.model.optimizer.iterations.numpy())
+        if rank == size - 1 and str(steps) in sys.argv[2:] and not Path(f"{steps}.killed").exists():
+            Path(f"{steps}.killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+shards = int(sys.argv[1])
+x = np.random.default_rng(0).normal(size=(508, 12)).astype("float32")
+y = np.random.default_rng(1).integers(0, 3, 508)
+tf.keras.utils.set_random_seed(1)
+with tf.keras.distribution.DataParallel(virtual_shards=shards or None).scope():
+    model = tf.keras.Sequential([tf.keras.Input((12,)), tf.keras.layers.Dense(16, "relu")])
+    if shards:
+        model.add(tf.keras.layers.Dropout(0.2))
+    model.add(tf.keras.layers.Dense(3))
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(tf.keras.optimizers.Adam(0.01), loss, metrics=["accuracy"])
+backup = tf.keras.callbacks.BackupAndRestore("backup", save_freq=4)
+model.fit(x, y, batch_size=32, epochs=4, verbose=0, callbacks=[backup, killed := Killed()])
+weights = np.concatenate([w.ravel() for w in model.get_weights()])
+if rank == 0:
+    assert int(model.optimizer.iterations.numpy()) == 64
+    np.save("weights.npy", weights)
+    print(killed.steps, "steps to weights", hashlib.sha256(weights.tobytes()).hexdigest())
+"""
+
+
+def weights_of(tmp_path, name, *arguments, **options):
+    """The weights of a training in a folder of its own, how many steps its last start took, and the hash of the weights."""
+    import numpy as np
+
+    folder = tmp_path / name
+    folder.mkdir()
+    found = run(FITTING, folder, timeout=60.0, arguments=arguments, **options)
+    assert found.status == 0, found.errors
+    steps, digest = found.output.split(" steps to weights ")
+    return np.load(folder / "weights.npy"), int(steps), digest, found.errors
+
+
+def test_with_virtual_shards_1_2_and_4_ranks_and_restarts_with_fewer_have_the_same_bits(tmp_path):
+    hashes = [weights_of(tmp_path, f"{ranks}", "4", ranks=ranks)[2] for ranks in (1, 2, 4)]
+    assert len(set(hashes)) == 1
+    restarts = ["--max-restarts", "2", "--min-ranks", "1"]
+    _, steps, restarted, errors = weights_of(tmp_path, "killed", "4", "18", "41", ranks=4, options=restarts)
+    assert "start 2 of 3, on 2 ranks" in errors and "start 3 of 3, on 1 ranks" in errors
+    assert steps == 64 - 40 and restarted == hashes[0]
+
+
+def test_without_virtual_shards_ranks_train_what_one_would(tmp_path):
+    import numpy as np
+
+    one, two = (weights_of(tmp_path, f"{ranks}", "0", ranks=ranks)[0] for ranks in (1, 2))
+    assert np.abs(two - one).max() < 1e-6 * np.abs(one).max()
 
 
 def test_a_job_is_started_again_after_a_failure(tmp_path):
