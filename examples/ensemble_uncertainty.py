@@ -1,4 +1,4 @@
-"""What an ensemble knows and what it does not: sixteen networks, trained at the price of a few, agree where data are.
+"""What an ensemble knows and what it does not: sixteen networks, trained at the price of a few, agree where there are data.
 
 Each member predicts a mean and a variance; the members' variances are the noise, the spread of their means is ignorance.
 Source: Lakshminarayanan, Pritzel and Blundell, Simple and scalable predictive uncertainty estimation (2017), section 2.4.

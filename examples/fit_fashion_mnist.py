@@ -1,4 +1,4 @@
-"""The main job: train a multilayer perceptron on Fashion-MNIST with `fit` and report its test accuracy."""
+"""Train a multilayer perceptron on Fashion-MNIST with `fit` and report its test accuracy."""
 
 import minikeras as tf
 

@@ -1,4 +1,4 @@
-"""Input-gradient regularization: a penalty on how fast the loss changes with the input makes a model calmer."""
+"""Input-gradient regularization: a penalty on the input gradient makes the loss less sensitive to the input."""
 
 import matplotlib.pyplot as plt
 

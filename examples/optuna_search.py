@@ -1,4 +1,4 @@
-"""A search by Optuna whose study lies in a file: run it again, or kill it and run it again, and it goes on where it was."""
+"""A search by Optuna that keeps its study in a file: kill it, run it again, and it resumes."""
 
 import optuna
 

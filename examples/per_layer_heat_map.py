@@ -1,4 +1,4 @@
-"""How far each layer moves from its first weights, epoch by epoch, when the layers share out the learning rate."""
+"""How far each layer moves from its first weights, epoch by epoch, for several ways to distribute the learning rate."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""An optimizer for each layer: Fashion-MNIST with several ways to share out the learning rates."""
+"""An optimizer for each layer: Fashion-MNIST with several ways to distribute the learning rates."""
 
 import matplotlib.pyplot as plt
 

@@ -1,4 +1,4 @@
-"""A physics-informed network: it solves Poisson's equation on a square, knowing the equation and no solution.
+"""A physics-informed network: it solves Poisson's equation on a square from the equation alone.
 
 -(u_xx + u_yy) = f inside, u = 0 on the sides. The network's output times x (1 - x) y (1 - y) is zero there by construction.
 Source: Raissi, Perdikaris and Karniadakis, Physics-informed neural networks (2019); the sides as in Lagaris et al. (1998).

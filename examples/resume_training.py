@@ -1,4 +1,4 @@
-"""A training loop that is killed in the middle of an epoch and goes on to the same weights, bit for bit."""
+"""A training loop that is killed in the middle of an epoch and resumes to the same weights, bit for bit."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A sweep of 96 runs on digits: four learning rates, three widths, eight seeds; a table, the best model, going on after a kill.
+"""A sweep of 96 runs on digits: four learning rates, three widths, eight seeds; a table, the best model, resuming after a kill.
 
 `n_jobs=2` in `fit` would train groups of runs in two processes, with the same results.
 """

@@ -1,4 +1,4 @@
-"""A table with text, integers and numbers, from its columns to a model that takes them as they are.
+"""A table with text, integers and numbers: from its columns to a model that takes them directly.
 
 Ice cream sells in summer at the sea and in winter in the mountains, so neither town nor month says much alone: a logistic
 regression over both needs their cross, a column for each pair.
