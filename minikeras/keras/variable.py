@@ -21,7 +21,9 @@ class Variable(KerasVariable):
         shape: needed for an initializer.
         dtype: that of the value, `floatx()` for an initializer.
         trainable: whether tapes watch it by themselves.
-        autocast, aggregation, synchronization, layout: about other backends: unused.
+        aggregation: how changes by ranks or shards that compute on parts of a batch become one: 'sum', 'mean' weighted by rows,
+            as 'none', or 'only_first_replica'.
+        autocast, synchronization, layout: about other backends: unused.
         name: without a slash.
 
     Attributes:
@@ -60,16 +62,16 @@ class Variable(KerasVariable):
                 raise ValueError(f"Variable: the initializer {initializer!r} needs a shape: Variable('zeros', shape=(2, 3)).")
             initializer = initializer(tuple(shape), dtype=floatx() if dtype is None else dtype)
         value = convert_to_tensor(initializer, None if isinstance(initializer, Operand) else dtype)
-        super().__init__(value, trainable=trainable, name=name, dtype=dtype)
+        super().__init__(value, trainable=trainable, name=name, dtype=dtype, aggregation=aggregation)
         caller = context.caller
         self.path = "/".join([*([] if caller is None else [caller.path]), *context.names(), name])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.numpy(), self._trainable, self._name, self.path)
+        return _restored, (self.numpy(), self._trainable, self._name, self.path, self.aggregation)
 
 
-def _restored(value: Any, trainable: bool, name: str, path: str) -> Variable:
+def _restored(value: Any, trainable: bool, name: str, path: str, aggregation: str) -> Variable:
     """A Variable from its pickled parts."""
-    variable = Variable(value, trainable=trainable, name=name)
+    variable = Variable(value, trainable=trainable, name=name, aggregation=aggregation)
     variable.path = path
     return variable

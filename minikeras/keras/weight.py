@@ -10,16 +10,37 @@ from ..core.changes import clock
 from ..ops.arithmetic import cast
 from .calls import context
 
+AGGREGATIONS = (None, "none", "mean", "sum", "only_first_replica")
+
 
 class KerasVariable(Variable):
-    """A Variable whose name is what it was given, without TensorFlow's ':0': state of layers, metrics and optimizers."""
+    """A Variable whose name is what it was given, without TensorFlow's ':0': state of layers, metrics and optimizers.
 
-    __slots__ = ()
+    `aggregation` says what becomes of it where ranks or shards compute parts of a batch: 'sum' adds up by how much each has
+    changed it, 'mean' takes the mean of these changes weighted by rows, as 'none' does, and 'only_first_replica' the first one.
+
+    Raises:
+        ValueError: for another aggregation.
+    """
+
+    __slots__ = ("aggregation",)
+
+    def __init__(self, *arguments: Any, aggregation: str | None = "none", **options: Any) -> None:
+        if aggregation not in AGGREGATIONS:
+            raise ValueError(
+                "Invalid value for argument `aggregation`. Expected one of `None`, 'none', 'mean', 'sum', "
+                f"'only_first_replica'. Received: aggregation={aggregation!r}."
+            )
+        super().__init__(*arguments, **options)
+        self.aggregation = aggregation or "none"
 
     @property
     def name(self) -> str:
         """The name that it was given."""
         return self._name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), (None, {"aggregation": self.aggregation}))
 
 
 class HostVariable(KerasVariable):
@@ -40,8 +61,17 @@ class Weight(KerasVariable):
 
     __slots__ = ("learns", "path", "regularizer")
 
-    def __init__(self, value: Any, name: str, path: str, trainable: bool, regularizer: Any, constraint: Any) -> None:
-        super().__init__(value, trainable=trainable, name=name, constraint=constraint)
+    def __init__(
+        self,
+        value: Any,
+        name: str,
+        path: str,
+        trainable: bool,
+        regularizer: Any,
+        constraint: Any,
+        aggregation: str | None = "none",
+    ) -> None:
+        super().__init__(value, trainable=trainable, name=name, constraint=constraint, aggregation=aggregation)
         self.path = path
         self.regularizer = regularizer
         self.learns = bool(trainable)
@@ -55,7 +85,8 @@ class Weight(KerasVariable):
         return f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, value={self.numpy()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.numpy(), self._name, self.path, self._trainable, self.regularizer, self.constraint)
+        given = self.numpy(), self._name, self.path, self._trainable, self.regularizer, self.constraint
+        return type(self), given, (None, {"aggregation": self.aggregation})
 
 
 class CastWeight(Weight):

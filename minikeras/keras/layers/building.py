@@ -82,6 +82,7 @@ def add_weight(
     autocast: bool,
     regularizer: Any,
     constraint: Any,
+    aggregation: str | None,
     name: str | None,
 ) -> Weight:
     """What `Layer.add_weight` does."""
@@ -104,7 +105,8 @@ def add_weight(
     penalty, projection = regularizers.get(regularizer), constraints.get(constraint)
     cast_on_read = autocast and kind.is_floating and kind != layer._dtype
     cls = CastWeight if cast_on_read else Weight
-    weight = cls(value, name, "/".join((layer.path, *context.names(), name)), trainable, penalty, projection)
+    path = "/".join((layer.path, *context.names(), name))
+    weight = cls(value, name, path, trainable, penalty, projection, aggregation)
     weight.freeze(not layer._trainable)
     layer._added = (*layer._added, weight)
     return weight

@@ -334,13 +334,16 @@ class Layer(Module):
             autocast: whether `call` reads it in the compute dtype.
             regularizer: penalty added to the losses while it is trained.
             constraint: projection after each step.
-            aggregation, overwrite_with_gradient: accepted for compatibility.
+            aggregation: how changes by ranks or shards that compute on parts of a batch become one: 'sum', 'mean' weighted by
+                rows, as 'none', or 'only_first_replica'.
+            overwrite_with_gradient: accepted for compatibility.
             name: within the layer; 'variable' with a number by default.
 
         Raises:
             ValueError: if a name is given where the shape belongs, or the layer is built.
         """
-        return building.add_weight(self, shape, initializer, dtype, trainable, autocast, regularizer, constraint, name)
+        options = regularizer, constraint, aggregation
+        return building.add_weight(self, shape, initializer, dtype, trainable, autocast, *options, name)
 
     add_variable = add_weight
 

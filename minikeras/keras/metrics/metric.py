@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...core import Tensor, Variable
@@ -21,6 +24,44 @@ from ..weight import KerasVariable
 
 catalogue = Catalogue("metric")
 serialize = catalogue.serialize
+
+
+class _Noted(threading.local):
+    results: dict[int, tuple[Metric, Any]] | None = None
+
+
+_noted = _Noted()
+
+
+@contextlib.contextmanager
+def noted_results() -> Iterator[dict[int, tuple[Metric, Any]]]:
+    """Within the block results of metrics are noted: the metric by the key of the Tensor, and the name in a dict of results."""
+    before, _noted.results = _noted.results, {}
+    try:
+        yield _noted.results
+    finally:
+        _noted.results = before
+
+
+def result_of(noted: tuple[Metric, Any]) -> Any:
+    """What a result that was noted is now."""
+    metric, name = noted
+    return metric.result() if name is None else metric.result()[name]
+
+
+def _noting(result: Callable[..., Any]) -> Callable[..., Any]:
+    """A method `result` that can be noted."""
+
+    @functools.wraps(result)
+    def noting(self: Metric, *arguments: Any, **options: Any) -> Any:
+        found = result(self, *arguments, **options)
+        if _noted.results is not None:
+            for name, value in found.items() if isinstance(found, dict) else [(None, found)]:
+                if isinstance(value, Tensor):
+                    _noted.results[value.key] = self, name
+        return found
+
+    return noting
 
 
 @watched
@@ -63,6 +104,11 @@ class Metric:
         self.name = name or auto_name(snake_case(type(self).__name__))
         self.dtype: str = floatx() if dtype is None else policy_of(dtype).compute_dtype
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "result" in vars(cls):
+            cls.result = _noting(cls.result)  # type: ignore[method-assign]
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Note Variables and metrics, also those in a list, tuple or dict; they are found again as state."""
         if name not in ("_initial", "_inner", "_containers"):
@@ -102,7 +148,8 @@ class Metric:
             shape: () for one number.
             initializer: by name or object, or the first value itself; zeros if None.
             dtype: that of the metric if None.
-            aggregation: accepted for compatibility, ignored.
+            aggregation: how the states of ranks become one, which each compute on a part of a batch: 'sum' adds up what all
+                parts add, 'mean' or 'none' takes the mean of changes weighted by rows, 'only_first_replica' those of the first.
             name: of the Variable, as saved.
         """
         if isinstance(shape, str):
@@ -111,7 +158,7 @@ class Metric:
         limits.spend_state(static_shape(shape), 8, f"state of a metric {name or ''!r}")
         make = initializers.get("zeros" if initializer is None else initializer)
         first = cast(make(shape, dtype or self.dtype), dtype or self.dtype)
-        variable = KerasVariable(first, trainable=False, name=name)
+        variable = KerasVariable(first, trainable=False, name=name, aggregation=aggregation)
         self._note(variable, first)
         return variable
 

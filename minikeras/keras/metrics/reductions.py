@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
+from ...distribute.replica import current_part
 from ...functions.elementwise import divide_no_nan
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to
@@ -55,7 +56,10 @@ class Mean(Metric):
 
     def update_state(self, values: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let values of any shape enter; the first axis is that of the rows, weights as in `Metric`."""
-        total, count = row_sums(as_floats(values, self.dtype), sample_weight, reduce_mean)
+        values, part = as_floats(values, self.dtype), current_part()
+        total, count = row_sums(values, sample_weight, reduce_mean)
+        if part is not None and not values.ndim:  # a mean over rows, which counts as much as there are rows
+            total, count = total * part.share, count * part.share
         self.total.assign_add(total)
         self.count.assign_add(count)
 

@@ -150,11 +150,6 @@ def _check_step(model: Model, name: str) -> None:
             f"{name}: {type(model.optimizer).__name__} asks for the loss of all rows several times in a step, which no rank "
             "knows. Use an optimizer of gradients, such as Adam, or train in one process."
         )
-    if model._overrides("train_step"):
-        raise InvalidArgumentError(
-            f"{name}: {type(model).__name__} has a train_step of its own, which a strategy does not share among ranks. Write a "
-            "training loop with tf.distribute.DistributedGradientTape."
-        )
 
 
 def _build(model: Model, data: Any) -> None:

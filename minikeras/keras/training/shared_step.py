@@ -15,7 +15,9 @@ from ...core import Tensor, Variable, convert_to_tensor
 from ...distribute.functions import combine
 from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import Split
+from ...functions.elementwise import cast
 from ..batches import cut
+from ..metrics.metric import noted_results, result_of
 from . import steps
 from .steps import Logs
 
@@ -28,86 +30,126 @@ def shared_step(model: Model, name: str, split: Split, data: Any) -> Logs:
     state = _State(model)
     parts = [_run_part(model, name, split, part, data, state) for part in split.parts]
     first = parts[0]
-    given = [[*part.present, *part.changes, *part.extra.values(), *part.gathered] for part in parts]
-    weighted = len(given[0]) - len(first.gathered)
+    given = [[*part.present, *part.plain.values(), *part.changes, *part.sums] for part in parts]
+    weighted = len(given[0]) - len(first.sums)
     sums = iter(combine(given, split.shares, weighted, split.pairs))
     present = iter(list(islice(sums, len(first.present))))
     if first.variables:
         gradients = [None if g is None else next(present) for g in first.gradients]
         model.optimizer.apply_gradients(zip(gradients, first.variables, strict=True))
-    state.change(list(islice(sums, len(first.changes))))
-    extra = dict(zip(first.extra, islice(sums, len(first.extra)), strict=True))
-    state.gather(list(sums))
-    results = model.get_metrics_result()
-    return {key: extra[key] if key in extra else results[key] for key in first.logs}
+    plain = dict(zip(first.plain, islice(sums, len(first.plain)), strict=True))
+    state.change(list(sums))
+    return {key: plain[key] if key in plain else result_of(first.measured[key]) for key in first.logs}
 
 
 class _Part:
-    """What a step on some rows gives."""
+    """What a step on some rows gives.
 
-    def __init__(self, gradients: list[Any], variables: list[Variable], logs: Logs, extra: Logs, state: _State) -> None:
-        self.gradients, self.variables, self.logs, self.extra = gradients, variables, logs, extra
+    Attributes:
+        gradients, variables: what an optimizer is to be given for all rows; none if the step has called it itself.
+        logs: as the step gave them: `measured` are results of metrics, `plain` the others, which become means over rows.
+        changes, sums: what states have gathered, see `_State`.
+    """
+
+    def __init__(self, gradients: list[Any], variables: list[Variable], logs: Logs, measured: Logs, state: _State) -> None:
+        self.gradients, self.variables, self.logs, self.measured = gradients, variables, logs, measured
         self.present = [convert_to_tensor(g) for g in gradients if g is not None]
-        self.changes, self.gathered = state.changes(), [one.read_value() for one in state.metrics]
+        self.plain = {key: _as_float(value) for key, value in logs.items() if key not in measured}
+        self.changes, self.sums = state.changes()
+
+
+def _as_float(value: Any) -> Tensor:
+    found = convert_to_tensor(value)
+    return found if found.dtype.is_floating else cast(found, "float32")
 
 
 def _run_part(model: Model, name: str, split: Split, part: BatchPart, data: Any, state: _State) -> _Part:
-    state.begin()
+    state.begin(part)
     start = split.rows.start
     rows = data if len(split.parts) == 1 else cut(data, slice(part.first - start, part.first - start + part.rows))
     gradients: list[Any] = []
     variables: list[Variable] = []
-    with computing_on(part):
-        if name == "train_step":
+    with computing_on(part), noted_results() as known:
+        if name == "train_step" and not model._overrides(name):
             gradients, variables, predicted = steps.gradients_of(model, rows)
             logs = predicted.measure(model)
         else:
             logs = getattr(model, name)(rows)
-    results = model.get_metrics_result()
-    extra = {key: convert_to_tensor(value) for key, value in logs.items() if key not in results}
-    return _Part(gradients, variables, logs, extra, state)
+    measured = {key: known[value.key] for key, value in logs.items() if getattr(value, "key", None) in known}
+    return _Part(gradients, variables, logs, measured, state)
 
 
 class _State:
     """What a step changes beside weights: each part of a batch begins with the same.
 
     Attributes:
-        metrics: Variables to which a batch adds; each part begins with zeros.
-        kept: other Variables of floats, such as moving statistics.
+        means: Variables that all parts change by the mean over rows, such as moving statistics.
+        sums: Variables to which all parts add, and those that only the first part changes; those of metrics begin with zeros.
     """
 
     def __init__(self, model: Model) -> None:
-        found = {variable.key: variable for metric in model.metrics for variable in metric.variables}
-        others = [one for one in model._collect().variables if one.key not in found and not getattr(one, "learns", False)]
-        self.metrics = list(found.values())
-        self.kept = [one for one in others if one.dtype.is_floating]
-        self._others = [one for one in others if not one.dtype.is_floating]
-        self._before = [(one, one.read_value()) for one in (*self.metrics, *self.kept, *self._others)]
-        self._is_first = True
+        self._model = model
+        self.means: list[Variable] = []
+        self.sums: list[Variable] = []
+        self._others: list[Variable] = []
+        self._firsts: set[int] = set()
+        self._from_zero: set[int] = set()
+        self._before: dict[int, Tensor] = {}
+        for variable in _variables_of_metrics(model):
+            self._keep(variable, True)
+        for variable in model._collect().variables:
+            if not getattr(variable, "learns", variable.trainable):
+                self._keep(variable, False)
+        self._number, self._is_first = 0, True
 
-    def begin(self) -> None:
-        """Have what the next part begins with."""
-        count = len(self.metrics)
-        for variable, value in self._before[:count]:
-            variable.assign(Tensor(namespace(value._array).zeros_like(value._array)))
-        if not self._is_first:
-            for variable, value in self._before[count:]:
-                variable.assign(value)
-        self._is_first = False
+    def _keep(self, variable: Variable, gathers: bool) -> None:
+        """Remember what a Variable holds, and how the changes of parts become one."""
+        if variable.key in self._before:
+            return
+        self._before[variable.key] = variable.read_value()
+        rule = getattr(variable, "aggregation", "sum" if gathers else "none")
+        if rule == "only_first_replica":
+            self._firsts.add(variable.key)
+        elif gathers and rule == "sum":
+            self._from_zero.add(variable.key)
+        is_sum = rule in ("sum", "only_first_replica")
+        (self.sums if is_sum else self.means if variable.dtype.is_floating else self._others).append(variable)
 
-    def changes(self) -> list[Any]:
-        """By how much the part that has just ended changed statistics: nothing keeps its bits so."""
-        start = len(self.metrics)
-        before = self._before[start : start + len(self.kept)]
-        return [variable.read_value() - value for variable, value in before]
+    def begin(self, part: BatchPart) -> None:
+        """Have what this part begins with."""
+        self._is_first = part.first == 0
+        for variable in (*self.means, *self.sums, *self._others):
+            if self._number or variable.key in self._from_zero:
+                variable.assign(self._start(variable))
+        self._number += 1
+
+    def _start(self, variable: Variable) -> Tensor:
+        before = self._before[variable.key]
+        return _zeros(before) if variable.key in self._from_zero else before
+
+    def changes(self) -> tuple[list[Any], list[Any]]:
+        """By how much the part that has just ended changed means and sums: nothing keeps its bits so."""
+        for variable in _variables_of_metrics(self._model):
+            if variable.key not in self._before:  # made for the first batch
+                self._keep(variable, True)
+                self._before[variable.key] = _zeros(variable.read_value())
+        return [self._change(one) for one in self.means], [self._change(one) for one in self.sums]
+
+    def _change(self, variable: Variable) -> Any:
+        start, value = self._before[variable.key], variable.read_value()
+        if variable.key in self._from_zero:
+            return value
+        return value - start if self._is_first or variable.key not in self._firsts else _zeros(start)
 
     def change(self, by: list[Any]) -> None:
-        """Change statistics by the mean over all rows."""
-        start = len(self.metrics)
-        for (variable, value), change in zip(self._before[start:], by, strict=False):
-            variable.assign(value + change)
+        """Change means and sums by what all parts give."""
+        for variable, change in zip((*self.means, *self.sums), by, strict=True):
+            variable.assign(self._before[variable.key] + change)
 
-    def gather(self, sums: list[Any]) -> None:
-        """Add to metrics what all rows give."""
-        for (variable, value), gathered in zip(self._before, sums, strict=False):
-            variable.assign(value + gathered)
+
+def _variables_of_metrics(model: Model) -> list[Variable]:
+    return [variable for metric in model.metrics for variable in metric.variables]
+
+
+def _zeros(value: Tensor) -> Tensor:
+    return Tensor(namespace(value._array).zeros_like(value._array))

@@ -1,0 +1,192 @@
+"""Models with steps of their own, aggregation of Variables, and synchronized normalization, on several ranks."""
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+
+keras = tf.keras
+X = np.random.default_rng(0).normal(size=(30, 3)).astype("float32")
+Y = np.random.default_rng(1).normal(size=(30, 1)).astype("float32")
+
+
+def on_ranks(size, function):
+    ranks = tf.distribute.ThreadCommunicator(size, timeout=30.0)
+    with tf.distribute.using(ranks):
+        return ranks.run(function)
+
+
+def dense(units, seed, **options):
+    return keras.layers.Dense(units, kernel_initializer=keras.initializers.GlorotUniform(seed=seed), **options)
+
+
+class Gan(keras.Model):
+    """A generator and a discriminator; logs have other names than the metrics that give them."""
+
+    def __init__(self):
+        super().__init__()
+        self.generator = keras.Sequential([keras.Input((3,)), dense(4, 1, activation="tanh"), dense(3, 2)])
+        self.discriminator = keras.Sequential([keras.Input((3,)), dense(4, 3, activation="tanh"), dense(1, 4)])
+        self.first, self.second = keras.optimizers.Adam(0.01), keras.optimizers.SGD(0.05, clipnorm=0.5)
+        self.loss_of = keras.losses.BinaryCrossentropy(from_logits=True)
+        self.tracker = keras.metrics.Mean(name="discriminated")
+        self.score = keras.metrics.R2Score(name="score")  # has Variables from the first batch on
+        self.hits = keras.metrics.BinaryAccuracy(name="loss", threshold=0.5)
+
+    def call(self, x):
+        return self.discriminator(self.generator(x))
+
+    def train_step(self, data):
+        real, _ = data
+        with tf.GradientTape() as tape:
+            fake = self(real[:, ::-1])
+            first = self.loss_of(tf.zeros_like(fake), fake) + self.loss_of(tf.ones_like(fake), self.discriminator(real))
+        weights = self.discriminator.trainable_variables
+        self.first.apply_gradients(zip(tape.gradient(first, weights), weights, strict=True))
+        with tf.GradientTape() as tape:
+            fake = self(real[:, ::-1])
+            second = self.loss_of(tf.ones_like(fake), fake)
+        self.second.minimize(second, self.generator.trainable_variables, tape)
+        self.tracker.update_state(first)
+        self.hits.update_state(tf.ones_like(fake), fake)
+        self.score.update_state(real[:, :1], fake)
+        return {
+            "r2": self.score.result(),
+            "loss": self.tracker.result(),
+            "g_loss": second,
+            "accuracy": self.hits.result(),
+            "rate": 0.5,
+        }
+
+    def test_step(self, data):
+        real, _ = data
+        self.tracker.update_state(tf.reduce_mean(tf.square(self(real))))
+        return {"squares": self.tracker.result()}
+
+
+def gan(eager):
+    tf.random.set_seed(1)
+    with tf.distribute.MultiWorkerMirroredStrategy().scope():
+        model = Gan()
+        model.compile(run_eagerly=eager)
+    history = model.fit(X, Y, batch_size=8, epochs=3, verbose=0).history
+    return model.get_weights(), history, model.evaluate(X, Y, batch_size=8, verbose=0, return_dict=True)
+
+
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+def test_a_train_step_with_two_optimizers_is_that_of_one_process(eager):
+    expected = gan(eager)
+    for size in (2, 3):
+        found = on_ranks(size, lambda: gan(eager))
+        for weights, *logs in found:
+            assert all((one == other).all() for one, other in zip(weights, found[0][0], strict=True))
+            assert logs == list(found[0][1:])
+            for one, other in zip(weights, expected[0], strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+            assert logs[0].keys() == expected[1].keys() and logs[1].keys() == expected[2].keys()
+            for name, values in logs[0].items():
+                np.testing.assert_allclose(values, expected[1][name], rtol=1e-5, err_msg=name)
+            np.testing.assert_allclose(logs[1]["squares"], expected[2]["squares"], rtol=1e-5)
+
+
+def test_a_train_step_of_its_own_has_no_virtual_shards():
+    def work():
+        with tf.distribute.MultiWorkerMirroredStrategy(virtual_shards=4).scope():
+            model = Gan()
+            model.compile(run_eagerly=True)
+        with pytest.raises(RuntimeError, match="a step of an optimizer needs sums over all ranks.*2 virtual shards"):
+            model.fit(X, Y, batch_size=8, verbose=0)
+
+    on_ranks(2, work)
+
+
+class Counting(keras.layers.Layer):
+    """Keeps numbers of the rows that it has seen, put together in all ways."""
+
+    def build(self, shape):
+        new = lambda rule, kind="float32": self.add_weight((), "zeros", kind, trainable=False, aggregation=rule, name=rule)
+        self.rows, self.count = new("sum"), new("sum", "int64")
+        self.means, self.first = new("mean"), new("only_first_replica")
+
+    def call(self, x, training=False):
+        if training:
+            self.rows.assign_add(float(x.shape[0]))
+            self.count.assign_add(x.shape[0])
+            self.means.assign_add(tf.reduce_mean(x))
+            self.first.assign(tf.reduce_sum(x[0]))
+        return x
+
+
+class Largest(keras.metrics.Metric):
+    """The mean over rows of a state that is no sum, and a number of the first part."""
+
+    def __init__(self):
+        super().__init__(name="largest")
+        self.mean = self.add_variable((), "zeros", aggregation="mean", name="mean")
+        self.first = self.add_variable((), "zeros", aggregation="only_first_replica", name="first")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.mean.assign(0.5 * self.mean + 0.5 * tf.reduce_mean(y_pred))
+        self.first.assign(y_true[0, 0])
+
+    def result(self):
+        return {"smoothed": self.mean.value(), "label": self.first.value()}
+
+
+def counted(options, eager):
+    tf.random.set_seed(1)
+    with tf.distribute.MultiWorkerMirroredStrategy(**options).scope():
+        model = keras.Sequential([keras.Input((3,)), Counting(), dense(1, 1)])
+        model.compile("sgd", "mse", metrics=[Largest()], run_eagerly=eager)
+    history = model.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0).history
+    return model.get_weights(), history
+
+
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+def test_variables_are_put_together_as_they_say(eager):
+    expected = counted({}, eager)
+    for size, options in ((2, {}), (3, {}), (2, {"virtual_shards": 4}), (1, {"virtual_shards": 2})):
+        for weights, history in on_ranks(size, lambda options=options: counted(options, eager)):
+            for one, other in zip(weights, expected[0], strict=True):
+                assert one.dtype == other.dtype
+                np.testing.assert_allclose(one, other, rtol=2e-6)
+            for name, values in history.items():
+                np.testing.assert_allclose(values, expected[1][name], rtol=2e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("made", [keras.Variable, lambda *given, **named: keras.metrics.Mean().add_variable(**named)])
+def test_other_aggregations_are_refused(made):
+    with pytest.raises(ValueError, match="Invalid value for argument `aggregation`.*'only_first_replica'.*aggregation='max'"):
+        made(1.0, aggregation="max")
+
+
+def test_copies_keep_their_aggregation():
+    import copy
+    import pickle
+
+    metric = Largest()
+    layer = Counting()
+    layer.build((None, 3))
+    for one in (metric.mean, layer.first, keras.Variable(1.0, aggregation="sum")):
+        assert copy.deepcopy(one).aggregation == one.aggregation != "none"
+        assert pickle.loads(pickle.dumps(one)).aggregation == one.aggregation
+
+
+def normalized(options, eager, synchronized=True):
+    tf.random.set_seed(1)
+    with tf.distribute.MultiWorkerMirroredStrategy(**options).scope():
+        norm = keras.layers.BatchNormalization(synchronized=synchronized)
+        model = keras.Sequential([keras.Input((3,)), dense(4, 1), norm, dense(1, 2)])
+        model.compile("sgd", "mse", run_eagerly=eager)
+    history = model.fit(X, Y, batch_size=8, epochs=3, verbose=0).history
+    return model.get_weights(), history["loss"]
+
+
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+def test_synchronized_normalization_in_fit_is_that_of_one_process(eager):
+    expected = normalized({}, eager)
+    for size in (2, 4):
+        for weights, losses in on_ranks(size, lambda: normalized({}, eager)):
+            np.testing.assert_allclose(losses, expected[1], rtol=1e-5)
+            for one, other in zip(weights, expected[0], strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
