@@ -18,7 +18,7 @@ from ..core.stack import perform
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.creation import zeros
 from ..functions.shaping import concat, reshape
-from ..types import Array
+from ..types import Array, as_dtype
 from .communicator import OPERATIONS
 from .replica import check_exchange
 from .world import joined, world
@@ -210,8 +210,8 @@ def broadcast_state(state: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
     if (ranks := joined()) is None or ranks.size == 1:
         return None if state is None else dict(state)
-    arrays = {} if state is None else {name: np.asarray(array) for name, array in state["arrays"].items()}
-    kinds = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
+    arrays = {} if state is None else dict(state["arrays"])
+    kinds = [(name, array.dtype.name, array.shape) for name, array in arrays.items()]
     told = _broadcast_bytes(json.dumps(None if state is None else [state["values"], kinds]).encode())
     found = json.loads(told)
     if found is None:
@@ -219,8 +219,9 @@ def broadcast_state(state: Mapping[str, Any] | None) -> dict[str, Any] | None:
     values, kinds = found
     data, end = _broadcast_bytes(b"".join(array.tobytes() for array in arrays.values())), 0
     for name, dtype, shape in kinds:
-        start, end = end, end + np.dtype(dtype).itemsize * math.prod(shape)
-        arrays[name] = np.frombuffer(data[start:end], dtype).reshape(shape)
+        kind = as_dtype(dtype).numpy
+        start, end = end, end + kind.itemsize * math.prod(shape)
+        arrays[name] = np.frombuffer(data[start:end], kind).reshape(shape)
     return {"arrays": arrays, "values": values}
 
 

@@ -1,82 +1,19 @@
 """Models that several ranks train: the same numbers as one process with the same batches, and as other numbers of ranks."""
 
-import contextlib
-
 import numpy as np
 import pytest
+from trained import WEIGHTS, X, Y, assert_close, assert_same, check, classifier, on_ranks, trained
 
 import minikeras as tf
-from minikeras.distribute.communicator import ThreadCommunicator
 
-layers, losses = tf.keras.layers, tf.keras.losses
-X = np.random.default_rng(0).normal(size=(50, 6)).astype("float32")
-Y = np.random.default_rng(1).integers(0, 3, 50)
-WEIGHTS = np.random.default_rng(2).uniform(0.1, 2.0, 50).astype("float32")
-
-
-def on_ranks(size, function):
-    ranks = ThreadCommunicator(size, timeout=30.0)
-    with tf.distribute.using(ranks):
-        return ranks.run(function)
-
-
-def classifier():
-    return tf.keras.Sequential(
-        [tf.keras.Input((6,)), layers.Dense(8, "tanh", kernel_regularizer="l2"), layers.Dense(3)], name="classifier"
-    )
-
-
-def compiled(model, **options):
-    options = {"optimizer": "adam", "loss": losses.SparseCategoricalCrossentropy(from_logits=True)} | options
-    model.compile(**options)
-
-
-def scope(options):
-    """The scope of a strategy with these options; None for none."""
-    return contextlib.nullcontext() if options is None else tf.distribute.MultiWorkerMirroredStrategy(**options).scope()
-
-
-def trained(options=None, make=classifier, x=X, y=Y, compile=None, **fit):
-    """The model after training, and what `fit` logged."""
-    tf.random.set_seed(3)
-    with scope(options):
-        model = make()
-        compiled(model, **(compile or {}))
-    history = model.fit(x, y, **({"batch_size": 16, "epochs": 3, "verbose": 0} | fit))
-    return model, history.history
-
-
-def assert_close(found, expected):
-    model, history = found
-    for one, other in zip(model.get_weights(), expected[0].get_weights(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-7)
-    assert history.keys() == expected[1].keys()
-    for name, values in history.items():
-        np.testing.assert_allclose(values, expected[1][name], rtol=2e-6, atol=1e-7)
-
-
-def assert_same(found, expected):
-    model, history = found
-    for one, other in zip(model.get_weights(), expected[0].get_weights(), strict=True):
-        assert one.tobytes() == other.tobytes()
-    assert history == expected[1]
-
-
-def check(size, **options):
-    """All ranks train what one process does, and hold the same bits."""
-    expected = trained(None, **options)
-    found = on_ranks(size, lambda: trained({}, **options))
-    for one in found:
-        assert_close(one, expected)
-        assert_same(one, found[0])
-    return found[0]
+layers = tf.keras.layers
 
 
 @pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_ranks_train_what_one_process_does(size, eager):
     data = {"validation_data": (X[:13], Y[:13]), "sample_weight": WEIGHTS}
-    check(size, compile={"metrics": ["accuracy"], "weighted_metrics": ["accuracy"], "run_eagerly": eager}, **data)
+    check(size, compile=lambda: {"metrics": ["accuracy"], "weighted_metrics": ["accuracy"], "run_eagerly": eager}, **data)
 
 
 def test_a_compiled_step_is_replayed_many_times_in_a_row():
@@ -87,7 +24,11 @@ def test_a_compiled_step_is_replayed_many_times_in_a_row():
 
 @pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
 def test_virtual_shards_give_the_same_bits_for_every_number_of_ranks(eager):
-    options = {"compile": {"metrics": ["accuracy"], "run_eagerly": eager}, "epochs": 16, "validation_data": (X[:13], Y[:13])}
+    options = {
+        "compile": lambda: {"metrics": ["accuracy"], "run_eagerly": eager},
+        "epochs": 16,
+        "validation_data": (X[:13], Y[:13]),
+    }
     found = [on_ranks(size, lambda: trained({"virtual_shards": 4}, **options)) for size in (1, 2, 4)]
     for one in [one for ranks in found for one in ranks]:
         assert_same(one, found[0][0])
@@ -200,7 +141,7 @@ def test_a_callback_of_one_rank_alone_does_not_hold_up_the_others():
 def test_optimizers_that_ask_for_the_loss_are_refused():
     def work():
         with pytest.raises(tf.errors.InvalidArgumentError, match="LBFGS asks for the loss of all rows several times"):
-            trained({}, compile={"optimizer": tf.keras.optimizers.LBFGS()})
+            trained({}, compile=lambda: {"optimizer": tf.keras.optimizers.LBFGS()})
         return True
 
     assert on_ranks(2, work) == [True, True]
