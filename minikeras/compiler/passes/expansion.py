@@ -5,6 +5,7 @@ An optimizer's step becomes a reading of flattened Variables, a loop over their 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -136,6 +137,7 @@ def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = Fal
     """The program with such instructions replaced, where they are on NumPy's arrays and not to stay `whole`."""
     writer = Writer(program)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
+    FOR_GRAPHS.setdefault(operations.affine, functools.partial(_taken_apart, of_shorts=True))
     for made_of_others in (
         *(operations.softmax, operations.log_softmax, operations.softmax_cross_entropy),
         *(operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad),
@@ -149,11 +151,12 @@ def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = Fal
     return program.with_records(writer.records, writer.renamed, guards=writer.guards)
 
 
-def _taken_apart(writer: Writer, record: Record) -> bool:
-    """A layer's product and its sum with the bias, which can then join what follows."""
+def _taken_apart(writer: Writer, record: Record, of_shorts: bool = False) -> bool:
+    """A layer's product and its sum with the bias, which can then join what follows; of 16-bit floats rounded between them."""
     x, kernel, bias = record.inputs
     y = record.outputs
-    if y.dtype.kind not in "fc" or is_short(y.dtype) or not all(isinstance(one, Slot) for one in record.inputs):
+    plain = of_shorts if is_short(y.dtype) else y.dtype.kind in "fc"
+    if not plain or not all(isinstance(one, Slot) for one in record.inputs):
         return False
     if min(len(x.shape), len(kernel.shape)) < 2:
         return False

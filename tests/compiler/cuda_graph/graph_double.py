@@ -236,15 +236,17 @@ class Double:
             )
         ]
         result = self._matrix(operands.d, matmul.d, matmul.dtype)
+        wide = np.float32 if matmul.dtype.itemsize == 2 else matmul.dtype  # cublasLt's compute type
+        a, b = a.astype(wide), b.astype(wide)
         with np.errstate(all="ignore"):
             product = a @ b
-        if matmul.epilogue in (Epilogue.BIAS, Epilogue.RELU_BIAS):
-            product = product + self.view(operands.vector, (len(product),), matmul.dtype)[:, None]
-        if matmul.epilogue is Epilogue.RELU_BIAS:
-            product = np.maximum(product, 0)
-        if matmul.epilogue is Epilogue.BIAS_GRADIENT:
-            self.view(operands.vector, (len(product),), matmul.dtype)[:] = a.sum(axis=1)
-        result[...] = product
+            if matmul.epilogue in (Epilogue.BIAS, Epilogue.RELU_BIAS):
+                product = product + self.view(operands.vector, (len(product),), matmul.dtype)[:, None].astype(wide)
+            if matmul.epilogue is Epilogue.RELU_BIAS:
+                product = np.maximum(product, 0)
+            if matmul.epilogue is Epilogue.BIAS_GRADIENT:
+                self.view(operands.vector, (len(product),), matmul.dtype)[:] = a.sum(axis=1)
+            result[...] = product
 
     def _matrix(self, address, sizes, dtype):
         rows, columns, leading = sizes

@@ -10,15 +10,20 @@ import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.lt import Epilogue, Operands, Product, column_major
+from minikeras.compiler.executors.cuda_graph.lt import KINDS, Epilogue, Operands, Product, column_major
 from minikeras.compiler.executors.cuda_graph.nodes import Launch, Multiply
 
 SIZES = [(3, 5, 7), (1, 4, 2), (6, 1, 1)]
 
 
+ROUNDING = {"float64": 1e-13, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+
+
 @pytest.mark.parametrize("epilogue", Epilogue)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ROUNDING)
 def test_a_product_by_rows_is_one_by_columns_of_the_transposes(double, dtype, epilogue):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
     random = np.random.default_rng(1)
     for (rows, columns, depth), turned in itertools.product(
         [(3, 5, 7), (1, 4, 2), (6, 1, 1)], itertools.product([0, 1], [0, 1])
@@ -33,15 +38,19 @@ def test_a_product_by_rows_is_one_by_columns_of_the_transposes(double, dtype, ep
                 double.send(memory.address, array)
             at_a, at_b, vector = [memory.address for memory in memories]
             double.multiply(column_major(product), Operands(at_b, at_a, y.address, vector))()
+        wide = "float64" if dtype == "float64" else "float32"
+        a, b, bias = (one.astype(wide) for one in (a, b, bias))
         expected = a @ b
         if epilogue in (Epilogue.BIAS, Epilogue.RELU_BIAS):
             expected = expected + bias
         if epilogue is Epilogue.RELU_BIAS:
             expected = np.maximum(expected, 0)
         found = double.view(y.address, (rows, columns), dtype)
-        np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-6)
+        close = {"rtol": ROUNDING[dtype], "atol": ROUNDING[dtype]}
+        np.testing.assert_allclose(found.astype(wide), expected, **close)
         if epilogue is Epilogue.BIAS_GRADIENT:
-            np.testing.assert_allclose(double.view(vector, (columns,), dtype), b.sum(axis=0), rtol=1e-5, atol=1e-6)
+            gradient = double.view(vector, (columns,), dtype).astype(wide)
+            np.testing.assert_allclose(gradient, b.sum(axis=0), **close)
 
 
 def graph_of(model, loss="labels", optimizer="SGD", dtype="float32"):
@@ -59,6 +68,35 @@ def epilogues(graph):
 def test_biases_and_relus_are_part_of_products(double):
     _, graph = graph_of("dense")
     assert epilogues(graph) == ["RELU_BIAS", "BIAS", "NONE", "NONE", "NONE"]
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("model", MODELS)
+def test_products_of_16_bits_are_cublaslts_and_added_up_in_float32(double, model, policy):
+    if policy == "mixed_bfloat16":
+        pytest.importorskip("ml_dtypes")
+    tf.keras.mixed_precision.set_global_policy(policy)
+    try:
+        ours, theirs = [Trained(MODELS[model], LOSSES["labels"], OPTIMIZERS["Adam"], place) for place in ("STRICT:0", "CPU:0")]
+        for _ in range(5):
+            np.testing.assert_allclose(ours.step(), theirs.step(), rtol=5e-3 if policy == "mixed_float16" else 3e-2)
+    finally:
+        tf.keras.mixed_precision.set_global_policy(None)
+    (graph,) = graphs_of(ours.function)
+    assert not graph.schedule.calls, "Python stands between two graphs"
+    products = [node.product for node in graph.schedule.nodes if isinstance(node, Multiply)]
+    assert {product.dtype.name for product in products} == {policy.removeprefix("mixed_")}
+    assert {matmul.dtype for matmul in double.matmuls} == {product.dtype for product in products}
+    if model == "dense":
+        assert Epilogue.RELU_BIAS in [product.epilogue for product in products]
+
+
+def test_what_cublaslt_is_told_of_a_dtype():
+    """Numbers of cudaDataType and cublasComputeType of NVIDIA's headers; whether there are algorithms only a device shows."""
+    assert {name: kind[:3] for name, kind in KINDS.items()} == {
+        **{"float32": (0, 68, 0), "float64": (1, 70, 1)},
+        **{"float16": (2, 68, 0), "bfloat16": (14, 68, 0)},
+    }
 
 
 def test_a_sum_over_rows_that_stands_alone_is_part_of_a_product(double):

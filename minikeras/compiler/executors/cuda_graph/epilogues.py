@@ -7,6 +7,7 @@ from collections.abc import Collection
 from ....core.registry import operations
 from ...ir import Slot
 from ...loops import Body, elementwise_body
+from .functions import DTYPES
 from .lt import Epilogue, Product
 from .nodes import Launch, Multiply, Node
 from .preparation import ALIGNMENT
@@ -24,7 +25,7 @@ def add_epilogues(schedule: Schedule, refused: Collection[Product]) -> None:
 def _join_bias(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
     """y = x @ w, then y + b or relu(y + b)."""
     (record,) = node.records
-    shape, body = elementwise_body(record)
+    shape, body = elementwise_body(record, DTYPES)
     epilogue = None if body is None else _epilogue_of(body)
     if epilogue is None or len(shape) != 2 or len(node.operands) != 2 or len(node.results) != 1:
         return
@@ -37,10 +38,10 @@ def _join_bias(schedule: Schedule, node: Launch, refused: Collection[Product]) -
         alone = _readers(schedule, y) == [node] and schedule.may_join(y) and schedule.may_join(node.results[0], True)
         if not alone or product.product.epilogue is not Epilogue.NONE or joined in refused or node.results[0].dtype != y.dtype:
             continue
-        if _position(schedule, bias) < at:
-            schedule.nodes[at] = product._replace(product=joined, y=node.results[0], bias=bias)
-            schedule.nodes.remove(node)
-            return
+        joint = product._replace(product=joined, y=node.results[0], bias=bias)
+        schedule.nodes[schedule.nodes.index(node)] = joint  # where the bias is known
+        del schedule.nodes[at]
+        return
 
 
 def _epilogue_of(body: Body) -> Epilogue | None:
@@ -83,12 +84,6 @@ def _join_gradient(schedule: Schedule, node: Launch, refused: Collection[Product
 def _maker(schedule: Schedule, y: Slot) -> int | None:
     """The position of the product that makes a slot."""
     return next((at for at, node in enumerate(schedule.nodes) if isinstance(node, Multiply) and node.y.key == y.key), None)
-
-
-def _position(schedule: Schedule, x: Slot) -> int:
-    """The position of the node that makes a slot, -1 if none does."""
-    key = schedule.root(x)[0].key
-    return next((at for at, node in enumerate(schedule.nodes) if any(y.key == key for y in node.results)), -1)
 
 
 def _readers(schedule: Schedule, y: Slot) -> list[Node]:

@@ -81,15 +81,22 @@ def column_major(product: Product) -> Matmul:
 
 
 class Kind(NamedTuple):
-    """What cublasLt calls a dtype: the elements, how products are added up, and the C type of factors."""
+    """What cublasLt calls a dtype: the elements, how products are added up, and factors, in its number and their C type."""
 
     elements: int
     compute: int
-    scale: Any
+    scale: int
+    factor: Any
 
 
-KINDS = {np.dtype("float32"): Kind(0, 68, ctypes.c_float), np.dtype("float64"): Kind(1, 70, ctypes.c_double)}
-"""float32 is computed as float32: TF32 would keep 10 bits of each factor."""
+KINDS = {
+    "float32": Kind(0, 68, 0, ctypes.c_float),
+    "float64": Kind(1, 70, 1, ctypes.c_double),
+    "float16": Kind(2, 68, 0, ctypes.c_float),
+    "bfloat16": Kind(14, 68, 0, ctypes.c_float),
+}
+"""By name. float32 is computed as float32: TF32 would keep 10 bits of each factor. Those of 16 bits are added up in float32,
+with the bias, and rounded once."""
 _TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _VECTOR = 3, 4, 7, 8
 """Attributes of a product."""
 _WORKSPACE_BYTES, _REDUCTIONS = 1, 3
@@ -126,8 +133,8 @@ class CublasLt:
 
         Algorithms are asked for once for each shape, and never while a stream is captured, where CUDA 13.3 fails.
         """
-        kind = KINDS[matmul.dtype]
-        description = self._made("cublasLtMatmulDescCreate", ctypes.c_int(kind.compute), ctypes.c_int(kind.elements))
+        kind = KINDS[matmul.dtype.name]
+        description = self._made("cublasLtMatmulDescCreate", ctypes.c_int(kind.compute), ctypes.c_int(kind.scale))
         for attribute, value in zip((_TRANSPOSE_A, _TRANSPOSE_B), matmul.transposes, strict=True):
             self._set("cublasLtMatmulDescSetAttribute", description, attribute, ctypes.c_int(value))
         self._set("cublasLtMatmulDescSetAttribute", description, _EPILOGUE, ctypes.c_uint32(matmul.epilogue))
@@ -139,7 +146,7 @@ class CublasLt:
         algorithm = self._algorithms[matmul]
         if algorithm is None:
             return None
-        one, zero = kind.scale(1.0), kind.scale(0.0)
+        one, zero = kind.factor(1.0), kind.factor(0.0)
         a, b, d = [ctypes.c_void_p(address) for address in operands[:3]]
         arguments = [self._handle, description, ctypes.byref(one), a, layouts[0], b, layouts[1], ctypes.byref(zero)]
         arguments += [d, layouts[2], d, layouts[2], ctypes.byref(algorithm), ctypes.c_void_p(self._workspace)]

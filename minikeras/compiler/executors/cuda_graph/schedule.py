@@ -304,7 +304,7 @@ class Schedule:
     def _product(self, record: Record) -> None:
         a, b, y = *record.inputs[:2], record.outputs
         flat = isinstance(a, Slot) and isinstance(b, Slot) and len(a.shape) == len(b.shape) == 2
-        if not flat or not a.dtype == b.dtype == y.dtype or y.dtype not in KINDS or 0 in (*a.shape, *b.shape):
+        if not flat or not a.dtype == b.dtype == y.dtype or y.dtype.name not in KINDS or 0 in (*a.shape, *b.shape):
             self._compute(record)
             return
         (rows, columns), depth = y.shape, a.shape[1]
