@@ -32,7 +32,11 @@ def executed(notebook: Any) -> Any:
 
     surroundings = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     client = NotebookClient(
-        notebook, timeout=SECONDS_EACH, kernel_name="python3", record_timing=False, coalesce_streams=True,
+        notebook,
+        timeout=SECONDS_EACH,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
         resources={"metadata": {"path": str(FOLDER)}},
     )
     own = {"PYTHONPATH": str(FOLDER.parent.parent), "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"}

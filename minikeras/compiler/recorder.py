@@ -20,7 +20,7 @@ from ..core.stack import BOTTOM, Frame, Interpreter
 from ..core.state import restore, snapshot
 from ..core.tensor import next_key
 from ..core.variable import Part, assigned
-from ..core.warnings import call_site
+from ..core.warnings import call_place
 from ..errors import CompileError
 from ..types import Array
 from .ir import PLAIN, Slot
@@ -112,7 +112,7 @@ class Recorder(Interpreter):
         Raises:
             CompileError: if the recorder is strict.
         """
-        self.refusal = "{}, at {}:{}".format(reason, *call_site("numpy")) if located else reason
+        self.refusal = f"{reason}, at {call_place('numpy')}" if located else reason
         self.records = []
         if self._strict:
             raise CompileError(

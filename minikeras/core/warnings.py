@@ -19,6 +19,14 @@ def call_site(*others: str) -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
+def call_place(*others: str) -> str:
+    """The call site as 'file:line'; of a notebook's cell 'In[5]:2', as tracebacks name it."""
+    file, line = call_site(*others)
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
+    return f"{name[1] if name else file}:{line}"
+
+
 def warn(limit: int, message: str, *details: object) -> None:
     """Log a warning, at most `limit` times for one line of the user's code."""
     place = (*call_site(), message)

@@ -18,7 +18,7 @@ from ..core.operand import Operand
 from ..core.operation_errors import describe
 from ..core.primitive import Primitive
 from ..core.stack import Frame, Interpreter, current
-from ..core.warnings import call_site
+from ..core.warnings import call_place
 from ..errors import NotFiniteError
 
 
@@ -77,7 +77,7 @@ def _complaint(primitive: Primitive, inputs: Sequence[Any], output: Any, index: 
         f"({', '.join(describe(x) for x in inputs)})"
         + (f", in the gradient of {differentiated}" if differentiated else "")
         + (f", in layer '{layer}'" if layer else "")
-        + ", called at {}:{}.".format(*call_site())
+        + f", called at {call_place()}."
     )
 
 

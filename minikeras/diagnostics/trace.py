@@ -11,7 +11,7 @@ from ..core.operand import Operand
 from ..core.primitive import Primitive, Record
 from ..core.stack import Frame, Interpreter
 from ..core.tensor import next_key
-from ..core.warnings import call_site
+from ..core.warnings import call_place
 
 
 class Event(NamedTuple):
@@ -61,7 +61,7 @@ class Trace(Interpreter):
                 self.names[x.key] = variable_name(x)
         cut, detail = _cut(primitive, inputs, params, results)
         event = _event(primitive, inputs, results, params)
-        moment, where = next_key(), "{}:{}".format(*call_site())
+        moment, where = next_key(), call_place()
         self.events.append(event._replace(cut=cut, detail=detail, where=where, moment=moment, value=params.get("value")))
 
     def where_made(self, key: int) -> str | None:

@@ -3,6 +3,8 @@
 import concurrent.futures
 import inspect
 import pathlib
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -536,3 +538,14 @@ def test_an_ordinary_tape_says_where_its_knowledge_ends():
 def test_every_reason_has_a_sentence_and_a_hint():
     assert len(REASONS) == 12
     assert all(sentence and hint.endswith(".") for sentence, hint in REASONS.values())
+
+
+def test_a_line_of_a_notebook_is_named_as_its_tracebacks_name_it(monkeypatch):
+    names = {"/tmp/ipykernel_1/2.py": ("Cell", "In[5]")}
+    shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=names.get))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    program = "with tf.GradientTape(trace=True) as tape:\n    y = tf.cast(x, tf.int32)\nfound = tape.explain(y, x)"
+    for file, place in (("/tmp/ipykernel_1/2.py", "In[5]:2"), ("train.py", "train.py:2")):
+        cell = {"__name__": "__main__", "tf": tf, "x": tf.Variable(2.0)}
+        exec(compile(program, file, "exec"), cell)
+        assert cell["found"].where == place
