@@ -35,10 +35,18 @@ def shortened(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
             kept[document["location"]] = document | {"text": plain(BLOCK.sub("", document["text"]))}
         elif not section:
             paragraphs = PARAGRAPH.findall(BLOCK.sub("", document["text"]))
-            kept[page] = document | {"text": plain(" ".join(paragraphs[1:2]))}
+            summary = plain(" ".join([document["title"], *paragraphs[1:2]]))
+            title = document["title"].rpartition(".")[2]
+            kept[page] = document | {"title": title, "text": summary, "boost": weight(title)}
         elif document["title"] not in HEADINGS:
             kept[page]["text"] += f" {document['title']}"
     return list(kept.values())
+
+
+def weight(name: str) -> float:
+    """Who looks for `Newton` means the class of that name rather than `GaussNewton` or a function with `newton` in its name."""
+    words = re.findall(r"[A-Z][a-z0-9]*", name)
+    return max(1.0, 4.0 / len(words)) if words else 1.0
 
 
 def plain(text: str) -> str:
