@@ -50,43 +50,106 @@ __all__ = [
 
 
 class MinikerasError(Exception):
-    """Root of the tree."""
+    """Root of the tree.
+
+    >>> tf.zeros([2]) + tf.zeros([3])
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.ShapeError: add: Incompatible shapes: [2] vs. [3]: sizes 2 and 3 clash at axis -1. ...
+    """
 
 
 class OpError(MinikerasError):
-    """An operation could not be carried out on the values it was given."""
+    """An operation could not be carried out on the values it was given.
+
+    >>> tf.reshape([1, 2, 3], [2, 2])
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.ShapeError: reshape: Input to reshape is a tensor with 3 values (shape (3,)), but ...
+    """
 
 
 class InvalidArgumentError(OpError):
-    """The arguments of an operation contradict one another or the operation."""
+    """The arguments of an operation contradict one another or the operation.
+
+    >>> tf.linalg.solve([[0.0]], [[1.0]])
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.InvalidArgumentError: solve: Input matrix is not invertible (float32[1,1], ...
+    """
 
 
 class ShapeError(InvalidArgumentError, ValueError):
-    """Shapes do not fit together. Compare the two shapes in the message axis by axis, from the last one."""
+    """Shapes do not fit together. Compare the two shapes in the message axis by axis, from the last one.
+
+    >>> tf.ones([2, 3]) @ tf.ones([2, 3])
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.ShapeError: matmul: Matrix size-incompatible: (2, 3) @ (2, 3): inner sizes 3 and 2 ...
+    """
 
 
 class DTypeError(InvalidArgumentError, TypeError):
-    """Operands have different dtypes. Nothing is promoted in silence: convert one of them with `tf.cast`."""
+    """Operands have different dtypes. Nothing is promoted in silence: convert one of them with `tf.cast`.
+
+    >>> tf.constant(1) + tf.constant(1.0)
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.DTypeError: cannot compute add as input #1(zero-based) was expected to be a int32 ...
+    """
 
 
 class NotFoundError(OpError, FileNotFoundError, ValueError):
-    """A file or an entry that was named does not exist."""
+    """A file or an entry that was named does not exist.
+
+    >>> tf.train.Checkpoint().read("no/such/file")
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.NotFoundError: checkpoint ...
+    """
 
 
 class TapeError(MinikerasError, RuntimeError):
-    """A gradient tape was used out of turn, for example twice although it is not persistent."""
+    """A gradient tape was used out of turn, for example twice although it is not persistent.
+
+    >>> x = tf.Variable(1.0)
+    >>> with tf.GradientTape() as tape:
+    ...     y = x * x
+    >>> slope = tape.gradient(y, x)
+    >>> tape.gradient(y, x)
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.TapeError: A non-persistent GradientTape can only be used to compute one set of ...
+    """
 
 
 class CompileError(MinikerasError, TypeError):
-    """A function that was to be recorded asks for what only its next run can know; the message names line and ways out."""
+    """A function that was to be recorded asks for what only its next run can know; the message names line and ways out.
+
+    >>> issubclass(tf.errors.CompileError, TypeError)
+    True
+    """
 
 
 class ExportError(MinikerasError, NotImplementedError):
-    """A model computes something that another format cannot hold. The message names the layer and the operation."""
+    """A model computes something that another format cannot hold. The message names the layer and the operation.
+
+    >>> issubclass(tf.errors.ExportError, NotImplementedError)
+    True
+    """
 
 
 class UnconnectedGradientError(MinikerasError, ValueError):
-    """A strict tape found sources without gradient; the message says why for each, and `.explanations` holds the reasons."""
+    """A strict tape found sources without gradient; the message says why for each, and `.explanations` holds the reasons.
+
+    >>> x = tf.Variable(1.0)
+    >>> with tf.GradientTape(strict=True) as tape:
+    ...     y = tf.stop_gradient(x)
+    >>> tape.gradient(y, x)
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.UnconnectedGradientError: 1 of 1 sources have no ...
+    """
 
     def __init__(self, message: str, explanations: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
@@ -94,35 +157,83 @@ class UnconnectedGradientError(MinikerasError, ValueError):
 
 
 class GradientMismatchError(MinikerasError, AssertionError):
-    """A gradient differs from the numerical derivative. The message names the worst element."""
+    """A gradient differs from the numerical derivative. The message names the worst element.
+
+    >>> @tf.custom_gradient
+    ... def wrong(x):
+    ...     return x * x, lambda upstream: upstream
+    >>> tf.test.check_gradients(wrong, [2.0])
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.GradientMismatchError: check_gradients, first order: the worst of 1 is element [] ...
+    """
 
 
 class DeviceUnavailableError(MinikerasError, RuntimeError):
-    """A GPU was asked for and none can be used. The message holds the reason that the probe found."""
+    """A GPU was asked for and none can be used. The message holds the reason that the probe found.
+
+    >>> issubclass(tf.errors.DeviceUnavailableError, RuntimeError)
+    True
+    """
 
 
 class MissingExtraError(MinikerasError, ImportError):
-    """An optional package is needed. The message holds the `pip install` line that brings it."""
+    """An optional package is needed. The message holds the `pip install` line that brings it.
+
+    >>> issubclass(tf.errors.MissingExtraError, ImportError)
+    True
+    """
 
 
 class NotFiniteError(InvalidArgumentError, ArithmeticError, RuntimeError):
-    """A NaN or an infinity appeared where a check was asked for."""
+    """A NaN or an infinity appeared where a check was asked for.
+
+    >>> tf.debugging.check_numerics(tf.math.log([0.0]), "the logarithm")
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.NotFiniteError: the logarithm : Tensor had Inf values, the first at index [0] of float32[1].
+    """
 
 
 class CheckpointBusyError(MinikerasError, OSError):
-    """Another process is writing checkpoints into the same folder."""
+    """Another process is writing checkpoints into the same folder.
+
+    >>> issubclass(tf.errors.CheckpointBusyError, OSError)
+    True
+    """
 
 
 class LoadError(MinikerasError, ValueError):
-    """A file is damaged, hostile or not what its name promises. What was being loaded into is unchanged."""
+    """A file is damaged, hostile or not what its name promises. What was being loaded into is unchanged.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "damaged.keras"
+    >>> size = path.write_bytes(b"no model")
+    >>> tf.keras.models.load_model(path)
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.LoadError: damaged.keras: damaged ZIP archive (File is not a zip file)
+    """
 
 
 class UnknownObjectError(LoadError, TypeError):
-    """A configuration names a class or function that is not known. Register it, or pass it in `custom_objects`."""
+    """A configuration names a class or function that is not known. Register it, or pass it in `custom_objects`.
+
+    >>> tf.keras.saving.deserialize_keras_object({"class_name": "Dense_", "config": {}})
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.UnknownObjectError: Could not locate class 'Dense_'. Did you mean 'Dense'? Nothing ...
+    """
 
 
 class DatasetUnavailableError(LoadError, OSError):
-    """A dataset is nowhere to be found. The message lists every place that was searched."""
+    """A dataset is nowhere to be found. The message lists every place that was searched.
+
+    >>> tf.keras.datasets.iris.load_data("no/such/folder")
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.DatasetUnavailableError: dataset 'iris' was asked for, but no intact copy was ...
+    """
 
 
 def kind_of(thing: Any) -> str:

@@ -31,6 +31,13 @@ class CheckpointOptions:
             next save or at `sync`, and the end of the program waits.
         durable: wait until the disk has everything; without it a save survives a kill, but not a loss of power.
         experimental_enable_async_checkpoint: the older name of `enable_async`.
+
+    >>> import os, tempfile
+    >>> checkpoint = tf.train.Checkpoint(w=tf.Variable(1.0))
+    >>> prefix = os.path.join(tempfile.mkdtemp(), "run")
+    >>> path = checkpoint.write(prefix, options=tf.train.CheckpointOptions())
+    >>> os.path.basename(path)
+    'run'
     """
 
     def __init__(

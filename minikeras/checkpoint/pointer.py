@@ -29,6 +29,14 @@ class CheckpointState(NamedTuple):
         all_model_checkpoint_timestamps: when each was saved, in seconds since 1970.
         last_preserved_timestamp: when the last one was saved that a manager keeps for good.
         preserved: paths of those that a manager keeps for good.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> manager = tf.train.CheckpointManager(tf.train.Checkpoint(w=tf.Variable(1.0)), folder, max_to_keep=2)
+    >>> path = manager.save()
+    >>> state = tf.train.get_checkpoint_state(folder)
+    >>> state.model_checkpoint_path == path, len(state.all_model_checkpoint_paths)
+    (True, 1)
     """
 
     model_checkpoint_path: str = ""

@@ -21,7 +21,14 @@ from .variable import Variable
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `gradient` returns for a source that the target does not depend on."""
+    """What `gradient` returns for a source that the target does not depend on.
+
+    >>> x, y = tf.Variable(1.0), tf.Variable(2.0)
+    >>> with tf.GradientTape() as tape:
+    ...     z = x * x
+    >>> print(tape.gradient(z, y, unconnected_gradients=tf.UnconnectedGradients.ZERO).numpy())
+    0.0
+    """
 
     NONE = "none"
     ZERO = "zero"

@@ -33,6 +33,10 @@ class RegisterGradient:
     Raises:
         KeyError: if the name has a gradient already.
         TypeError: if the name is no str.
+
+    >>> @tf.RegisterGradient("StraightThrough")
+    ... def straight_through(op, upstream):
+    ...     return upstream
     """
 
     def __init__(self, op_type: str) -> None:

@@ -30,7 +30,13 @@ LossFunction = Callable[[], Any]
 
 
 class Estimate(NamedTuple):
-    """A stochastic estimate and its standard error."""
+    """A stochastic estimate and its standard error.
+
+    >>> w = tf.Variable([1.0, 2.0])
+    >>> trace = tf.autodiff.hessian_trace(lambda: tf.reduce_sum(w**2), [w], samples=4)
+    >>> print(trace.value.numpy(), trace.standard_error.numpy())
+    4.0 0.0
+    """
 
     value: Any
     standard_error: Any

@@ -98,6 +98,11 @@ class ThreadCommunicator:
     Args:
         size: the number of ranks.
         timeout: seconds to wait for the others.
+
+    >>> ranks = tf.distribute.ThreadCommunicator(2)
+    >>> with tf.distribute.using(ranks):
+    ...     print(ranks.run(lambda: tf.distribute.all_reduce(tf.constant(1.0)).numpy().item()))
+    [2.0, 2.0]
     """
 
     def __init__(self, size: int, timeout: float = 60.0) -> None:

@@ -109,6 +109,13 @@ class Comparison:
         curves: by the name of an optimizer its runs side by side: `.steps`, `.seconds`, `.loss` and `.logs`, as arrays.
         threshold: the loss to reach: what was given, else the lowest one that every optimizer reached, rounded up to two
             digits; None if there is none.
+
+    >>> def line():
+    ...     return tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> problem = tf.experiments.Problem(line, [[0.0], [1.0]], [[1.0], [3.0]], loss="mse")
+    >>> comparison = tf.experiments.compare({"SGD": "sgd", "Adam": "adam"}, problem, steps=5, verbose=0)
+    >>> sorted(comparison.curves), len(comparison.runs)
+    (['Adam', 'SGD'], 2)
     """
 
     def __init__(self, runs: Sequence[Run], threshold: float | None, about: str) -> None:

@@ -16,6 +16,14 @@ class EnsembleHistory:
     Attributes:
         members: the `History` of each member.
         epoch: the numbers of the epochs.
+
+    >>> def build():
+    ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    ...     model.compile("sgd", "mse")
+    ...     return model
+    >>> history = tf.experiments.Ensemble(build, 3).fit([[0.0], [1.0]], [[1.0], [3.0]], epochs=2, verbose=0)
+    >>> history.history["loss"].shape, history.epoch
+    ((2, 3), [0, 1])
     """
 
     def __init__(self, members: Sequence[History]) -> None:

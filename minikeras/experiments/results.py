@@ -30,6 +30,15 @@ class RunResult:
         metrics: the last value of each name.
         error: None, or the error that ended the run, in a line; `traceback` says where it was raised.
         seconds: how long it took.
+
+    >>> def build(rate):
+    ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    ...     model.compile(tf.keras.optimizers.SGD(rate), "mse")
+    ...     return model
+    >>> results = tf.experiments.Sweep(build, {"rate": [0.5, 0.1]}).fit([[0.0], [1.0]], [[1.0], [3.0]], epochs=9, verbose=0)
+    >>> run = results[0]
+    >>> run.parameters, run.seed, len(run.history["loss"]), sorted(run.metrics), run.error
+    ({'rate': 0.5}, 0, 9, ['loss'], None)
     """
 
     def __init__(
@@ -91,6 +100,14 @@ class SweepResults(Sequence[RunResult]):
     Attributes:
         objective: the value of the logs by which runs are compared; the one after the last epoch counts.
         mode: 'min' or 'max', what is better.
+
+    >>> def build(rate):
+    ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    ...     model.compile(tf.keras.optimizers.SGD(rate), "mse")
+    ...     return model
+    >>> results = tf.experiments.Sweep(build, {"rate": [0.5, 0.1]}).fit([[0.0], [1.0]], [[1.0], [3.0]], epochs=9, verbose=0)
+    >>> [run.parameters for run in results], results.best.parameters
+    ([{'rate': 0.5}, {'rate': 0.1}], {'rate': 0.5})
     """
 
     def __init__(self, name: str, results: Sequence[RunResult], objective: str, mode: str) -> None:

@@ -105,22 +105,38 @@ def is_keras_tensor(x: Any) -> bool:
 
 
 def int_shape(x: Any) -> tuple[int | None, ...]:
-    """The shape as a tuple, with None for unknown sizes."""
+    """The shape as a tuple, with None for unknown sizes.
+
+    >>> tf.keras.backend.int_shape(tf.keras.Input((3,)))
+    (None, 3)
+    """
     return tuple(x.shape)
 
 
 def ndim(x: Any) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    >>> tf.keras.backend.ndim(tf.zeros([2, 3]))
+    2
+    """
     return len(x.shape)
 
 
 def dtype(x: Any) -> str:
-    """The name of the dtype."""
+    """The name of the dtype.
+
+    >>> tf.keras.backend.dtype(tf.constant([1, 2]))
+    'int32'
+    """
     return standardize_dtype(x.dtype)
 
 
 def count_params(x: Any) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    >>> tf.keras.backend.count_params(tf.zeros([2, 3]))
+    6
+    """
     return math.prod(x.shape)
 
 
@@ -134,63 +150,114 @@ def get_value(x: Any) -> Any:
 
 
 def set_value(x: Any, value: Any) -> None:
-    """Let a Variable hold a value, in its own dtype."""
+    """Let a Variable hold a value, in its own dtype.
+
+    >>> x = tf.Variable(1.0)
+    >>> tf.keras.backend.set_value(x, 2)
+    >>> print(x.numpy())
+    2.0
+    """
     x.assign(np.asarray(value, x.dtype.numpy))
 
 
 def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
-    """The values of several."""
+    """The values of several.
+
+    >>> tf.keras.backend.batch_get_value([tf.Variable(1.0), tf.Variable([2.0, 3.0])])
+    [np.float32(1.0), array([2., 3.], dtype=float32)]
+    """
     return [get_value(x) for x in tensors]
 
 
 def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
-    """Let several Variables hold values."""
+    """Let several Variables hold values.
+
+    >>> x, y = tf.Variable(1.0), tf.Variable(2.0)
+    >>> tf.keras.backend.batch_set_value([(x, 5.0), (y, 6.0)])
+    >>> print(x.numpy(), y.numpy())
+    5.0 6.0
+    """
     for x, value in tuples:
         set_value(x, value)
 
 
 def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Variable:
-    """A Variable that holds a value."""
+    """A Variable that holds a value.
+
+    >>> print(tf.keras.backend.variable([1.0, 2.0]).numpy())
+    [1. 2.]
+    """
     made = Variable(convert_to_tensor(value, floatx() if dtype is None else dtype), name=name)
     made.constraint = constraint
     return made
 
 
 def constant(value: Any, dtype: Any = None, shape: Sequence[int] | None = None, name: str | None = None) -> Tensor:
-    """A Tensor of a value, repeated to a shape."""
+    """A Tensor of a value, repeated to a shape.
+
+    >>> print(tf.keras.backend.constant(3.0, shape=(2,)).numpy())
+    [3. 3.]
+    """
     array = np.asarray(value, as_dtype(floatx() if dtype is None else dtype).numpy)
     return convert_to_tensor(array if shape is None else np.broadcast_to(array, tuple(shape)))
 
 
 def cast_to_floatx(x: Any) -> Any:
-    """An array in the default float dtype; a Tensor as a Tensor."""
+    """An array in the default float dtype; a Tensor as a Tensor.
+
+    >>> tf.keras.backend.cast_to_floatx([1, 2])
+    array([1., 2.], dtype=float32)
+    """
     if isinstance(x, (Operand, KerasTensor)):
         return __getattr__("cast")(x, floatx())
     return np.asarray(x, as_dtype(floatx()).numpy)
 
 
 def update(x: Any, new_x: Any) -> Any:
-    """`x.assign(new_x)`."""
+    """`x.assign(new_x)`.
+
+    >>> x = tf.Variable(1.0)
+    >>> print(tf.keras.backend.update(x, 4.0).numpy())
+    4.0
+    """
     return x.assign(new_x)
 
 
 def update_add(x: Any, increment: Any) -> Any:
-    """`x.assign_add(increment)`."""
+    """`x.assign_add(increment)`.
+
+    >>> x = tf.Variable(1.0)
+    >>> print(tf.keras.backend.update_add(x, 4.0).numpy())
+    5.0
+    """
     return x.assign_add(increment)
 
 
 def update_sub(x: Any, decrement: Any) -> Any:
-    """`x.assign_sub(decrement)`."""
+    """`x.assign_sub(decrement)`.
+
+    >>> x = tf.Variable(1.0)
+    >>> print(tf.keras.backend.update_sub(x, 4.0).numpy())
+    -3.0
+    """
     return x.assign_sub(decrement)
 
 
 def flatten(x: Any) -> Any:
-    """All elements in one axis."""
+    """All elements in one axis.
+
+    >>> tf.keras.backend.flatten(tf.zeros([2, 3])).shape
+    TensorShape([6])
+    """
     return __getattr__("reshape")(x, (-1,))
 
 
 def batch_flatten(x: Any) -> Any:
-    """All elements of each row in one axis."""
+    """All elements of each row in one axis.
+
+    >>> tf.keras.backend.batch_flatten(tf.zeros([2, 3, 4])).shape
+    TensorShape([2, 12])
+    """
     return __getattr__("reshape")(x, (-1, math.prod(x.shape[1:])))
 
 

@@ -38,6 +38,9 @@ class Catalogue:
 
         Raises:
             ValueError: if there is no entry of that name, with the nearest ones.
+
+        >>> type(tf.keras.regularizers.get("l2")).__name__, tf.keras.constraints.get(None)
+        ('L2', None)
         """
         if isinstance(identifier, str):
             entry = self.entry(identifier)
@@ -55,7 +58,11 @@ class Catalogue:
         return next((name for name, entry in self._entries.items() if entry is thing), None)
 
     def serialize(self, thing: Any) -> Any:
-        """The configuration of an object, as plain data that `deserialize` reads."""
+        """The configuration of an object, as plain data that `deserialize` reads.
+
+        >>> tf.keras.optimizers.serialize(tf.keras.optimizers.SGD(0.5))["config"]["learning_rate"]
+        0.5
+        """
         return serialize_keras_object(thing)
 
     def deserialize(self, config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
@@ -67,6 +74,9 @@ class Catalogue:
 
         Raises:
             ValueError: if the name or class is not known.
+
+        >>> tf.keras.initializers.deserialize({"class_name": "Constant", "config": {"value": 2.0}}).value
+        2.0
         """
         found = deserialize_keras_object(config, custom_objects, module_objects=self._entries)
         if isinstance(found, Mapping):

@@ -67,7 +67,12 @@ def serialize(dtype_policy: Any) -> Any:
 
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The policy for a configuration."""
+    """The policy for a configuration.
+
+    >>> config = tf.keras.dtype_policies.serialize(tf.keras.DTypePolicy("mixed_float16"))
+    >>> tf.keras.dtype_policies.deserialize(config).name
+    'mixed_float16'
+    """
     known = {kind.__name__: kind for kind in (DTypePolicy, DTypePolicyMap)} | {"FloatDTypePolicy": DTypePolicy}
     return deserialize_keras_object(config, custom_objects, module_objects=known)
 

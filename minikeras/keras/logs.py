@@ -40,7 +40,12 @@ _bars = True
 
 
 def enable_interactive_logging() -> None:
-    """Have `fit` and the like draw bars where they can, which they do unless they were told not to."""
+    """Have `fit` and the like draw bars where they can, which they do unless they were told not to.
+
+    >>> tf.keras.config.enable_interactive_logging()
+    >>> tf.keras.config.is_interactive_logging_enabled()
+    True
+    """
     global _bars
     _bars = True
 
@@ -58,5 +63,11 @@ def disable_interactive_logging() -> None:
 
 
 def is_interactive_logging_enabled() -> bool:
-    """Whether bars are drawn."""
+    """Whether bars are drawn.
+
+    >>> tf.keras.config.disable_interactive_logging()
+    >>> tf.keras.config.is_interactive_logging_enabled()
+    False
+    >>> tf.keras.config.enable_interactive_logging()
+    """
     return _bars

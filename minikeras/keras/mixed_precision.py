@@ -123,7 +123,11 @@ dtype_policy, set_dtype_policy = global_policy, set_global_policy
 
 
 def get(identifier: Any) -> DTypePolicy:
-    """The policy for None, a name, a dtype, a configuration or a policy."""
+    """The policy for None, a name, a dtype, a configuration or a policy.
+
+    >>> tf.keras.dtype_policies.get("mixed_float16").compute_dtype
+    'float16'
+    """
     if identifier is None:
         return global_policy()
     if isinstance(identifier, DTypePolicy):

@@ -35,7 +35,14 @@ __all__ = [
 
 
 class Regularizer(Configured):
-    """Base: a function from a weight to a scalar."""
+    """Base: a function from a weight to a scalar.
+
+    >>> class Largest(tf.keras.Regularizer):
+    ...     def __call__(self, x):
+    ...         return 0.1 * tf.reduce_max(tf.abs(x))
+    >>> print(Largest()(tf.constant([1.0, -3.0])).numpy().round(4))
+    0.3
+    """
 
     def __call__(self, x: TensorLike) -> Tensor:
         """The penalty."""

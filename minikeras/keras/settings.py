@@ -20,7 +20,13 @@ def floatx() -> str:
 
 
 def set_floatx(value: Any) -> None:
-    """Make new weights 'float16', 'float32' or 'float64'."""
+    """Make new weights 'float16', 'float32' or 'float64'.
+
+    >>> tf.keras.backend.set_floatx("float64")
+    >>> tf.keras.layers.Dense(1).dtype
+    'float64'
+    >>> tf.keras.backend.set_floatx("float32")
+    """
     dtype = as_dtype(value)
     if not dtype.is_floating:
         raise ValueError(f"set_floatx: expected a float dtype, found {dtype.name}.")
@@ -38,7 +44,13 @@ def epsilon() -> float:
 
 
 def set_epsilon(value: float) -> None:
-    """Change the fuzz factor."""
+    """Change the fuzz factor.
+
+    >>> tf.keras.backend.set_epsilon(1e-5)
+    >>> tf.keras.backend.epsilon()
+    1e-05
+    >>> tf.keras.backend.set_epsilon(1e-7)
+    """
     _settings["epsilon"] = float(value)
     clock.set()
 
@@ -53,7 +65,13 @@ def image_data_format() -> str:
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Make that 'channels_last' or 'channels_first'."""
+    """Make that 'channels_last' or 'channels_first'.
+
+    >>> tf.keras.backend.set_image_data_format("channels_first")
+    >>> tf.keras.layers.Conv2D(1, 3).data_format
+    'channels_first'
+    >>> tf.keras.backend.set_image_data_format("channels_last")
+    """
     if data_format not in ("channels_last", "channels_first"):
         raise ValueError(f"set_image_data_format: expected 'channels_last' or 'channels_first', found {data_format!r}.")
     _settings["image_data_format"] = data_format
@@ -70,7 +88,11 @@ def backend() -> str:
 
 
 def max_epochs() -> int | None:
-    """How many epochs `fit` trains at most, None for as many as it is told."""
+    """How many epochs `fit` trains at most, None for as many as it is told.
+
+    >>> print(tf.keras.config.max_epochs())
+    None
+    """
     return _settings.get("max_epochs")
 
 
@@ -86,12 +108,22 @@ def set_max_epochs(max_epochs: int | None) -> None:
 
 
 def max_steps_per_epoch() -> int | None:
-    """How many batches `fit`, `evaluate` and `predict` take at most in an epoch."""
+    """How many batches `fit`, `evaluate` and `predict` take at most in an epoch.
+
+    >>> print(tf.keras.config.max_steps_per_epoch())
+    None
+    """
     return _settings.get("max_steps_per_epoch")
 
 
 def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
-    """Limit the batches of every epoch; None for no limit."""
+    """Limit the batches of every epoch; None for no limit.
+
+    >>> tf.keras.config.set_max_steps_per_epoch(5)
+    >>> tf.keras.config.max_steps_per_epoch()
+    5
+    >>> tf.keras.config.set_max_steps_per_epoch(None)
+    """
     _limit("max_steps_per_epoch", max_steps_per_epoch)
 
 
@@ -102,16 +134,31 @@ def _limit(name: str, value: int | None) -> None:
 
 
 def disable_traceback_filtering() -> None:
-    """Nothing: tracebacks are shown whole."""
+    """Nothing: tracebacks are shown whole.
+
+    >>> tf.keras.config.disable_traceback_filtering()
+    >>> tf.keras.config.is_traceback_filtering_enabled()
+    False
+    """
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """False: tracebacks are shown whole."""
+    """False: tracebacks are shown whole.
+
+    >>> tf.keras.config.is_traceback_filtering_enabled()
+    False
+    """
     return False
 
 
 def enable_unsafe_deserialization() -> NoReturn:
-    """Refused: nothing in a file runs."""
+    """Refused: nothing in a file runs.
+
+    >>> tf.keras.config.enable_unsafe_deserialization()
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: enable_unsafe_deserialization: code in a file never runs here. Register ...
+    """
     raise NotImplementedError(
         "enable_unsafe_deserialization: code in a file never runs here. Register functions and classes that a model needs: "
         "keras.saving.register_keras_serializable, or load_model(path, custom_objects={...})."

@@ -31,6 +31,15 @@ class Callback:
     Attributes:
         model: the model that is trained.
         params: 'epochs', 'steps' and 'verbose' of this call.
+
+    >>> class Losses(tf.keras.callbacks.Callback):
+    ...     def on_epoch_end(self, epoch, logs=None):
+    ...         print(epoch, sorted(logs))
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> history = model.fit([[1.0]], [[2.0]], epochs=2, verbose=0, callbacks=[Losses()])
+    0 ['loss']
+    1 ['loss']
     """
 
     params: Mapping[str, Any] = {}

@@ -21,6 +21,12 @@ class ProgressBar(Callback):
 
     Args:
         verbose: 1 for a bar where one can be drawn, 2 for the lines alone.
+
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> history = model.fit([[1.0]], [[2.0]], verbose=0, callbacks=[tf.keras.callbacks.ProgbarLogger()])
+    >>> history.epoch
+    [0]
     """
 
     def __init__(self, verbose: int = 1) -> None:

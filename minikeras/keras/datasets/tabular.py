@@ -47,6 +47,10 @@ _DOC = """Load the {name} data; it is shipped, so this needs no network.
 
     Source: {source}.
     Licence: {licence}.
+
+    >>> (x, y), (x_test, y_test) = tf.keras.datasets.{name}.load_data(test_split=0.5)
+    >>> len(x) + len(x_test), x.shape[1], len(y) == len(x)
+    ({rows}, {features}, True)
     """
 
 

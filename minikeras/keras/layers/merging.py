@@ -319,6 +319,20 @@ class Dot(Merge):
         return places
 
 
+_ARGUMENTS = {"Dot": ", axes=1"}
+_EXAMPLES = {
+    "Add": "[[4. 3.]]",
+    "Average": "[[2.  1.5]]",
+    "Concatenate": "[[1. 2. 3. 1.]]",
+    "Dot": "[[5.]]",
+    "Maximum": "[[3. 2.]]",
+    "Minimum": "[[1. 1.]]",
+    "Multiply": "[[3. 2.]]",
+    "Subtract": "[[-2.  1.]]",
+}
+"""What the documentation of each function shows."""
+
+
 def _function(layer: Callable[..., Merge]) -> Callable[..., Any]:
     """The layer as a function of its inputs, made and called at once."""
     name = getattr(layer, "__name__", "")
@@ -327,7 +341,12 @@ def _function(layer: Callable[..., Merge]) -> Callable[..., Any]:
         return layer(*arguments, **options)(inputs)
 
     name_like_definition(merged, name.lower(), __package__ or "")
-    merged.__doc__ = f"What the layer `{name}` gives for a list of inputs; further arguments go to the layer."
+    merged.__doc__ = f"""What the layer `{name}` gives for a list of inputs; further arguments go to the layer.
+
+    >>> x, y = tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 1.0]])
+    >>> print(tf.keras.layers.{name.lower()}([x, y]{_ARGUMENTS.get(name, "")}).numpy())
+    {_EXAMPLES[name]}
+    """
     return merged
 
 

@@ -52,14 +52,26 @@ def _shortfall(name: str, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 @catalogue.add()
 class Hinge(FunctionLoss, fn=hinge):
-    """mean(max(1 - y_true y_pred, 0)). Labels as in `hinge`; reduction, name, dtype as in `Loss`."""
+    """mean(max(1 - y_true y_pred, 0)). Labels as in `hinge`; reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.Hinge()([[1.0, -1.0]], [[0.5, 0.0]]).numpy().round(4))
+    0.75
+    """
 
 
 @catalogue.add()
 class SquaredHinge(FunctionLoss, fn=squared_hinge):
-    """mean(max(1 - y_true y_pred, 0)**2). Labels as in `hinge`; reduction, name, dtype as in `Loss`."""
+    """mean(max(1 - y_true y_pred, 0)**2). Labels as in `hinge`; reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.SquaredHinge()([[1.0, -1.0]], [[0.5, 0.0]]).numpy().round(4))
+    0.625
+    """
 
 
 @catalogue.add()
 class CategoricalHinge(FunctionLoss, fn=categorical_hinge):
-    """The margin of the right class over the best wrong one. As `categorical_hinge`; reduction, name, dtype as in `Loss`."""
+    """The margin of the right class over the best wrong one. As `categorical_hinge`; reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.CategoricalHinge()([[0.0, 1.0]], [[0.6, 0.4]]).numpy().round(4))
+    1.2
+    """

@@ -62,7 +62,11 @@ def _sums(terms: list[Tensor], axis: Any) -> list[Tensor]:
 
 @catalogue.add()
 class Dice(LossFunctionWrapper):
-    """1 - Dice's coefficient. Options as in `dice`; reduction, name, dtype as in `Loss`."""
+    """1 - Dice's coefficient. Options as in `dice`; reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.Dice()([[1.0, 0.0]], [[1.0, 1.0]]).numpy().round(4))
+    0.3333
+    """
 
     def __init__(
         self, reduction: str | None = "sum_over_batch_size", name: str | None = "dice", axis: Any = None, dtype: Any = None
@@ -72,7 +76,11 @@ class Dice(LossFunctionWrapper):
 
 @catalogue.add()
 class Tversky(LossFunctionWrapper):
-    """1 - Tversky's index. Options as in `tversky`; reduction, name, dtype as in `Loss`."""
+    """1 - Tversky's index. Options as in `tversky`; reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.Tversky(alpha=0.25, beta=0.75)([[1.0, 0.0]], [[1.0, 1.0]]).numpy().round(4))
+    0.2
+    """
 
     def __init__(
         self,

@@ -108,27 +108,47 @@ def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 @catalogue.add("mse", "MSE")
 class MeanSquaredError(FunctionLoss, fn=mean_squared_error):
-    """mean((y_pred - y_true)**2). reduction, name, dtype as in `Loss`."""
+    """mean((y_pred - y_true)**2). reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.MeanSquaredError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy().round(4))
+    2.5
+    """
 
 
 @catalogue.add("mae", "MAE")
 class MeanAbsoluteError(FunctionLoss, fn=mean_absolute_error):
-    """mean(|y_pred - y_true|). reduction, name, dtype as in `Loss`."""
+    """mean(|y_pred - y_true|). reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.MeanAbsoluteError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy().round(4))
+    1.5
+    """
 
 
 @catalogue.add("mape", "MAPE")
 class MeanAbsolutePercentageError(FunctionLoss, fn=mean_absolute_percentage_error):
-    """100 mean(|y_pred - y_true| / |y_true|). reduction, name, dtype as in `Loss`."""
+    """100 mean(|y_pred - y_true| / |y_true|). reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.MeanAbsolutePercentageError()([[2.0, 4.0]], [[1.0, 4.0]]).numpy().round(4))
+    25.0
+    """
 
 
 @catalogue.add("msle", "MSLE")
 class MeanSquaredLogarithmicError(FunctionLoss, fn=mean_squared_logarithmic_error):
-    """mean((log(1 + y_pred) - log(1 + y_true))**2). reduction, name, dtype as in `Loss`."""
+    """mean((log(1 + y_pred) - log(1 + y_true))**2). reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.MeanSquaredLogarithmicError()([[0.0]], [[1.0]]).numpy().round(4))
+    0.4805
+    """
 
 
 @catalogue.add()
 class CosineSimilarity(LossFunctionWrapper):
-    """-cos of the angle between labels and predictions along `axis`. reduction, name, dtype as in `Loss`."""
+    """-cos of the angle between labels and predictions along `axis`. reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.CosineSimilarity()([[0.0, 2.0]], [[0.0, 5.0]]).numpy().round(4))
+    -1.0
+    """
 
     def __init__(
         self,
@@ -142,7 +162,11 @@ class CosineSimilarity(LossFunctionWrapper):
 
 @catalogue.add()
 class Huber(LossFunctionWrapper):
-    """A parabola for errors up to `delta`, a line beyond. Options as in `huber`; reduction, name, dtype as in `Loss`."""
+    """A parabola for errors up to `delta`, a line beyond. Options as in `huber`; reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.Huber(delta=1.0)([[0.0, 0.0]], [[0.5, 3.0]]).numpy())
+    1.3125
+    """
 
     def __init__(
         self,
@@ -156,4 +180,8 @@ class Huber(LossFunctionWrapper):
 
 @catalogue.add("logcosh")
 class LogCosh(FunctionLoss, fn=log_cosh):
-    """mean(log(cosh(y_pred - y_true))). reduction, name, dtype as in `Loss`."""
+    """mean(log(cosh(y_pred - y_true))). reduction, name, dtype as in `Loss`.
+
+    >>> print(tf.keras.losses.LogCosh()([[0.0]], [[1.0]]).numpy().round(4))
+    0.4338
+    """

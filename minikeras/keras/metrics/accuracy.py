@@ -119,12 +119,20 @@ def _hits(right: Tensor) -> Tensor:
 
 @catalogue.add()
 class Accuracy(FunctionMetric, fn=accuracy, better="up"):
-    """Share of predictions that equal their labels."""
+    """Share of predictions that equal their labels.
+
+    >>> print(tf.keras.metrics.Accuracy()([1, 2, 3, 4], [1, 2, 0, 4]).numpy())
+    0.75
+    """
 
 
 @catalogue.add()
 class BinaryAccuracy(MeanMetricWrapper):
-    """Share of predictions on the right side of `threshold`, which lies in (0, 1)."""
+    """Share of predictions on the right side of `threshold`, which lies in (0, 1).
+
+    >>> print(tf.keras.metrics.BinaryAccuracy(threshold=0.5)([[1], [0], [1]], [[0.9], [0.2], [0.4]]).numpy().round(4))
+    0.6667
+    """
 
     _direction = "up"
 
@@ -136,17 +144,29 @@ class BinaryAccuracy(MeanMetricWrapper):
 
 @catalogue.add()
 class CategoricalAccuracy(FunctionMetric, fn=categorical_accuracy, better="up"):
-    """Share of rows whose largest prediction is that of the one-hot label."""
+    """Share of rows whose largest prediction is that of the one-hot label.
+
+    >>> print(tf.keras.metrics.CategoricalAccuracy()([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]]).numpy())
+    0.5
+    """
 
 
 @catalogue.add()
 class SparseCategoricalAccuracy(FunctionMetric, fn=sparse_categorical_accuracy, better="up"):
-    """Share of rows whose largest prediction is that of the integer label."""
+    """Share of rows whose largest prediction is that of the integer label.
+
+    >>> print(tf.keras.metrics.SparseCategoricalAccuracy()([1, 0], [[0.1, 0.9], [0.2, 0.8]]).numpy())
+    0.5
+    """
 
 
 @catalogue.add()
 class TopKCategoricalAccuracy(MeanMetricWrapper):
-    """Share of rows whose one-hot label is among the `k` largest predictions."""
+    """Share of rows whose one-hot label is among the `k` largest predictions.
+
+    >>> print(tf.keras.metrics.TopKCategoricalAccuracy(k=2)([[0, 0, 1]], [[0.1, 0.5, 0.4]]).numpy())
+    1.0
+    """
 
     _direction = "up"
 
@@ -156,7 +176,11 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
 @catalogue.add()
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
-    """Share of rows whose integer label is among the `k` largest. Options as in `sparse_top_k_categorical_accuracy`."""
+    """Share of rows whose integer label is among the `k` largest. Options as in `sparse_top_k_categorical_accuracy`.
+
+    >>> print(tf.keras.metrics.SparseTopKCategoricalAccuracy(k=2)([2, 0], [[0.1, 0.5, 0.4], [0.1, 0.5, 0.4]]).numpy())
+    0.5
+    """
 
     _direction = "up"
 

@@ -102,6 +102,10 @@ def model_to_dot(
 
     Raises:
         MissingExtraError: if pydot is not installed.
+
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, name="head")])
+    >>> "head" in tf.keras.utils.model_to_dot(model).to_string()
+    True
     """
     shown = _Shown(show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
     return _dot(model.name, _boxes(model, expand_nested, shown), rankdir, dpi)

@@ -590,4 +590,10 @@ class Model(Layer):
 
 
 class Functional(Model):
-    """The class of `keras.Model(inputs, outputs)`, which files and error messages name."""
+    """The class of `keras.Model(inputs, outputs)`, which files and error messages name.
+
+    >>> inputs = tf.keras.Input((2,))
+    >>> model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(inputs))
+    >>> isinstance(model, tf.keras.models.Functional)
+    True
+    """

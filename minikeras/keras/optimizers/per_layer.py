@@ -22,7 +22,16 @@ Pattern = Any
 
 
 class Every(NamedTuple):
-    """An optimizer, as in `PerLayer`, whose turn comes at every n-th step: those with (step - offset) % every == 0."""
+    """An optimizer, as in `PerLayer`, whose turn comes at every n-th step: those with (step - offset) % every == 0.
+
+    >>> head = tf.keras.optimizers.Every(2, tf.keras.optimizers.SGD(0.1))
+    >>> optimizer = tf.keras.optimizers.PerLayer({"head": head, "*": "adam"})
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(2), tf.keras.layers.Dense(1, name="head")])
+    >>> model.compile(optimizer, "mse")
+    >>> history = model.fit([[1.0]], [[2.0]], epochs=2, verbose=0)
+    >>> head.every
+    2
+    """
 
     every: int
     optimizer: Any

@@ -104,6 +104,14 @@ def load_model(
         LoadError: if the file is damaged or holds what does not belong there; UnknownObjectError if it names a class that is
             not registered.
         ValueError: with safe_mode=False.
+
+    >>> import os, tempfile
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.keras")
+    >>> model.save(path)
+    >>> again = tf.keras.models.load_model(path)
+    >>> print((again(tf.ones([1, 2])) == model(tf.ones([1, 2]))).numpy())
+    [[ True]]
     """
     path = Path(filepath)
     if not safe_mode:

@@ -49,6 +49,13 @@ def save_weights(model: Any, filepath: str | os.PathLike[str], overwrite: bool =
     Raises:
         ValueError: for another name, or a model that is not built.
         FileExistsError: with overwrite=False.
+
+    >>> import os, tempfile
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.weights.h5")
+    >>> tf.keras.saving.save_weights(model, path)
+    >>> os.path.exists(path)
+    True
     """
     path = Path(filepath)
     may_write(path, overwrite)
@@ -122,6 +129,12 @@ def load_weights(
         NotFoundError: if there is no such file.
         LoadError: if the file is damaged.
         ValueError: if the model is not built; a ShapeError lists all that does not fit.
+
+    >>> import os, tempfile
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.weights.h5")
+    >>> tf.keras.saving.save_weights(model, path)
+    >>> tf.keras.saving.load_weights(model, path)
     """
     path = Path(filepath)
     _need_weights(model, "loading weights into a model")

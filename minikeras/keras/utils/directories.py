@@ -81,6 +81,16 @@ def image_dataset_from_directory(
         MissingExtraError: without Pillow.
         NotFoundError: if there is no such directory, or no file in it.
         ValueError: for arguments that contradict each other.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("cat", "dog"):
+    ...     (folder / name).mkdir()
+    ...     tf.keras.utils.save_img(folder / name / "1.png", tf.zeros([4, 4, 3]).numpy())
+    >>> data = tf.keras.preprocessing.image_dataset_from_directory(folder, image_size=(8, 8), verbose=False)
+    >>> for images, labels in data:
+    ...     print(images.shape, sorted(labels.numpy().tolist()))
+    (2, 8, 8, 3) [0, 1]
     """
     name = "image_dataset_from_directory"
     pillow(name)
@@ -128,6 +138,15 @@ def text_dataset_from_directory(
 
     Args:
         max_length: characters of a text that are kept; None for all.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name, text in (("bad", "dull"), ("good", "a joy")):
+    ...     (folder / name).mkdir()
+    ...     size = (folder / name / "1.txt").write_text(text)
+    >>> data = tf.keras.preprocessing.text_dataset_from_directory(folder, shuffle=False, verbose=False)
+    >>> [(texts.numpy().tolist(), labels.numpy().tolist()) for texts, labels in data]
+    [(['dull', 'a joy'], [0, 1])]
     """
     name = "text_dataset_from_directory"
 

@@ -102,6 +102,12 @@ def save_img(
         file_format: such as 'png', instead of that of the name.
         scale: see `array_to_img`.
         kwargs: for Pillow's `Image.save`.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "red.png")
+    >>> tf.keras.preprocessing.image.save_img(path, [[[255, 0, 0]]], scale=False)
+    >>> tf.keras.preprocessing.image.load_img(path).getpixel((0, 0))
+    (255, 0, 0)
     """
     img = array_to_img(x, data_format, scale)
     if file_format is None and isinstance(path, (str, os.PathLike)):
@@ -133,6 +139,12 @@ def load_img(
         MissingExtraError: without Pillow.
         NotFoundError: if there is no such file.
         ValueError: for an unknown mode or interpolation.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "red.png")
+    >>> tf.keras.preprocessing.image.save_img(path, [[[255, 0, 0]]], scale=False)
+    >>> tf.keras.preprocessing.image.load_img(path, target_size=(2, 3)).size
+    (3, 2)
     """
     image = pillow("load_img")
     methods = {method.name.lower(): method for method in image.Resampling}
