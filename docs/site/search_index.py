@@ -17,6 +17,8 @@ BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 FORMULA = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]")
 TAG = re.compile(r"<[^>]+>")
+SECTION, SUMMARY = 1000, 120
+"""Characters that are kept of a section, and of the first paragraph about a name."""
 HEADINGS = {"Methods", "Inherited", "Modules", "Classes", "Functions", "Constants"}
 
 
@@ -32,15 +34,22 @@ def shortened(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for document in documents:
         page, _, section = document["location"].partition("#")
         if not page.startswith("api/"):
-            kept[document["location"]] = document | {"text": plain(BLOCK.sub("", document["text"]))}
+            text = plain(BLOCK.sub("", document["text"]))
+            kept[document["location"]] = document | {"text": cut(text, SECTION)}
         elif not section:
-            paragraphs = PARAGRAPH.findall(BLOCK.sub("", document["text"]))
-            summary = plain(" ".join([document["title"], *paragraphs[1:2]]))
+            paragraphs = map(plain, PARAGRAPH.findall(BLOCK.sub("", document["text"]))[1:])
+            first = next((text for text in paragraphs if not text.startswith("Also tf.")), "")
+            summary = f"{document['title']} {cut(first, SUMMARY)}"
             title = document["title"].rpartition(".")[2]
             kept[page] = document | {"title": title, "text": summary, "boost": weight(title)}
         elif document["title"] not in HEADINGS:
             kept[page]["text"] += f" {document['title']}"
     return list(kept.values())
+
+
+def cut(text: str, characters: int) -> str:
+    """Up to the last whole word within so many characters."""
+    return text if len(text) <= characters else text[:characters].rpartition(" ")[0]
 
 
 def weight(name: str) -> float:

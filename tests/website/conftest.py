@@ -21,6 +21,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Patient(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """The browser hangs up when a page is closed."""
+
+
 @pytest.fixture(scope="session")
 def site() -> pathlib.Path:
     """The folder of the site."""
@@ -31,7 +36,7 @@ def site() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def address(site: pathlib.Path) -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
+    server = Patient(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/"

@@ -58,9 +58,10 @@ def load_data(
 
 
 def get_word_index(path: str = "imdb_word_index.json") -> dict[str, int]:
-    """The number of each word, without `index_from`; downloaded into the cache under the name `path`.
+    """The number of each word, without `index_from`; downloaded into the cache under the name `path`, so the
+    example is not run.
 
-    >>> tf.keras.datasets.imdb.get_word_index()["the"]  # doctest: +SKIP, for it needs the network
+    >>> tf.keras.datasets.imdb.get_word_index()["the"]  # doctest: +SKIP
     1
     """
     return word_index(path, "imdb_word_index.json", "bfafd718b763782e994055a2d397834f")

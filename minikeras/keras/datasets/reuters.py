@@ -58,9 +58,10 @@ def load_data(
 
 
 def get_word_index(path: str = "reuters_word_index.json") -> dict[str, int]:
-    """The number of each word, without `index_from`; downloaded into the cache under the name `path`.
+    """The number of each word, without `index_from`; downloaded into the cache under the name `path`, so the
+    example is not run.
 
-    >>> tf.keras.datasets.reuters.get_word_index()["the"]  # doctest: +SKIP, for it needs the network
+    >>> tf.keras.datasets.reuters.get_word_index()["the"]  # doctest: +SKIP
     1
     """
     return word_index(path, "reuters_word_index.json", "4d44cc38712099c9e383dc6e5f11a921")
