@@ -17,6 +17,9 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 GALLERY = ROOT / "docs" / "gallery"  # test_examples.py runs what is shown there
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
+FENCED = re.compile(r"^([^\n]*)\n+```([a-z][^\n]*)\n.*?^```$", re.MULTILINE | re.DOTALL)
+"""The line before a fenced block and its language."""
+
 
 def blocks(document):
     """Pairs of code and expected output (None if the document shows none)."""
@@ -53,6 +56,20 @@ def test_every_block_runs_and_prints_what_the_document_shows(document, numpy_ran
         if expected is not None:
             assert printed.getvalue() == expected
     namespace.clear()  # its functions refer to it, and it to them
+
+
+def test_every_block_of_code_is_run_or_says_why_not():
+    """Python is run above, examples in the gallery by test_examples.py, commands by `.ci/run` if they are marked so."""
+    unmarked = []
+    for document in DOCUMENTS:
+        text = document.read_text()
+        for before, language in FENCED.findall(text):
+            marked = re.match(r"<!-- (run: \w+|not run: .+) -->$", before)
+            of_the_gallery = document.parent == GALLERY and language.startswith("python title=")
+            if language not in ("text", "python") and not marked and not of_the_gallery:
+                unmarked.append(f"{document.relative_to(ROOT)}: {language}")
+        assert len(re.findall(r"^ *```python$", text, re.MULTILINE)) == len(blocks(document)), document
+    assert not unmarked, unmarked
 
 
 def test_the_readme_names_only_extras_that_exist():

@@ -15,7 +15,7 @@ from minikeras.extras import EXTRAS, extra_with, found, missing
 
 ROOT = pathlib.Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-FOR_DEVELOPERS = {"docs", "notebooks", "test"}
+FOR_DEVELOPERS = {"browser", "docs", "notebooks", "test"}
 WITHOUT_MODULE = {"openmpi", "cupy-cuda13x", "cupy-cuda12x"}
 
 USES = {
