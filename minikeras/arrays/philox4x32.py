@@ -42,34 +42,35 @@ class _Thread(threading.local):
 
     Attributes:
         memory: for the words of a chunk and what they are made of, 1 MB.
-        ahead: by seed and number of blocks, the words of some draws in a row: the first position, and a row for each.
+        ahead: by seed, first block and number of blocks, the words of some draws in a row: the first position, and a row for
+            each.
     """
 
     def __init__(self) -> None:
         self.memory = np.empty(8 * CHUNK, _WORD)
-        self.ahead: dict[tuple[int, int], tuple[int, Array]] = {}
+        self.ahead: dict[tuple[int, int, int], tuple[int, Array]] = {}
 
 
 _thread = _Thread()
 
 
-def words(seed: int, position: int, count: int) -> Array:
-    """The first `count` words of a draw, uint32; not to be written to.
+def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
+    """The first `count` words of a draw from its block `begin` on, uint32; not to be written to.
 
     >>> [hex(word) for word in words(0, 0, 4)]
     ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
     """
     blocks = -(-count // 4)
     if blocks > CHUNK // 2:
-        parts = [_words(seed, position, 1, at, min(at + CHUNK, blocks)).copy() for at in range(0, blocks, CHUNK)]
-        return np.concatenate(parts, axis=1)[0, :count]
-    key, ahead = (seed, blocks), _thread.ahead
+        bounds = [(at, min(at + CHUNK, begin + blocks)) for at in range(begin, begin + blocks, CHUNK)]
+        return np.concatenate([_words(seed, position, 1, *bound).copy() for bound in bounds], axis=1)[0, :count]
+    key, ahead = (seed, begin, blocks), _thread.ahead
     first, rows = ahead.get(key, (position, ()))
     if not 0 <= position - first < len(rows):
         # Draws that follow one another are computed together, ever more of them: a pass costs as much for one as for many.
         follows = 0 <= position - first < 2 * len(rows) + 2
         positions = min(2 * len(rows), AHEAD, CHUNK // max(blocks, 1)) if follows and len(rows) else 1
-        first, rows = position, _words(seed, position, positions, 0, blocks).copy()
+        first, rows = position, _words(seed, position, positions, begin, begin + blocks).copy()
         ahead.pop(key, None)
         ahead[key] = first, rows
         if len(ahead) > STREAMS:
@@ -104,18 +105,21 @@ def _rounds(seed: int, x: Array, y: Array, products: Array) -> None:
     np.bitwise_or(x, np.left_shift(swapped, _HALF, y), x)
 
 
-def _drawn(key: Any, shape: tuple[int, ...], dtype: Any, per_block: int, convert: Callable[[Array, Array], None]) -> Array:
-    """Elements that `convert(words, elements)` makes of words, so many of each block."""
+def _drawn(
+    key: Any, shape: tuple[int, ...], dtype: Any, per_block: int, convert: Callable[[Array, Array], None], start: int
+) -> Array:
+    """Elements that `convert(words, elements)` makes of words, so many of each block, from element `start` of the draw on."""
     seed, position = int(key[0]) & (2**64 - 1), int(key[1]) & (2**64 - 1)
-    size = math.prod(shape)
+    begin, before = divmod(start, per_block)
+    size = before + math.prod(shape)
     blocks, elements = -(-size // per_block), np.empty(size, dtype)
     if blocks <= CHUNK // 2:
-        convert(words(seed, position, 4 * blocks), elements)
-        return elements.reshape(shape)
-    for at in range(0, blocks, CHUNK):  # two threads take as long as one: the calls are too short
-        end = min(at + CHUNK, blocks)
-        convert(_words(seed, position, 1, at, end)[0], elements[at * per_block : end * per_block])
-    return elements.reshape(shape)
+        convert(words(seed, position, 4 * blocks, begin), elements)
+    else:
+        for at in range(0, blocks, CHUNK):  # two threads take as long as one: the calls are too short
+            end = min(at + CHUNK, blocks)
+            convert(_words(seed, position, 1, begin + at, begin + end)[0], elements[at * per_block : end * per_block])
+    return (elements[before:].copy() if before else elements).reshape(shape)
 
 
 def threshold(rate: float) -> int:
@@ -127,13 +131,14 @@ def threshold(rate: float) -> int:
     return round(rate * HALVES)
 
 
-def dropout_mask(key: Any, shape: tuple[int, ...], dtype: Any, rate: float) -> Array:
+def dropout_mask(key: Any, shape: tuple[int, ...], dtype: Any, rate: float, start: int = 0) -> Array:
     """0 with probability `rate`, 1 / (1 - rate) elsewhere. Element i is decided by 16 bits: word i // 2, the lower half first.
 
     Args:
         key: seed and position, two integers.
         shape, dtype: of the result.
         rate: below 1; it counts to the nearest multiple of 2**-16.
+        start: the element of the draw that comes first: parts of a batch get the elements that they have in the whole.
 
     >>> sorted(set(dropout_mask((1, 0), (100,), "float32", 0.75).tolist()))
     [0.0, 4.0]
@@ -144,10 +149,10 @@ def dropout_mask(key: Any, shape: tuple[int, ...], dtype: Any, rate: float) -> A
         kept = found.view("<u2")[: elements.size] >= least
         np.multiply(kept, scale, elements)
 
-    return _drawn(key, shape, dtype, 8, convert)
+    return _drawn(key, shape, dtype, 8, convert, start)
 
 
-def uniform(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+def uniform(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """Numbers in [0, 1), multiples of the spacing just below 1: the upper bits of a word, of two for float64.
 
     >>> float(uniform((0, 0), (1,), "float32")[0]) == (0x6627E8D5 >> 8) / 2**24
@@ -162,10 +167,10 @@ def uniform(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         whole = found.view("<u8") if wide else found
         np.multiply((whole >> (64 if wide else 32) - own)[: elements.size], step, elements, casting="unsafe", dtype=step.dtype)
 
-    return _drawn(key, shape, kind, 2 if wide else 4, convert)
+    return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
 
 
-def normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+def normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """Standard normal numbers, two of each two words, in float64 two of each four.
 
     The bits of logarithm, sine and cosine are those of NumPy here, which in the last digit may differ from a device's.
@@ -185,4 +190,4 @@ def normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         both[:, 0], both[:, 1] = radius * np.cos(angle), radius * np.sin(angle)
         elements[...] = both.reshape(-1)[: elements.size]
 
-    return _drawn(key, shape, kind, 2 if wide else 4, convert)
+    return _drawn(key, shape, kind, 2 if wide else 4, convert, start)

@@ -47,48 +47,50 @@ static __device__ inline void normal_of(unsigned long long a, unsigned long long
 
 _EAGER = r"""
 #define EACH(count) \
-  for (unsigned long long block = blockIdx.x * 256ULL + threadIdx.x; count * block < n; block += gridDim.x * 256ULL)
+  for (unsigned long long block = start / count + blockIdx.x * 256ULL + threadIdx.x; count * block < start + n; \
+       block += gridDim.x * 256ULL)
+// Elements before `start` are out of range too: unsigned numbers wrap.
 #define DRAW(name, ...) extern "C" __global__ void name(unsigned long long seed, unsigned long long position, \
-  unsigned long long n, __VA_ARGS__)
+  unsigned long long start, unsigned long long n, __VA_ARGS__)
 
 // Bits of a mask, of elements of any type: those of 0 and of `kept`.
-template <class T> static __device__ inline void mask(unsigned long long block, const unsigned* w, unsigned long long n,
-    unsigned least, T kept, T* y) {
-  for (int j = 0; j < 8; ++j) if (8 * block + j < n) y[8 * block + j] = half_of(w, j) >= least ? kept : 0;
+template <class T> static __device__ inline void mask(unsigned long long block, const unsigned* w, unsigned long long start,
+    unsigned long long n, unsigned least, T kept, T* y) {
+  for (int j = 0; j < 8; ++j) if (8 * block + j - start < n) y[8 * block + j - start] = half_of(w, j) >= least ? kept : 0;
 }
 DRAW(mask_2, unsigned least, unsigned short kept, unsigned short* y) {
-  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, n, least, kept, y); }
+  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, start, n, least, kept, y); }
 }
 DRAW(mask_4, unsigned least, unsigned kept, unsigned* y) {
-  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, n, least, kept, y); }
+  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, start, n, least, kept, y); }
 }
 DRAW(mask_8, unsigned least, unsigned long long kept, unsigned long long* y) {
-  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, n, least, kept, y); }
+  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, start, n, least, kept, y); }
 }
 DRAW(uniform_4, int bits, float* y) {
   EACH(4) {
     unsigned w[4]; philox(seed, position, block, w);
-    for (int j = 0; j < 4; ++j) if (4 * block + j < n) y[4 * block + j] = uniform_of(w[j], bits);
+    for (int j = 0; j < 4; ++j) if (4 * block + j - start < n) y[4 * block + j - start] = uniform_of(w[j], bits);
   }
 }
 DRAW(uniform_8, int bits, double* y) {
   EACH(2) {
     unsigned w[4]; philox(seed, position, block, w);
-    for (int j = 0; j < 2; ++j) if (2 * block + j < n) y[2 * block + j] = uniform_of(two_of(w, j));
+    for (int j = 0; j < 2; ++j) if (2 * block + j - start < n) y[2 * block + j - start] = uniform_of(two_of(w, j));
   }
 }
 DRAW(normal_4, int bits, float* y) {
   EACH(4) {
     unsigned w[4]; philox(seed, position, block, w);
     float z[4]; normal_of(w[0], w[1], z); normal_of(w[2], w[3], z + 2);
-    for (int j = 0; j < 4; ++j) if (4 * block + j < n) y[4 * block + j] = z[j];
+    for (int j = 0; j < 4; ++j) if (4 * block + j - start < n) y[4 * block + j - start] = z[j];
   }
 }
 DRAW(normal_8, int bits, double* y) {
   EACH(2) {
     unsigned w[4]; philox(seed, position, block, w);
     double z[2]; normal_of(two_of(w, 0), two_of(w, 1), z);
-    for (int j = 0; j < 2; ++j) if (2 * block + j < n) y[2 * block + j] = z[j];
+    for (int j = 0; j < 2; ++j) if (2 * block + j - start < n) y[2 * block + j - start] = z[j];
   }
 }
 """
@@ -109,36 +111,36 @@ def _kernel(cupy: Any, name: str) -> Any:
     return cupy.RawKernel(SOURCE, name, options=OPTIONS)
 
 
-def _launch(cupy: Any, name: str, key: Any, per_block: int, y: Array, *own: Any) -> None:
+def _launch(cupy: Any, name: str, key: Any, start: int, per_block: int, y: Array, *own: Any) -> None:
     seed, position = [np.uint64(int(one) & (2**64 - 1)) for one in key]
     if y.size:
-        blocks = min(-(-y.size // (per_block * THREADS)), MOST_BLOCKS)
-        _kernel(cupy, name)((blocks,), (THREADS,), (seed, position, np.uint64(y.size), *own, y))
+        blocks = min(-(-(start % per_block + y.size) // (per_block * THREADS)), MOST_BLOCKS)
+        _kernel(cupy, name)((blocks,), (THREADS,), (seed, position, np.uint64(start), np.uint64(y.size), *own, y))
 
 
-def dropout_mask(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, rate: float) -> Array:
+def dropout_mask(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, rate: float, start: int = 0) -> Array:
     """As `philox4x32.dropout_mask`, an array of CuPy."""
     kind = np.dtype(dtype)
     bits = np.dtype(f"u{kind.itemsize}")
     y = cupy.empty(math.prod(shape), bits)
     kept = np.asarray(1.0 / (1.0 - rate), kind).view(bits)[()]
-    _launch(cupy, f"mask_{kind.itemsize}", key, 8, y, np.uint32(threshold(rate)), kept)
+    _launch(cupy, f"mask_{kind.itemsize}", key, start, 8, y, np.uint32(threshold(rate)), kept)
     return y.view(kind).reshape(shape)
 
 
-def uniform(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+def uniform(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """As `philox4x32.uniform`, an array of CuPy."""
     bits = {"float32": 24, "float64": 53, "float16": 11}.get(np.dtype(dtype).name, 8)
-    return _floats(cupy, "uniform", key, shape, np.dtype(dtype), bits)
+    return _floats(cupy, "uniform", key, shape, np.dtype(dtype), bits, start)
 
 
-def normal(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+def normal(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """As `philox4x32.normal`, an array of CuPy."""
-    return _floats(cupy, "normal", key, shape, np.dtype(dtype), 0)
+    return _floats(cupy, "normal", key, shape, np.dtype(dtype), 0, start)
 
 
-def _floats(cupy: Any, name: str, key: Any, shape: tuple[int, ...], kind: np.dtype[Any], bits: int) -> Array:
+def _floats(cupy: Any, name: str, key: Any, shape: tuple[int, ...], kind: np.dtype[Any], bits: int, start: int) -> Array:
     wide = np.dtype("float64" if kind.itemsize == 8 else "float32")
     y = cupy.empty(math.prod(shape), wide)
-    _launch(cupy, f"{name}_{wide.itemsize}", key, 16 // wide.itemsize, y, np.int32(bits))
+    _launch(cupy, f"{name}_{wide.itemsize}", key, start, 16 // wide.itemsize, y, np.int32(bits))
     return y.reshape(shape).astype(kind, copy=False)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -37,6 +38,23 @@ _here = _Here()
 def current_part() -> BatchPart | None:
     """The rows that this thread computes on; None if it computes on whole batches."""
     return _here.part
+
+
+def part_of_draw(shape: Sequence[int], exactly: bool = False) -> dict[str, int]:
+    """What says that a draw of this shape for the rows of a part is one of the draw for the whole batch: its first element.
+
+    Rows come first, the steps of a series or other repetitions of them right behind. A draw of another number of them is one
+    that all parts share.
+
+    Args:
+        shape: of the draw.
+        exactly: whether its first axis is to have as many elements as there are rows, not a multiple of them.
+    """
+    part = _here.part
+    if part is None or not part.rows or not shape or shape[0] % part.rows or (exactly and shape[0] != part.rows):
+        return {}
+    start = part.first * (math.prod(shape) // part.rows)
+    return {"start": start} if start else {}
 
 
 @contextlib.contextmanager

@@ -420,18 +420,19 @@ def _noise_sizes(noise_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return sizes
 
 
-def dropout_mask(keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, like: Tensor) -> Tensor:
-    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere, for the key that `keys()` gives."""
-    result: Tensor = draws.dropout_mask(keys(), shape=shape, dtype=like._array.dtype, xp=namespace(like._array), rate=rate)
+def dropout_mask(keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, like: Tensor, **part: int) -> Tensor:
+    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere, for the key of `keys()`; `part` may have a `start`."""
+    kind, xp = like._array.dtype, namespace(like._array)
+    result: Tensor = draws.dropout_mask(keys(), shape=shape, dtype=kind, xp=xp, rate=rate, **part)
     return result
 
 
-def dropped(x: Tensor, keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float) -> Tensor:
+def dropped(x: Tensor, keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, **part: int) -> Tensor:
     """A tensor times such a mask. In the memory of a GPU the mask is not kept, but drawn again in the backward pass."""
     if namespace(x._array) is not np:
-        found: Tensor = draws.times_dropout_mask(x, keys(), shape=shape, rate=rate)
+        found: Tensor = draws.times_dropout_mask(x, keys(), shape=shape, rate=rate, **part)
         return found
-    return x * dropout_mask(keys, shape, rate, x)
+    return x * dropout_mask(keys, shape, rate, x, **part)
 
 
 def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None) -> Tensor:

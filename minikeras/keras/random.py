@@ -15,6 +15,7 @@ from ..arrays import creation_namespace, namespace, to_device, to_numpy
 from ..arrays import random as streams
 from ..core import Tensor
 from ..core.effects import draw, draw_key
+from ..distribute.replica import part_of_draw
 from ..functions import random as tf
 from ..functions.creation import zeros_like
 from ..functions.indexing import gather
@@ -125,7 +126,8 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] |
             f"{tuple(x.shape)} and noise_shape={noise_shape}."
         )
     shape = tuple([size if wanted is None else wanted for wanted, size in zip(sizes, x.shape, strict=True)])
-    return dropped(x, lambda: _key(seed), shape, rate)
+    part = {} if sizes and sizes[0] == 1 else part_of_draw(shape)
+    return dropped(x, lambda: _key(seed), shape, rate, **part)
 
 
 def gamma(shape: Any, alpha: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
@@ -200,7 +202,8 @@ def _drawn_by(primitive: Any, shape: Any, dtype: Any, seed: Seed, xp: Any = None
     sizes = static_shape(shape)
     if min(sizes, default=0) < 0:
         raise ValueError(f"random: no size may be negative, found {sizes}.")
-    found: Tensor = primitive(_key(seed), shape=sizes, dtype=dtype.numpy, xp=creation_namespace() if xp is None else xp)
+    where, part = creation_namespace() if xp is None else xp, part_of_draw(sizes, exactly=True)
+    found: Tensor = primitive(_key(seed), shape=sizes, dtype=dtype.numpy, xp=where, **part)
     return found
 
 

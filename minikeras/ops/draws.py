@@ -22,7 +22,10 @@ ONE_DRAW = np.array([0, 1], np.uint32)
 
 
 def _draw(name: str, function: Callable[..., Array], there: Callable[..., Array]) -> Primitive:
-    """A draw, for each key if they are many, that depends on the parameters `shape`, `dtype` and `xp` beside its own."""
+    """A draw, for each key if they are many, that depends on the parameters `shape`, `dtype` and `xp` beside its own.
+
+    With `start` it is a part of a larger one: the elements from that one on.
+    """
 
     def kernel(key: Any, *, shape: tuple[int, ...], dtype: Any, xp: Any, **own: Any) -> Array:
         key = to_numpy(key)
@@ -65,12 +68,13 @@ def _times(name: str, factor: Callable[..., Any]) -> Primitive:
     return result
 
 
-def _mask(xp: Any, dtype: Any, key: Any, *, shape: tuple[int, ...], rate: float) -> Array:
-    return dropout_mask.on_numpy(key, shape=shape, dtype=dtype, xp=xp, rate=rate)
+def _mask(xp: Any, dtype: Any, key: Any, *, shape: tuple[int, ...], rate: float, **own: Any) -> Array:
+    return dropout_mask.on_numpy(key, shape=shape, dtype=dtype, xp=xp, rate=rate, **own)
 
 
-def _gaussian(xp: Any, dtype: Any, key: Any, *, shape: tuple[int, ...], stddev: float) -> Array:
-    found = random_normal.on_numpy(key, shape=shape, dtype="float64" if dtype.itemsize == 8 else "float32", xp=xp)
+def _gaussian(xp: Any, dtype: Any, key: Any, *, shape: tuple[int, ...], stddev: float, **own: Any) -> Array:
+    kind = "float64" if dtype.itemsize == 8 else "float32"
+    found = random_normal.on_numpy(key, shape=shape, dtype=kind, xp=xp, **own)
     return (found * stddev + 1.0).astype(dtype)
 
 

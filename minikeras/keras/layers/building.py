@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...distribute.replica import computing_on
 from ...files import limits
 from ...functions.creation import zeros
 from ...functions.elementwise import cast
@@ -53,7 +54,8 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
         self._building = True
         context.caller = self
         try:
-            build(self, *arguments, **named)
+            with computing_on(None):  # weights are no rows
+                build(self, *arguments, **named)
             for thing in held_by(self)[0]:
                 if isinstance(thing, SeedGenerator):
                     thing.follow(seed_for(self, "seed_generator"))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import namespace
 from ...core import Tensor
+from ...distribute.replica import part_of_draw
 from ...errors import ShapeError
 from ...functions import nn
 from ...functions.elementwise import cast
@@ -66,7 +67,14 @@ class Dropout(Noise):
         self.noise_shape = None if noise_shape is None else _checked_shape(noise_shape)
 
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
-        return dropped(inputs, self.rate, keys, self.mask_shape(tuple(inputs.shape)))
+        if self.rate == 1.0:
+            return inputs * 0.0
+        shape = self.mask_shape(tuple(inputs.shape))
+        return nn.dropped(inputs, keys, shape, self.rate, **self.part_of_mask(shape))
+
+    def part_of_mask(self, shape: tuple[int, ...]) -> dict[str, int]:
+        """Where the mask of a part of a batch begins in that of the whole; one for all rows has no parts."""
+        return {} if self.noise_shape is not None and self.noise_shape[0] == 1 else part_of_draw(shape)
 
     def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the mask for inputs of a shape."""
@@ -101,7 +109,8 @@ class AlphaDropout(Dropout):
             return inputs * 0.0
         saturated = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
         a = ((1.0 - self.rate) * (1.0 + self.rate * saturated**2)) ** -0.5
-        mask = nn.dropout_mask(keys, self.mask_shape(tuple(inputs.shape)), self.rate, inputs)
+        shape = self.mask_shape(tuple(inputs.shape))
+        mask = nn.dropout_mask(keys, shape, self.rate, inputs, **self.part_of_mask(shape))
         kept = cast(mask, inputs.dtype) * (1.0 - self.rate)  # 1 or 0
         return (inputs * kept + saturated * (1.0 - kept)) * a - a * saturated * self.rate
 
@@ -218,7 +227,8 @@ class GaussianDropout(Noise):
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
         stddev = (self.rate / (1.0 - self.rate)) ** 0.5
         if namespace(inputs._array) is not np:  # there the noise is not kept, but drawn again in the backward pass
-            found: Tensor = draws.times_gaussian(inputs, keys(), shape=tuple(inputs.shape), stddev=stddev)
+            shape = tuple(inputs.shape)
+            found: Tensor = draws.times_gaussian(inputs, keys(), shape=shape, stddev=stddev, **part_of_draw(shape))
             return found
         return inputs * (_normal(keys, inputs) * stddev + 1.0)
 
@@ -248,17 +258,18 @@ class ActivityRegularization(SameShape):
         return config
 
 
-def dropped(inputs: Tensor, rate: float, keys: Keys, mask_shape: tuple[int, ...] | None = None) -> Tensor:
-    """Zeros with this probability, the others scaled up; the mask is of the input's shape if None."""
+def dropped(inputs: Tensor, rate: float, keys: Keys) -> Tensor:
+    """Zeros with this probability, the others scaled up."""
     if rate == 1.0:
         return inputs * 0.0
-    return nn.dropped(inputs, keys, tuple(inputs.shape) if mask_shape is None else mask_shape, rate)
+    shape = tuple(inputs.shape)
+    return nn.dropped(inputs, keys, shape, rate, **part_of_draw(shape))
 
 
 def _normal(keys: Keys, like: Tensor) -> Tensor:
     """Standard normal numbers of a shape and dtype; in float32 where the dtype is smaller or equal."""
     kind, shape, xp = "float64" if like.dtype.size == 8 else "float32", tuple(like.shape), namespace(like._array)
-    return cast(draws.random_normal(keys(), shape=shape, dtype=kind, xp=xp), like.dtype)
+    return cast(draws.random_normal(keys(), shape=shape, dtype=kind, xp=xp, **part_of_draw(shape)), like.dtype)
 
 
 def checked_rate(rate: Any) -> float:

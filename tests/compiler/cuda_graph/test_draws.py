@@ -47,6 +47,12 @@ def test_kernels_of_programs_have_the_bits_of_numpy(dtype):
     for key, size in zip([np.array(key, np.uint64) for key in KEYS], [1, 31, 33, 1023], strict=True):
         options = {"shape": (size,), "dtype": kind, "xp": np}
         x = np.random.default_rng(0).normal(size=size).astype(kind)
+        for start in (0, 5, 1024):  # parts of a larger draw
+            part = options | ({"start": start} if start else {})
+            cases.append(instruction(draws.random_uniform, [key], part))
+            cases.append(instruction(draws.times_dropout_mask, [x, key], {"shape": (size,), "rate": 0.7, "start": start}))
+            cases.append(instruction(draws.times_dropout_mask, [x, key], {"shape": (1,), "rate": 0.7, "start": start}))
+            cases.append(instruction(draws.dropout_mask, [key], part | {"rate": 0.3}))
         cases.append(instruction(draws.dropout_mask, [key], options | {"rate": 0.3}))
         cases.append(instruction(draws.random_uniform, [key], options))
         cases.append(instruction(draws.times_dropout_mask, [x, key], {"shape": (size,), "rate": 0.7}))
@@ -69,8 +75,8 @@ class RawKernel:
     def __init__(self, code, name, options):
         assert options == philox_cuda.OPTIONS, "the bits are those of graphs"
         parameters = re.search(rf"DRAW\({name}, ([^)]*)\)", code)[1].split(", ")
-        declared = ", ".join(["unsigned long long p0", "unsigned long long p1", "unsigned long long p2", *parameters])
-        names = ["p0", "p1", "p2", *(one.split()[-1].lstrip("*") for one in parameters)]
+        declared = ", ".join([*(f"unsigned long long p{number}" for number in range(4)), *parameters])
+        names = ["p0", "p1", "p2", "p3", *(one.split()[-1].lstrip("*") for one in parameters)]
         loop = "gridDim.x = b; for (blockIdx.x = 0; blockIdx.x < b; ++blockIdx.x) "
         loop += "for (threadIdx.x = 0; threadIdx.x < t; ++threadIdx.x)"
         run = f'extern "C" void run(unsigned b, unsigned t, {declared}) {{ {loop} {name}({", ".join(names)}); }}'
@@ -100,6 +106,10 @@ def test_single_draws_have_the_bits_of_numpy(shape, dtype):
     )
     assert mask.tobytes() == philox4x32.dropout_mask(key, shape, kind, 0.4).tobytes()
     assert uniform.tobytes() == philox4x32.uniform(key, shape, kind).tobytes()
+    part = draws.dropout_mask.on_numpy(key, rate=0.4, start=13, **options)
+    assert part.tobytes() == philox4x32.dropout_mask(key, shape, kind, 0.4, start=13).tobytes()
+    part = draws.random_uniform.on_numpy(key, start=2**33 + 5, **options)
+    assert part.tobytes() == philox4x32.uniform(key, shape, kind, start=2**33 + 5).tobytes()
     assert mask.shape == uniform.shape == normal.shape == shape and mask.dtype == uniform.dtype == normal.dtype == kind
     rounding = {"float64": 1e-12, "float32": 1e-5}.get(dtype, 2e-2)
     expected = philox4x32.normal(key, shape, kind).astype("float64")

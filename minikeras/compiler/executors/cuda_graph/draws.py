@@ -34,15 +34,18 @@ def _per_block(record: Record, count: int, write: Callable[[Source, Slot], str],
     if key.shape != (2,) or not is_float(y.dtype):
         return None
     size, source = math.prod(y.shape), Source()
-    i, _ = each_element(source, -(-size // count))
-    _words(source, key, i)
+    begin, before = divmod(record.params.get("start", 0), count)
+    threads = -(-(before + size) // count)
+    i, _ = each_element(source, threads)
+    _words(source, key, f"{i} + {begin}ULL" if begin else i)
     value = write(source, y)
-    source.do(f"for (int j = 0; j < {count}; ++j) {{", f"const unsigned long long at = {count}ULL * {i} + j;")
-    if size % count:
-        source.do(f"if (at >= {size}ULL) break;")
+    source.do(f"for (int j = 0; j < {count}; ++j) {{")
+    source.do(f"const unsigned long long at = {count}ULL * {i} + j{f' - {before}ULL' if before else ''};")
+    if before or size % count:
+        source.do(f"if (at >= {size}ULL) {'continue' if before else 'break'};")  # below 0 it wraps
     source.store(y, "at", value if x is None else f"{source.load(x, 'at')} * ({value})")
     source.do("}", "}")
-    return [source.kernel(record.primitive.name, blocks_for(-(-size // count)))]
+    return [source.kernel(record.primitive.name, blocks_for(threads))]
 
 
 def _words(source: Source, key: Slot, block: str) -> None:
@@ -70,7 +73,9 @@ def _times_mask(emitter: Any, record: Record) -> list[Kernel] | None:
 
     def value(source: Source, names: Any) -> str:
         strides = [0 if own == 1 else stride for own, stride in zip(shape, contiguous(shape), strict=True)]
-        source.do(f"const unsigned long long at = {' + '.join(f'{s}ULL * {n}' for s, n in zip(strides, names, strict=True))};")
+        terms = [f"{s}ULL * {n}" for s, n in zip(strides, names, strict=True)]
+        start = record.params.get("start", 0)
+        source.do(f"const unsigned long long at = {' + '.join([*terms, *[f'{start}ULL'] * bool(start)])};")
         _words(source, key, "at / 8")
         return f"{source.load(x, 'i')} * ({_kept(record, y.dtype, 'half_of(w, (int)(at % 8))')})"
 

@@ -46,25 +46,29 @@ class NextKeyKernel:
 
 class DrawKernel:
     """A mask of dropout, or uniform numbers. Its operands are the places of out and the key, the number of elements, and for a
-    mask the least 16 bits that are kept and what takes their place, as bits of float64.
+    mask the least 16 bits that are kept and what takes their place, as bits of float64. For a part of a larger draw there is
+    one more: the element of that one which comes first.
 
     Args:
         key: dtype of the key.
         dtype: of the result, float32 or float64.
         is_mask: whether it is a mask.
+        is_part: whether it is a part.
     """
 
-    def __init__(self, key: np.dtype[Any], dtype: np.dtype[Any], is_mask: bool) -> None:
-        self._key, self._dtype, self._is_mask = key, dtype, is_mask
+    def __init__(self, key: np.dtype[Any], dtype: np.dtype[Any], is_mask: bool, is_part: bool = False) -> None:
+        self._key, self._dtype, self._is_mask, self._is_part = key, dtype, is_mask, is_part
         self._bits = 16 if is_mask else 8 * dtype.itemsize
         """Of one element."""
 
     def text(self, name: str) -> str:
         """The function: for each chunk a loop over blocks, which makes words, and one over elements, which reads them."""
-        to, per_chunk = Instructions(), BLOCKS * 128 // self._bits
+        to, per_block, blocks = Instructions(), 128 // self._bits, BLOCKS + self._is_part
+        per_chunk = BLOCKS * per_block
         out, key = load_address(to, 0), load_address(to, 1)
         start, stop = part_of(to, load_operand(to, 2), per_chunk)
-        words = to.add(f"alloca [{2 * BLOCKS} x i64], align 64")
+        begin, before = self._beginning(to, per_block)
+        words = to.add(f"alloca [{2 * blocks} x i64], align 64")
         x1, y1, keys = self._begin(to, key)
         element = self._element(to)
         to.do("br label %chunk")
@@ -72,12 +76,12 @@ class DrawKernel:
         to.do(f"%at = phi i64 [ {start}, %entry ], [ %after, %next ]")
         to.do(f"br i1 {to.add(f'icmp slt i64 %at, {stop}')}, label %begin, label %done")
         to.label("begin")
-        first = to.add(f"udiv i64 %at, {128 // self._bits}")
-        _loop(to, "block", "begin", str(BLOCKS), lambda index: _write_block(to, words, index, first, x1, y1, keys))
+        first = begin(to.add(f"udiv i64 %at, {per_block}"))
+        _loop(to, "block", "begin", str(blocks), lambda index: _write_block(to, words, index, first, x1, y1, keys))
         count = to.intrinsic("smin", "i64", to.add(f"sub i64 {stop}, %at"), str(per_chunk))
 
         def write(index: Value) -> None:
-            raw = to.add(f"load i{self._bits}, ptr {_at(to, f'i{self._bits}', words, index)}{GROUP}")
+            raw = to.add(f"load i{self._bits}, ptr {_at(to, f'i{self._bits}', words, before(index))}{GROUP}")
             place = _at(to, type_of(self._dtype), out, to.add(f"add i64 %at, {index}"))
             to.do(f"store {type_of(self._dtype)} {element(raw)}, ptr {place}{GROUP}")
 
@@ -90,6 +94,14 @@ class DrawKernel:
         to.do("ret i64 0")
         lines = [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]
         return "\n".join([*sorted(to.declared), *lines])
+
+    def _beginning(self, to: Instructions, per_block: int) -> tuple[Callable[[Value], Value], Callable[[Value], Value]]:
+        """What gives the number of a block in the whole draw, and the place of an element among the words."""
+        if not self._is_part:
+            return lambda block: block, lambda element: element
+        start = load_operand(to, 5 if self._is_mask else 3)
+        begin, before = to.add(f"udiv i64 {start}, {per_block}"), to.add(f"urem i64 {start}, {per_block}")
+        return lambda block: to.add(f"add i64 {block}, {begin}"), lambda element: to.add(f"add i64 {element}, {before}")
 
     def _begin(self, to: Instructions, key: Value) -> tuple[Value, Value, list[tuple[Value, Value]]]:
         """The two words of the position, and the words of the key in each round."""

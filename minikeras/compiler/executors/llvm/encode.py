@@ -376,7 +376,9 @@ def _drawn(is_mask: bool) -> Callable[[Encoder, Record], bool]:
         if is_mask:
             rate = record.params["rate"]
             numbers += [threshold(rate), bits(1.0 / (1.0 - rate))]
-        kernel = DrawKernel(key.dtype, y.dtype, is_mask)
+        if start := record.params.get("start", 0):
+            numbers.append(start)
+        kernel = DrawKernel(key.dtype, y.dtype, is_mask, bool(start))
         seconds = y.bytes / y.dtype.itemsize / 4e9
         encoder.add(KernelCall(kernel, lambda address: [address(y), address(key), *numbers], [key], [y], record, (), seconds))
         return True
