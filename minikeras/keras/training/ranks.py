@@ -26,14 +26,18 @@ if TYPE_CHECKING:
 _COUNTED = re.compile(r"_\d+(?=[/_'\"]|$)")
 
 
+TRAINING = ("fit", "train_on_batch")
+"""Methods that change weights."""
+
+
 def check_scope(model: Model, name: str, strategy: DataParallel | None) -> None:
-    """Refuse a model that belongs to no strategy where there are several ranks.
+    """Refuse to train a model that belongs to no strategy where there are several ranks.
 
     Raises:
         InvalidArgumentError: on every rank.
     """
     ranks = joined()
-    if strategy is None and ranks is not None and ranks.size > 1 and not is_distributed(model.optimizer):
+    if name in TRAINING and strategy is None and ranks is not None and ranks.size > 1 and not is_distributed(model.optimizer):
         raise InvalidArgumentError(
             f"{name}: there are {ranks.size} ranks, but model '{model.name}' was made outside of any strategy. "
             "Make and compile it in `with tf.distribute.MultiWorkerMirroredStrategy().scope():`, or call "
@@ -130,13 +134,13 @@ def agree(model: Model, strategy: DataParallel, source: Source, name: str) -> No
         rows, split = source.rows(element), None
         if strategy.auto_shard_dataset:
             split = strategy.split(rows)
-            if name in ("fit", "train_on_batch") and rows < size:
+            if name in TRAINING and rows < size:
                 raise InvalidArgumentError(
                     f"{name}: a batch of {rows} rows is too small for {size} ranks. Give larger batches (batch_size counts the "
                     "rows of all ranks), or start fewer ranks."
                 )
         data = source.batch(element if split is None else source.cut(element, split.rows))
-    if name in ("fit", "train_on_batch"):
+    if name in TRAINING:
         _check_step(model, name)
     _build(model, data)
     _check_structure(model)
