@@ -36,6 +36,9 @@ EXTRAS = {
     "sklearn": Extra("estimators of scikit-learn", {"sklearn": "scikit-learn"}),
     "tensorboard": Extra("logs for TensorBoard", {"tensorboard": "tensorboard"}),
     "threads": Extra("threads of matrix products", {"threadpoolctl": "threadpoolctl"}),
+    "notebooks": Extra(
+        "tutorials in JupyterLab", {"ipywidgets": "ipywidgets", "jupyterlab": "jupyterlab", "matplotlib": "matplotlib"}
+    ),  # last, since who lacks matplotlib alone is sent to `plot`
 }
 
 

@@ -15,8 +15,7 @@ from minikeras.extras import EXTRAS, extra_with, found, missing
 
 ROOT = pathlib.Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-FOR_DEVELOPERS = {"browser", "docs", "notebooks", "test"}
-WITHOUT_MODULE = {"openmpi", "cupy-cuda13x", "cupy-cuda12x"}
+FOR_DEVELOPERS = {"browser", "docs", "test"}
 
 USES = {
     "cuda13": "tf.device('GPU:0').__enter__()",
@@ -76,7 +75,7 @@ def test_who_lacks_an_extra_is_told_the_one_command(name, tmp_path):
 
 
 def test_every_extra_has_a_use():
-    assert set(EXTRAS) - set(USES) == {"cupy"}  # cuda13 without the libraries
+    assert set(EXTRAS) - set(USES) == {"cupy", "notebooks"}  # cuda13 without the libraries; nothing here asks for JupyterLab
 
 
 def test_what_is_missing_is_listed_with_the_command(monkeypatch, capsys):
