@@ -19,9 +19,11 @@ from strict_array import StrictArray, strict
 
 from minikeras.compiler.executors.cuda_graph import device
 from minikeras.compiler.executors.cuda_graph.device import Memory
-from minikeras.compiler.executors.cuda_graph.lt import Epilogue
+from minikeras.compiler.executors.cuda_graph.lt import Epilogue, mask_width
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot, outputs_of
+
+MASKS = (Epilogue.RELU_MASK_BIAS, Epilogue.MASKED, Epilogue.MASKED_BIAS_GRADIENT)
 
 
 class Refused(RuntimeError):
@@ -129,6 +131,7 @@ class Double:
     def multiply(self, matmul, operands):
         self._not_captured("asking for an algorithm")
         assert all(address % 256 == 0 for address in operands), "cublasLt assumes aligned factors"
+        assert (matmul.epilogue in MASKS) == (operands.mask != 0)
         if matmul.epilogue in self.lacking:
             return None
         return lambda: self._enqueue(f"product {matmul.epilogue.name}", lambda: self._multiply(matmul, operands))
@@ -240,13 +243,33 @@ class Double:
         a, b = a.astype(wide), b.astype(wide)
         with np.errstate(all="ignore"):
             product = a @ b
-            if matmul.epilogue in (Epilogue.BIAS, Epilogue.RELU_BIAS):
+            if matmul.epilogue in (Epilogue.BIAS, Epilogue.RELU_BIAS, Epilogue.RELU_MASK_BIAS):
                 product = product + self.view(operands.vector, (len(product),), matmul.dtype)[:, None].astype(wide)
-            if matmul.epilogue is Epilogue.RELU_BIAS:
+            if matmul.epilogue is Epilogue.RELU_MASK_BIAS:
+                self._mask(matmul, operands)[...] = np.packbits(self._padded(product > 0), axis=1, bitorder="little")
+            if matmul.epilogue in (Epilogue.RELU_BIAS, Epilogue.RELU_MASK_BIAS):
                 product = np.maximum(product, 0)
+            if matmul.epilogue in (Epilogue.MASKED, Epilogue.MASKED_BIAS_GRADIENT):
+                bits = np.unpackbits(self._mask(matmul, operands), axis=1, bitorder="little")
+                product = np.where(bits[:, : len(product)].T, product, 0)
+            if matmul.epilogue is Epilogue.MASKED_BIAS_GRADIENT:
+                self.view(operands.vector, (len(product),), matmul.dtype)[:] = product.sum(axis=1)
             if matmul.epilogue is Epilogue.BIAS_GRADIENT:
                 self.view(operands.vector, (len(product),), matmul.dtype)[:] = a.sum(axis=1)
             result[...] = product
+
+    def _mask(self, matmul, operands):
+        """A row of bits for each column of d. Their order within bytes is cublasLt's own affair: it writes and reads them."""
+        assert matmul.mask_leading % 128 == 0 and matmul.mask_leading >= matmul.d[0]
+        return self.view(operands.mask, (matmul.d[1], matmul.mask_leading // 8), np.uint8)
+
+    @staticmethod
+    def _padded(bits):
+        """Columns as rows, with garbage where the leading dimension is longer."""
+        rows = mask_width(len(bits))
+        whole = np.ones((bits.shape[1], rows), bool)
+        whole[:, : len(bits)] = bits.T
+        return whole
 
     def _matrix(self, address, sizes, dtype):
         rows, columns, leading = sizes

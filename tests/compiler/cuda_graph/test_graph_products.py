@@ -7,10 +7,11 @@ import itertools
 
 import numpy as np
 import pytest
+from graph_double import MASKS
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.lt import KINDS, Epilogue, Operands, Product, column_major
+from minikeras.compiler.executors.cuda_graph.lt import KINDS, Epilogue, Operands, Product, column_major, mask_width
 from minikeras.compiler.executors.cuda_graph.nodes import Launch, Multiply
 
 SIZES = [(3, 5, 7), (1, 4, 2), (6, 1, 1)]
@@ -32,25 +33,38 @@ def test_a_product_by_rows_is_one_by_columns_of_the_transposes(double, dtype, ep
         product = Product(rows, columns, depth, bool(turned[0]), bool(turned[1]), np.dtype(dtype), epilogue)
         stored = [np.ascontiguousarray(one.T if is_turned else one) for one, is_turned in zip((a, b), turned, strict=True)]
         memories = [double.memory(array.nbytes) for array in (*stored, bias)]
+        mask = double.memory(rows * mask_width(columns) // 8)
+        bits = random.integers(0, 2, (rows, columns)).astype(bool)
         y = double.memory(rows * columns * a.itemsize)
         with double.joined():
             for memory, array in zip(memories, (*stored, bias), strict=True):
                 double.send(memory.address, array)
             at_a, at_b, vector = [memory.address for memory in memories]
-            double.multiply(column_major(product), Operands(at_b, at_a, y.address, vector))()
+            whole = np.ones((rows, mask_width(columns)), bool)  # what lies behind a column's bits is nothing
+            whole[:, :columns] = bits
+            double.send(mask.address, np.packbits(whole, axis=1, bitorder="little"))
+            operands = Operands(at_b, at_a, y.address, vector, mask.address if epilogue in MASKS else 0)
+            double.multiply(column_major(product), operands)()
         wide = "float64" if dtype == "float64" else "float32"
         a, b, bias = (one.astype(wide) for one in (a, b, bias))
         expected = a @ b
-        if epilogue in (Epilogue.BIAS, Epilogue.RELU_BIAS):
+        if epilogue in (Epilogue.BIAS, Epilogue.RELU_BIAS, Epilogue.RELU_MASK_BIAS):
             expected = expected + bias
-        if epilogue is Epilogue.RELU_BIAS:
+        packed = double.view(mask.address, (rows, mask_width(columns) // 8), np.uint8)
+        written = np.unpackbits(packed, axis=1, bitorder="little")
+        above = bits if epilogue is not Epilogue.RELU_MASK_BIAS else expected > 0
+        np.testing.assert_array_equal(written[:, :columns], above)
+        if epilogue in (Epilogue.RELU_BIAS, Epilogue.RELU_MASK_BIAS):
             expected = np.maximum(expected, 0)
+        if epilogue in (Epilogue.MASKED, Epilogue.MASKED_BIAS_GRADIENT):
+            expected = np.where(bits, expected, 0)
         found = double.view(y.address, (rows, columns), dtype)
         close = {"rtol": ROUNDING[dtype], "atol": ROUNDING[dtype]}
         np.testing.assert_allclose(found.astype(wide), expected, **close)
-        if epilogue is Epilogue.BIAS_GRADIENT:
+        gradients = {Epilogue.BIAS_GRADIENT: b, Epilogue.MASKED_BIAS_GRADIENT: expected}
+        if epilogue in gradients:
             gradient = double.view(vector, (columns,), dtype).astype(wide)
-            np.testing.assert_allclose(gradient, b.sum(axis=0), **close)
+            np.testing.assert_allclose(gradient, gradients[epilogue].sum(axis=0), **close)
 
 
 def graph_of(model, loss="labels", optimizer="SGD", dtype="float32"):
@@ -67,7 +81,37 @@ def epilogues(graph):
 
 def test_biases_and_relus_are_part_of_products(double):
     _, graph = graph_of("dense")
-    assert epilogues(graph) == ["RELU_BIAS", "BIAS", "NONE", "NONE", "NONE"]
+    assert epilogues(graph) == ["RELU_MASK_BIAS", "BIAS", "NONE", "MASKED_BIAS_GRADIENT", "NONE"]
+
+
+@pytest.mark.parametrize("columns", [1, 127, 128, 129])
+def test_a_mask_has_a_multiple_of_128_bits_for_each_row(columns):
+    """As NVIDIA's header demands of CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD. Whether there is an algorithm only a device shows."""
+    matmul = column_major(Product(3, columns, 5, False, False, np.dtype("float32"), Epilogue.RELU_MASK_BIAS))
+    assert matmul.mask_leading % 128 == 0 and 0 <= matmul.mask_leading - columns < 128
+    assert {one.name: int(one) for one in MASKS} == {"RELU_MASK_BIAS": 134, "MASKED": 136, "MASKED_BIAS_GRADIENT": 152}
+
+
+def test_the_way_back_through_a_relu_without_a_bias_is_part_of_a_product(double):
+    with tf.device("STRICT:0"):
+        x = tf.constant(np.linspace(-1.0, 1.0, 12).reshape(4, 3), "float32")
+        shapes = (3, 5), (5, 2), (1, 5)
+        v, w, b = [tf.Variable(np.linspace(-1.0, 1.2, n * k).reshape(n, k), dtype="float32") for n, k in shapes]
+
+        @tf.function
+        def gradients(x):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum((tf.nn.relu(x @ v + b[0]) @ w) ** 2)
+            return tape.gradient(loss, v)
+
+        for _ in range(4):
+            found = gradients(x)
+        x, v, w, b = (one.numpy() for one in (x, v, w, b))
+    hidden = np.maximum(x @ v + b[0], 0)
+    expected = x.T @ np.where(hidden > 0, 2 * (hidden @ w) @ w.T, 0)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+    (graph,) = graphs_of(gradients)
+    assert "MASKED" in epilogues(graph)
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
@@ -88,7 +132,7 @@ def test_products_of_16_bits_are_cublaslts_and_added_up_in_float32(double, model
     assert {product.dtype.name for product in products} == {policy.removeprefix("mixed_")}
     assert {matmul.dtype for matmul in double.matmuls} == {product.dtype for product in products}
     if model == "dense":
-        assert Epilogue.RELU_BIAS in [product.epilogue for product in products]
+        assert {Epilogue.RELU_BIAS, Epilogue.RELU_MASK_BIAS} & {product.epilogue for product in products}
 
 
 def test_what_cublaslt_is_told_of_a_dtype():
@@ -115,7 +159,7 @@ def test_a_sum_over_rows_that_stands_alone_is_part_of_a_product(double):
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_nodes_of_a_step(double, depth, optimizer, normalized):
-    """A hidden layer: three products and the way back through its ReLU; with normalization a kernel forward too. The last
+    """A hidden layer: three products, with its ReLU and the way back through it; a normalization is a kernel each way. The last
     layer: two products. The loss: rows with their gradient, mean, and the scale with the gradient of the bias. The optimizer.
     """
     layers = tf.keras.layers
@@ -126,16 +170,23 @@ def test_nodes_of_a_step(double, depth, optimizer, normalized):
     (graph,) = graphs_of(found.function)
     counts = collections.Counter(type(node) for node in graph.schedule.nodes)
     assert counts[Multiply] == 3 * depth + 2
-    assert counts[Launch] == (2 if normalized else 1) * depth + 4
-    assert counts.total() == len(double.nodes[-1]) == (5 if normalized else 4) * depth + 6
+    assert counts[Launch] == (2 if normalized else 0) * depth + 4
+    assert counts.total() == len(double.nodes[-1]) == (5 if normalized else 3) * depth + 6
 
 
-@pytest.mark.parametrize("lacking", [{Epilogue.BIAS_GRADIENT}, {Epilogue.RELU_BIAS, Epilogue.BIAS}, set(Epilogue)])
-def test_what_cublaslt_has_no_algorithm_for_is_done_without_it(double, lacking):
+LACKING = [
+    *({Epilogue.BIAS_GRADIENT}, {Epilogue.RELU_BIAS, Epilogue.BIAS}, {Epilogue.RELU_MASK_BIAS}),
+    *({Epilogue.MASKED_BIAS_GRADIENT}, {Epilogue.RELU_MASK_BIAS, Epilogue.RELU_BIAS}, set(Epilogue)),
+]
+
+
+@pytest.mark.parametrize("model", ["deep", "dense"])
+@pytest.mark.parametrize("lacking", LACKING)
+def test_what_cublaslt_has_no_algorithm_for_is_done_without_it(double, lacking, model):
     double.lacking = lacking
-    ours, graph = graph_of("deep")
+    ours, graph = graph_of(model)
     assert not {Epilogue[name] for name in epilogues(graph)} & lacking
-    theirs = Trained(MODELS["deep"], LOSSES["labels"], OPTIMIZERS["SGD"], "CPU:0")
+    theirs = Trained(MODELS[model], LOSSES["labels"], OPTIMIZERS["SGD"], "CPU:0")
     for _ in range(4):
         theirs.step()
     for own, other in zip(ours.state(), theirs.state(), strict=True):

@@ -1,14 +1,19 @@
-"""Products that do more: a bias and a ReLU on the way out, the gradient of a bias on the way in. Each saves a node."""
+"""Products that do more: a bias and a ReLU on the way out, gradients of both on the way in. Each saves a node."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
+import numpy as np
+
+from ....core import Record
 from ....core.registry import operations
-from ...ir import Slot
+from ...ir import Slot, outputs_of, slots_in
 from ...loops import Body, elementwise_body
 from .functions import DTYPES
-from .lt import Epilogue, Product
+from .fusion import group
+from .lt import Epilogue, Product, mask_width
 from .nodes import Launch, Multiply, Node
 from .preparation import ALIGNMENT
 from .schedule import Schedule
@@ -20,6 +25,7 @@ def add_epilogues(schedule: Schedule, refused: Collection[Product]) -> None:
         if isinstance(node, Launch) and len(node.records) == 1:
             _join_bias(schedule, node, refused)
             _join_gradient(schedule, node, refused)
+            _join_relu_gradient(schedule, node, refused)
 
 
 def _join_bias(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
@@ -79,6 +85,56 @@ def _join_gradient(schedule: Schedule, node: Launch, refused: Collection[Product
             schedule.nodes[at] = product._replace(product=joined, gradient=gradient)
             schedule.nodes.remove(node)
             return
+
+
+class _ReluGradient(NamedTuple):
+    """d = g where y > 0, else 0; and the sum of d over its rows."""
+
+    y: Slot
+    g: Slot
+    d: Slot
+    sum: Slot | None
+
+
+def _relu_gradient(record: Record) -> _ReluGradient | None:
+    """What an instruction is as the way back through a ReLU."""
+    first, *rest = record.params["members"] if record.primitive is group else [record]
+    shape, body = elementwise_body(first, DTYPES)
+    if body is None or len(shape) != 2 or len(body.inputs) != 2 or len(body.outputs) != 1 or body.numbers:
+        return None
+    zeros = {register for register, number in body.literals if number == 0}
+    greater, where = body.steps if len(body.steps) == 2 else (None, None)
+    if greater is None or where is None or (greater.function, where.function) != ("greater", "where"):
+        return None
+    (y, bound), (condition, g, other) = greater.operands, where.operands
+    if {bound, other} - zeros or condition != greater.register or {y, g} != {0, 1} or body.outputs != (where.register,):
+        return None
+    slots, (d,) = slots_in(first.inputs), outputs_of(first)
+    sums = [one for one in rest if one.primitive is operations.reduce_sum and one.params["axes"] in ((-2,), (0,))]
+    if len(sums) != len(rest) or len(sums) > 1 or any(one.inputs[0].key != d.key for one in sums):
+        return None
+    return _ReluGradient(slots[y], slots[g], d, sums[0].outputs if sums else None)
+
+
+def _join_relu_gradient(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
+    """The product in front keeps a mask of its ReLU; the one that makes the gradient reads it."""
+    found = _relu_gradient(node.records[0])
+    if found is None or len({x.dtype for x in slots_in(found)}) > 1:
+        return
+    forward, backward = _maker(schedule, found.y), _maker(schedule, found.g)
+    if forward is None or backward is None or (found.sum is not None and not _is_aligned(schedule, found.sum)):
+        return
+    first, last = schedule.nodes[forward], schedule.nodes[backward]
+    after = Epilogue.MASKED if found.sum is None else Epilogue.MASKED_BIAS_GRADIENT
+    kept, masked = first.product._replace(epilogue=Epilogue.RELU_MASK_BIAS), last.product._replace(epilogue=after)
+    plain = first.product.epilogue in (Epilogue.RELU_BIAS, kept.epilogue) and last.product.epilogue is Epilogue.NONE
+    alone = _readers(schedule, found.g) == [node] and schedule.may_join(found.g)
+    if not plain or not alone or {kept, masked} & {*refused} or not all(schedule.may_join(y, True) for y in node.results):
+        return
+    mask = first.mask or schedule.slot((kept.rows, mask_width(kept.columns) // 8), np.dtype(np.uint8))
+    schedule.nodes[forward] = first._replace(product=kept, mask=mask)
+    schedule.nodes[schedule.nodes.index(node)] = last._replace(product=masked, y=found.d, gradient=found.sum, mask=mask)
+    del schedule.nodes[backward]
 
 
 def _maker(schedule: Schedule, y: Slot) -> int | None:

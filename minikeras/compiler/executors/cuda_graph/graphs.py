@@ -141,8 +141,8 @@ class Graphs:
         return found
 
     def _product(self, node: Multiply, address: Callable[[Slot], int]) -> Enqueue:
-        vector = node.bias or node.gradient
-        operands = Operands(address(node.b), address(node.a), address(node.y), address(vector) if vector else 0)
+        further = [address(x) if x else 0 for x in (node.bias or node.gradient, node.mask)]
+        operands = Operands(address(node.b), address(node.a), address(node.y), *further)
         found = self._device.multiply(column_major(node.product), operands)
         if found is None:
             raise NoAlgorithm(node.product)

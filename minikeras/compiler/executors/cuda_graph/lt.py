@@ -25,6 +25,12 @@ class Epilogue(IntEnum):
     NONE = 1
     BIAS = 4
     RELU_BIAS = 6
+    RELU_MASK_BIAS = 134
+    """RELU_BIAS, and a bit for each element says whether it was above 0 (RELU_AUX_BIAS)."""
+    MASKED = 136
+    """The gradient of such a ReLU: elements without a bit become 0 (DRELU)."""
+    MASKED_BIAS_GRADIENT = 152
+    """The same, and the sum over rows goes into the vector (DRELU_BGRAD)."""
     BIAS_GRADIENT = 256
     """The sum of the second factor over its rows goes into the vector (BGRADA: it is cublasLt's first matrix)."""
 
@@ -58,14 +64,25 @@ class Matmul(NamedTuple):
     dtype: np.dtype[Any]
     epilogue: Epilogue
 
+    @property
+    def mask_leading(self) -> int:
+        """Bits from a column of a mask to the next one: a multiple of 128 that is not less than the rows of d."""
+        return mask_width(self.d[0])
+
+
+def mask_width(rows: int) -> int:
+    """The bits that a mask takes for so many elements side by side."""
+    return -(-rows // 128) * 128
+
 
 class Operands(NamedTuple):
-    """Addresses: of cublasLt's a, b and d, and of the vector of the epilogue, or 0."""
+    """Addresses: of cublasLt's a, b and d, and of the vector and the mask of the epilogue, or 0."""
 
     a: int
     b: int
     d: int
     vector: int = 0
+    mask: int = 0
 
 
 def column_major(product: Product) -> Matmul:
@@ -97,7 +114,7 @@ KINDS = {
 }
 """By name. float32 is computed as float32: TF32 would keep 10 bits of each factor. Those of 16 bits are added up in float32,
 with the bias, and rounded once."""
-_TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _VECTOR = 3, 4, 7, 8
+_TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _VECTOR, _MASK, _MASK_LEADING = 3, 4, 7, 8, 10, 11
 """Attributes of a product."""
 _WORKSPACE_BYTES, _REDUCTIONS = 1, 3
 """Attributes of a preference. What it assumes of addresses, multiples of 256, is so here."""
@@ -140,6 +157,9 @@ class CublasLt:
         self._set("cublasLtMatmulDescSetAttribute", description, _EPILOGUE, ctypes.c_uint32(matmul.epilogue))
         if operands.vector:
             self._set("cublasLtMatmulDescSetAttribute", description, _VECTOR, ctypes.c_void_p(operands.vector))
+        if operands.mask:
+            self._set("cublasLtMatmulDescSetAttribute", description, _MASK, ctypes.c_void_p(operands.mask))
+            self._set("cublasLtMatmulDescSetAttribute", description, _MASK_LEADING, ctypes.c_int64(matmul.mask_leading))
         layouts = [self._layout(kind, *shape) for shape in (matmul.a, matmul.b, matmul.d)]
         if matmul not in self._algorithms:
             self._algorithms[matmul] = self._algorithm(description, layouts)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ....core import Record
 from ...ir import Slot, outputs_of, slots_in
-from .lt import Product
+from .lt import Epilogue, Product
 from .module import Kernel
 
 
@@ -30,7 +30,7 @@ class Launch(NamedTuple):
 
 
 class Multiply(NamedTuple):
-    """A product of matrices: y = a @ b, with a vector that its epilogue reads (a bias) or writes (a gradient)."""
+    """A product of matrices: y = a @ b. Its epilogue reads a bias, writes its gradient, writes or reads a mask of bits."""
 
     product: Product
     a: Slot
@@ -38,16 +38,21 @@ class Multiply(NamedTuple):
     y: Slot
     bias: Slot | None = None
     gradient: Slot | None = None
+    mask: Slot | None = None
 
     @property
     def operands(self) -> list[Slot]:
         """What is read."""
-        return slots_in((self.a, self.b, self.bias))
+        return slots_in((self.a, self.b, self.bias, None if self._writes_mask else self.mask))
 
     @property
     def results(self) -> list[Slot]:
         """What is written."""
-        return slots_in((self.y, self.gradient))
+        return slots_in((self.y, self.gradient, self.mask if self._writes_mask else None))
+
+    @property
+    def _writes_mask(self) -> bool:
+        return self.product.epilogue is Epilogue.RELU_MASK_BIAS
 
 
 class Copy(NamedTuple):

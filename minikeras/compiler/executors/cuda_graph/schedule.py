@@ -156,7 +156,8 @@ class Schedule:
         self._compute(Record(operations.transpose, [self._turned.pop(x.key)], {"perm": (-1, -2)}, x))
         return x
 
-    def _slot(self, shape: Any, dtype: Any) -> Slot:
+    def slot(self, shape: Any, dtype: Any) -> Slot:
+        """A new one."""
         return Slot(next(self._keys), shape, dtype)
 
     def _effect(self, record: Record) -> None:
@@ -193,7 +194,7 @@ class Schedule:
             home = Home.of(variables[0]) if layout is None else Home(tuple(variables), layout)
             self.homes.append(home)
             self.home_slots.append(
-                self._slot(tuple(home.layout.shapes[0]) if layout is None else (layout.size,), home.layout.dtype)
+                self.slot(tuple(home.layout.shapes[0]) if layout is None else (layout.size,), home.layout.dtype)
             )
         return self._held[keys]
 
@@ -229,7 +230,7 @@ class Schedule:
         pieces = self._taken(number)
         if not pieces:
             return present
-        whole = self._values[number] = self._slot(present.shape, present.dtype)
+        whole = self._values[number] = self.slot(present.shape, present.dtype)
         self.nodes += [Copy(present, whole), *[Copy(value, whole, start) for value, start in pieces]]
         return whole
 
@@ -247,7 +248,7 @@ class Schedule:
         value = self._present(value) if isinstance(value, Variable) else value
         if how is not Write.ASSIGN:
             present = self._present(variable)
-            total = self._slot(present.shape, present.dtype)
+            total = self.slot(present.shape, present.dtype)
             self._compute(Record(operations.add if how is Write.ADD else operations.subtract, [present, value], {}, total))
             value = total
         if len(self.homes[number].variables) > 1:
@@ -259,7 +260,7 @@ class Schedule:
         """A slot for what a Variable holds."""
         number, place = self._place(variable)
         layout = self.homes[number].layout
-        found = self._slot(tuple(layout.shapes[place]), layout.dtype)
+        found = self.slot(tuple(layout.shapes[place]), layout.dtype)
         self.views[found.key] = self._held_by(variable)
         return found
 
@@ -355,7 +356,7 @@ class Schedule:
             if alone:
                 self.exported.append(x)
                 continue
-            copy = self._slot(x.shape, x.dtype)
+            copy = self.slot(x.shape, x.dtype)
             self.nodes.append(Copy(x, copy))
             self.exported.append(copy)
 
@@ -363,7 +364,7 @@ class Schedule:
         """A value that no commit writes over before another one reads it: it does not lie in the memory of these."""
         if self.root(value)[0].key not in others:
             return value
-        copy = self._slot(value.shape, value.dtype)
+        copy = self.slot(value.shape, value.dtype)
         self.nodes.append(Copy(value, copy))
         return copy
 
