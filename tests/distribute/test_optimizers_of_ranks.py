@@ -119,6 +119,19 @@ def test_shards_of_one_rank_cannot_step_one_after_another():
         keras.optimizers.SGD().apply([tf.constant(1.0)], [tf.Variable(1.0)])
 
 
+def test_a_rank_does_not_minimize_the_loss_of_its_own_rows():
+    def work(rows):
+        w = tf.Variable([1.0])
+        for optimizer in (keras.optimizers.Newton(), keras.optimizers.PerLayer({"*": keras.optimizers.Newton()})):
+            with pytest.raises(RuntimeError, match=r"asks for the loss of all 7 rows several times.*knows [34]\."):
+                optimizer.minimize(lambda: tf.reduce_sum(w * w), [w])
+        keras.optimizers.PerLayer({"*": keras.optimizers.SGD(0.5)}).minimize(lambda: tf.reduce_sum(w) * len(rows), [w])
+        return float(w[0])
+
+    found = on_ranks(2, work, 7)
+    assert found == pytest.approx([1.0 - 0.5 * (16 + 9) / 7] * 2)
+
+
 # DistributedOptimizer ----------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import namespace, to_device, to_numpy
 from ...core import convert_to_tensor
 from ...distribute.functions import all_reduce_together
-from ...distribute.replica import check_exchange
+from ...distribute.replica import check_exchange, current_part
 from ...distribute.world import world
 from ...functions.elementwise import cast
 from ...types import Array, as_dtype
@@ -36,6 +36,11 @@ class Exchange(NamedTuple):
 def is_distributed(optimizer: Any) -> bool:
     """Whether `DistributedOptimizer` was given this optimizer, or the one that it scales the loss for."""
     return any(getattr(one, "exchange", None) is not None for one in (optimizer, getattr(optimizer, "inner_optimizer", None)))
+
+
+def needs_exchange(optimizer: Any) -> bool:
+    """Whether the gradients of a step are those of several ranks."""
+    return current_part() is not None or is_distributed(optimizer)
 
 
 def exchanged(optimizer: Optimizer, grads: Sequence[Any]) -> Sequence[Any]:

@@ -13,6 +13,7 @@ from ...core.repeat import Repeatable
 from ...functions.publish import tensor
 from ...types import Array
 from ..arguments import as_call, as_text
+from .exchange import needs_exchange
 from .lookup import deserialize, get, serialize
 from .optimizer import Optimizer
 from .second_order.compiled import Sweep, run_directly, run_step
@@ -276,7 +277,7 @@ class PerLayer(Optimizer):
         Returns:
             The loss before the step.
         """
-        if tape is not None or not callable(loss):
+        if tape is not None or not callable(loss) or (not self.needs_loss and needs_exchange(self)):
             return super().minimize(loss, var_list, tape)
         chosen, owner = list(var_list), self._owner
         try:

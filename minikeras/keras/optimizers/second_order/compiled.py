@@ -23,6 +23,7 @@ from ....core import Primitive, Record, Tensor, Variable
 from ....core.effects import State, decide, effect
 from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, Frame, current, perform, switch
+from ....distribute.replica import current_part
 from ....errors import CompileError
 from ....types import Array
 
@@ -49,7 +50,16 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
     Args:
         optimizer: has `loss_and_changes`, and `sweeps`, the names of what each step asks for.
         loss_fn, variables: as in `minimize`.
+
+    Raises:
+        RuntimeError: on a part of a batch, whose loss is not that of the whole.
     """
+    part = current_part()
+    if part is not None and part.rows < part.total:
+        raise RuntimeError(
+            f"{type(optimizer).__name__} asks for the loss of all {part.total} rows several times in a step, of which this "
+            f"rank knows {part.rows}. Use an optimizer of gradients, such as Adam, or train in one process."
+        )
     frame = current()
     outer, runs = frame.interpreter, Repeatable(loss_fn)
     recorder = outer if isinstance(outer, Recorder) and frame.below is BOTTOM else None
