@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,15 +18,13 @@ from typing import Any
 
 import pytest
 
+from tests.website.test_browser import CHROMIUM, FLAGS, PATIENCE, SCREENSHOTS
+
 pytestmark = pytest.mark.site
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install 'minikeras[browser]'")
 pytest.importorskip("jupyterlab", reason="pip install 'minikeras[notebooks]'")
 
 ROOT = pathlib.Path(__file__).parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SCREENSHOTS = ROOT / "build" / "screenshots"
-PATIENCE = 120_000
-"""Milliseconds, for a machine that is busy with something else."""
 FIT = "model.fit(x, y, epochs=20, validation_split=0.1)"
 SLOW_FIT = """
 import time
@@ -88,7 +85,7 @@ def test_a_notebook_shows_a_bar_while_fit_runs_and_each_figure_once(lab: str) ->
         pytest.skip("no Chromium: apt install chromium")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page: Any = browser.new_page(viewport={"width": 1280, "height": 1400})
         page.set_default_timeout(PATIENCE)
         asked = page.locator(".jp-Dialog button[aria-label='Select Kernel']")  # where a kernel is slow to start
