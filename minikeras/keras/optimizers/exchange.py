@@ -53,7 +53,8 @@ def exchanged(optimizer: Optimizer, grads: Sequence[Any]) -> Sequence[Any]:
         shares = [None if one is None else convert_to_tensor(one) * part.share for one in grads]
         return all_reduce_together(shares)
     exchange, inner = optimizer.exchange, getattr(optimizer, "inner_optimizer", None)
-    if any(member.optimizer.exchange is not None for member in getattr(optimizer, "members", ())):
+    held = [member.optimizer for member in getattr(optimizer, "members", ()) if member.optimizer is not None]  # None freezes
+    if any(one.exchange is not None for one in held):
         raise ValueError(
             f"apply: '{optimizer.name}' holds a DistributedOptimizer, whose gradients are not exchanged there. Put "
             "DistributedOptimizer around the whole."
