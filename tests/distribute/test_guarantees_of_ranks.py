@@ -102,6 +102,20 @@ def test_several_outputs():
     check(3, make=make, y=y, compile=lambda: options, sample_weight={"a": WEIGHTS, "b": 1.0 / WEIGHTS})
 
 
+NOISY = sequential((6,), lambda: layers.Dense(16, "tanh"), lambda: layers.Dropout(0.5), lambda: layers.GaussianNoise(0.1))
+
+
+def test_dropout_draws_what_one_process_would():
+    check(3, make=NOISY)
+
+
+def test_dropout_has_the_same_bits_with_virtual_shards():
+    found = [on_ranks(size, lambda: trained({"virtual_shards": 4}, make=NOISY)) for size in (1, 2, 4)]
+    for one in [one for ranks in found for one in ranks]:
+        assert_same(one, found[0][0])
+    assert_close(found[0][0], trained(None, make=NOISY))
+
+
 def test_losses_and_metrics_that_layers_add():
     class Penalty(layers.Layer):
         def __init__(self):

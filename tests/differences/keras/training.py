@@ -33,4 +33,11 @@ classifier.decision_function(ones(4, 2)).shape
         theirs="(4, 2)",
         why="scikit-learn's own classifiers give one number a row",
     ),
+    Row(
+        what="data parallelism",
+        code="K.distribution.DataParallel(virtual_shards=2).data_shard_id",
+        ours="0",
+        theirs="TypeError: unexpected keyword",
+        why="each device has a process of its own, which MPI starts; with virtual shards 1, 2 and 4 of them give the same bits",
+    ),
 ]
