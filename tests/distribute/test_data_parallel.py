@@ -1,5 +1,7 @@
 """Models that several ranks train: the same numbers as one process with the same batches, and as other numbers of ranks."""
 
+import sys
+
 import numpy as np
 import pytest
 from trained import WEIGHTS, X, Y, assert_close, assert_same, check, classifier, on_ranks, trained
@@ -162,3 +164,11 @@ def test_options_that_do_not_fit_are_refused(options, message):
         return True
 
     assert on_ranks(2, work) == [True, True]
+
+
+def test_without_mpi_a_program_of_several_ranks_says_what_to_install(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    monkeypatch.setattr("minikeras.distribute.world._world", None)
+    with pytest.raises(ImportError, match="need mpi4py and an MPI: pip install"):
+        tf.distribute.MultiWorkerMirroredStrategy()

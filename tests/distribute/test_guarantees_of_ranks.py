@@ -116,6 +116,35 @@ def test_dropout_has_the_same_bits_with_virtual_shards():
     assert_close(found[0][0], trained(None, make=NOISY))
 
 
+class Noise(layers.Layer):
+    """Noise from a stream of its own, or from that of tf.random."""
+
+    def __init__(self, own):
+        super().__init__()
+        self.seeds = tf.keras.random.SeedGenerator(1) if own else None
+
+    def call(self, x, training=None):
+        if not training:
+            return x
+        return x + (tf.keras.random.normal(x.shape, seed=self.seeds) if self.seeds else tf.random.normal(x.shape))
+
+
+def test_draws_from_a_generator_that_a_layer_holds_have_the_same_bits_with_virtual_shards():
+    make = sequential((6,), lambda: layers.Dense(4), lambda: Noise(own=True))
+    found = [on_ranks(size, lambda: trained({"virtual_shards": 2}, make=make))[0] for size in (1, 2)]
+    assert_same(found[0], found[1])
+    assert_close(found[0], trained(None, make=make))
+
+
+def test_draws_that_depend_on_the_number_of_ranks_are_refused_with_virtual_shards():
+    def work():
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot draw from the stream of tf.random"):
+            trained({"virtual_shards": 2}, make=sequential((6,), lambda: Noise(own=False)))
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
 def test_losses_and_metrics_that_layers_add():
     class Penalty(layers.Layer):
         def __init__(self):

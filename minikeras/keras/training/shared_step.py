@@ -11,10 +11,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ...arrays import namespace
+from ...arrays.random import global_stream
 from ...core import Tensor, Variable, convert_to_tensor
 from ...distribute.functions import combine
 from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import Split
+from ...errors import InvalidArgumentError
 from ...functions.elementwise import cast
 from ..batches import cut
 from ..metrics.metric import noted_results, result_of
@@ -27,8 +29,13 @@ if TYPE_CHECKING:
 
 def shared_step(model: Model, name: str, split: Split, data: Any) -> Logs:
     """The step `name` of a model, on a batch of which `data` are the rows of this rank."""
-    state = _State(model)
+    state, drawn, built = _State(model), global_stream().position, model.built
     parts = [_run_part(model, name, split, part, data, state) for part in split.parts]
+    if split.pairs and built and global_stream().position != drawn:
+        raise InvalidArgumentError(
+            f"model '{model.name}': with virtual_shards a step cannot draw from the stream of tf.random, whose numbers would "
+            "depend on how many ranks there are. Draw with keras.random and a keras.random.SeedGenerator that the layer holds."
+        )
     first = parts[0]
     given = [[*part.present, *part.plain.values(), *part.changes, *part.sums] for part in parts]
     weighted = len(given[0]) - len(first.sums)
