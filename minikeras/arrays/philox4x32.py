@@ -33,6 +33,25 @@ AHEAD = 64
 STREAMS = 64
 """Draws of so many sizes and seeds have words computed ahead, 256 KB each at most."""
 
+WITHIN_TWO = math.erf(math.sqrt(2.0))
+"""The probability that a normal number lies within two standard deviations."""
+QUANTILE = (
+    (
+        *(2.5, 2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503),
+        *(-0.00417768164, 0.246640727, 1.50140941),
+    ),
+    (
+        *(3.125, -3.6444120640178196996e-21, -1.685059138182016589e-19, 1.2858480715256400167e-18, 1.115787767802518096e-17),
+        *(-1.333171662854620906e-16, 2.0972767875968561637e-17, 6.6376381343583238325e-15, -4.0545662729752068639e-14),
+        *(-8.1519341976054721522e-14, 2.6335093153082322977e-12, -1.2975133253453532498e-11, -5.4154120542946279317e-11),
+        *(1.051212273321532285e-09, -4.1126339803469836976e-09, -2.9070369957882005086e-08, 4.2347877827932403518e-07),
+        *(-1.3654692000834678645e-06, -1.3882523362786468719e-05, 0.0001867342080340571352, -0.00074070253416626697512),
+        *(-0.0060336708714301490533, 0.24015818242558961693, 1.6536545626831027356),
+    ),
+)
+"""For float32 and float64: where a polynomial of -log((1 - x) (1 + x)) is centred, and its coefficients by falling powers. Its
+product with x is the inverse of the error function."""
+
 _WORD, _LOW, _HALF = np.dtype("<u8"), np.uint64(0xFFFFFFFF), np.uint64(32)
 _FACTORS = np.array(MULTIPLIERS, _WORD)[:, None]
 
@@ -62,15 +81,15 @@ def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
     """
     blocks = -(-count // 4)
     if blocks > CHUNK // 2:
-        bounds = [(at, min(at + CHUNK, begin + blocks)) for at in range(begin, begin + blocks, CHUNK)]
-        return np.concatenate([_words(seed, position, 1, *bound).copy() for bound in bounds], axis=1)[0, :count]
+        parts = [_numbers(at, min(at + CHUNK, begin + blocks)) for at in range(begin, begin + blocks, CHUNK)]
+        return np.concatenate([_words(seed, position, 1, part).copy() for part in parts], axis=1)[0, :count]
     key, ahead = (seed, begin, blocks), _thread.ahead
     first, rows = ahead.get(key, (position, ()))
     if not 0 <= position - first < len(rows):
         # Draws that follow one another are computed together, ever more of them: a pass costs as much for one as for many.
         follows = 0 <= position - first < 2 * len(rows) + 2
         positions = min(2 * len(rows), AHEAD, CHUNK // max(blocks, 1)) if follows and len(rows) else 1
-        first, rows = position, _words(seed, position, positions, begin, begin + blocks).copy()
+        first, rows = position, _words(seed, position, positions, _numbers(begin, begin + blocks)).copy()
         ahead.pop(key, None)
         ahead[key] = first, rows
         if len(ahead) > STREAMS:
@@ -78,15 +97,37 @@ def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
     return rows[position - first, :count]
 
 
-def _words(seed: int, first: int, positions: int, start: int, stop: int) -> Array:
-    """Blocks `start` to `stop` of draws in a row, `CHUNK` at most: a row of words for each position, until the next call."""
-    x, y, products, pairs = _thread.memory[: 8 * positions * (stop - start)].reshape(4, 2, positions, -1)
-    block, position = np.arange(start, stop, dtype=_WORD), np.arange(positions, dtype=_WORD)[:, None] + np.uint64(first)
-    x[0], y[0], x[1], y[1] = block & _LOW, block >> _HALF, position & _LOW, position >> _HALF
-    _rounds(seed, x, y, products)
-    found = pairs.reshape(positions, -1, 2)
+def pairs_of_words(key: Any, numbers: Array) -> Array:
+    """The words of blocks of a draw, `CHUNK` at most: two rows of uint64, the first two of each block and the last two.
+
+    The memory is the thread's, until the next call.
+
+    >>> hex(pairs_of_words((0, 0), np.array([1, 0], np.uint64))[0, 1])
+    '0xe169c58d6627e8d5'
+    """
+    seed, position = _integers_of(key)
+    return _pairs(seed, position, 1, numbers)[:, 0]
+
+
+def _numbers(start: int, stop: int) -> Array:
+    return np.arange(start, stop, dtype=_WORD)
+
+
+def _words(seed: int, first: int, positions: int, numbers: Array) -> Array:
+    """Blocks of draws in a row, `CHUNK` at most: a row of words for each position, until the next call."""
+    x = _pairs(seed, first, positions, numbers)
+    found = _thread.memory[3 * x.size : 4 * x.size].reshape(positions, -1, 2)
     found[..., 0], found[..., 1] = x
     return found.view("<u4").reshape(positions, -1)
+
+
+def _pairs(seed: int, first: int, positions: int, numbers: Array) -> Array:
+    """For each pair of words of a block a row for each position."""
+    x, y, products = _thread.memory[: 6 * positions * len(numbers)].reshape(3, 2, positions, -1)
+    position = _numbers(0, positions)[:, None] + np.uint64(first)
+    x[0], y[0], x[1], y[1] = numbers & _LOW, numbers >> _HALF, position & _LOW, position >> _HALF
+    _rounds(seed, x, y, products)
+    return x
 
 
 def _rounds(seed: int, x: Array, y: Array, products: Array) -> None:
@@ -105,11 +146,15 @@ def _rounds(seed: int, x: Array, y: Array, products: Array) -> None:
     np.bitwise_or(x, np.left_shift(swapped, _HALF, y), x)
 
 
+def _integers_of(key: Any) -> tuple[int, int]:
+    return int(key[0]) & (2**64 - 1), int(key[1]) & (2**64 - 1)
+
+
 def _drawn(
     key: Any, shape: tuple[int, ...], dtype: Any, per_block: int, convert: Callable[[Array, Array], None], start: int
 ) -> Array:
     """Elements that `convert(words, elements)` makes of words, so many of each block, from element `start` of the draw on."""
-    seed, position = int(key[0]) & (2**64 - 1), int(key[1]) & (2**64 - 1)
+    seed, position = _integers_of(key)
     begin, before = divmod(start, per_block)
     size = before + math.prod(shape)
     blocks, elements = -(-size // per_block), np.empty(size, dtype)
@@ -118,7 +163,7 @@ def _drawn(
     else:
         for at in range(0, blocks, CHUNK):  # two threads take as long as one: the calls are too short
             end = min(at + CHUNK, blocks)
-            convert(_words(seed, position, 1, begin + at, begin + end)[0], elements[at * per_block : end * per_block])
+            convert(_words(seed, position, 1, _numbers(begin + at, begin + end))[0], elements[at * per_block : end * per_block])
     return (elements[before:].copy() if before else elements).reshape(shape)
 
 
@@ -163,9 +208,11 @@ def uniform(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Arr
     own = {"float64": 53, "float32": 24, "float16": 11}.get(kind.name, 8)
     step = np.asarray(2.0**-own, "float64" if wide else "float32")
 
+    signed = np.dtype("<i8" if wide else "<i4")  # which NumPy converts faster than unsigned integers
+
     def convert(found: Array, elements: Array) -> None:
-        whole = found.view("<u8") if wide else found
-        np.multiply((whole >> (64 if wide else 32) - own)[: elements.size], step, elements, casting="unsafe", dtype=step.dtype)
+        whole = (found.view("<u8" if wide else "<u4") >> 8 * signed.itemsize - own)[: elements.size].view(signed)
+        np.multiply(whole, step, elements, casting="unsafe", dtype=step.dtype)
 
     return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
 
@@ -191,3 +238,76 @@ def normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Arra
         elements[...] = both.reshape(-1)[: elements.size]
 
     return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
+
+
+def truncated_normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+    """Standard normal numbers within two standard deviations: the quantiles of even numbers, each of a word or of two.
+
+    Source: Giles, Approximating the erfinv Function (2010): on the interval that is needed, a polynomial in a logarithm.
+    """
+    kind = np.dtype(dtype)
+    wide = kind.itemsize == 8
+    own, signed = (np.dtype("float64"), np.dtype("<i8")) if wide else (np.dtype("float32"), np.dtype("<i4"))
+    centre, *coefficients = [own.type(one) for one in QUANTILE[wide]]
+
+    def convert(found: Array, elements: Array) -> None:
+        x = found.view(signed)[: elements.size].astype(own)
+        x += own.type(0.5)
+        x *= own.type(WITHIN_TWO) * own.type(2.0 ** (1 - 8 * own.itemsize))
+        w = -np.log((1 - x) * (1 + x)) - centre
+        polynomial = np.full_like(x, coefficients[0])
+        for coefficient in coefficients[1:]:
+            polynomial *= w
+            polynomial += coefficient
+        polynomial *= x
+        elements[...] = np.minimum(np.maximum(polynomial * own.type(math.sqrt(2.0)), own.type(-2.0)), own.type(2.0))
+
+    return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
+
+
+def words_of_integer(span: int) -> int:
+    """Of how many words one integer is made, if there are so many to choose from.
+
+    Those of a power of two are equally probable; the others differ by less than 2**-16 of their probability.
+
+    >>> [words_of_integer(span) for span in (10, 2**32, 2**32 - 1, 2**64, 2**64 - 1)]
+    [1, 1, 2, 2, 4]
+    """
+    exact = span & (span - 1) == 0
+    return 1 if span <= 2**32 and (exact or span <= 2**16) else 2 if span <= 2**32 or exact else 4
+
+
+def integers(key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, start: int = 0) -> Array:
+    """Integers from `low` on, one of `span`: the upper part of the product of `span` with the bits as a fraction.
+
+    >>> sorted(set(integers((1, 0), (100,), "int32", -1, 3).tolist()))
+    [-1, 0, 1]
+    """
+    count, least = words_of_integer(span), np.uint64(low % 2**64)
+
+    def convert(found: Array, elements: Array) -> None:
+        if count == 1:
+            chosen = found[: elements.size].astype(_WORD) * np.uint64(span) >> _HALF
+        else:
+            fractions = found.view(_WORD)[: elements.size * count // 2].reshape(-1, count // 2)
+            chosen = fractions[:, -1] if span == 2**64 else upper_product(fractions[:, -1], span)
+            if count == 4:  # of the lower fraction only what it carries over counts
+                low_product = fractions[:, 1] * np.uint64(span)
+                chosen = chosen + (low_product + upper_product(fractions[:, 0], span) < low_product)
+        elements[...] = (chosen + least).astype(elements.dtype)
+
+    return _drawn(key, shape, np.dtype(dtype), 4 // count, convert, start)
+
+
+def upper_product(x: Array, factor: int) -> Array:
+    """The upper 64 bits of products of 64 bits, by those of halves.
+
+    >>> int(upper_product(np.array([2**63], np.uint64), 2**40 + 2)[0]) == (2**63 * (2**40 + 2)) >> 64
+    True
+    """
+    low, high = x & _LOW, x >> _HALF
+    own_low, own_high = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
+    middle = high * own_low + (low * own_low >> _HALF)
+    if not own_high:
+        return middle >> _HALF
+    return high * own_high + (middle >> _HALF) + (low * own_high + (middle & _LOW) >> _HALF)

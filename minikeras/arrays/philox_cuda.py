@@ -9,7 +9,30 @@ from typing import Any
 import numpy as np
 
 from ..types import Array
-from .philox4x32 import INCREMENTS, MULTIPLIERS, ROUNDS, threshold
+from .philox4x32 import INCREMENTS, MULTIPLIERS, QUANTILE, ROUNDS, WITHIN_TWO, threshold, words_of_integer
+
+
+def _literal(value: float, wide: bool) -> str:
+    """A constant with all of its bits, of double or of float."""
+    return value.hex() if wide else f"{float(np.float32(value)).hex()}f"
+
+
+def _truncated_of(wide: bool) -> str:
+    """A function of the bits of one element, as signed integer."""
+    real, bits, log = ("double", "long long", "log") if wide else ("float", "int", "logf")
+    scale = 2.0 ** (-63 if wide else -31) * (WITHIN_TWO if wide else float(np.float32(WITHIN_TWO)))
+    half, one, root, two = [_literal(value, wide) for value in (0.5, 1.0, math.sqrt(2.0), 2.0)]
+    centre, first, *others = [_literal(value, wide) for value in QUANTILE[wide]]
+    steps = "\n".join([f"  p = p * v + {coefficient};" for coefficient in others])
+    return f"""
+static __device__ inline {real} truncated_of({bits} w) {{
+  const {real} x = (({real})w + {half}) * {_literal(scale, wide)}, v = -{log}(({one} - x) * ({one} + x)) - {centre};
+  {real} p = {first};
+{steps}
+  const {real} z = p * x * {root};
+  return z < -{two} ? -{two} : z > {two} ? {two} : z;
+}}"""
+
 
 PHILOX = f"""
 // The words of a block of Philox4x32-10: the key is a seed, the counter the number of the block and the position of the draw.
@@ -41,6 +64,20 @@ static __device__ inline void normal_of(unsigned long long a, unsigned long long
   const double radius = sqrt(-2.0 * log((double)a * {(2.0**-64).hex()} + {(2.0**-65).hex()}));
   const double angle = (double)b * {(2.0 * math.pi * 2.0**-64).hex()};
   z[0] = radius * cos(angle), z[1] = radius * sin(angle);
+}}
+// A normal number within two standard deviations, by a polynomial for the quantile; see `philox4x32.py`.
+{_truncated_of(False)}{_truncated_of(True)}
+static __device__ inline unsigned long long upper_product(unsigned long long x, unsigned long long y) {{
+  const unsigned long long x0 = x & 0xffffffffu, x1 = x >> 32, y0 = y & 0xffffffffu, y1 = y >> 32;
+  const unsigned long long middle = x1 * y0 + (x0 * y0 >> 32);
+  return x1 * y1 + (middle >> 32) + (x0 * y1 + (middle & 0xffffffffu) >> 32);
+}}
+// One of `span` integers, of so many words; a span of 0 stands for 2**64.
+static __device__ inline unsigned long long integer_of(const unsigned* w, int words, unsigned long long span) {{
+  if (words == 1) return w[0] * span >> 32;
+  const unsigned long long high = two_of(w, words / 2 - 1), low = high * span;
+  if (!span) return high;
+  return upper_product(high, span) + (words == 4 && low + upper_product(two_of(w, 0), span) < low);
 }}
 """
 """What kernels of draws call."""
@@ -84,6 +121,26 @@ DRAW(normal_4, int bits, float* y) {
     unsigned w[4]; philox(seed, position, block, w);
     float z[4]; normal_of(w[0], w[1], z); normal_of(w[2], w[3], z + 2);
     for (int j = 0; j < 4; ++j) if (4 * block + j - start < n) y[4 * block + j - start] = z[j];
+  }
+}
+DRAW(truncated_normal_4, int bits, float* y) {
+  EACH(4) {
+    unsigned w[4]; philox(seed, position, block, w);
+    for (int j = 0; j < 4; ++j) if (4 * block + j - start < n) y[4 * block + j - start] = truncated_of((int)w[j]);
+  }
+}
+DRAW(truncated_normal_8, int bits, double* y) {
+  EACH(2) {
+    unsigned w[4]; philox(seed, position, block, w);
+    for (int j = 0; j < 2; ++j) if (2 * block + j - start < n) y[2 * block + j - start] = truncated_of((long long)two_of(w, j));
+  }
+}
+DRAW(integers_8, int words, unsigned long long low, unsigned long long span, unsigned long long* y) {
+  const int count = 4 / words;
+  EACH(count) {
+    unsigned w[4]; philox(seed, position, block, w);
+    for (int j = 0; j < count; ++j)
+      if (count * block + j - start < n) y[count * block + j - start] = low + integer_of(w + words * j, words, span);
   }
 }
 DRAW(normal_8, int bits, double* y) {
@@ -137,6 +194,19 @@ def uniform(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, start: int 
 def normal(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """As `philox4x32.normal`, an array of CuPy."""
     return _floats(cupy, "normal", key, shape, np.dtype(dtype), 0, start)
+
+
+def truncated_normal(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+    """As `philox4x32.truncated_normal`, an array of CuPy."""
+    return _floats(cupy, "truncated_normal", key, shape, np.dtype(dtype), 0, start)
+
+
+def integers(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, start: int = 0) -> Array:
+    """As `philox4x32.integers`, an array of CuPy."""
+    y, words = cupy.empty(math.prod(shape), np.dtype("uint64")), words_of_integer(span)
+    own = np.int32(words), np.uint64(low % 2**64), np.uint64(span % 2**64)
+    _launch(cupy, "integers_8", key, start, 4 // words, y, *own)
+    return y.reshape(shape).astype(dtype, copy=False)
 
 
 def _floats(cupy: Any, name: str, key: Any, shape: tuple[int, ...], kind: np.dtype[Any], bits: int, start: int) -> Array:

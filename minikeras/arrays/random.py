@@ -1,6 +1,7 @@
-"""Streams of random numbers whose whole state is two integers: a seed and a position in Philox, a counter-based generator.
+"""Streams of random numbers whose whole state is two integers: a seed and a position. Both together are the key of a draw.
 
-Numbers are drawn on the host, so they do not depend on the device.
+What tensors hold is drawn by `philox4x32.py`. Only the orders of data sets come from NumPy's generators (`Stream.generator`):
+they are decided on the host, and a buffer asks for one integer after the other, which NumPy gives many times as fast.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Array
-from .devices import to_device
+from .philox4x32 import words
 
 _UINT64 = 2**64 - 1
 _lock = threading.Lock()
@@ -61,10 +62,13 @@ class Stream:
 
     def generator(self) -> np.random.Generator:
         """A NumPy generator for the next draw; the position moves on."""
-        with _lock:
-            position = self.position
-            self.position += 1
-        return generator_at(self.seed, position)
+        seed, position = self.key().tolist()
+        return generator_at(seed, position)
+
+    def integer(self) -> int:
+        """64 random bits; the position moves on."""
+        seed, position = self.key().tolist()
+        return int(words(seed, position, 2).view(np.uint64)[0])
 
     def key(self) -> Array:
         """Seed and position of the next draw; the position moves on."""
@@ -75,7 +79,7 @@ class Stream:
 
     def fork(self) -> Stream:
         """A new independent stream that depends only on this one's state."""
-        return Stream(int(self.generator().integers(2**63)))
+        return Stream(self.integer() >> 1)
 
 
 def generator_at(seed: int, position: int) -> np.random.Generator:
@@ -83,29 +87,6 @@ def generator_at(seed: int, position: int) -> np.random.Generator:
     from .philox import generator
 
     return generator(seed & _UINT64, position)
-
-
-def normal(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Standard normal numbers on the current device."""
-    wide = np.dtype(dtype) if np.dtype(dtype) in (np.dtype("float32"), np.dtype("float64")) else np.dtype("float32")
-    return to_device(np.asarray(generator.standard_normal(shape, dtype=wide)).astype(dtype, copy=False))
-
-
-def truncated_normal(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Standard normal numbers redrawn until they lie within two standard deviations."""
-    values = np.asarray(generator.standard_normal(shape))
-    while (outside := np.abs(values) > 2.0).any():
-        values[outside] = generator.standard_normal(int(outside.sum()))
-    return to_device(values.astype(dtype))
-
-
-def uniform(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Numbers in [0, 1) on the current device, multiples of the spacing just below 1."""
-    kind = np.dtype(dtype)
-    if kind in (np.dtype("float32"), np.dtype("float64")):
-        return to_device(np.asarray(generator.random(shape, dtype=kind)))
-    steps = 2.0 ** (11 if kind == np.dtype("float16") else 8)  # not rounded from float32, which would give 1 now and then
-    return to_device(np.asarray(np.floor(generator.random(shape, dtype=np.float32) * steps) / steps).astype(kind))
 
 
 def _from_system() -> int:

@@ -105,8 +105,6 @@ decided = effect("decide", _never, repeatable=False)
 checked = effect("check", lambda values, *, test: test(to_numpy(values)) or ())
 """Stands on the stack for a test that may refuse values."""
 
-drawn = effect("draw", lambda *given, sample, source: sample(source(), *given), reads=(State.STREAM,), writes=(State.STREAM,))
-
 drawn_key = effect("draw_key", lambda *, source: source(), reads=(State.STREAM,), writes=(State.STREAM,))
 
 
@@ -133,12 +131,6 @@ def decide(operand: Any) -> None:
     frame = current()
     if frame is not BOTTOM:
         notify(frame, decided, (operand,), {}, ())
-
-
-def draw(source: Callable[[], np.random.Generator], sample: Callable[..., Array], *given: Tensor) -> Tensor:
-    """Random numbers: `sample` of the generator that `source` gives, another one each time, and of further Tensors."""
-    result: Tensor = perform(drawn, given, {"sample": sample, "source": source})
-    return result
 
 
 def draw_key(source: Callable[[], Array]) -> Tensor:

@@ -6,15 +6,14 @@ Source: Pearlmutter, Fast exact multiplication by the Hessian (1994); Schraudolp
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..arrays import namespace, to_device
+from ..arrays import namespace
 from ..arrays import random as streams
 from ..core.convert import convert_to_tensor
-from ..core.effects import draw
+from ..core.effects import draw_key
 from ..core.forward import ForwardAccumulator
 from ..core.gradient_arguments import checked_chunk_size
 from ..core.gradient_tape import GradientTape
@@ -193,9 +192,9 @@ def fisher(log_likelihood_fn: Callable[[], Any], variables: Any, chunk_size: int
     return symmetric(operations.transpose(flat, perm=(-1, -2)) @ flat) * (1.0 / max(flat.shape[0], 1))
 
 
-def random_signs(generator: Any, like: Array) -> Array:
-    """A random vector of +1 and -1."""
-    return to_device(generator.integers(0, 2, like.size).astype(like.dtype) * 2 - 1, namespace(like))
+def random_signs(key: Any, like: Array) -> Any:
+    """A random vector of +1 and -1 for a key: a mask of 0 and 2, less 1."""
+    return operations.dropout_mask(key, shape=(like.size,), dtype=like.dtype, xp=namespace(like), rate=0.5) - 1.0
 
 
 def _probed(loss_fn: LossFunction, chosen: Sequence[Any], samples: int, seed: int | None, strict: bool) -> Tensor:
@@ -204,8 +203,7 @@ def _probed(loss_fn: LossFunction, chosen: Sequence[Any], samples: int, seed: in
         raise ValueError(f"samples: at least one is needed, found {samples}.")
     gradient = RecordedGradient(*run_loss(loss_fn, chosen, strict), chosen)
     stream = streams.global_stream() if seed is None else streams.Stream(seed)
-    sample = functools.partial(random_signs, like=gradient.flat._array)
-    probes = [draw(stream.generator, sample) for _ in range(samples)]
+    probes = [random_signs(draw_key(stream.key), gradient.flat._array) for _ in range(samples)]
     return operations.stack([probe * gradient.flat_product(probe) for probe in probes])
 
 

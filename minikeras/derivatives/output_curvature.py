@@ -209,8 +209,8 @@ class OutputCurvature:
     def _random(self, shape: Any) -> Tensor:
         """Normal numbers, the same ones at every call."""
         array = self.outputs._array
-        values = np.random.Generator(np.random.Philox(key=array.size)).standard_normal(shape)
-        return Tensor(to_device(values.astype(array.dtype), namespace(array)))
+        key = np.array([array.size, 0], np.uint64)
+        return Tensor(operations.random_normal(key, shape=tuple(shape), dtype=array.dtype, xp=namespace(array)))
 
     def row_hessians(self) -> Tensor | None:
         """H as a block for each row of z, shape (rows, c, c) with c elements in a row; None where rows meet in the loss.

@@ -15,14 +15,13 @@ from ..arrays import namespace, random
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor
 from ..core.changes import clock
-from ..core.effects import Write, drawn, drawn_key
+from ..core.effects import Write, drawn_key
 from ..core.primitive import Primitive
 from ..core.stack import Frame, current, switch
 from ..core.variable import read_variable
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.indexing import gather
 from ..functions.shaping import concat
-from ..keras.seeds import SeedGenerator
 from ..keras.weight import HostVariable, KerasVariable
 from .hyperparameters import MemberNumber
 
@@ -65,10 +64,8 @@ class Members(Batch):
             found = self.stacks.get(inputs[0].key)
             if found is not None:
                 return BatchedTensor(below.process(read_variable, (found[1],), {}), self)
-        elif primitive is drawn:
-            return self._draw(inputs, below, **params)
         elif primitive is drawn_key:
-            keys = _GlobalSources(self.streams, params["source"])
+            keys = _GlobalKeys(self.streams, params["source"])
             return BatchedTensor(below.process(drawn_key, (), {"source": lambda: np.stack(keys())}), self)
         if any(type(value) is MemberNumber for value in params.values()):
             return self._by_number(primitive, inputs, params, below)
@@ -118,37 +115,9 @@ class Members(Batch):
             switch(outer)
         return True
 
-    def _draw(self, given: Sequence[Any], below: Frame, sample: Callable[..., Any], source: Callable[[], Any]) -> Any:
-        """Random numbers for each member from its own stream."""
-        owner = getattr(source, "__self__", None)
-        found = self.stacks.get(owner.state.key) if isinstance(owner, SeedGenerator) else None
-        sources = _GlobalSources(self.streams, source) if found is None else _LayerSources(found[1])
-        params = {"sample": _of_each(sample), "source": sources}
-        return BatchedTensor(below.process(drawn, tuple(map(self.full, given)), params), self)
 
-
-def _of_each(sample: Callable[..., Any]) -> Callable[..., Any]:
-    def samples(generators: Sequence[np.random.Generator], *given: Any) -> Any:
-        found = [sample(generator, *[one[i] for one in given]) for i, generator in enumerate(generators)]
-        return namespace(found[0]).stack(found)
-
-    return samples
-
-
-class _LayerSources:
-    """The generators of all members for one draw of a layer, whose states are the rows of a Variable: seed and position."""
-
-    def __init__(self, states: Variable) -> None:
-        self._states = states
-
-    def __call__(self) -> list[np.random.Generator]:
-        rows = self._states._array
-        self._states.assign(Tensor(rows + np.array([0, 1], dtype=rows.dtype)))
-        return [random.generator_at(int(seed), int(position)) for seed, position in rows]
-
-
-class _GlobalSources:
-    """Generators or keys of all members for a draw from the global stream: `source` is asked with each one's in its place."""
+class _GlobalKeys:
+    """Keys of all members for a draw from the global stream: `source` is asked with each one's in its place."""
 
     def __init__(self, states: Variable, source: Callable[[], Any]) -> None:
         self._states, self._source = states, source

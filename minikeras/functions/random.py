@@ -1,6 +1,6 @@
 """Random tensors: from the global stream, from a Generator, or stateless from a seed.
 
-The numbers are not TensorFlow's; the contracts are.
+Each draw is a function of a key, see `ops/draws.py`. The numbers are not TensorFlow's; the contracts are.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_device
+from ..arrays import creation_namespace, namespace
 from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
-from ..core.batch import own_values
-from ..core.effects import draw, draw_key
+from ..core.effects import draw_key
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..ops import arithmetic, transcendental
-from ..types import Array, TensorLike, as_dtype
+from ..ops import arithmetic, draws, reductions, transcendental
+from ..types import TensorLike, as_dtype
 from .publish import integer, static_shape, tensor
 
 
@@ -33,70 +32,97 @@ def set_seed(seed: int | None) -> None:
     streams.set_global_seed(seed)
 
 
-Source = Callable[[], "np.random.Generator"]
-
-
-def source_of(seed: Any) -> Source:
-    """Draws of the global stream; an operation seed gives them a stream of their own beside it. A source stays what it is."""
-    if callable(seed):
-        return seed  # type: ignore[no-any-return]
-    stream = streams.global_stream()
-    if seed is None:
-        return stream.generator
-    own = int(seed)
-
-    def generator() -> np.random.Generator:
-        stream.generator()
-        return streams.generator_at(stream.seed ^ (own << 20) ^ 0x5EED, stream.position)
-
-    return generator
-
-
 Keys = Callable[[], Tensor]
+"""What gives the key of a draw when it is asked for, another one each time."""
 
 
 def keys_of(seed: Any) -> Keys:
-    """Keys of the draws that `source_of` would give generators for."""
-    if callable(seed):
-        return seed  # type: ignore[no-any-return]
+    """Keys of the global stream; an operation seed gives them a stream of their own beside it."""
     stream = streams.global_stream()
     if seed is None:
         return lambda: draw_key(stream.key)
-    own = int(seed)
-
-    def key() -> Array:
-        stream.key()
-        return streams.Stream(stream.seed ^ (own << 20) ^ 0x5EED, stream.position).key()
-
-    return lambda: draw_key(key)
+    mix = ((int(seed) << 20) ^ 0x5EED) & (2**64 - 1)
+    return lambda: draws.operation_key(draw_key(stream.key), mix=mix)  # type: ignore[no-any-return]
 
 
-def _normal(source: Source, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
-    sizes, kind = static_shape(shape), as_dtype(dtype).numpy
-    return draw(source, lambda generator: streams.normal(generator, sizes, kind)) * stddev + mean
+def _fixed(seed: Any) -> Keys:
+    """One key: the pair of integers that is the seed of a stateless function. A Tensor may hold another pair in each run."""
+    if isinstance(seed, Tensor):
+        return lambda: arithmetic.cast(seed, dtype="uint64")  # type: ignore[no-any-return]
+    first, second = (int(part) for part in np.asarray(seed).reshape(-1))
+    return lambda: Tensor(streams.Stream(first, second).key())
 
 
-def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
-    wanted, sizes = as_dtype(dtype), static_shape(shape)
-    if wanted.is_integer:
-        if maxval is None:
-            raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
-        low, high = np.asarray(minval), np.asarray(maxval)
-        if np.any(low >= high) and 0 not in sizes:
-            raise InvalidArgumentError(
-                f"random.uniform: minval {minval} must lie below maxval {maxval}; no integer lies between."
-            )
-        return draw(source, lambda generator: to_device(generator.integers(low, high, sizes, dtype=wanted.numpy)))
-    return within(draw(source, lambda generator: streams.uniform(generator, sizes, wanted.numpy)), minval, maxval)
+def drawn(primitive: Any, keys: Keys, shape: Any, dtype: Any, *given: Tensor, xp: Any = None, **params: Any) -> Tensor:
+    """A draw, by default on the current device.
+
+    Raises:
+        ValueError: for a negative size; then no key is asked for.
+    """
+    sizes = static_shape(shape)
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"random: no size may be negative, found {sizes}.")
+    where = creation_namespace() if xp is None else xp
+    found: Tensor = primitive(keys(), *given, shape=sizes, dtype=as_dtype(dtype).numpy, xp=where, **params)
+    return found
+
+
+def _scaled(found: Tensor, stddev: Any, mean: Any) -> Tensor:
+    if type(stddev) in (int, float) and stddev == 1:
+        return found if type(mean) in (int, float) and mean == 0 else found + mean
+    return found * stddev + mean
+
+
+def normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    """As `normal`, for a key of any stream."""
+    return _scaled(drawn(draws.random_normal, keys, shape, dtype), stddev, mean)
+
+
+def truncated_normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    """As `truncated_normal`, for a key of any stream."""
+    return _scaled(drawn(draws.random_truncated_normal, keys, shape, dtype), stddev, mean)
+
+
+def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+    """As `uniform`, for a key of any stream."""
+    wanted = as_dtype(dtype)
+    if not wanted.is_integer:
+        return within(drawn(draws.random_uniform, keys, shape, wanted), minval, maxval)
+    if maxval is None:
+        raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
+    low, high = _bound("minval", minval, wanted), _bound("maxval", maxval, wanted)
+    if low >= high and 0 not in static_shape(shape):
+        raise InvalidArgumentError(f"random.uniform: minval {minval} must lie below maxval {maxval}; no integer lies between.")
+    return drawn(draws.random_integers, keys, shape, wanted, low=low, span=max(high - low, 1))
+
+
+def _bound(name: str, value: Any, kind: Any) -> int:
+    """A bound of integers; the upper one may lie one above the largest."""
+    array = np.asarray(value)
+    if array.ndim or array.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"random.uniform: {name} of integers must be one integer, found {value!r:.80}. For bounds of each element take "
+            "tf.floor of floats, tf.random.uniform(shape, minval, maxval), and tf.cast."
+        )
+    found, least, largest = int(array), int(kind.info.min), int(kind.info.max)
+    if not least <= found <= largest + (name == "maxval"):
+        raise ValueError(f"random.uniform: {name} {found} is no {kind.name}, which goes from {least} to {largest}.")
+    return found
 
 
 def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
     """Numbers in [0, 1) as numbers in [minval, maxval); the limit is 1 if it is None."""
     minval, maxval = (tensor(bound) if isinstance(bound, (list, tuple)) else bound for bound in (minval, maxval))
     limit: Any = 1.0 if maxval is None else maxval
+    if type(minval) in (int, float) and type(limit) in (int, float) and (minval, limit) == (0, 1):
+        return unit
     found = unit * (limit - minval) + minval
     if not hasattr(minval, "dtype") and np.ndim(minval) == 0 and minval == 0:
         return found  # a product with a number below 1 is never rounded up to the other factor
+    if type(minval) in (int, float) and type(limit) in (int, float):
+        largest = np.asarray(1.0 - 0.5 * float(unit.dtype.info.eps), unit.dtype.numpy)
+        if largest * (limit - minval) + minval < limit:
+            return found
     lowest = arithmetic.zeros_like(found) + minval
     return arithmetic.select((found >= limit) & (lowest < limit), lowest, found)  # a sum may be rounded up to maxval
 
@@ -114,7 +140,7 @@ def normal(
     >>> tf.random.normal([2, 3]).shape
     TensorShape([2, 3])
     """
-    return _normal(source_of(seed), shape, mean, stddev, dtype)
+    return normal_by(keys_of(seed), shape, mean, stddev, dtype)
 
 
 def truncated_normal(
@@ -130,8 +156,7 @@ def truncated_normal(
     >>> bool(tf.reduce_all(tf.abs(tf.random.truncated_normal([100])) <= 2.0))
     True
     """
-    sizes, kind = static_shape(shape), as_dtype(dtype).numpy
-    return draw(source_of(seed), lambda generator: streams.truncated_normal(generator, sizes, kind)) * stddev + mean
+    return truncated_normal_by(keys_of(seed), shape, mean, stddev, dtype)
 
 
 def uniform(
@@ -147,7 +172,7 @@ def uniform(
     >>> bool(tf.reduce_all(tf.random.uniform([100], maxval=6, dtype=tf.int32) < 6))
     True
     """
-    return _uniform(source_of(seed), shape, minval, maxval, dtype)
+    return uniform_by(keys_of(seed), shape, minval, maxval, dtype)
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -156,13 +181,17 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
     >>> sorted(tf.random.shuffle([1, 2, 3]).numpy().tolist())
     [1, 2, 3]
     """
+    x = tensor(value)
+    return shuffled(x, keys_of(seed), 0) if x.ndim else x
+
+
+def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
+    """The slices along an axis in the order of random numbers of 64 bits."""
     from .indexing import gather
 
-    x = tensor(value)
-    if not x.ndim:
-        return x
-    rows = x.shape[0]
-    return gather(x, draw(source_of(seed), lambda generator: to_device(generator.permutation(rows), namespace(x._array))))
+    shape = (x.shape[axis],)
+    numbers = drawn(draws.random_integers, keys, shape, "uint64", xp=namespace(x._array), low=0, span=2**64)
+    return gather(x, reductions.argsort(numbers, axis=-1, descending=False), axis=axis)
 
 
 def categorical(
@@ -173,14 +202,14 @@ def categorical(
     >>> print(tf.random.categorical([[0.0, -1e9]], 3).numpy())
     [[0 0 0]]
     """
-    return _categorical(source_of(seed), logits, num_samples, dtype)
+    return categorical_by(keys_of(seed), logits, num_samples, dtype)
 
 
-def _categorical(source: Source, logits: TensorLike, num_samples: int, dtype: Any) -> Tensor:
+def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: Any) -> Tensor:
+    """As `categorical`, for a key of any stream."""
     rows = tensor(logits)
-    sizes, xp = (rows.shape[0], int(num_samples), rows.shape[1]), namespace(rows._array)
-    unit = draw(source, lambda generator: to_device(generator.random(sizes), xp))
-    return chosen(rows, unit, dtype)
+    sizes = rows.shape[0], int(num_samples), rows.shape[1]
+    return chosen(rows, drawn(draws.random_uniform, keys, sizes, "float64", xp=namespace(rows._array)), dtype)
 
 
 def chosen(rows: Tensor, unit: Tensor, dtype: Any) -> Tensor:
@@ -214,10 +243,10 @@ def gamma(
     >>> tf.random.gamma([10], [0.5, 1.5]).shape
     TensorShape([10, 2])
     """
-    return _gamma(source_of(seed), shape, alpha, beta, dtype)
+    return _gamma(keys_of(seed), shape, alpha, beta, dtype)
 
 
-def _gamma(source: Source, shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any) -> Tensor:
+def _gamma(keys: Keys, shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any) -> Tensor:
     kind = as_dtype(dtype)
     if not kind.is_floating:
         raise DTypeError(f"gamma: dtype must be a float, found {kind.name}.")
@@ -226,16 +255,8 @@ def _gamma(source: Source, shape: Any, alpha: TensorLike, beta: TensorLike, dtyp
     if rate is not None:
         shaped = shaped + arithmetic.zeros_like(rate)
     sizes, xp = (*static_shape(shape), *shaped.shape), namespace(shaped._array)
-    concentrations = _not_negative("gamma", "alpha", own_values(shaped))
-    sample = draw(source, lambda generator: to_device(generator.standard_gamma(concentrations, sizes).astype(kind.numpy), xp))
-    sample = transcendental.gamma_sample(shaped, sample)
+    sample = transcendental.gamma_sample(shaped, drawn(draws.random_gamma, keys, sizes, kind, shaped, xp=xp))
     return sample if rate is None else arithmetic.maximum(sample / rate, float(kind.info.tiny))
-
-
-def _not_negative(name: str, what: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if values.dtype.kind not in "iuf" or not (values >= 0).all():
-        raise InvalidArgumentError(f"{name}: {what} must be numbers of at least 0, found {values.tolist()!r:.80}.")
-    return values
 
 
 def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | None = None, name: str | None = None) -> Tensor:
@@ -247,19 +268,13 @@ def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | Non
     >>> tf.random.poisson([10], [12.2, 3.3]).shape
     TensorShape([10, 2])
     """
-    return _poisson(source_of(seed), shape, lam, dtype)
+    return _poisson(keys_of(seed), shape, lam, dtype)
 
 
-def _poisson(source: Source, shape: Any, lam: TensorLike, dtype: Any) -> Tensor:
-    rates, kind = tensor(lam), as_dtype(dtype).numpy
-    sizes, xp = (*static_shape(shape), *rates.shape), namespace(rates._array)
-    means = _not_negative("poisson", "lam", own_values(rates))
-    return draw(source, lambda generator: to_device(generator.poisson(means, sizes).astype(kind), xp))
-
-
-def _seed_pair(seed: Any) -> tuple[int, int]:
-    first, second = (int(part) for part in np.asarray(seed).reshape(-1))
-    return first & (2**64 - 1), second & (2**64 - 1)
+def _poisson(keys: Keys, shape: Any, lam: TensorLike, dtype: Any) -> Tensor:
+    rates = tensor(lam)
+    sizes = (*static_shape(shape), *rates.shape)
+    return drawn(draws.random_poisson, keys, sizes, dtype, rates, xp=namespace(rates._array))
 
 
 def stateless_normal(
@@ -271,8 +286,7 @@ def stateless_normal(
     >>> bool(tf.reduce_all(first == second))
     True
     """
-    pair = _seed_pair(seed)
-    return _normal(lambda: streams.generator_at(*pair), shape, mean, stddev, dtype)
+    return normal_by(_fixed(seed), shape, mean, stddev, dtype)
 
 
 def stateless_uniform(
@@ -283,8 +297,7 @@ def stateless_uniform(
     >>> tf.random.stateless_uniform([2], seed=[1, 2]).shape
     TensorShape([2])
     """
-    pair = _seed_pair(seed)
-    return _uniform(lambda: streams.generator_at(*pair), shape, minval, maxval, dtype)
+    return uniform_by(_fixed(seed), shape, minval, maxval, dtype)
 
 
 def stateless_truncated_normal(
@@ -295,9 +308,7 @@ def stateless_truncated_normal(
     >>> bool(tf.reduce_all(tf.abs(tf.random.stateless_truncated_normal([100], [1, 2])) <= 2.0))
     True
     """
-    pair, sizes, kind = _seed_pair(seed), static_shape(shape), as_dtype(dtype).numpy
-    source = lambda: streams.generator_at(*pair)
-    return draw(source, lambda generator: streams.truncated_normal(generator, sizes, kind)) * stddev + mean
+    return truncated_normal_by(_fixed(seed), shape, mean, stddev, dtype)
 
 
 def stateless_gamma(
@@ -308,8 +319,7 @@ def stateless_gamma(
     >>> tf.random.stateless_gamma([10, 2], [1, 2], [0.5, 1.5]).shape
     TensorShape([10, 2])
     """
-    pair = _seed_pair(seed)
-    return _gamma(lambda: streams.generator_at(*pair), _in_front("stateless_gamma", shape, alpha, beta), alpha, beta, dtype)
+    return _gamma(_fixed(seed), _in_front("stateless_gamma", shape, alpha, beta), alpha, beta, dtype)
 
 
 def stateless_poisson(shape: Any, seed: Any, lam: TensorLike, dtype: Any = "int32", name: str | None = None) -> Tensor:
@@ -318,8 +328,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: TensorLike, dtype: Any = "int3
     >>> tf.random.stateless_poisson([10, 2], [1, 2], [12.2, 3.3]).shape
     TensorShape([10, 2])
     """
-    pair = _seed_pair(seed)
-    return _poisson(lambda: streams.generator_at(*pair), _in_front("stateless_poisson", shape, lam, None), lam, dtype)
+    return _poisson(_fixed(seed), _in_front("stateless_poisson", shape, lam, None), lam, dtype)
 
 
 def _in_front(name: str, shape: Any, *parameters: TensorLike) -> tuple[int, ...]:
@@ -339,8 +348,7 @@ def stateless_categorical(
     >>> print(tf.random.stateless_categorical([[0.0, -1e9]], 3, [1, 2]).numpy())
     [[0 0 0]]
     """
-    pair = _seed_pair(seed)
-    return _categorical(lambda: streams.generator_at(*pair), logits, num_samples, dtype)
+    return categorical_by(_fixed(seed), logits, num_samples, dtype)
 
 
 def split(seed: Any, num: int = 2) -> Tensor:
@@ -349,8 +357,7 @@ def split(seed: Any, num: int = 2) -> Tensor:
     >>> tf.random.split([1, 2]).shape
     TensorShape([2, 2])
     """
-    found = streams.generator_at(*_seed_pair(seed)).integers(2**31, size=(integer(num), 2), dtype="int32")
-    return tensor(found)
+    return _seeds(_fixed(seed), (integer(num), 2))
 
 
 def fold_in(seed: Any, data: int) -> Tensor:
@@ -359,8 +366,12 @@ def fold_in(seed: Any, data: int) -> Tensor:
     >>> tf.random.fold_in([1, 2], 3).shape
     TensorShape([2])
     """
-    first, second = _seed_pair(seed)
-    return tensor(streams.generator_at(first ^ (integer(data) << 32), second).integers(2**31, size=2, dtype="int32"))
+    key, mix = _fixed(seed), (integer(data) << 32) & (2**64 - 1)
+    return _seeds(lambda: draws.operation_key(key(), mix=mix), (2,))
+
+
+def _seeds(keys: Keys, shape: tuple[int, ...]) -> Tensor:
+    return drawn(draws.random_integers, keys, shape, "int32", low=0, span=2**31)
 
 
 class Generator:
@@ -389,6 +400,9 @@ class Generator:
         """Seed and position: all there is to save."""
         return self._stream.state
 
+    def _keys(self) -> Tensor:
+        return draw_key(self._stream.key)
+
     def reset_from_seed(self, seed: int) -> None:
         """Start anew."""
         self._stream.state = (int(seed), 0)
@@ -397,32 +411,26 @@ class Generator:
         self, shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
     ) -> Tensor:
         """Normally distributed numbers."""
-        return _normal(self._stream.generator, shape, mean, stddev, dtype)
+        return normal_by(self._keys, shape, mean, stddev, dtype)
 
     def uniform(
         self, shape: Any, minval: TensorLike = 0, maxval: TensorLike = None, dtype: Any = "float32", name: str | None = None
     ) -> Tensor:
         """Evenly distributed numbers in [minval, maxval)."""
-        return _uniform(self._stream.generator, shape, minval, maxval, dtype)
+        return uniform_by(self._keys, shape, minval, maxval, dtype)
 
     def truncated_normal(
         self, shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
     ) -> Tensor:
         """Normally distributed numbers within two standard deviations."""
-        sizes, kind = static_shape(shape), as_dtype(dtype).numpy
-        drawn = draw(self._stream.generator, lambda generator: streams.truncated_normal(generator, sizes, kind))
-        return drawn * stddev + mean
+        return truncated_normal_by(self._keys, shape, mean, stddev, dtype)
 
     def binomial(
         self, shape: Any, counts: TensorLike, probs: TensorLike, dtype: Any = "int32", name: str | None = None
     ) -> Tensor:
         """How many of `counts` trials succeed, each with probability `probs`; the last axes of `shape` are the parameters'."""
-        sizes, kind = static_shape(shape), as_dtype(dtype).numpy
-        trials, chances = own_values(tensor(counts)), own_values(tensor(probs))
-        return draw(
-            self._stream.generator,
-            lambda generator: to_device(generator.binomial(trials.astype("int64"), chances, sizes).astype(kind)),
-        )
+        trials, chances = tensor(counts), tensor(probs)
+        return drawn(draws.random_binomial, self._keys, shape, dtype, trials, chances)
 
     def split(self, count: int = 1) -> list[Generator]:
         """Independent generators that depend only on this one's state."""

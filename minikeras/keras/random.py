@@ -6,25 +6,19 @@ The numbers are not Keras's; the contracts are. No gradient flows to the paramet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ..arrays import creation_namespace, namespace, to_device, to_numpy
-from ..arrays import random as streams
 from ..core import Tensor
-from ..core.effects import draw, draw_key
 from ..distribute.replica import part_of_draw
 from ..functions import random as tf
 from ..functions.creation import zeros_like
-from ..functions.indexing import gather
 from ..functions.nn import dropped
-from ..functions.publish import static_shape, tensor
+from ..functions.publish import tensor
 from ..ops import draws
-from ..types import Array, TensorLike, as_dtype
+from ..types import TensorLike, as_dtype
 from .config import floatx
-from .seeds import SeedGenerator
+from .seeds import SeedGenerator, keys_of
 
 __all__ = [
     *("SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma", "normal", "randint", "shuffle"),
@@ -41,7 +35,7 @@ def normal(shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: 
     >>> same[0] == same[1]
     True
     """
-    return _drawn_by(draws.random_normal, shape, _floating("normal", dtype), seed) * stddev + mean
+    return tf.normal_by(keys_of(seed), shape, mean, stddev, _floating("normal", dtype))
 
 
 def truncated_normal(
@@ -52,7 +46,7 @@ def truncated_normal(
     >>> bool(tf.reduce_all(tf.abs(tf.keras.random.truncated_normal([100], stddev=0.1)) <= 0.2))
     True
     """
-    return tf.truncated_normal(shape, mean, stddev, _floating("truncated_normal", dtype), _source(seed))
+    return tf.truncated_normal_by(keys_of(seed), shape, mean, stddev, _floating("truncated_normal", dtype))
 
 
 def uniform(shape: Any, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtype: Any = None, seed: Seed = None) -> Tensor:
@@ -63,7 +57,7 @@ def uniform(shape: Any, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtyp
     >>> bool(first == second)
     False
     """
-    return tf.within(_drawn_by(draws.random_uniform, shape, _floating("uniform", dtype), seed), minval, maxval)
+    return tf.uniform_by(keys_of(seed), shape, minval, maxval, _floating("uniform", dtype))
 
 
 def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "int32", seed: Seed = None) -> Tensor:
@@ -74,7 +68,7 @@ def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "in
     """
     if not as_dtype(dtype).is_integer:
         raise ValueError(f"random.randint: expected an integer dtype, found {dtype!r}. `uniform` gives floats.")
-    return tf.uniform(shape, minval, maxval, dtype, _source(seed))
+    return tf.uniform_by(keys_of(seed), shape, minval, maxval, dtype)
 
 
 def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
@@ -86,8 +80,7 @@ def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed
     rows = tensor(logits)
     if rows.ndim != 2:
         raise ValueError(f"random.categorical: expected logits of shape (batch, classes), found {tuple(rows.shape)}.")
-    sizes = rows.shape[0], int(num_samples), rows.shape[1]
-    return tf.chosen(rows, _drawn_by(draws.random_uniform, sizes, as_dtype("float64"), seed, namespace(rows._array)), dtype)
+    return tf.categorical_by(keys_of(seed), rows, num_samples, dtype)
 
 
 def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:
@@ -96,10 +89,7 @@ def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:
     >>> sorted(tf.keras.random.shuffle([1, 2, 3]).numpy().tolist())
     [1, 2, 3]
     """
-    values = tensor(x)
-    size, xp = values.shape[axis], namespace(values._array)
-    order = draw(_source(seed), lambda generator: to_device(generator.permutation(size), xp))
-    return gather(values, order, axis=axis)
+    return tf.shuffled(tensor(x), keys_of(seed), axis)
 
 
 def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] | None = None, seed: Seed = None) -> Tensor:
@@ -127,7 +117,7 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] |
         )
     shape = tuple([size if wanted is None else wanted for wanted, size in zip(sizes, x.shape, strict=True)])
     part = {} if sizes and sizes[0] == 1 else part_of_draw(shape)
-    return dropped(x, lambda: _key(seed), shape, rate, **part)
+    return dropped(x, keys_of(seed), shape, rate, **part)
 
 
 def gamma(shape: Any, alpha: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
@@ -136,7 +126,7 @@ def gamma(shape: Any, alpha: TensorLike, dtype: Any = None, seed: Seed = None) -
     >>> tf.keras.random.gamma((2, 3), 0.5).shape
     TensorShape([2, 3])
     """
-    return _drawn("gamma", shape, dtype, seed, np.random.Generator.standard_gamma, alpha)
+    return _drawn(draws.random_gamma, "gamma", shape, dtype, seed, alpha)
 
 
 def beta(shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
@@ -145,7 +135,7 @@ def beta(shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any = None, see
     >>> bool(tf.reduce_all(tf.keras.random.beta((9,), 2.0, 3.0) < 1.0))
     True
     """
-    return _drawn("beta", shape, dtype, seed, np.random.Generator.beta, alpha, beta)
+    return _drawn(draws.random_beta, "beta", shape, dtype, seed, alpha, beta)
 
 
 def binomial(shape: Any, counts: TensorLike, probabilities: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
@@ -154,57 +144,12 @@ def binomial(shape: Any, counts: TensorLike, probabilities: TensorLike, dtype: A
     >>> tf.keras.random.binomial((2,), 5, 1.0).numpy()
     array([5., 5.], dtype=float32)
     """
-
-    def sample(generator: np.random.Generator, counts: Any, probabilities: Any, size: Any) -> Any:
-        return generator.binomial(np.asarray(counts, np.int64), probabilities, size)
-
-    return _drawn("binomial", shape, dtype, seed, sample, counts, probabilities)
+    return _drawn(draws.random_binomial, "binomial", shape, dtype, seed, counts, probabilities)
 
 
-def _drawn(name: str, shape: Any, dtype: Any, seed: Seed, sample: Callable[..., Any], *parameters: TensorLike) -> Tensor:
-    """What a method of NumPy's generator draws for parameters, which may be others in each run."""
-    sizes, kind = static_shape(shape), _floating(name, dtype)
-
-    def drawn(generator: np.random.Generator, *given: Array) -> Array:
-        wide = [np.asarray(to_numpy(one), np.float64) for one in given]
-        try:
-            return to_device(np.asarray(sample(generator, *wide, sizes)).astype(kind.numpy))
-        except ValueError as error:
-            found = [one.tolist() for one in wide]
-            raise ValueError(f"random.{name}: {found!r:.100} are no parameters of this distribution: {error}.") from None
-
-    return draw(_source(seed), drawn, *[tensor(one) for one in parameters])
-
-
-def _source(seed: Any) -> Any:
-    """Where numbers come from."""
-    if seed is None:
-        return streams.global_stream().generator
-    if isinstance(seed, SeedGenerator):
-        return seed.generator
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        return lambda: streams.generator_at(int(seed), 0)
-    raise ValueError(f"random: seed must be an int, a SeedGenerator or None, found {seed!r:.100}.")
-
-
-def _key(seed: Any) -> Tensor:
-    """The key of a draw."""
-    if isinstance(seed, SeedGenerator):
-        return seed.key()
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        return tensor(streams.Stream(int(seed)).key())
-    _source(seed)  # refuses what is no seed
-    return draw_key(streams.global_stream().key)
-
-
-def _drawn_by(primitive: Any, shape: Any, dtype: Any, seed: Seed, xp: Any = None) -> Tensor:
-    """A draw of floats, by default on the current device."""
-    sizes = static_shape(shape)
-    if min(sizes, default=0) < 0:
-        raise ValueError(f"random: no size may be negative, found {sizes}.")
-    where, part = creation_namespace() if xp is None else xp, part_of_draw(sizes, exactly=True)
-    found: Tensor = primitive(_key(seed), shape=sizes, dtype=dtype.numpy, xp=where, **part)
-    return found
+def _drawn(primitive: Any, name: str, shape: Any, dtype: Any, seed: Seed, *parameters: TensorLike) -> Tensor:
+    """A draw with parameters, which may be others in each run."""
+    return tf.drawn(primitive, keys_of(seed), shape, _floating(name, dtype), *[tensor(one) for one in parameters])
 
 
 def _floating(name: str, dtype: Any) -> Any:

@@ -1,19 +1,18 @@
 """Random numbers of layers: a tree of named streams, and their state in Variables that are saved and rolled back. A layer's
-seed is derived from that of the layer around it and its name, so what other layers draw makes no difference. Numbers are
-drawn on the host, so they are the same on every device.
+seed is derived from that of the layer around it and its name, so what other layers draw makes no difference.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..arrays import random as streams
 from ..core import Tensor
-from ..core.effects import Write, decide
+from ..core.effects import Write, decide, draw_key
 from ..core.registry import operations
 from .arguments import as_call
 from .weight import HostVariable
@@ -21,7 +20,7 @@ from .weight import HostVariable
 
 def default_seed() -> int:
     """A seed drawn from the global stream: fixed by `set_random_seed` and the order of creation."""
-    return int(streams.global_stream().generator().integers(2**31 - 1))
+    return streams.global_stream().integer() % (2**31 - 1)
 
 
 def derived_seed(*parts: Any) -> int:
@@ -64,6 +63,21 @@ def set_random_seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)
     streams.set_global_seed(seed)
+
+
+def keys_of(seed: Any) -> Callable[[], Tensor]:
+    """Keys of draws: an int gives the same one each time, a SeedGenerator its next ones, None those of the global stream.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(seed, SeedGenerator):
+        return seed.key
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        return lambda: Tensor(streams.Stream(int(seed)).key())
+    if seed is not None:
+        raise ValueError(f"random: seed must be an int, a SeedGenerator or None, found {seed!r:.100}.")
+    return lambda: draw_key(streams.global_stream().key)
 
 
 class SeedState(HostVariable):
@@ -119,11 +133,6 @@ class SeedGenerator:
         state = self.state.read_value()
         self.state.assign(operations.next_key(state), read_value=False)
         return state
-
-    def generator(self) -> np.random.Generator:
-        """A NumPy generator for the next draw."""
-        seed, position = self.next()
-        return streams.generator_at(int(seed), int(position))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

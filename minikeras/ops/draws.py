@@ -3,6 +3,8 @@
 Nothing is drawn twice or in another order because a step is compiled or differentiated: a key says all. It is state like any
 other, read from a Variable and assigned one position further on. It lies on the host, as an optimizer's counters do; `xp` is
 the library of which the numbers are to be an array. See `arrays/philox4x32.py` for the bits.
+
+All but gamma, beta, Poisson and binomial numbers are drawn where they are wanted; see `arrays/rejection.py` for these.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import philox4x32, philox_cuda, to_device, to_numpy
+from ..arrays import philox4x32, philox_cuda, rejection, to_device, to_numpy
 from ..core.families import linear
 from ..core.primitive import Primitive
 from ..types import Array
@@ -39,18 +41,51 @@ def _draw(name: str, function: Callable[..., Array], there: Callable[..., Array]
     return Primitive(name, lambda xp: kernel, differentiable=False, batching="keep")
 
 
+def _rejection(name: str, function: Callable[..., Array]) -> Primitive:
+    """A draw on the host, which depends on tensors beside the key; they are broadcast to `shape`."""
+
+    def kernel(key: Any, *given: Any, shape: tuple[int, ...], dtype: Any, xp: Any) -> Array:
+        key, parameters = to_numpy(key), [np.asarray(to_numpy(one), np.float64) for one in given]
+        if key.ndim == 1:
+            return to_device(function(key, shape, dtype, *parameters), xp)
+        draws = [kernel(one, *own, shape=shape, dtype=dtype, xp=xp) for one, *own in zip(key, *parameters, strict=True)]
+        return xp.stack(draws)
+
+    return Primitive(name, lambda xp: kernel, differentiable=False, uniform=False, batching="fill", mixed=True)
+
+
 def _next_key(xp: Any, key: Any) -> Array:
     return key + to_device(ONE_DRAW.astype(key.dtype), xp)
 
 
+def _operation_key(xp: Any, key: Any, mix: int) -> Array:
+    return _next_key(xp, key ^ to_device(np.array([mix, 0], key.dtype), xp))
+
+
 next_key = Primitive("next_key", lambda xp: functools.partial(_next_key, xp), differentiable=False, batching="keep")
 """The key of the draw that follows: the position moves on by one, and wraps."""
+operation_key = Primitive(
+    "operation_key", lambda xp: functools.partial(_operation_key, xp), differentiable=False, batching="keep"
+)
+"""The key of a stream beside another one: the seed is mixed with a number of 64 bits, and the position moves on by one."""
 dropout_mask = _draw("dropout_mask", philox4x32.dropout_mask, philox_cuda.dropout_mask)
 """Zeros with probability `rate`, 1 / (1 - rate) elsewhere."""
 random_uniform = _draw("random_uniform", philox4x32.uniform, philox_cuda.uniform)
 """Numbers in [0, 1)."""
 random_normal = _draw("random_normal", philox4x32.normal, philox_cuda.normal)
 """Standard normal numbers."""
+random_truncated_normal = _draw("random_truncated_normal", philox4x32.truncated_normal, philox_cuda.truncated_normal)
+"""Standard normal numbers within two standard deviations."""
+random_integers = _draw("random_integers", philox4x32.integers, philox_cuda.integers)
+"""Integers from `low` on, one of `span`."""
+random_gamma = _rejection("random_gamma", rejection.gamma)
+"""Numbers of the gamma distribution with scale 1, by the parameter `alpha`."""
+random_beta = _rejection("random_beta", rejection.beta)
+"""Numbers of the beta distribution, by `alpha` and `beta`."""
+random_poisson = _rejection("random_poisson", rejection.poisson)
+"""Counts of events, by their mean number."""
+random_binomial = _rejection("random_binomial", rejection.binomial)
+"""Counts of successes, by the number of trials and their probability."""
 
 
 def _times(name: str, factor: Callable[..., Any]) -> Primitive:

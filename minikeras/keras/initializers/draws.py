@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import random as streams
 from ...arrays import to_device
 from ...core import Tensor
+from ...functions import random
 from ...functions.publish import static_shape
-from ..seeds import SeedGenerator, default_seed
+from ...ops import draws
+from ..seeds import SeedGenerator, default_seed, keys_of
 from .initializer import Initializer, catalogue, numpy_dtype
 
 
@@ -37,30 +38,13 @@ class RandomInitializer(Initializer):
         self._given_seed = seed
         self.seed: Any = default_seed() if seed is None else seed
 
-    def _generator(self) -> Any:
-        if isinstance(self.seed, SeedGenerator):
-            return self.seed.generator()
-        return streams.generator_at(int(self.seed), 0)
+    def _keys(self) -> random.Keys:
+        return keys_of(self.seed)
 
     def get_config(self) -> dict[str, Any]:
         given = self._given_seed
         seed = given.get_config() if isinstance(given, SeedGenerator) else None if given is None else int(given)
         return {**super().get_config(), "seed": seed}
-
-
-def normal(generator: Any, shape: tuple[int, ...], dtype: Any, mean: float, stddev: float) -> Tensor:
-    """Draws from a normal distribution."""
-    return Tensor(streams.normal(generator, shape, dtype) * stddev + mean)
-
-
-def truncated(generator: Any, shape: tuple[int, ...], dtype: Any, mean: float, stddev: float) -> Tensor:
-    """Draws from a normal distribution cut at two standard deviations."""
-    return Tensor(streams.truncated_normal(generator, shape, dtype) * stddev + mean)
-
-
-def uniform(generator: Any, shape: tuple[int, ...], dtype: Any, low: float, high: float) -> Tensor:
-    """Draws from [low, high)."""
-    return Tensor(streams.uniform(generator, shape, dtype) * (high - low) + low)
 
 
 @catalogue.add("normal")
@@ -78,7 +62,7 @@ class RandomNormal(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        return normal(self._generator(), static_shape(shape), numpy_dtype(dtype), self.mean, self.stddev)
+        return random.normal_by(self._keys(), shape, self.mean, self.stddev, numpy_dtype(dtype))
 
 
 @catalogue.add()
@@ -96,7 +80,7 @@ class TruncatedNormal(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        return truncated(self._generator(), static_shape(shape), numpy_dtype(dtype), self.mean, self.stddev)
+        return random.truncated_normal_by(self._keys(), shape, self.mean, self.stddev, numpy_dtype(dtype))
 
 
 @catalogue.add("uniform")
@@ -114,7 +98,7 @@ class RandomUniform(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        return uniform(self._generator(), static_shape(shape), numpy_dtype(dtype), self.minval, self.maxval)
+        return random.uniform_by(self._keys(), shape, self.minval, self.maxval, numpy_dtype(dtype))
 
 
 @catalogue.add("OrthogonalInitializer")
@@ -145,8 +129,8 @@ class Orthogonal(RandomInitializer):
         if len(sizes) < 2:
             raise ValueError(f"Orthogonal: needs at least two axes, found shape {sizes}.")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
-        unit = self._generator().standard_normal((max(rows, columns), min(rows, columns)))
-        q, r = np.linalg.qr(unit)
+        sides = max(rows, columns), min(rows, columns)
+        q, r = np.linalg.qr(random.drawn(draws.random_normal, self._keys(), sides, "float64", xp=np)._array)
         q = q * np.sign(np.diag(r))
         q = q if rows >= columns else q.T
         return Tensor(to_device((self.gain * q.reshape(sizes)).astype(numpy_dtype(dtype))))
@@ -220,11 +204,11 @@ class VarianceScaling(RandomInitializer):
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return uniform(self._generator(), sizes, kind, -limit, limit)
+            return random.uniform_by(self._keys(), sizes, -limit, limit, kind)
         if self.distribution == "untruncated_normal":
-            return normal(self._generator(), sizes, kind, 0.0, math.sqrt(variance))
+            return random.normal_by(self._keys(), sizes, 0.0, math.sqrt(variance), kind)
         # the standard deviation of a unit normal truncated at +-2
-        return truncated(self._generator(), sizes, kind, 0.0, math.sqrt(variance) / 0.87962566103423978)
+        return random.truncated_normal_by(self._keys(), sizes, 0.0, math.sqrt(variance) / 0.87962566103423978, kind)
 
 
 class _Scaled(VarianceScaling):

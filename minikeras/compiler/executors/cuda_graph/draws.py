@@ -1,4 +1,7 @@
-"""Draws as CUDA C: a thread makes the words of a block, and of them 8 elements of a mask, 4 numbers, or 2 in float64."""
+"""Draws as CUDA C: a thread makes the words of a block, and of them 8 elements of a mask, 4 numbers, or 2 in float64.
+
+Gamma, beta, Poisson and binomial numbers have no kernels: they are drawn on the host, see `arrays/rejection.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays.philox4x32 import threshold
+from ....arrays.philox4x32 import threshold, words_of_integer
 from ....core import Record
 from ....core.registry import operations as o
 from ...ir import Slot
-from .functions import cast, is_float, literal
+from .functions import cast, literal
 from .kernels import Source, blocks_for, contiguous, each_element
 from .module import Kernel
 from .moves import element_kernel
@@ -21,17 +24,22 @@ Row = Callable[[Any, Record], list[Kernel] | None]
 
 
 def _next_key(emitter: Any, record: Record) -> list[Kernel]:
-    """The second integer of each key moves on."""
+    """The second integer of each key moves on; the first may be mixed with another one."""
     key, y = record.inputs[0], record.outputs
-    flat = Slot(y.key, (math.prod(y.shape),), y.dtype)
-    kernel = element_kernel("next_key", flat, lambda source, names: f"{source.load(key, 'i')} + (i & 1)")
+    flat, mix = Slot(y.key, (math.prod(y.shape),), y.dtype), record.params.get("mix", 0)
+
+    def value(source: Source, names: Any) -> str:
+        word = source.load(key, "i")
+        return f"(i & 1 ? {word} + 1 : {word} ^ {mix}ULL)"
+
+    kernel = element_kernel(record.primitive.name, flat, value)
     return [kernel._replace(outputs=(y,))]
 
 
 def _per_block(record: Record, count: int, write: Callable[[Source, Slot], str], x: Slot | None = None) -> list[Kernel] | None:
     """A kernel whose threads write `count` elements of each block; `write` gives the expression of element `j`."""
     key, y = record.inputs[-1], record.outputs
-    if key.shape != (2,) or not is_float(y.dtype):
+    if key.shape != (2,):
         return None
     size, source = math.prod(y.shape), Source()
     begin, before = divmod(record.params.get("start", 0), count)
@@ -106,6 +114,22 @@ def _normal(emitter: Any, record: Record) -> list[Kernel] | None:
     return _per_block(record, 2 if record.outputs.dtype.itemsize == 8 else 4, write)
 
 
+def _truncated_normal(emitter: Any, record: Record) -> list[Kernel] | None:
+    if record.outputs.dtype.itemsize == 8:
+        return _per_block(record, 2, lambda source, y: "truncated_of((long long)two_of(w, j))")
+    return _per_block(record, 4, lambda source, y: "truncated_of((int)w[j])")
+
+
+def _integers(emitter: Any, record: Record) -> list[Kernel] | None:
+    low, span = [record.params[name] % 2**64 for name in ("low", "span")]
+    words = words_of_integer(record.params["span"])
+
+    def write(source: Source, y: Slot) -> str:
+        return cast(f"{low}ULL + integer_of(w + {words} * j, {words}, {span}ULL)", np.dtype("uint64"), y.dtype)
+
+    return _per_block(record, 4 // words, write)
+
+
 def _times_gaussian(emitter: Any, record: Record) -> list[Kernel] | None:
     x, y = record.inputs[0], record.outputs
     if tuple(record.params["shape"]) != y.shape:
@@ -122,6 +146,7 @@ def _times_gaussian(emitter: Any, record: Record) -> list[Kernel] | None:
 def rows() -> dict[Any, Row]:
     """By primitive."""
     return {
-        **{o.next_key: _next_key, o.dropout_mask: _mask, o.times_dropout_mask: _times_mask},
-        **{o.random_uniform: _uniform, o.random_normal: _normal, o.times_gaussian: _times_gaussian},
+        **{o.next_key: _next_key, o.operation_key: _next_key, o.random_integers: _integers},
+        **{o.dropout_mask: _mask, o.times_dropout_mask: _times_mask, o.times_gaussian: _times_gaussian},
+        **{o.random_uniform: _uniform, o.random_normal: _normal, o.random_truncated_normal: _truncated_normal},
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace, to_device, to_numpy
+from ....arrays import namespace, philox4x32, to_device, to_numpy
 from ....types import Array
 from .cholesky import positive_solve
 
@@ -130,7 +130,7 @@ def extreme_eigenvalues(matrix: Array, steps: int = 40) -> tuple[float, float]:
     Source: Golub and Van Loan, Matrix Computations (2013), section 10.1.
     """
     xp, size = namespace(matrix), len(matrix)
-    start = np.random.Generator(np.random.Philox(key=size)).standard_normal(size)
+    start = philox4x32.normal((size, 0), (size,), "float64")
     q = xp.asarray((start / np.linalg.norm(start)).astype(matrix.dtype))
     basis, diagonal, beside = [q], [], []
     for _ in range(min(steps, size)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ....arrays import namespace, to_device
+from ....arrays import namespace
 from ....arrays import random as streams
 from ....core import GradientTape, Tensor, Variable
 from ....core.effects import State
@@ -131,7 +131,7 @@ def layer_factors(problem: Problem) -> list[Factors]:
     if blocks is None:
         raise ValueError("KFAC: the loss must be a sum or mean over rows of the outputs; here rows meet in it. Use NewtonCG.")
     xp, hessians = namespace(blocks), blocks * len(blocks)  # of each row's own loss: the batch's loss is their mean
-    noise = to_device(streams.global_stream().generator().standard_normal(hessians.shape[:2]).astype(hessians.dtype), xp)
+    noise = operations.random_normal(streams.global_stream().key(), shape=hessians.shape[:2], dtype=hessians.dtype, xp=xp)
     values, vectors = xp.linalg.eigh((hessians + hessians.swapaxes(1, 2)) * 0.5)
     cotangent = xp.einsum("nij,nj->ni", vectors * xp.sqrt(xp.maximum(values, 0))[:, None, :], noise)
     found = problem.sweep("factors", lambda given: _means_of_squares(problem.linearized, given), cotangent)

@@ -141,9 +141,8 @@ class Problem:
 
     def probed(self, product: Callable[[Array], Array], count: int) -> Iterator[Array]:
         """z * (B z) for `count` vectors z of random signs: estimates of the diagonal of B, whose product is given."""
-        generator = streams.global_stream().generator()
         for _ in range(count):
-            probe = random_signs(generator, self.gradient)
+            probe = random_signs(streams.global_stream().key(), self.gradient)
             yield probe * product(probe)
 
     def hessian(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:

@@ -1,0 +1,194 @@
+"""Random numbers that are proposed until one is accepted, of the bits of Philox4x32-10: how many words one takes is not known
+before. They are drawn on the host, all that are left at once, and then moved: on a device each attempt would be waited for.
+
+Number i takes the blocks i, 2**32 + i, 2 * 2**32 + i and so on of its draw, one for each attempt, or for 52 bits two of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+from ..types import Array
+from . import special
+from .philox4x32 import CHUNK, pairs_of_words
+
+Propose = Callable[[Array, Array], tuple[Array, Array]]
+SEARCHED = 10.0
+"""Mean below which counts are searched from 0 on."""
+MOST_STEPS = 100
+"""Of such a search: larger counts have probabilities below 1e-60."""
+
+
+def gamma(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array) -> Array:
+    """Numbers of the gamma distribution with shape parameter `alpha`, broadcast to `shape`, and scale 1."""
+    parameters = _within("gamma", "alpha", alpha, np.isfinite(alpha) & (alpha >= 0))
+    found = np.exp(_log_gamma(key, _flat(parameters, shape), np.dtype(dtype).itemsize == 8))
+    return found.reshape(shape).astype(dtype)
+
+
+def beta(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, beta: Array) -> Array:
+    """Numbers of the beta distribution: x / (x + y) of two gamma numbers, by their logarithms, which never underflow."""
+    for name, one in (("alpha", alpha), ("beta", beta)):
+        _within("beta", name, one, np.isfinite(one) & (one > 0))
+    both = np.concatenate([_flat(alpha, shape), _flat(beta, shape)])
+    first, second = _log_gamma(key, both, np.dtype(dtype).itemsize == 8).reshape(2, -1)
+    return (1.0 / (1.0 + np.exp(second - first))).reshape(shape).astype(dtype)
+
+
+def poisson(key: Any, shape: tuple[int, ...], dtype: Any, lam: Array) -> Array:
+    """Counts of events that come `lam` times on average."""
+    means = _flat(_within("poisson", "lam", lam, (lam >= 0) & (lam < 2.0**53)), shape)
+    by_search = _searched(np.exp(-means), lambda k, places: means[places] / k)
+    found = _counts(key, means < SEARCHED, by_search, _poisson_proposals(means))
+    return found.reshape(shape).astype(dtype)
+
+
+def binomial(key: Any, shape: tuple[int, ...], dtype: Any, counts: Array, probabilities: Array) -> Array:
+    """Numbers of successes among `counts` trials, each with its probability."""
+    _within("binomial", "counts", counts, (counts >= 0) & (counts < 2.0**53))
+    chances = _flat(_within("binomial", "probabilities", probabilities, (probabilities >= 0) & (probabilities <= 1)), shape)
+    trials, p = np.floor(_flat(counts, shape)), np.minimum(chances, 1.0 - chances)  # the other outcome, if it is rarer
+    odds = p / (1.0 - p)
+    by_search = _searched(np.exp(trials * np.log1p(-p)), lambda k, places: odds[places] * (trials[places] - (k - 1)) / k)
+    found = _counts(key, trials * p < SEARCHED, by_search, _binomial_proposals(trials, p))
+    return np.where(chances > 0.5, trials - found, found).reshape(shape).astype(dtype)
+
+
+def _counts(key: Any, rare: Array, by_search: Propose, by_proposal: Propose) -> Array:
+    """Counts of 64-bit numbers: of rare events by a search, of others by rejection."""
+    found = np.empty(rare.size)
+    for chosen, propose in ((rare, by_search), (~rare, by_proposal)):
+        _draw_until_accepted(key, np.flatnonzero(chosen).astype(np.uint64), True, propose, found)
+    return found
+
+
+def _within(name: str, what: str, values: Array, valid: Array) -> Array:
+    if not np.all(valid):
+        raise InvalidArgumentError(f"{name}: {what} must be {_VALID[what]}, found {values.tolist()!r:.80}.")
+    return values
+
+
+_VALID = {
+    **{"alpha": "finite numbers of at least 0, for beta above 0", "beta": "finite numbers above 0"},
+    **dict.fromkeys(("lam", "counts"), "numbers of at least 0, below 2**53"),
+    "probabilities": "numbers from 0 to 1",
+}
+
+
+def _flat(parameters: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(parameters, shape).ravel()
+
+
+def _units(key: Any, places: Array, attempt: int, wide: bool) -> Array:
+    """Four rows of numbers inside (0, 1), one for each place, of 32 bits, or of 52 if `wide`."""
+    upper, units = np.uint64(attempt << 32), np.empty((4, len(places)))
+    if wide:
+        np.copyto(units[:2], pairs_of_words(key, 2 * places + upper) >> np.uint64(12), casting="unsafe")
+        np.copyto(units[2:], pairs_of_words(key, 2 * places + np.uint64(1) + upper) >> np.uint64(12), casting="unsafe")
+    else:
+        pairs = pairs_of_words(key, places + upper)
+        np.copyto(units[:2], pairs & np.uint64(2**32 - 1), casting="unsafe")
+        np.copyto(units[2:], pairs >> np.uint64(32), casting="unsafe")
+    units += 0.5
+    units *= 2.0**-52 if wide else 2.0**-32
+    return units
+
+
+def _draw_until_accepted(key: Any, places: Array, wide: bool, propose: Propose, found: Array) -> None:
+    """Write at each place what `propose(places, units)` gives at the first attempt that it accepts."""
+    for at in range(0, len(places), CHUNK):
+        left, attempt = places[at : at + CHUNK], 0
+        while left.size:
+            values, accepted = propose(left, _units(key, left, attempt, wide))
+            found[left[accepted]] = values[accepted]
+            left, attempt = left[~accepted], attempt + 1
+
+
+def _log_gamma(key: Any, alpha: Array, wide: bool) -> Array:
+    """Logarithms of gamma numbers. One below 1 is that of alpha + 1 times a power of an even number.
+
+    Source: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables (2000).
+    """
+
+    def propose(places: Array, units: Array) -> tuple[Array, Array]:
+        own = alpha[places]
+        small = own < 1.0
+        d = own + small - 1.0 / 3.0
+        x = np.sqrt(-2.0 * np.log(units[0])) * np.cos(2.0 * math.pi * units[1])
+        root = 1.0 + x / np.sqrt(9.0 * d)
+        possible = root > 0.0
+        log_v = 3.0 * np.log(np.where(possible, root, 1.0))
+        accepted = possible & (np.log(units[2]) < 0.5 * x * x + d * (1.0 - root * root * root + log_v))
+        values = np.log(d) + log_v
+        values[small] += np.log(units[3, small]) / own[small]
+        return values, accepted
+
+    found = np.empty(alpha.size)
+    _draw_until_accepted(key, np.arange(alpha.size, dtype=np.uint64), wide, propose, found)
+    return found
+
+
+def _searched(start: Array, ratio: Callable[[int, Array], Array]) -> Propose:
+    """Inversion: as many steps from 0 as it takes until the sum of probabilities is above an even number.
+
+    Args:
+        start: the probability of 0 at each place.
+        ratio: `ratio(k, places)`, the probability of k by that of k - 1.
+    """
+
+    def propose(places: Array, units: Array) -> tuple[Array, Array]:
+        probability, found, left, even = start[places], np.zeros(len(places)), np.arange(len(places)), units[0]
+        total = probability.copy()
+        for k in range(1, MOST_STEPS):
+            left = left[even[left] > total[left]]
+            if not left.size:
+                break
+            found[left] = k
+            probability[left] *= ratio(k, places[left])
+            total[left] += probability[left]
+        return found, np.ones(len(places), bool)
+
+    return propose
+
+
+def _poisson_proposals(means: Array) -> Propose:
+    """Source: Hörmann, The Transformed Rejection Method for Generating Poisson Random Variables (1993), algorithm PTRS."""
+
+    def propose(places: Array, units: Array) -> tuple[Array, Array]:
+        mean = means[places]
+        b = 0.931 + 2.53 * np.sqrt(mean)
+        a = -0.059 + 0.02483 * b
+        u, v = units[0] - 0.5, units[1]
+        us = 0.5 - np.abs(u)
+        k = np.floor((2.0 * a / us + b) * u + mean + 0.43)
+        bound = np.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (us * us) + b))
+        exact = bound <= np.maximum(k, 0.0) * np.log(mean) - mean - special.lgamma(np, np.maximum(k, 0.0) + 1.0)
+        return k, (k >= 0) & (((us >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2.0))) | exact)
+
+    return propose
+
+
+def _binomial_proposals(trials: Array, chances: Array) -> Propose:
+    """Source: Hörmann, The Generation of Binomial Random Variates (1993), algorithm BTRS."""
+
+    def propose(places: Array, units: Array) -> tuple[Array, Array]:
+        n, p = trials[places], chances[places]
+        deviation = np.sqrt(n * p * (1.0 - p))
+        b = 1.15 + 2.53 * deviation
+        a = -0.0873 + 0.0248 * b + 0.01 * p
+        u, v = units[0] - 0.5, units[1]
+        us = 0.5 - np.abs(u)
+        k = np.floor((2.0 * a / us + b) * u + n * p + 0.5)
+        bound = np.log(v * (2.83 + 5.1 / b) * deviation / (a / (us * us) + b))
+        inside, mode = (k >= 0) & (k <= n), np.floor((n + 1.0) * p)
+        count = np.where(inside, k, mode)
+        at_mode, at_count = [special.lgamma(np, j + 1.0) + special.lgamma(np, n - j + 1.0) for j in (mode, count)]
+        exact = bound <= at_mode - at_count + (count - mode) * np.log(p / (1.0 - p))
+        return k, inside & (((us >= 0.07) & (v <= 0.92 - 4.2 / b)) | exact)
+
+    return propose
