@@ -8,6 +8,7 @@ import numpy as np
 import philox_reference as reference
 import pytest
 from in_threads import in_threads
+from scipy import special, stats
 
 import minikeras as tf
 from minikeras.arrays import philox4x32 as philox
@@ -23,6 +24,8 @@ KNOWN = [
     ),
 ]
 """Counters, keys and words, from the known answers of Random123."""
+SPANS = [1, 10, 2**16 + 1, 2**32 - 1, 2**32, 2**40 + 3, 2**63 + 11, 2**64 - 1, 2**64]
+"""Numbers of integers to choose from, made of one, two and four words."""
 KEYS = [(0, 0), (1, 2), (2**32 - 1, 2**32 - 1), (2**64 - 1, 2**40 + 3)]
 
 
@@ -100,14 +103,52 @@ def test_masks_follow_the_rule(dtype, rate):
     assert set(found.ravel().tolist()) <= {0.0, float(np.asarray(1 / (1 - rate), kind))}
 
 
+@pytest.mark.parametrize("span", SPANS)
+@pytest.mark.parametrize(("low", "dtype"), [(0, "uint64"), (-3, "int64"), (-(2**63), "int64")])
+def test_integers_are_the_upper_part_of_a_product_with_the_words(span, low, dtype):
+    found, count = philox.integers((7, 9), (21,), dtype, low, span), philox.words_of_integer(span)
+    rows = np.array(reference.words(7, 9, 21 * count)).reshape(21, count)
+    fractions = [sum(int(word) << 32 * j for j, word in enumerate(row)) for row in rows]
+    exact = [low + (fraction * span >> 32 * count) for fraction in fractions]
+    assert found.dtype == dtype and found.astype("uint64").tolist() == [one % 2**64 for one in exact]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_truncated_normal_numbers_are_quantiles_of_the_words(dtype):
+    kind, size = tf.as_dtype(dtype).numpy, 301
+    found = philox.truncated_normal((2, 3), (size,), kind)
+    raw = np.array(reference.words(2, 3, 2 * size), np.uint32)
+    whole = raw.view("<i8").astype("float64") * 2.0**-32 if dtype == "float64" else raw[:size].view("<i4").astype("float64")
+    expected = math.sqrt(2) * special.erfinv((whole + 0.5) * 2.0**-31 * special.erf(math.sqrt(2)))
+    digits = {"float64": 1e-9, "float32": 1e-6, "float16": 1e-3}.get(dtype, 1e-2)
+    assert found.dtype == kind and abs(found.astype("float64")).max() <= 2.0
+    np.testing.assert_allclose(found.astype("float64"), expected, rtol=digits, atol=digits)
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (2, 3)])
 def test_every_shape_can_be_drawn(shape):
     for found in (
         philox.uniform((1, 1), shape, "float32"),
         philox.normal((1, 1), shape, "float64"),
+        philox.truncated_normal((1, 1), shape, "float32"),
+        philox.integers((1, 1), shape, "int32", 2, 7),
         philox.dropout_mask((1, 1), shape, "float32", 0.5),
+        drawn("gamma", (1, 1), shape, "float32", np.array(0.5)),
+        drawn("binomial", (1, 1), shape, "int64", np.array(30.0), np.array(0.7)),
     ):
         assert found.shape == shape
+
+
+def drawn(name, key, shape, dtype, *parameters):
+    """What is drawn by rejection."""
+    draw = getattr(draws, f"random_{name}")
+    return draw(np.array(key, np.uint64), *parameters, shape=shape, dtype=np.dtype(dtype), xp=np)
+
+
+MEANS = [np.array(mean) for mean in (0.1, 4.0, 9.99, 10.0, 300.0)]
+TRIALS = [
+    (np.array(float(n)), np.array(p)) for n, p in ((10, 0.3), (10, 0.9), (1000, 0.005), (100, 0.2), (100, 0.8), (50_000, 0.3))
+]
 
 
 # Distribution -----------------------------------------------------------------------------------------------------------------
@@ -130,6 +171,54 @@ def test_uniform_and_normal_numbers_are_distributed_as_they_should_be(dtype):
     moments = [normal.mean(), normal.var() - 1, (normal**3).mean(), (normal**4).mean() - 3]
     assert np.abs(moments).max() < 0.04
     assert abs(np.corrcoef(normal[::2], normal[1::2])[0, 1]) < 0.01
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 2.5, 50.0])
+def test_gamma_and_beta_numbers_are_distributed_as_they_should_be(alpha, dtype):
+    given, size = np.array(alpha), (20_000,)
+    assert stats.kstest(drawn("gamma", (3, 1), size, dtype, given), stats.gamma(alpha).cdf).pvalue > 1e-3
+    assert stats.kstest(drawn("beta", (3, 2), size, dtype, given, np.array(2.0)), stats.beta(alpha, 2.0).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("draw", "distribution"),
+    [
+        *((lambda key, n, lam=lam: drawn("poisson", key, (n,), "int64", lam), stats.poisson(lam)) for lam in MEANS),
+        *(
+            (lambda key, n, c=c, p=p: drawn("binomial", key, (n,), "int64", c, p), stats.binom(int(c), float(p)))
+            for c, p in TRIALS
+        ),
+    ],
+)
+def test_counts_are_distributed_as_they_should_be(draw, distribution):
+    size = 20_000
+    counts = np.bincount(draw((5, 6), size))
+    expected = size * distribution.pmf(np.arange(len(counts)))
+    often = expected > 10
+    found, wanted = [np.append(one[often], size - one[often].sum()) for one in (counts, expected)]
+    kept = wanted > 1
+    statistic = ((found - wanted)[kept] ** 2 / wanted[kept]).sum()
+    assert stats.chi2(max(kept.sum() - 1, 1)).sf(statistic) > 1e-3
+
+
+def test_counts_that_are_certain_are_certain_and_large_ones_close_to_their_mean():
+    certain = drawn("binomial", (1, 1), (3,), "int64", np.array([5.0, 5.0, 0.0]), np.array([0.0, 1.0, 0.5]))
+    assert certain.tolist() == [0, 5, 0] and drawn("poisson", (1, 1), (2,), "int64", np.array(0.0)).tolist() == [0, 0]
+    assert (abs(drawn("poisson", (1, 1), (9,), "float64", np.array(1e12)) / 1e12 - 1) < 1e-5).all()
+    assert drawn("gamma", (1, 1), (2,), "float32", np.array(0.0)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("alpha", [float("nan"), float("inf"), -1.0])
+def test_parameters_for_which_no_number_would_be_accepted_are_refused(alpha):
+    for draw in (
+        lambda: drawn("gamma", (1, 1), (2,), "float32", np.array(alpha)),
+        lambda: drawn("beta", (1, 1), (2,), "float32", np.array(1.0), np.array(alpha)),
+        lambda: drawn("poisson", (1, 1), (2,), "float32", np.array(alpha)),
+        lambda: drawn("binomial", (1, 1), (2,), "float32", np.array(3.0), np.array(alpha)),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be"):
+            draw()
 
 
 def test_draws_of_neighbouring_keys_are_independent():

@@ -186,12 +186,14 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
 
 
 def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
-    """The slices along an axis in the order of random numbers of 64 bits."""
+    """The slices along an axis, in an order that comes of sorting their numbers by random bits above these."""
     from .indexing import gather
 
-    shape = (x.shape[axis],)
-    numbers = drawn(draws.random_integers, keys, shape, "uint64", xp=namespace(x._array), low=0, span=2**64)
-    return gather(x, reductions.argsort(numbers, axis=-1, descending=False), axis=axis)
+    size, xp = x.shape[axis], namespace(x._array)
+    own = 1 << max(size - 1, 1).bit_length()
+    numbers = drawn(draws.random_integers, keys, (size,), "uint64", xp=xp, low=0, span=2**64 // own)
+    ordered = reductions.sort(numbers * own + Tensor(xp.arange(size, dtype="uint64")), axis=-1, descending=False)
+    return gather(x, arithmetic.cast(ordered % own, dtype="int32"), axis=axis)
 
 
 def categorical(

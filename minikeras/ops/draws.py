@@ -47,7 +47,8 @@ def _rejection(name: str, function: Callable[..., Array]) -> Primitive:
     def kernel(key: Any, *given: Any, shape: tuple[int, ...], dtype: Any, xp: Any) -> Array:
         key, parameters = to_numpy(key), [np.asarray(to_numpy(one), np.float64) for one in given]
         if key.ndim == 1:
-            return to_device(function(key, shape, dtype, *parameters), xp)
+            with np.errstate(all="ignore"):  # also where operands lie on a device, whose kernels warn of nothing
+                return to_device(function(key, shape, dtype, *parameters), xp)
         draws = [kernel(one, *own, shape=shape, dtype=dtype, xp=xp) for one, *own in zip(key, *parameters, strict=True)]
         return xp.stack(draws)
 

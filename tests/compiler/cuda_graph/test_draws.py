@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 import types
 
@@ -12,7 +13,7 @@ import pytest
 import shim
 from shim import Memory, compiled, needs_gxx
 from test_kernels_of_instructions import instruction
-from test_philox import KEYS, KNOWN
+from test_philox import KEYS, KNOWN, SPANS
 
 import minikeras as tf
 from minikeras.arrays import philox4x32, philox_cuda
@@ -56,6 +57,16 @@ def test_kernels_of_programs_have_the_bits_of_numpy(dtype):
         cases.append(instruction(draws.dropout_mask, [key], options | {"rate": 0.3}))
         cases.append(instruction(draws.random_uniform, [key], options))
         cases.append(instruction(draws.times_dropout_mask, [x, key], {"shape": (size,), "rate": 0.7}))
+        cases.append(instruction(draws.random_truncated_normal, [key], options))
+    for record, found, expected in carried_out(cases):
+        if record.primitive is draws.random_truncated_normal:
+            assert_close(found, expected)
+        else:
+            assert found.tobytes() == expected.tobytes(), str(record)
+
+
+def carried_out(cases):
+    """Each instruction, what its kernel gives, and what NumPy gives."""
     kernels = [Emitter(iter(range(1000, 2000))).kernels(record)[0] for record, *_ in cases]
     for (record, arrays, (expected,)), kernel, function in zip(cases, kernels, compiled(kernels), strict=True):
         memory = Memory()
@@ -63,7 +74,26 @@ def test_kernels_of_programs_have_the_bits_of_numpy(dtype):
             memory.put(slot, array)
         memory.run(kernel, function)
         assert memory.is_whole()
-        assert memory.array(record.outputs).tobytes() == expected.tobytes(), str(record)
+        yield record, memory.array(record.outputs), expected
+
+
+def assert_close(found, expected):
+    """But for the last digits of logarithms."""
+    rounding = {"float64": 1e-12, "float32": 1e-5}.get(expected.dtype.name, 2e-2)
+    np.testing.assert_allclose(found.astype("float64"), expected.astype("float64"), rtol=rounding, atol=rounding)
+
+
+@needs_gxx
+def test_kernels_of_integers_and_keys_have_the_bits_of_numpy():
+    cases = []
+    for key in KEYS:
+        key = np.array(key, np.uint64)
+        cases.append(instruction(draws.operation_key, [key], {"mix": 2**63 + 5}))
+        for span, dtype in itertools.product(SPANS, ["int8", "int32", "uint64"]):
+            options = {"shape": (33,), "dtype": np.dtype(dtype), "xp": np, "low": -7, "span": span}
+            cases.append(instruction(draws.random_integers, [key], options))
+    for record, found, expected in carried_out(cases):
+        assert found.tobytes() == expected.tobytes(), str(record)
 
 
 # Single draws ---------------------------------------------------------------------------------------------------------------
@@ -111,13 +141,24 @@ def test_single_draws_have_the_bits_of_numpy(shape, dtype):
     part = draws.random_uniform.on_numpy(key, start=2**33 + 5, **options)
     assert part.tobytes() == philox4x32.uniform(key, shape, kind, start=2**33 + 5).tobytes()
     assert mask.shape == uniform.shape == normal.shape == shape and mask.dtype == uniform.dtype == normal.dtype == kind
-    rounding = {"float64": 1e-12, "float32": 1e-5}.get(dtype, 2e-2)
-    expected = philox4x32.normal(key, shape, kind).astype("float64")
-    np.testing.assert_allclose(normal.astype("float64"), expected, rtol=rounding, atol=rounding)
+    assert_close(normal, philox4x32.normal(key, shape, kind))
+    assert_close(draws.random_truncated_normal.on_numpy(key, **options), philox4x32.truncated_normal(key, shape, kind))
+
+
+@needs_gxx
+@pytest.mark.parametrize("span", SPANS)
+def test_single_integers_have_the_bits_of_numpy(span):
+    key, options = (
+        np.array([5, 2**35], np.uint64),
+        {"shape": (3, 11), "dtype": np.dtype("int64"), "low": -(2**62), "span": span},
+    )
+    found = draws.random_integers.on_numpy(key, xp=CUPY, **options)
+    assert np.array_equal(found, draws.random_integers.on_numpy(key, xp=np, **options))
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_nvidias_compiler_takes_the_kernels_of_single_draws(architecture):
     code = nvrtc.cubin(philox_cuda.SOURCE, architecture)
-    assert all(name in code for name in (b"mask_2", b"mask_4", b"mask_8", b"uniform_4", b"uniform_8", b"normal_4", b"normal_8"))
+    names = re.findall(r"^DRAW\((\w+)", philox_cuda.SOURCE, re.MULTILINE)
+    assert len(names) == 10 and all(name.encode() in code for name in names)

@@ -1,0 +1,124 @@
+"""Functions of tf.random and initializers draw for keys: on each device, compiled and eager, the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_philox import assert_drawn
+
+import minikeras as tf
+
+R, initializers = tf.random, tf.keras.initializers
+GENERATOR = R.Generator.from_seed(3)
+DRAWS = {
+    "normal": lambda: R.normal([3, 5], 1.0, 2.0),
+    "uniform": lambda: R.uniform([3, 5], -1.0, 2.0),
+    "uniform of a seed": lambda: R.uniform([7], seed=4),
+    "integers": lambda: R.uniform([7], 2, 9, "int32"),
+    "wide integers": lambda: R.uniform([7], tf.int64.min, tf.int64.max, "int64"),
+    "truncated_normal": lambda: R.truncated_normal([3, 5], 1.0, 2.0, "float64"),
+    "shuffle": lambda: R.shuffle(tf.range(20)),
+    "categorical": lambda: R.categorical(tf.zeros([2, 4]), 5),
+    "gamma": lambda: R.gamma([4], [0.5, 3.0], 2.0),
+    "poisson": lambda: R.poisson([4], [0.5, 30.0]),
+    "stateless_normal": lambda: R.stateless_normal([3], [1, 2]),
+    "stateless_uniform": lambda: R.stateless_uniform([3], [1, 2], 0, 9, "int32"),
+    "stateless_truncated_normal": lambda: R.stateless_truncated_normal([3], [1, 2]),
+    "stateless_categorical": lambda: R.stateless_categorical(tf.zeros([2, 4]), 5, [1, 2]),
+    "stateless_gamma": lambda: R.stateless_gamma([3], [1, 2], 0.5),
+    "stateless_poisson": lambda: R.stateless_poisson([3], [1, 2], 5.0),
+    "split": lambda: R.split([1, 2], 3),
+    "fold_in": lambda: R.fold_in([1, 2], 3),
+    "Generator.normal": lambda: GENERATOR.normal([3]),
+    "Generator.uniform": lambda: GENERATOR.uniform([3], 0, 9, "int64"),
+    "Generator.truncated_normal": lambda: GENERATOR.truncated_normal([3]),
+    "Generator.binomial": lambda: GENERATOR.binomial([3], 9.0, 0.4),
+    **{
+        name: lambda name=name: getattr(initializers, name)(seed=5)([4, 6])
+        for name in ("RandomNormal", "RandomUniform", "TruncatedNormal", "Orthogonal", "GlorotUniform", "HeNormal")
+    },
+}
+every_draw = pytest.mark.parametrize("name", DRAWS)
+
+
+def seeded(name):
+    """The next draws, from the start of the streams."""
+    R.set_seed(6)
+    GENERATOR.reset_from_seed(3)
+    return DRAWS[name]
+
+
+@every_draw
+def test_numbers_are_drawn_on_the_device_and_do_not_depend_on_it(name, device):
+    with tf.device("CPU:0"):
+        expected = seeded(name)().numpy()
+    found = seeded(name)()
+    assert type(found._array) is type(tf.ones([1])._array)
+    assert_drawn(found.numpy(), expected, device)
+
+
+@every_draw
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_compiled_function_draws_what_an_eager_one_draws(name, jit_compile):
+    draw = seeded(name)
+    expected = [draw().numpy() for _ in range(4)]
+    step = tf.function(seeded(name), jit_compile=jit_compile)
+    found = [step().numpy() for _ in range(4)]
+    assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+    assert step.replays >= 2
+    if not name.startswith(("stateless", "split", "fold_in")) and name not in SAME:
+        assert not np.array_equal(found[2], found[3])
+
+
+SAME = {"RandomNormal", "RandomUniform", "TruncatedNormal", "Orthogonal", "GlorotUniform", "HeNormal"}
+"""What has a seed of its own gives the same numbers each time."""
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_the_seed_of_a_stateless_draw_may_be_computed(jit_compile):
+    draw = lambda seed: (R.stateless_normal([3], seed), R.split(seed), R.stateless_uniform([3], R.fold_in(seed, 7)))
+    step = tf.function(draw, jit_compile=jit_compile)
+    for number in range(4):
+        found, expected = step(tf.constant([1, number])), draw([1, number])
+        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+    assert step.replays >= 2
+
+
+def test_a_seed_per_element_gives_each_element_its_own_numbers():
+    seeds = tf.constant([[1, 2], [3, 4]])
+    found = tf.vectorized_map(lambda seed: R.stateless_uniform([3], seed), seeds)
+    assert np.array_equal(found, [R.stateless_uniform([3], [1, 2]), R.stateless_uniform([3], [3, 4])])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_no_number_reaches_the_upper_bound(dtype):
+    for low, high in ((-1.0, 1.0), (1.0, 1.0001), (-3.0, -1.0), (0.0, 0.7), (1000.0, 1001.0)):
+        found = R.uniform([4000], low, high, dtype, seed=1).numpy().astype("float64")
+        bounds = tf.constant([low, high], dtype).numpy().astype("float64")
+        assert found.min() >= bounds[0] and (found.max() < bounds[1] or bounds[0] == bounds[1])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: R.normal([2, -1]),
+        lambda: R.gamma([-1], 1.0),
+        lambda: R.uniform([-2], 0, 9, "int32"),
+        lambda: R.poisson([-1], 1.0),
+    ],
+)
+def test_a_negative_size_is_named_and_draws_nothing(draw):
+    R.set_seed(1)
+    with pytest.raises(ValueError, match=r"^random: no size may be negative, found \("):
+        draw()
+    first = R.uniform([2]).numpy()
+    R.set_seed(1)
+    assert np.array_equal(R.uniform([2]), first)
+
+
+def test_a_shuffle_is_every_order_as_often():
+    R.set_seed(2)
+    orders = [tuple(R.shuffle([0, 1, 2]).numpy().tolist()) for _ in range(1200)]
+    counts = [orders.count(order) for order in set(orders)]
+    assert len(counts) == 6 and min(counts) > 140
+    assert [sorted(R.shuffle(tf.range(n)).numpy().tolist()) for n in range(4)] == [[*range(n)] for n in range(4)]
