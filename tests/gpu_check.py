@@ -16,12 +16,14 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
+import gpu_peers
 import numpy as np
 
 import minikeras as tf
@@ -39,6 +41,8 @@ SIZES = {"small": (64, 64, 10), "medium": (784, 256, 128, 10), "large": (784, 10
 RUNS = 1000
 """Of which none may take memory."""
 ROWS = {"small": 32, "medium": 128, "large": 1024}
+IMAGES, EPOCHS = 60_000, 6
+"""Of a data set of the size of Fashion-MNIST, and of each run over it."""
 
 
 # Five models ---------------------------------------------------------------------------------------------------------------
@@ -301,9 +305,9 @@ def step_times(device: str) -> Report:
                 step, x, y = step_of(name, **options)
                 times[kind] = microseconds(lambda step=step, x=x, y=y: step(x, y), lambda loss: float(loss))
         times["fit"] = fit_time(name, device, 200 if device.startswith("GPU") else 5)
-        for label, peer in PEERS.items():
+        for label, peer in gpu_peers.STEPS.items():
             try:
-                times[label] = microseconds(*peer(name, device))
+                times[label] = microseconds(*peer(SIZES[name], ROWS[name], device))
             except Exception as error:  # not installed, or without a GPU of its own
                 times[label] = f"{type(error).__name__}: {str(error)[:60]}"
         found[name] = times
@@ -311,16 +315,10 @@ def step_times(device: str) -> Report:
 
 
 def fit_time(name: str, device: str, batches: int) -> float:
-    """Microseconds of a step of `fit`: the median of four epochs, after two in which it is compiled."""
-    sizes, ends = SIZES[name], list[float]()
+    """Microseconds of a step of `fit`: the median of epochs, after two in which it is compiled."""
     rows = batches * ROWS[name]
-    x, y = draws().standard_normal((rows, sizes[0]), "float32"), draws().integers(0, sizes[-1], rows)
-    watch = tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: ends.append(time.perf_counter()))
-    with tf.device(device):
-        model = network(name)
-        model.compile("adam", cross_entropy())
-        model.fit(x, y, batch_size=ROWS[name], epochs=6, verbose=0, callbacks=[watch])
-    return round(1e6 * float(np.median(np.diff(ends[1:]))) / batches, 2)
+    x, y = draws().standard_normal((rows, SIZES[name][0]), "float32"), draws().integers(0, SIZES[name][-1], rows)
+    return round(1e6 * float(np.median(np.diff(epochs_of_fit(name, device, x, y)[1:]))) / batches, 2)
 
 
 def microseconds(run: Callable[[], Any], wait: Callable[[Any], Any], budget: float = 2.0) -> float:
@@ -337,82 +335,57 @@ def microseconds(run: Callable[[], Any], wait: Callable[[Any], Any], budget: flo
     return round(1e6 * float(np.median(times)), 2)
 
 
-def torch_graph(name: str, device: str) -> Any:
-    """PyTorch's step, captured as a CUDA graph; eager on the CPU."""
-    import torch
-
-    sizes, rows = SIZES[name], ROWS[name]
-    place, on_gpu = ("cuda", True) if device.startswith("GPU") else ("cpu", False)
-    torch.set_float32_matmul_precision("highest")
-    layers = [part for a, b in zip(sizes, sizes[1:], strict=False) for part in (torch.nn.Linear(a, b), torch.nn.ReLU())]
-    model = torch.nn.Sequential(*layers[:-1]).to(place)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3, capturable=on_gpu, fused=on_gpu)
-    x = torch.randn(rows, sizes[0], device=place)
-    y = torch.randint(0, sizes[-1], (rows,), device=place)
-
-    def step() -> Any:
-        optimizer.zero_grad(set_to_none=False)
-        loss = torch.nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    if not on_gpu:
-        return step, lambda loss: loss.item()
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        loss = step()
-    return lambda: graph.replay() or loss, lambda loss: loss.item()
+def fit_beside_peers(device: str) -> Report:
+    """Microseconds of a step in epochs over data of the size of Fashion-MNIST, in float32: `fit`, and the peers' loops."""
+    found: Report = {"passed": True}
+    x = draws().integers(0, 256, (IMAGES, 784)).astype("float32") / 255.0
+    y = draws().integers(0, 10, IMAGES)
+    for name in ("medium", "large"):
+        rows, times = ROWS[name], Report()
+        steps = len(x) // rows
+        data = x[: steps * rows], y[: steps * rows]
+        for label, peer in {"fit": None, **gpu_peers.EPOCHS}.items():
+            try:
+                ends = epochs_of_fit(name, device, *data) if peer is None else peer(SIZES[name], rows, device, *data, EPOCHS)
+                times[label] = round(1e6 * float(np.median(np.diff(ends[1:]))) / steps, 2)
+            except Exception as error:  # not installed, or without a GPU of its own
+                times[label] = f"{type(error).__name__}: {str(error)[:60]}"
+        found[f"{name}, {rows} rows"] = times
+        found["passed"] &= not isinstance(times["fit"], str)
+    return found
 
 
-def jax_jit(name: str, device: str) -> Any:
-    """JAX's step, compiled, with Adam written out."""
-    import jax
-    import jax.numpy as jnp
-
-    place = jax.devices("gpu" if device.startswith("GPU") else "cpu")[0]
-    sizes, rows, random = SIZES[name], ROWS[name], draws()
-    pairs = zip(sizes, sizes[1:], strict=False)
-    weights = [(random.normal(size=(a, b)).astype("float32") * a**-0.5, np.zeros(b, "float32")) for a, b in pairs]
-    zeros = jax.tree.map(np.zeros_like, weights)
-    x, y = random.normal(size=(rows, sizes[0])).astype("float32"), random.integers(0, sizes[-1], rows)
-
-    def loss_of(weights: Any, x: Any, y: Any) -> Any:
-        for kernel, bias in weights[:-1]:
-            x = jax.nn.relu(jnp.dot(x, kernel, precision="highest") + bias)
-        logits = jnp.dot(x, weights[-1][0], precision="highest") + weights[-1][1]
-        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), y[:, None], 1))
-
-    def step(state: Any, x: Any, y: Any) -> Any:
-        weights, first, second, count = state
-        loss, gradients = jax.value_and_grad(loss_of)(weights, x, y)
-        count = count + 1
-        first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradients)
-        second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, second, gradients)
-        rate = 1e-3 * jnp.sqrt(1 - 0.999**count) / (1 - 0.9**count)
-        new = jax.tree.map(lambda w, m, v: w - rate * m / (jnp.sqrt(v) + 1e-7), weights, first, second)
-        return (new, first, second, count), loss
-
-    compiled = jax.jit(step, donate_argnums=0)
-    held = [jax.device_put((weights, zeros, zeros, np.float32(0)), place)]
-    x, y = jax.device_put((x, y), place)
-
-    def run() -> Any:
-        held[0], loss = compiled(held[0], x, y)
-        return loss
-
-    return run, lambda loss: loss.block_until_ready()
-
-
-PEERS = {"PyTorch graph": torch_graph, "JAX jit": jax_jit}
+def epochs_of_fit(name: str, device: str, x: np.ndarray, y: np.ndarray) -> list[float]:
+    """When each epoch ended; in the first two a step is compiled."""
+    ends: list[float] = []
+    watch = tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: ends.append(time.perf_counter()))
+    with tf.device(device):
+        model = network(name)
+        model.compile("adam", cross_entropy())
+        model.fit(x, y, batch_size=ROWS[name], epochs=EPOCHS, verbose=0, callbacks=[watch])
+    return ends
 
 
 # The script ----------------------------------------------------------------------------------------------------------------
+
+
+SANITIZED = """
+import gpu_check, minikeras as tf
+with tf.device("GPU:0"):
+    step, x, y = gpu_check.step_of("small", jit_compile=True)
+    print([float(step(x, y)) for _ in range(gpu_check.graphs.WARM + 3)])
+"""
+
+
+def memory_accesses_are_valid(device: str) -> Report:
+    """Compiled steps, the last ones as graphs, under compute-sanitizer, if that is on the path."""
+    found = shutil.which("compute-sanitizer")
+    if found is None or not device.startswith("GPU"):
+        return {"passed": True, "skipped": "only on a GPU" if found else "compute-sanitizer is not on the path"}
+    command = [found, "--error-exitcode", "9", sys.executable, "-c", SANITIZED]
+    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    run = subprocess.run(command, cwd=ROOT, env={**os.environ, **paths}, capture_output=True, text=True, timeout=60)
+    return {"passed": run.returncode == 0, "last line": (run.stdout + run.stderr).strip().rpartition("\n")[2]}
 
 
 def marked_tests_pass(device: str) -> Report:
@@ -450,6 +423,8 @@ CHECKS = (
     memory_stays_constant,
     graphs_give_the_bits_of_their_kernels,
     step_times,
+    fit_beside_peers,
+    memory_accesses_are_valid,
     marked_tests_pass,
 )
 

@@ -1,5 +1,6 @@
 """The check script for machines with a GPU: its checks run on the CPU and the strict double, and without a GPU it says why."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -7,12 +8,17 @@ import subprocess
 import sys
 
 import gpu_check
+import gpu_peers
 import pytest
 
 from minikeras.arrays import probe
 
+if importlib.util.find_spec("jax"):
+    import jax  # noqa: F401  # at first it draws from NumPy's global state, which no test may
+
 SCRIPT = pathlib.Path(gpu_check.__file__)
 DEVICES = ["CPU:0", "STRICT:0"]
+TIMED = gpu_check.step_times, gpu_check.fit_beside_peers
 
 
 def run(*arguments, check):
@@ -29,7 +35,7 @@ def test_five_models_agree_in_every_precision(device):
     assert found.pop("passed") and len(found) == len(gpu_check.MODELS) * len(gpu_check.LIMITS) == 15
 
 
-@pytest.mark.parametrize("check", [one for one in gpu_check.CHECKS[1:] if one is not gpu_check.step_times])
+@pytest.mark.parametrize("check", [one for one in gpu_check.CHECKS[1:] if one not in TIMED])
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_check_passes(check, device, monkeypatch):
     monkeypatch.setattr(gpu_check, "RUNS", 50)
@@ -54,9 +60,46 @@ def test_no_check_begins_when_the_time_is_over(monkeypatch, capsys):
 def test_times_stand_beside_those_of_others_or_beside_the_reason_why_not(monkeypatch):
     monkeypatch.setattr(gpu_check, "SIZES", {"small": (8, 4, 3)})
     monkeypatch.setattr(gpu_check.microseconds, "__defaults__", (0.01,))
-    monkeypatch.setattr(gpu_check, "PEERS", {"a peer": lambda name, device: 1 / 0})
+    monkeypatch.setattr(gpu_peers, "STEPS", {"a peer": lambda sizes, rows, device: 1 / 0})
     times = gpu_check.step_times("CPU:0")["small"]
     assert times["eager"] > 0 and times["compiled"] > 0 and times["fit"] > 0 and times["a peer"].startswith("ZeroDivisionError")
+
+
+def test_epochs_of_fit_stand_beside_those_of_others(monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.setattr(gpu_check, "SIZES", dict.fromkeys(("medium", "large"), (784, 4, 10)))
+    monkeypatch.setattr(gpu_check, "IMAGES", 2100)
+    found = gpu_check.fit_beside_peers("CPU:0")
+    assert found.pop("passed") and list(found) == ["medium, 128 rows", "large, 1024 rows"]
+    for times in found.values():
+        assert list(times) == ["fit", "PyTorch graph", "JAX jit", "JAX scan"]
+        assert min(times["fit"], times["JAX jit"], times["JAX scan"]) > 0
+
+
+def test_a_run_that_fails_beside_the_peers_fails_the_check(monkeypatch):
+    monkeypatch.setattr(gpu_peers, "EPOCHS", {})
+    monkeypatch.setattr(gpu_check, "IMAGES", 2100)
+    monkeypatch.setattr(gpu_check, "network", lambda name: 1 / 0)
+    found = gpu_check.fit_beside_peers("CPU:0")
+    assert not found["passed"] and found["large, 1024 rows"] == {"fit": "ZeroDivisionError: division by zero"}
+
+
+@pytest.mark.parametrize("name", gpu_peers.STEPS)
+def test_a_peer_s_step_trains(name):
+    pytest.importorskip("torch" if "Torch" in name else "jax")
+    run, wait = gpu_peers.STEPS[name]((8, 6, 3), 16, "CPU:0")
+    losses = [float(wait(run())) for _ in range(30)]
+    assert losses[-1] < 0.98 * losses[0]
+
+
+@pytest.mark.parametrize(("code", "passed"), [(0, True), (9, False)])
+def test_the_sanitizer_s_verdict_counts(monkeypatch, tmp_path, code, passed):
+    tool = tmp_path / "compute-sanitizer"
+    tool.write_text(f"#!/bin/sh\necho $1 $2 $4\necho 'ERROR SUMMARY'\nexit {code}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert gpu_check.memory_accesses_are_valid("GPU:0") == {"passed": passed, "last line": "ERROR SUMMARY"}
+    assert "skipped" in gpu_check.memory_accesses_are_valid("CPU:0")
 
 
 @pytest.mark.parametrize(
