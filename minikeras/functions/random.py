@@ -120,8 +120,8 @@ def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
     if not hasattr(minval, "dtype") and np.ndim(minval) == 0 and minval == 0:
         return found  # a product with a number below 1 is never rounded up to the other factor
     if type(minval) in (int, float) and type(limit) in (int, float):
-        largest = np.asarray(1.0 - 0.5 * float(unit.dtype.info.eps), unit.dtype.numpy)
-        if largest * (limit - minval) + minval < limit:
+        of = unit.dtype.numpy.type
+        if of(1.0 - 0.5 * float(unit.dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit):
             return found
     lowest = arithmetic.zeros_like(found) + minval
     return arithmetic.select((found >= limit) & (lowest < limit), lowest, found)  # a sum may be rounded up to maxval

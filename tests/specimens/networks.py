@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 import minikeras as tf
-from minikeras.arrays import namespace, philox4x32
+from minikeras.arrays import philox4x32
 from minikeras.core.registry import operations
 from minikeras.ops import draws
 from specimens.table import distinct, fixed, integers, nonzero, normal, positive, row
@@ -46,14 +46,6 @@ def mask_of(key, shape):
 
 def normals(key):
     return philox4x32.normal(key, (3, 4), "float64")
-
-
-def uniforms(key):
-    return philox4x32.uniform(key, (3, 4), "float64")
-
-
-def drawn_by(primitive):
-    return lambda key: primitive(key, shape=(3, 4), dtype=np.dtype("float64"), xp=namespace(key._array))
 
 
 SPECIMENS = [
@@ -148,7 +140,4 @@ SPECIMENS = [
         analytic=False,
         float32=False,  # whose numbers are made of other bits
     ),
-    row(draws.next_key, KEY, lambda key: key + np.array([0, 1], "uint32"), smooth=False),
-    row(draws.random_normal, KEY, normals, call=drawn_by(draws.random_normal), smooth=False, float32=False),
-    row(draws.random_uniform, KEY, uniforms, call=drawn_by(draws.random_uniform), smooth=False, float32=False),
 ]

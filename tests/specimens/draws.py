@@ -1,0 +1,45 @@
+"""Draws: each is a function of a key, and those with parameters of these too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minikeras.arrays import namespace, philox4x32, rejection
+from minikeras.ops import draws
+from specimens.table import fixed, row
+
+KEY = fixed(np.array([3, 4], "uint32"))
+SHAPE = {"shape": (3, 4), "dtype": np.dtype("float64")}
+
+
+def specimen(primitive, function, *parameters, **options):
+    """A row for a draw of float64, whatever dtype its parameters have."""
+
+    def call(key, *given):
+        return primitive(key, *given, xp=namespace(key._array), **SHAPE, **options)
+
+    def reference(key, *given):
+        with np.errstate(all="ignore"):
+            return function(key, *SHAPE.values(), *[np.asarray(one, "float64") for one in given], **options)
+
+    return row(primitive, (KEY, *[fixed(one) for one in parameters]), reference, call=call, smooth=False, float32=False)
+
+
+SPECIMENS = [
+    row(draws.next_key, KEY, lambda key: key + np.array([0, 1], "uint32"), smooth=False),
+    row(
+        draws.operation_key,
+        KEY,
+        lambda key: (key ^ np.array([9, 0], "uint32")) + np.array([0, 1], "uint32"),
+        mix=9,
+        smooth=False,
+    ),
+    specimen(draws.random_normal, philox4x32.normal),
+    specimen(draws.random_uniform, philox4x32.uniform),
+    specimen(draws.random_truncated_normal, philox4x32.truncated_normal),
+    specimen(draws.random_integers, philox4x32.integers, low=-5, span=11),
+    specimen(draws.random_gamma, rejection.gamma, [0.5, 1.0, 2.5, 9.0]),
+    specimen(draws.random_beta, rejection.beta, [0.5, 1.0, 2.5, 9.0], [[1.5]]),
+    specimen(draws.random_poisson, rejection.poisson, [0.5, 1.0, 20.0, 90.0]),
+    specimen(draws.random_binomial, rejection.binomial, [5.0, 50.0, 9.0, 99.0], [[0.25], [0.5], [0.75]]),
+]
