@@ -15,9 +15,9 @@ from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..core.effects import draw_key
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..ops import arithmetic, draws, reductions, transcendental
+from ..ops import arithmetic, draws, indexing, reductions, transcendental
 from ..types import TensorLike, as_dtype
-from .publish import integer, static_shape, tensor
+from .publish import integer, negative_axis, static_shape, tensor
 
 
 def set_seed(seed: int | None) -> None:
@@ -187,13 +187,13 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
 
 def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
     """The slices along an axis, in an order that comes of sorting their numbers by random bits above these."""
-    from .indexing import gather
-
-    size, xp = x.shape[axis], namespace(x._array)
+    place = negative_axis(axis, x.ndim, "shuffle")
+    size, xp = x.shape[place], namespace(x._array)
     own = 1 << max(size - 1, 1).bit_length()
     numbers = drawn(draws.random_integers, keys, (size,), "uint64", xp=xp, low=0, span=2**64 // own)
     ordered = reductions.sort(numbers * own + Tensor(xp.arange(size, dtype="uint64")), axis=-1, descending=False)
-    return gather(x, arithmetic.cast(ordered % own, dtype="int32"), axis=axis)
+    order = arithmetic.cast(ordered % own, dtype="int32")
+    return indexing.gather_rows(x, order, axis=place)  # type: ignore[no-any-return]
 
 
 def categorical(

@@ -11,6 +11,7 @@ import numpy as np
 import nvrtc
 import pytest
 import shim
+from graph_steps import graphs_of
 from shim import Memory, compiled, needs_gxx
 from test_kernels_of_instructions import instruction
 from test_philox import KEYS, KNOWN, SPANS
@@ -162,3 +163,38 @@ def test_nvidias_compiler_takes_the_kernels_of_single_draws(architecture):
     code = nvrtc.cubin(philox_cuda.SOURCE, architecture)
     names = re.findall(r"^DRAW\((\w+)", philox_cuda.SOURCE, re.MULTILINE)
     assert len(names) == 10 and all(name.encode() in code for name in names)
+
+
+# Programs -------------------------------------------------------------------------------------------------------------------
+
+
+def noisy(x):
+    """A step that draws whatever a device can draw."""
+    noise = tf.random.normal([4]) + tf.random.uniform([4], -1.0, 1.0, seed=3) + tf.random.truncated_normal([4])
+    chosen = tf.cast(tf.random.uniform([4], 0, 9, "int32") + tf.random.shuffle(tf.range(4)), "float32")
+    return tf.nn.dropout(x * noise + chosen, 0.3)
+
+
+def test_a_step_that_draws_is_one_graph_and_draws_anew_in_each_run(double):
+    tf.random.set_seed(8)
+    with tf.device("CPU:0"):
+        expected = [noisy(tf.ones([4])).numpy() for _ in range(6)]
+    tf.random.set_seed(8)
+    with tf.device("STRICT:0"):
+        step, x = tf.function(noisy), tf.ones([4])
+        found = [step(x).numpy() for _ in range(6)]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    (graph,) = graphs_of(step)
+    assert not graph.schedule.calls and len(graph.schedule.segments) == 1
+
+
+def test_numbers_that_are_drawn_by_rejection_are_drawn_before_the_graph(double):
+    draw = lambda x: x * tf.random.gamma([3], 2.0) + tf.random.poisson([3], 4.0)
+    tf.random.set_seed(8)
+    expected = [draw(tf.ones([3])).numpy() for _ in range(5)]
+    tf.random.set_seed(8)
+    with tf.device("STRICT:0"):
+        step, x = tf.function(draw), tf.ones([3])
+        np.testing.assert_allclose([step(x).numpy() for _ in range(5)], expected, rtol=1e-6)
+    (graph,) = graphs_of(step)
+    assert not graph.schedule.calls

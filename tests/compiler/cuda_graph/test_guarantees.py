@@ -342,3 +342,31 @@ def test_values_that_are_kept_from_step_to_step_capture_two_graphs_and_no_more(d
         np.testing.assert_array_equal(kept.numpy(), values)
         kept, values = kernel.value(), kernel.numpy()
     assert len(double.nodes) == 2
+
+
+LOOKUPS = {
+    "gather": (lambda x, at: tf.gather(x, at), 5),
+    "gather_nd": (lambda x, at: tf.gather_nd(x, at[:, None]), 5),
+    "take_along_axis": (lambda x, at: tf.keras.ops.take_along_axis(x, at[:, None], 0), 5),
+    "scatter_nd": (lambda x, at: tf.scatter_nd(at[:, None], x[:2], [5, 3]), 5),
+    "tensor_scatter_nd_update": (lambda x, at: tf.tensor_scatter_nd_update(x, at[:, None], x[:2]), 5),
+    "embedding_lookup": (lambda x, at: tf.nn.embedding_lookup(x, at), 5),
+    "labels": (lambda x, at: tf.nn.sparse_softmax_cross_entropy_with_logits(at, x[:2]), 3),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_an_index_outside_its_axis_is_refused_in_a_graph_with_the_message_of_the_cpu(double, name):
+    look_up, size = LOOKUPS[name]
+    table, right, wrong = np.arange(15.0).reshape(5, 3), np.array([1, 0]), np.array([size, 0])
+    with pytest.raises(tf.errors.InvalidArgumentError) as on_the_cpu:
+        look_up(tf.constant(table), tf.constant(wrong))
+    with tf.device("STRICT:0"):
+        x, step = tf.constant(table), tf.function(look_up)
+        for _ in range(4):
+            expected = step(x, tf.constant(right)).numpy()
+        assert graphs_of(step)
+        with pytest.raises(tf.errors.InvalidArgumentError) as there:
+            step(x, tf.constant(wrong))
+        assert str(there.value) == str(on_the_cpu.value)
+        np.testing.assert_array_equal(step(x, tf.constant(right)), expected)
