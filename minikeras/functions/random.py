@@ -48,6 +48,8 @@ def keys_of(seed: Any) -> Keys:
 def _fixed(seed: Any) -> Keys:
     """One key: the pair of integers that is the seed of a stateless function. A Tensor may hold another pair in each run."""
     if isinstance(seed, Tensor):
+        if tuple(seed.shape) != (2,):
+            raise ShapeError(f"random: the seed of a stateless draw is a pair of integers, found shape {tuple(seed.shape)}.")
         return lambda: arithmetic.cast(seed, dtype="uint64")  # type: ignore[no-any-return]
     first, second = (int(part) for part in np.asarray(seed).reshape(-1))
     return lambda: Tensor(streams.Stream(first, second).key())
@@ -99,7 +101,7 @@ def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any) -> 
 def _bound(name: str, value: Any, kind: Any) -> int:
     """A bound of integers; the upper one may lie one above the largest."""
     array = np.asarray(value)
-    if array.ndim or array.dtype.kind not in "iu":
+    if array.ndim or array.dtype.kind not in "iufO" or array != array // 1:
         raise InvalidArgumentError(
             f"random.uniform: {name} of integers must be one integer, found {value!r:.80}. For bounds of each element take "
             "tf.floor of floats, tf.random.uniform(shape, minval, maxval), and tf.cast."
@@ -121,8 +123,9 @@ def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
         return found  # a product with a number below 1 is never rounded up to the other factor
     if type(minval) in (int, float) and type(limit) in (int, float):
         of = unit.dtype.numpy.type
-        if of(1.0 - 0.5 * float(unit.dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit):
-            return found
+        with np.errstate(all="ignore"):
+            if of(1.0 - 0.5 * float(unit.dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit):
+                return found
     lowest = arithmetic.zeros_like(found) + minval
     return arithmetic.select((found >= limit) & (lowest < limit), lowest, found)  # a sum may be rounded up to maxval
 

@@ -122,3 +122,23 @@ def test_a_shuffle_is_every_order_as_often():
     counts = [orders.count(order) for order in set(orders)]
     assert len(counts) == 6 and min(counts) > 140
     assert [sorted(R.shuffle(tf.range(n)).numpy().tolist()) for n in range(4)] == [[*range(n)] for n in range(4)]
+
+
+def test_integers_have_bounds_of_their_dtype():
+    assert int(tf.reduce_max(R.uniform([200], 250, 256, "uint8"))) == 255
+    assert R.uniform([3], 2.0, np.int64(3), "int32").numpy().tolist() == [2, 2, 2]
+    assert len(set(R.uniform([50], 0, 2**64, "uint64", seed=1).numpy().tolist())) == 50
+    for low, high, message in (
+        ([0, 1], 3, "one integer"),
+        (0, 2.5, "one integer"),
+        (0, 257, "no uint8"),
+        (-1, 3, "no uint8"),
+        (3, 3, "must lie below"),
+    ):
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+            R.uniform([2], low, high, "uint8")
+
+
+def test_the_seed_of_a_stateless_draw_is_a_pair():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"pair of integers, found shape \(1, 2\)"):
+        R.stateless_normal([2], tf.constant([[1, 2]]))
