@@ -125,6 +125,18 @@ def test_truncated_normal_numbers_are_quantiles_of_the_words(dtype):
     np.testing.assert_allclose(found.astype("float64"), expected, rtol=digits, atol=digits)
 
 
+@pytest.mark.parametrize("start", [1, 4, 7, 4 * philox.CHUNK + 3])
+def test_a_part_of_a_draw_has_the_elements_that_it_has_in_the_whole(start):
+    for function, own in (
+        (philox.truncated_normal, ("float32",)),
+        (philox.truncated_normal, ("float64",)),
+        *((philox.integers, ("int64", -2, span)) for span in (9, 2**20 + 1, 2**50)),
+    ):
+        kind, *rest = own
+        whole = function((5, 6), (start + 20,), kind, *rest)
+        assert np.array_equal(function((5, 6), (4, 5), kind, *rest, start=start).ravel(), whole[start:])
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (2, 3)])
 def test_every_shape_can_be_drawn(shape):
     for found in (

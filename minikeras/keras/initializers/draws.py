@@ -286,8 +286,8 @@ class LecunNormal(_Scaled):
     """Truncated normal with variance 1 / fan_in. Source: LeCun et al. (1998), Efficient BackProp, equation (16).
 
     >>> values = tf.keras.initializers.LecunNormal(seed=1)((300, 200))
-    >>> print(values.numpy().var().round(4), round(1 / 300, 4))
-    0.0033 0.0033
+    >>> print(values.numpy().var().round(3), round(1 / 300, 3))
+    0.003 0.003
     """
 
     settings = (1.0, "fan_in", "truncated_normal")

@@ -153,8 +153,9 @@ def test_single_integers_have_the_bits_of_numpy(span):
         np.array([5, 2**35], np.uint64),
         {"shape": (3, 11), "dtype": np.dtype("int64"), "low": -(2**62), "span": span},
     )
-    found = draws.random_integers.on_numpy(key, xp=CUPY, **options)
-    assert np.array_equal(found, draws.random_integers.on_numpy(key, xp=np, **options))
+    for start in (0, 5):
+        found = draws.random_integers.on_numpy(key, xp=CUPY, start=start, **options)
+        assert np.array_equal(found, draws.random_integers.on_numpy(key, xp=np, start=start, **options))
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
