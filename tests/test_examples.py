@@ -226,6 +226,5 @@ def test_two_ranks_reach_the_accuracy_of_one(tmp_path):
     launcher = [sys.executable, "-m", "minikeras.distribute.run", "-n", "2", str(EXAMPLES / "data_parallel.py")]
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "MINIKERAS_OFFLINE": "1"}
     both = subprocess.run(launcher, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
-    accuracy = last_number(alone, r"test accuracy: ([\d.]+)")
-    assert accuracy > 0.9 and last_number(both.stdout, r"test accuracy: ([\d.]+)") == accuracy
-    assert "ranks: 2" in both.stdout
+    assert last_number(alone, r"test accuracy: ([\d.]+)") > 0.95
+    assert "ranks: 2" in both.stdout and both.stdout.replace("ranks: 2", "ranks: 1") == alone
