@@ -178,14 +178,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--hosts", type=hosts_of, default=[], metavar="A:2,B:2", help="machines, and how many ranks each takes")
     where.add_argument("--hostfile", type=Path, metavar="FILE", help="the same, a line for each")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help="a script and its arguments")
+    parser.add_argument("-m", dest="is_module", action="store_true", help="the program is a module, as for python -m")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="a script or module, and its arguments")
     told = parser.parse_args(arguments)
     least = told.ranks if told.min_ranks is None else told.min_ranks
     if not 1 <= least <= told.ranks or told.max_restarts < 0 or not told.program:
         parser.error("give -n from 1 on, --min-ranks from 1 to -n, --max-restarts from 0 on, and a script")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     hosts = hosts_of(told.hostfile.read_text()) if told.hostfile else told.hosts
-    return run(Job(told.ranks, told.program, hosts), told.max_restarts, told.min_ranks)
+    program = [*(["-m"] if told.is_module else []), *told.program]
+    return run(Job(told.ranks, program, hosts), told.max_restarts, told.min_ranks)
 
 
 if __name__ == "__main__":

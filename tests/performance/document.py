@@ -33,7 +33,7 @@ STEPS = ("NumPy by hand, out=", OWN, NUMPY.title, NATIVE.title, *PEERS)
 FITS = (FIT, NATIVE_FIT, KERAS.format("jax"), KERAS.format("torch"))
 """Candidates in the order of columns and bars."""
 
-SECTIONS = ("optimizers", "derivatives", "chain", "curve", "nist", "imports", "ensembles")
+SECTIONS = ("optimizers", "derivatives", "chain", "curve", "nist", "imports", "ensembles", "ranks")
 """Those with a table of all candidates."""
 
 COLOURS = {NATIVE.title: "#c2410c", NUMPY.title: "#f59e0b", OWN: "#fcd9a0", NATIVE_FIT: "#c2410c", FIT: "#f59e0b"}

@@ -26,7 +26,7 @@ from .settings import OPTIONAL, PEERS, Settings, limit_threads, machine
 
 SECTIONS = (
     *("steps", "training", "optimizers", "chain", "derivatives", "newton", "curve", "nist", "imports", "memory"),
-    *("recording", "predict", "fit", "ensembles"),
+    *("recording", "predict", "fit", "ensembles", "ranks"),
 )
 
 

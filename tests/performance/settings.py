@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("torch", "jax", "tensorflow", "keras", "autograd", "mygrad")
-OPTIONAL = ("llvmlite", "scipy")
+OPTIONAL = ("llvmlite", "scipy", "mpi4py")
 PACKAGES = ("numpy", *OPTIONAL, *PEERS, "tensorflow-cpu")
 
 # What each library calls its threads. XLA has no such variable; it counts the processors it may run on.

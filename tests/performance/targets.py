@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .ensembles import ALONE, BEYOND, JAX, LOOP, MEMBERS, SWEEP, TOGETHER
 from .executors import NATIVE, NUMPY, OWN
 from .problems import PROBLEMS
+from .ranks import NONE, ONE, TWO
 from .training import FIT, KERAS, NATIVE_FIT
 
 BY_HAND = "NumPy by hand, out="
@@ -82,6 +83,10 @@ TARGETS = (
     Target("memory of 8 members", "ensembles", "peak memory of", BEYOND, None, 50.0),
     Target("96 runs on digits", "ensembles", "96 runs on digits", SWEEP, LOOP, 0.25),
     Target("the same, beside Keras", "ensembles", "96 runs on digits", SWEEP, JAX, 0.05),
+    Target("two ranks", "ranks", "", TWO, NONE, 0.62),
+    Target("two ranks, native", "ranks", "", f"{TWO}, native", f"{NONE}, native", 0.62),
+    Target("a strategy on one rank", "ranks", "", ONE, NONE, 1.03),
+    Target("a strategy on one rank, native", "ranks", "", f"{ONE}, native", f"{NONE}, native", 1.03),
     Target("import beyond NumPy", "imports", "", OWN, None, 0.035),
     Target("the same with `keras`", "imports", "", f"{OWN}.keras", None, 0.1),
     Target("peak memory of the large loop, by NumPy", "memory", "peak of the large", NUMPY.title, None, 120.0),

@@ -37,6 +37,7 @@ OWN = {
     "imports": {"minikeras", "minikeras.keras"},
     "memory": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
     "fit": {"minikeras fit", "NumPy by hand", "NumPy by hand, out="},
+    "ranks": {"minikeras fit", "minikeras fit, a strategy on one rank"},
     "ensembles": {"minikeras, members at once", "minikeras, one model", "minikeras, Sweep", "minikeras, a loop of fit"},
 }
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -52,13 +52,17 @@ class Worker:
         section: a module of this folder.
         arguments: anything that JSON can hold.
         environment: variables besides those of this process.
+        launcher: a module that starts the process, and its arguments.
 
     Attributes:
         answer: of `Prepared`.
     """
 
-    def __init__(self, section: str, *arguments: Any, environment: Mapping[str, str] | None = None) -> None:
-        program = [sys.executable, "-m", "tests.performance.worker", section, json.dumps(arguments)]
+    def __init__(
+        self, section: str, *arguments: Any, environment: Mapping[str, str] | None = None, launcher: Sequence[str] = ()
+    ) -> None:
+        started = [word for module in [launcher, ("tests.performance.worker",)] if module for word in ("-m", *module)]
+        program = [sys.executable, *started, section, json.dumps(arguments)]
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed with the process)
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
@@ -94,13 +98,16 @@ class Worker:
 
     def close(self) -> None:
         """Let the process end."""
-        self._process.communicate()
+        self._process.communicate("0\n")  # mpirun does not tell a rank that the input has ended
         self._errors.close()
 
 
 @contextlib.contextmanager
 def workers(
-    section: str, arguments: Mapping[str, tuple[Any, ...]], environment: Mapping[str, Mapping[str, str]] | None = None
+    section: str,
+    arguments: Mapping[str, tuple[Any, ...]],
+    environment: Mapping[str, Mapping[str, str]] | None = None,
+    launchers: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[dict[str, Worker]]:
     """A process for each candidate, started in turn, so that nothing disturbs what one measures when it starts.
 
@@ -108,11 +115,13 @@ def workers(
         section: a module of this folder.
         arguments: of its `prepare`, by candidate.
         environment: variables of some candidates.
+        launchers: of some candidates, see `Worker`.
     """
     with contextlib.ExitStack() as stack:
         found = {}
         for name, given in arguments.items():
-            found[name] = Worker(section, *given, environment=(environment or {}).get(name))
+            launcher = (launchers or {}).get(name, ())
+            found[name] = Worker(section, *given, environment=(environment or {}).get(name), launcher=launcher)
             stack.callback(found[name].close)
         yield found
 
@@ -132,8 +141,10 @@ def _serve(section: str, arguments: list[Any]) -> None:
     gc.collect()
     gc.freeze()
     say(prepared.answer)
-    for line in sys.stdin:
-        say(prepared.seconds(int(line)))
+    for count in map(int, sys.stdin):
+        if not count:
+            break
+        say(prepared.seconds(count))
 
 
 if __name__ == "__main__":
