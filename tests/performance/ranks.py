@@ -21,7 +21,7 @@ from .settings import Settings
 from .worker import workers
 
 SIZES, QUICK_SIZES = (784, 1024, 1024, 10), (16, 32, 10)
-BATCH, STEPS = 1024, 8
+BATCH, STEPS = 1024, 32
 """Rows of all ranks together, and steps of an epoch."""
 NONE, ONE, TWO = f"{OWN} fit", f"{OWN} fit, a strategy on one rank", f"{OWN} fit, two ranks"
 CANDIDATES = {f"{name}{', native' * native}": (name, native) for native in (False, True) for name in (NONE, ONE, TWO)}
