@@ -23,7 +23,7 @@ def test_steps_are_graphs_and_have_the_bits_of_their_kernels(double, few_rows):
 
 def test_steps_in_a_row_are_one_graph(double, few_rows):
     assert gpu_check._in_a_row("small", "STRICT:0") > 0
-    assert [len(nodes) for nodes in double.nodes] == [9, 8 * 11]
+    assert [len(nodes) for nodes in double.nodes] == [8, 8 * 10]
 
 
 def assert_trained_as_on_the_cpu(make, double):

@@ -172,6 +172,30 @@ def test_a_loss_and_its_derivative_are_one_instruction():
     assert record.primitive is loss_and_gradient and record.outputs == (loss, gradient)
 
 
+@pytest.mark.parametrize("shape", [(), (33, 1), (1, 10), (33,)])
+def test_the_factor_of_a_mean_joins_them_if_each_row_has_one(shape):
+    labels, logits = Slot(0, (33,), np.dtype("i8")), Slot(1, (33, 10), np.dtype("f4"))
+    loss, gradient, scaled = (
+        Slot(2, (33,), np.dtype("f4")),
+        Slot(3, (33, 10), np.dtype("f4")),
+        Slot(5, (33, 10), np.dtype("f4")),
+    )
+    factor, both = (
+        Slot(4, shape, np.dtype("f4")),
+        (operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad),
+    )
+    records = [Record(one, [labels, logits], {}, y) for one, y in zip(both, (loss, gradient), strict=True)]
+    records.append(Record(operations.multiply, [factor, gradient], {}, scaled))
+    for arguments, results, joins in (
+        ([labels, logits, factor], [loss, scaled], shape in ((), (33, 1))),
+        ([labels, logits, factor], [loss, scaled, gradient], False),
+        ([labels, logits], [loss, scaled], False),  # who makes the factor comes later
+    ):
+        first, *rest = join_losses(Program(arguments, records, results, None)).records
+        assert first.primitive is loss_and_gradient and (not rest) == joins
+        assert first.outputs == (loss, scaled if joins else gradient)
+
+
 def test_a_view_of_a_view_of_a_sum_is_still_there_for_others():
     @tf.function
     def step(x):

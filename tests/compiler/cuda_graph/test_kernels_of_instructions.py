@@ -105,8 +105,11 @@ def rows():
             yield o.sparse_softmax_cross_entropy, [labels.astype(kind), logits], {}
             yield o.sparse_softmax_cross_entropy_grad, [labels.astype(kind), logits], {}
             yield loss_and_gradient, [labels.astype(kind), logits], {}
+            for factor in ((), (len(logits), 1)):
+                yield loss_and_gradient, [labels.astype(kind), logits, normal(*factor)], {}
     yield o.sparse_softmax_cross_entropy, [integers(5, 2, 3), normal(2, 3, 5)], {}
     yield o.sparse_softmax_cross_entropy_grad, [integers(5, 3), normal(2, 3, 5)], {}
+    yield loss_and_gradient, [integers(5, 2, 3), normal(2, 3, 5), normal(2, 3, 1)], {}
 
 
 def moves():

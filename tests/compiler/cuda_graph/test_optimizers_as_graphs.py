@@ -93,7 +93,7 @@ def test_options_cost_a_pass_for_a_norm_and_nothing_else(options, more, depth, d
     found = Trained(lambda: layers, LOSSES["labels"], lambda: optimizers.Adam(0.01, **options))
     for _ in range(4):
         found.step()
-    plain = 3 * depth + 6
+    plain = 3 * depth + 5
     assert len(double.nodes[-1]) == plain + more
 
 

@@ -54,10 +54,10 @@ group = Primitive(
 """Instructions that one kernel carries out, `members`, reduced over `axes` of `shape`; keys of its operands and results."""
 
 
-def _loss_and_gradient(xp: Any, labels: Array, logits: Array) -> tuple[Array, Array]:
+def _loss_and_gradient(xp: Any, labels: Array, logits: Array, *factor: Array) -> tuple[Array, Array]:
     both = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
     loss, gradient = [primitive.kernel(xp)(labels, logits) for primitive in both]
-    return loss, gradient
+    return loss, gradient * factor[0] if factor else gradient
 
 
 loss_and_gradient = Primitive(
@@ -67,26 +67,56 @@ loss_and_gradient = Primitive(
     uniform=False,
     registered=False,
 )
-"""The cross-entropy of rows of logits, and its derivative: softmax less one at the label."""
+"""The cross-entropy of rows of logits, and its derivative: softmax less one at the label, perhaps times a factor of the row."""
 
 
 def join_losses(program: Program) -> Program:
-    """The program with each loss and the derivative of it as one instruction."""
+    """The program with each loss and the derivative of it, with the factor of a mean, as one instruction."""
+    readers = _readers(program)
     gradients = {
         _operands(record): record
         for record in program.records
         if record.primitive is operations.sparse_softmax_cross_entropy_grad
     }
     taken: set[int] = set()
+    made = {x.key for x in program.arguments} | {slot.key for slot in program.slots() if slot.array is not None}
     records = []
     for record in program.records:
         gradient = gradients.get(_operands(record))
         if record.primitive is operations.sparse_softmax_cross_entropy and gradient is not None:
-            taken.add(id(gradient))
-            record = Record(loss_and_gradient, record.inputs, {}, (record.outputs, gradient.outputs))
+            y, scaled = gradient.outputs, _scaled(gradient, readers, made)
+            inputs = list(record.inputs)
+            if scaled is not None:
+                y = scaled.outputs
+                inputs += [x for x in scaled.inputs if x.key != gradient.outputs.key]
+            taken |= {id(gradient), id(scaled)}
+            record = Record(loss_and_gradient, inputs, {}, (record.outputs, y))
         if id(record) not in taken:
             records.append(record)
+            made |= {y.key for y in outputs_of(record)}
     return program.with_records(records)
+
+
+def _scaled(gradient: Record, readers: Mapping[int, Sequence[Record | None]], made: set[int]) -> Record | None:
+    """The only reader of a derivative, if it multiplies each row by what is known by now."""
+    y = gradient.outputs
+    (reader, *others) = readers[y.key] or (None,)
+    if others or reader is None or reader.primitive is not operations.multiply or len(slots_in(reader.inputs)) < 2:
+        return None
+    factors = [x for x in reader.inputs if x.key != y.key]
+    fits = len(factors) == 1 and factors[0].key in made and factors[0].shape in ((), (*y.shape[:-1], 1))
+    return reader if fits and factors[0].dtype == reader.outputs.dtype == y.dtype else None
+
+
+def _readers(program: Program) -> dict[int, list[Record | None]]:
+    """For each slot the instructions that read it; None stands for the caller."""
+    readers: dict[int, list[Record | None]] = collections.defaultdict(list)
+    for record in program.records:
+        for x in slots_in(record.inputs):
+            readers[x.key].append(record)
+    for x in slots_in(program.results):
+        readers[x.key].append(None)
+    return readers
 
 
 def _operands(record: Record) -> tuple[int, ...]:

@@ -74,9 +74,9 @@ class Softmax:
 def softmax_kernel(record: Record) -> list[Kernel] | None:
     """What carries out softmax, its logarithm, or the cross-entropy of logits."""
     primitive, y = record.primitive, record.outputs
-    if not all(isinstance(x, Slot) for x in record.inputs) or 0 in record.inputs[-1].shape:
+    if not all(isinstance(x, Slot) and 0 not in x.shape for x in record.inputs):
         return None
-    logits = record.inputs[-1]
+    logits = record.inputs[1 if primitive is loss_and_gradient else -1]
     if primitive in (operations.softmax, operations.log_softmax):
         rows = Softmax(logits, record.params["axis"] % len(logits.shape))
         names = rows.begin()
@@ -88,7 +88,7 @@ def softmax_kernel(record: Record) -> list[Kernel] | None:
     if labels.dtype.kind not in "iu" or np.broadcast_shapes(labels.shape, logits.shape[:-1]) != logits.shape[:-1]:
         return None
     if primitive is loss_and_gradient:
-        return _sparse(rows, labels, *y)
+        return _sparse(rows, labels, *y, *record.inputs[2:])
     if primitive is operations.sparse_softmax_cross_entropy_grad:
         return _sparse(rows, labels, None, y)
     return _sparse(rows, labels, y, None)
@@ -109,8 +109,10 @@ def _cross_entropy(rows: Softmax, labels: Slot, y: Slot) -> list[Kernel]:
     return [rows.kernel()]
 
 
-def _sparse(rows: Softmax, labels: Slot, losses: Slot | None, gradients: Slot | None) -> list[Kernel]:
-    """log(sum) - the label's logit; and its derivative, softmax less one at the label."""
+def _sparse(
+    rows: Softmax, labels: Slot, losses: Slot | None, gradients: Slot | None, factor: Slot | None = None
+) -> list[Kernel]:
+    """log(sum) - the label's logit; and its derivative, softmax less one at the label, times the row's factor."""
     source, names = rows.source, rows.begin()
     shape = rows.logits.shape[:-1]
     source.do(f"if (o < {rows.count}) {{")
@@ -124,6 +126,10 @@ def _sparse(rows: Softmax, labels: Slot, losses: Slot | None, gradients: Slot | 
         source.do("}")
     if gradients is not None:
         value = f"(exponential({rows.logit(names)} - peak) / total - (k == at ? 1 : 0))"
+        if factor is not None:
+            own = place(0, spread(Slot(factor.key, factor.shape[:-1], factor.dtype), shape).strides, coordinates)
+            source.do(f"const {computed(factor.dtype)} factor = {source.load(factor, own)};")
+            value = f"{cast(value, None, gradients.dtype)} * factor"
         rows.each()
         source.store(gradients, rows.place(names, "k"), cast(value, None, gradients.dtype))
         source.do("}")
