@@ -36,7 +36,7 @@ class NoFormula(ValueError):
 
 def as_latex(text: str, words: Collection[str] = ()) -> str | None:
     """A whole line; None if there is no formula in it, or one that cannot be read. Words between formulas stay."""
-    parts = [(math, part) for math, part in rendered(text, words) if part]
+    parts = rendered(text, words)
     if not any(math for math, _ in parts) or any(re.search(r"[^\w\s.,:;]", part) for math, part in parts if not math):
         return None
     return "".join(part if math else rf"\text{{{quoted(part)}}}" for math, part in parts).replace(r"\text{,  }", r",\qquad ")
@@ -61,7 +61,7 @@ def parts_of(text: str) -> list[str]:
             parts[-1] += piece
         else:
             parts.append(piece)
-    return parts
+    return [part for part in parts if part]
 
 
 def quoted(text: str) -> str:

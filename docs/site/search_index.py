@@ -60,4 +60,5 @@ def weight(name: str) -> float:
 
 def plain(text: str) -> str:
     """Without tags; what looked like one in the text stays escaped."""
-    return html.escape(" ".join(FORMULA.sub(" ", html.unescape(TAG.sub(" ", text))).split()), quote=False)
+    words = " ".join(FORMULA.sub(" ", html.unescape(TAG.sub(" ", text))).split())
+    return html.escape(re.sub(r" (?=[.,:;])", "", words), quote=False)
