@@ -123,7 +123,8 @@ class Executions:
         logs: Logs = {}
         for alike in of_one_size(self._next):
             split = self.steps.split(alike[0])
-            step, own = self.steps.step(split), [self.steps.own(element, split) for element in alike]
+            step = self.steps.step(split)
+            own = alike if split is None else [self.steps.own(element, split) for element in alike]
             found = self._replay(step, own)
             if found is None:
                 replayed = False
