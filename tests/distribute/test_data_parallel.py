@@ -149,6 +149,16 @@ def test_optimizers_that_ask_for_the_loss_are_refused():
     assert on_ranks(2, work) == [True, True]
 
 
+def test_gradients_are_not_exchanged_twice():
+    def work():
+        make = lambda: tf.distribute.DistributedOptimizer(tf.keras.optimizers.SGD())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="and so has DistributedOptimizer"):
+            trained({}, compile=lambda: {"optimizer": make()})
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

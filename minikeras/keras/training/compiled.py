@@ -12,6 +12,8 @@ from ...distribute.strategy import Split
 from .shared_step import shared_step
 
 StepFunction = Callable[[Any], Any]
+MOST = 64
+"""So many steps are recorded: where ranks bring batches of ever other sizes, further ones run eagerly."""
 
 
 class CompiledSteps:
@@ -34,6 +36,8 @@ class CompiledSteps:
             return step
         key = name, split
         if key not in self._steps:
+            if len(self._steps) >= MOST:
+                return step
             self._steps[key] = _recorded(model, name, split, wanted is True)
         if wanted == "auto" and not (split is not None and split.pairs):  # whose bits do not depend on what LLVM is worth
             self._steps[key].plan(self.planned)
@@ -53,9 +57,8 @@ class CompiledSteps:
 
 def _recorded(model: Any, name: str, split: Split | None, strict: bool) -> Function:
     """A step of a model as a function of its batch."""
-    reference: Callable[[], Any] = weakref.ref(
-        model
-    )  # the model holds the function, and is freed with its last other reference
+    # The model holds the function, and is freed with its last other reference.
+    reference: Callable[[], Any] = weakref.ref(model)
     if split is None:
         run: StepFunction = lambda data: getattr(reference(), name)(data)
     else:

@@ -154,6 +154,11 @@ def _check_step(model: Model, name: str) -> None:
             f"{name}: {type(model.optimizer).__name__} asks for the loss of all rows several times in a step, which no rank "
             "knows. Use an optimizer of gradients, such as Adam, or train in one process."
         )
+    if is_distributed(model.optimizer):
+        raise InvalidArgumentError(
+            f"{name}: the strategy has the ranks exchange gradients, and so has DistributedOptimizer. Give the optimizer "
+            "itself, or make the model outside of the scope."
+        )
 
 
 def _build(model: Model, data: Any) -> None:
