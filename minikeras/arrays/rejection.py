@@ -24,46 +24,46 @@ MOST_STEPS = 100
 """Of such a search: larger counts have probabilities below 1e-60."""
 
 
-def gamma(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array) -> Array:
+def gamma(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, start: int = 0) -> Array:
     """Numbers of the gamma distribution with shape parameter `alpha`, broadcast to `shape`, and scale 1."""
     parameters = _within("gamma", "alpha", alpha, np.isfinite(alpha) & (alpha >= 0))
-    found = np.exp(_log_gamma(key, _flat(parameters, shape), np.dtype(dtype).itemsize == 8))
+    found = np.exp(_log_gamma(key, _flat(parameters, shape), np.dtype(dtype).itemsize == 8, start))
     return found.reshape(shape).astype(dtype)
 
 
-def beta(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, beta: Array) -> Array:
+def beta(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, beta: Array, start: int = 0) -> Array:
     """Numbers of the beta distribution: x / (x + y) of two gamma numbers, by their logarithms, which never underflow."""
     for name, one in (("alpha", alpha), ("beta", beta)):
         _within("beta", name, one, np.isfinite(one) & (one > 0))
-    both = np.concatenate([_flat(alpha, shape), _flat(beta, shape)])
-    first, second = _log_gamma(key, both, np.dtype(dtype).itemsize == 8).reshape(2, -1)
+    both = np.stack([_flat(alpha, shape), _flat(beta, shape)], axis=-1).ravel()
+    first, second = _log_gamma(key, both, np.dtype(dtype).itemsize == 8, 2 * start).reshape(-1, 2).T
     return (1.0 / (1.0 + np.exp(second - first))).reshape(shape).astype(dtype)
 
 
-def poisson(key: Any, shape: tuple[int, ...], dtype: Any, lam: Array) -> Array:
+def poisson(key: Any, shape: tuple[int, ...], dtype: Any, lam: Array, start: int = 0) -> Array:
     """Counts of events that come `lam` times on average."""
     means = _flat(_within("poisson", "lam", lam, (lam >= 0) & (lam < 2.0**53)), shape)
     by_search = _searched(np.exp(-means), lambda k, places: means[places] / k)
-    found = _counts(key, means < SEARCHED, by_search, _poisson_proposals(means))
+    found = _counts(key, means < SEARCHED, by_search, _poisson_proposals(means), start)
     return found.reshape(shape).astype(dtype)
 
 
-def binomial(key: Any, shape: tuple[int, ...], dtype: Any, counts: Array, probabilities: Array) -> Array:
+def binomial(key: Any, shape: tuple[int, ...], dtype: Any, counts: Array, probabilities: Array, start: int = 0) -> Array:
     """Numbers of successes among `counts` trials, each with its probability."""
     _within("binomial", "counts", counts, (counts >= 0) & (counts < 2.0**53))
     chances = _flat(_within("binomial", "probabilities", probabilities, (probabilities >= 0) & (probabilities <= 1)), shape)
     trials, p = np.floor(_flat(counts, shape)), np.minimum(chances, 1.0 - chances)  # the other outcome, if it is rarer
     odds = p / (1.0 - p)
     by_search = _searched(np.exp(trials * np.log1p(-p)), lambda k, places: odds[places] * (trials[places] - (k - 1)) / k)
-    found = _counts(key, trials * p < SEARCHED, by_search, _binomial_proposals(trials, p))
+    found = _counts(key, trials * p < SEARCHED, by_search, _binomial_proposals(trials, p), start)
     return np.where(chances > 0.5, trials - found, found).reshape(shape).astype(dtype)
 
 
-def _counts(key: Any, rare: Array, by_search: Propose, by_proposal: Propose) -> Array:
+def _counts(key: Any, rare: Array, by_search: Propose, by_proposal: Propose, start: int) -> Array:
     """Counts of 64-bit numbers: of rare events by a search, of others by rejection."""
     found = np.empty(rare.size)
     for chosen, propose in ((rare, by_search), (~rare, by_proposal)):
-        _draw_until_accepted(key, np.flatnonzero(chosen).astype(np.uint64), True, propose, found)
+        _draw_until_accepted(key, np.flatnonzero(chosen).astype(np.uint64), True, propose, found, start)
     return found
 
 
@@ -99,17 +99,20 @@ def _units(key: Any, places: Array, attempt: int, wide: bool) -> Array:
     return units
 
 
-def _draw_until_accepted(key: Any, places: Array, wide: bool, propose: Propose, found: Array) -> None:
-    """Write at each place what `propose(places, units)` gives at the first attempt that it accepts."""
+def _draw_until_accepted(key: Any, places: Array, wide: bool, propose: Propose, found: Array, start: int) -> None:
+    """Write at each place what `propose(places, units)` gives at the first attempt that it accepts.
+
+    Place 0 has the number `start` of the draw.
+    """
     for at in range(0, len(places), CHUNK):
         left, attempt = places[at : at + CHUNK], 0
         while left.size:
-            values, accepted = propose(left, _units(key, left, attempt, wide))
+            values, accepted = propose(left, _units(key, left + np.uint64(start), attempt, wide))
             found[left[accepted]] = values[accepted]
             left, attempt = left[~accepted], attempt + 1
 
 
-def _log_gamma(key: Any, alpha: Array, wide: bool) -> Array:
+def _log_gamma(key: Any, alpha: Array, wide: bool, start: int) -> Array:
     """Logarithms of gamma numbers. One below 1 is that of alpha + 1 times a power of an even number.
 
     Source: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables (2000).
@@ -129,7 +132,7 @@ def _log_gamma(key: Any, alpha: Array, wide: bool) -> Array:
         return values, accepted
 
     found = np.empty(alpha.size)
-    _draw_until_accepted(key, np.arange(alpha.size, dtype=np.uint64), wide, propose, found)
+    _draw_until_accepted(key, np.arange(alpha.size, dtype=np.uint64), wide, propose, found, start)
     return found
 
 

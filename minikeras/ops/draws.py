@@ -42,14 +42,14 @@ def _draw(name: str, function: Callable[..., Array], there: Callable[..., Array]
 
 
 def _rejection(name: str, function: Callable[..., Array]) -> Primitive:
-    """A draw on the host, which depends on tensors beside the key; they are broadcast to `shape`."""
+    """A draw on the host, which depends on tensors beside the key; they are broadcast to `shape`. `start` as in `_draw`."""
 
-    def kernel(key: Any, *given: Any, shape: tuple[int, ...], dtype: Any, xp: Any) -> Array:
+    def kernel(key: Any, *given: Any, shape: tuple[int, ...], dtype: Any, xp: Any, **part: int) -> Array:
         key, parameters = to_numpy(key), [np.asarray(to_numpy(one), np.float64) for one in given]
         if key.ndim == 1:
             with np.errstate(all="ignore"):  # also where operands lie on a device, whose kernels warn of nothing
-                return to_device(function(key, shape, dtype, *parameters), xp)
-        draws = [kernel(one, *own, shape=shape, dtype=dtype, xp=xp) for one, *own in zip(key, *parameters, strict=True)]
+                return to_device(function(key, shape, dtype, *parameters, **part), xp)
+        draws = [kernel(one, *own, shape=shape, dtype=dtype, xp=xp, **part) for one, *own in zip(key, *parameters, strict=True)]
         return xp.stack(draws)
 
     return Primitive(name, lambda xp: kernel, differentiable=False, uniform=False, batching="fill", mixed=True)
