@@ -22,14 +22,14 @@ LONGEST = 600
 LAYERS = [
     ["absent", "boundary", "errors", "extras", "markup", "types", "nest"],
     ["files"],
-    ["arrays"],
+    ["arrays", "distribute.replica"],
     ["core"],
     ["derivatives", "diagnostics"],
     ["ops"],
     ["functions", "figures"],
     [
         *("distribute.communicator", "distribute.functions", "distribute.in_turn", "distribute.moments", "distribute.mpi"),
-        *("distribute.replica", "distribute.strategy", "distribute.world"),
+        *("distribute.strategy", "distribute.world"),
     ],
     ["data.table"],
     ["compiler"],

@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import namespace
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import check_values
+from ..distribute.replica import part_of_draw
 from ..errors import InvalidArgumentError, ShapeError
 from ..ops import arithmetic, draws, nn, shaping, transcendental
 from ..types import TensorLike
@@ -405,7 +406,8 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     shape = tuple(value.shape)
     if noise_shape is not None:
         shape = _noise_sizes(noise_shape, shape)
-    return dropped(value, keys_of(seed), shape, float(rate)) if rate else value
+    part = part_of_draw(shape) if shape[:1] == tuple(value.shape[:1]) else {}
+    return dropped(value, keys_of(seed), shape, float(rate), **part) if rate else value
 
 
 def _noise_sizes(noise_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

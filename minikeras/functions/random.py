@@ -14,6 +14,7 @@ from ..arrays import creation_namespace, namespace
 from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..core.effects import draw_key
+from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..ops import arithmetic, draws, indexing, reductions, transcendental
 from ..types import TensorLike, as_dtype
@@ -56,7 +57,7 @@ def _fixed(seed: Any) -> Keys:
 
 
 def drawn(primitive: Any, keys: Keys, shape: Any, dtype: Any, *given: Tensor, xp: Any = None, **params: Any) -> Tensor:
-    """A draw, by default on the current device.
+    """A draw, by default on the current device. For the rows of a part of a batch it is that part of the draw for the whole.
 
     Raises:
         ValueError: for a negative size; then no key is asked for.
@@ -64,8 +65,8 @@ def drawn(primitive: Any, keys: Keys, shape: Any, dtype: Any, *given: Tensor, xp
     sizes = static_shape(shape)
     if min(sizes, default=0) < 0:
         raise ValueError(f"random: no size may be negative, found {sizes}.")
-    where = creation_namespace() if xp is None else xp
-    found: Tensor = primitive(keys(), *given, shape=sizes, dtype=as_dtype(dtype).numpy, xp=where, **params)
+    where, kind = creation_namespace() if xp is None else xp, as_dtype(dtype).numpy
+    found: Tensor = primitive(keys(), *given, shape=sizes, dtype=kind, xp=where, **part_of_draw(sizes, exactly=True), **params)
     return found
 
 

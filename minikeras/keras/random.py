@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import Tensor
-from ..distribute.replica import part_of_draw
+from ..distribute.functions import rows_of_all_parts
+from ..distribute.replica import current_part, part_of_draw
 from ..functions import random as tf
 from ..functions.creation import zeros_like
 from ..functions.nn import dropped
@@ -90,7 +91,11 @@ def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:
     >>> sorted(tf.keras.random.shuffle([1, 2, 3]).numpy().tolist())
     [1, 2, 3]
     """
-    return tf.shuffled(tensor(x), keys_of(seed), axis)
+    values, part = tensor(x), current_part()
+    if part is None or axis % values.ndim or values.shape[0] != part.rows:
+        return tf.shuffled(values, keys_of(seed), axis)
+    whole = tf.shuffled(rows_of_all_parts(values), keys_of(seed), axis)
+    return whole[part.first : part.first + part.rows]
 
 
 def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] | None = None, seed: Seed = None) -> Tensor:

@@ -21,6 +21,8 @@ LAYERS = {
     "noisy factors": (lambda: layers.GaussianDropout(0.4, seed=1), (5, 3)),
     "steps of a series": (lambda: layers.TimeDistributed(layers.Dropout(0.4, seed=1)), (5, 3)),
     "a layer of keras.random": (lambda: Drawing(), (5,)),
+    "numbers that may be rejected": (lambda: Rejecting(), (5,)),
+    "tf.random": (lambda: Global(), (5,)),
 }
 
 
@@ -38,7 +40,33 @@ class Drawing(keras.layers.Layer):
         drawn = keras.random.normal((x.shape[0], 2), seed=self.seeds) + keras.random.uniform((9,), seed=self.seeds)[:2]
         kept = keras.random.dropout(x, 0.5, seed=self.seeds)
         chosen = tf.cast(keras.random.categorical(x, 4, seed=self.seeds), x.dtype)
-        return tf.concat([kept, drawn, chosen], 1) + self.table[0, 0]
+        whole = tf.cast(keras.random.randint((x.shape[0], 3), -4, 5, seed=self.seeds), x.dtype)
+        clipped = keras.random.truncated_normal((x.shape[0], 3), seed=self.seeds)
+        return tf.concat([kept, drawn, chosen, whole, clipped], 1) + self.table[0, 0]
+
+
+class Rejecting(keras.layers.Layer):
+    """Draws with parameters of its rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.seeds = keras.random.SeedGenerator(3)
+
+    def call(self, x, training=False):
+        given, shape = x, tuple(x.shape)
+        x = tf.stop_gradient(x)
+        found = [given, keras.random.gamma(shape, x, seed=self.seeds), keras.random.beta(shape, x, 0.5, seed=self.seeds)]
+        return tf.concat([*found, keras.random.binomial(shape, 9.0 * x, 0.3, seed=self.seeds)], 1)
+
+
+class Global(keras.layers.Layer):
+    """Draws from the global stream, and from seeds."""
+
+    def call(self, x, training=False):
+        shape = tuple(x.shape)
+        found = [tf.random.normal(shape), tf.random.uniform(shape, -1.0), tf.random.stateless_normal(shape, [1, 2])]
+        found += [keras.random.normal(shape), tf.nn.dropout(x, 0.5), tf.random.truncated_normal(shape)]
+        return tf.concat([tf.cast(one, x.dtype) for one in found], 1)
 
 
 def steps(name, rows, total, kind, run=lambda step: step):
@@ -46,6 +74,7 @@ def steps(name, rows, total, kind, run=lambda step: step):
     make, shape = LAYERS[name]
     x = np.random.default_rng(0).uniform(0.5, 1.5, (total, *shape)).astype(kind)[rows.start : rows.stop]
     found = []
+    tf.random.set_seed(7)
     with computing_on(BatchPart(rows.start, len(rows), total)):
         layer = make()
 
@@ -109,6 +138,23 @@ def test_attention_drops_the_weights_of_the_whole_batch():
     whole = attended(range(ROWS))
     for rows in PARTS:
         np.testing.assert_allclose(attended(rows), whole[rows.start : rows.stop], rtol=1e-5, atol=1e-6)
+
+
+def test_rows_are_shuffled_among_all_ranks():
+    x = np.arange(ROWS, dtype="float32")[:, None]
+    expected = keras.random.shuffle(x, seed=5).numpy()
+    ranks = tf.distribute.ThreadCommunicator(3, timeout=20.0)
+
+    def work():
+        rows = tf.distribute.rows_of(ROWS)
+        with computing_on(BatchPart(rows.start, len(rows), ROWS)):
+            columns = keras.random.shuffle(np.arange(12.0).reshape(2, 6), axis=1, seed=5)
+            return keras.random.shuffle(x[rows.start : rows.stop], seed=5).numpy(), columns.numpy()
+
+    with tf.distribute.using(ranks):
+        found = ranks.run(work)
+    assert (np.concatenate([one for one, _ in found]) == expected).all()
+    assert (found[0][1] == keras.random.shuffle(np.arange(12.0).reshape(2, 6), axis=1, seed=5).numpy()).all()
 
 
 @pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
