@@ -76,27 +76,27 @@ def _scaled(found: Tensor, stddev: Any, mean: Any) -> Tensor:
     return found * stddev + mean
 
 
-def normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any, **part: int) -> Tensor:
-    """As `normal`, for a key of any stream; `part` may have a `start`, see `ops/draws.py`."""
-    return _scaled(drawn(draws.random_normal, keys, shape, dtype, **part), stddev, mean)
+def normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    """As `normal`, for a key of any stream."""
+    return _scaled(drawn(draws.random_normal, keys, shape, dtype), stddev, mean)
 
 
-def truncated_normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any, **part: int) -> Tensor:
+def truncated_normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     """As `truncated_normal`, for a key of any stream."""
-    return _scaled(drawn(draws.random_truncated_normal, keys, shape, dtype, **part), stddev, mean)
+    return _scaled(drawn(draws.random_truncated_normal, keys, shape, dtype), stddev, mean)
 
 
-def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any, **part: int) -> Tensor:
+def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
     """As `uniform`, for a key of any stream."""
     wanted = as_dtype(dtype)
     if not wanted.is_integer:
-        return within(drawn(draws.random_uniform, keys, shape, wanted, **part), minval, maxval)
+        return within(drawn(draws.random_uniform, keys, shape, wanted), minval, maxval)
     if maxval is None:
         raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
     low, high = _bound("minval", minval, wanted), _bound("maxval", maxval, wanted)
     if low >= high and 0 not in static_shape(shape):
         raise InvalidArgumentError(f"random.uniform: minval {minval} must lie below maxval {maxval}; no integer lies between.")
-    return drawn(draws.random_integers, keys, shape, wanted, low=low, span=max(high - low, 1), **part)
+    return drawn(draws.random_integers, keys, shape, wanted, low=low, span=max(high - low, 1))
 
 
 def _bound(name: str, value: Any, kind: Any) -> int:
@@ -211,11 +211,11 @@ def categorical(
     return categorical_by(keys_of(seed), logits, num_samples, dtype)
 
 
-def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: Any, **part: int) -> Tensor:
+def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: Any) -> Tensor:
     """As `categorical`, for a key of any stream."""
     rows = tensor(logits)
     sizes = rows.shape[0], int(num_samples), rows.shape[1]
-    return chosen(rows, drawn(draws.random_uniform, keys, sizes, "float64", xp=namespace(rows._array), **part), dtype)
+    return chosen(rows, drawn(draws.random_uniform, keys, sizes, "float64", xp=namespace(rows._array)), dtype)
 
 
 def chosen(rows: Tensor, unit: Tensor, dtype: Any) -> Tensor:

@@ -15,7 +15,7 @@ from ..distribute.replica import current_part, part_of_draw
 from ..functions import random as tf
 from ..functions.creation import zeros_like
 from ..functions.nn import dropped
-from ..functions.publish import static_shape, tensor
+from ..functions.publish import tensor
 from ..ops import draws
 from ..types import TensorLike, as_dtype
 from .config import floatx
@@ -36,7 +36,7 @@ def normal(shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: 
     >>> same[0] == same[1]
     True
     """
-    return tf.normal_by(keys_of(seed), shape, mean, stddev, _floating("normal", dtype), **_part(shape))
+    return tf.normal_by(keys_of(seed), shape, mean, stddev, _floating("normal", dtype))
 
 
 def truncated_normal(
@@ -47,7 +47,7 @@ def truncated_normal(
     >>> bool(tf.reduce_all(tf.abs(tf.keras.random.truncated_normal([100], stddev=0.1)) <= 0.2))
     True
     """
-    return tf.truncated_normal_by(keys_of(seed), shape, mean, stddev, _floating("truncated_normal", dtype), **_part(shape))
+    return tf.truncated_normal_by(keys_of(seed), shape, mean, stddev, _floating("truncated_normal", dtype))
 
 
 def uniform(shape: Any, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtype: Any = None, seed: Seed = None) -> Tensor:
@@ -58,7 +58,7 @@ def uniform(shape: Any, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtyp
     >>> bool(first == second)
     False
     """
-    return tf.uniform_by(keys_of(seed), shape, minval, maxval, _floating("uniform", dtype), **_part(shape))
+    return tf.uniform_by(keys_of(seed), shape, minval, maxval, _floating("uniform", dtype))
 
 
 def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "int32", seed: Seed = None) -> Tensor:
@@ -69,7 +69,7 @@ def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "in
     """
     if not as_dtype(dtype).is_integer:
         raise ValueError(f"random.randint: expected an integer dtype, found {dtype!r}. `uniform` gives floats.")
-    return tf.uniform_by(keys_of(seed), shape, minval, maxval, dtype, **_part(shape))
+    return tf.uniform_by(keys_of(seed), shape, minval, maxval, dtype)
 
 
 def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
@@ -81,8 +81,7 @@ def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed
     rows = tensor(logits)
     if rows.ndim != 2:
         raise ValueError(f"random.categorical: expected logits of shape (batch, classes), found {tuple(rows.shape)}.")
-    part = _part((rows.shape[0], int(num_samples), rows.shape[1]))
-    return tf.categorical_by(keys_of(seed), rows, num_samples, dtype, **part)
+    return tf.categorical_by(keys_of(seed), rows, num_samples, dtype)
 
 
 def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:
@@ -151,11 +150,6 @@ def binomial(shape: Any, counts: TensorLike, probabilities: TensorLike, dtype: A
     array([5., 5.], dtype=float32)
     """
     return _drawn(draws.random_binomial, "binomial", shape, dtype, seed, counts, probabilities)
-
-
-def _part(shape: Any) -> dict[str, int]:
-    """Where a draw for a part of a batch begins in that of the whole."""
-    return part_of_draw(static_shape(shape), exactly=True)
 
 
 def _drawn(primitive: Any, name: str, shape: Any, dtype: Any, seed: Seed, *parameters: TensorLike) -> Tensor:
