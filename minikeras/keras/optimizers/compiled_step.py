@@ -78,7 +78,7 @@ Write = Callable[[Writer, Sequence[Any]], None]
 
 def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     if isinstance(optimizer, PerLayer):
-        return _members_written(optimizer, states)
+        return members_written(optimizer, states, _written)
     if (written := getattr(optimizer, "written", None)) is not None:  # it knows better
         own: Write | None = written(states, optimizer)
         return own
@@ -96,12 +96,14 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     return guarded
 
 
-def _members_written(optimizer: PerLayer, states: Sequence[SlotState]) -> Write | None:
+def members_written(
+    optimizer: PerLayer, states: Sequence[SlotState], written: Callable[[Optimizer, Sequence[SlotState]], Write | None]
+) -> Write | None:
     """The steps of all members in turn; None if one is more than instructions can say, or they take turns."""
     if any(member.every != 1 for member in optimizer.members):
         return None
     found = optimizer.divided(optimizer.members, states)
-    known = [(_written(member, [states[place] for place in places]), places) for member, places in found]
+    known = [(written(member, [states[place] for place in places]), places) for member, places in found]
     writes = [(write, places) for write, places in known if write is not None]
     if len(writes) < len(known):
         return None

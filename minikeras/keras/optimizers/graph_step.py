@@ -24,7 +24,7 @@ from ...core.layout import Layout
 from ...core.variable import assigned, read_variable
 from ...types import Array
 from .clipping import global_factor, scaled
-from .compiled_step import Write, compiled_step, groups_of, is_usual, packed, step_counted, unchanged
+from .compiled_step import Write, compiled_step, groups_of, is_usual, members_written, packed, unchanged
 from .loss_scale import LossScaleOptimizer, next_scale
 from .optimizer import Optimizer
 from .per_layer import PerLayer
@@ -96,7 +96,7 @@ def graph_step(writer: Writer, record: Record) -> bool:
 
 def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     if isinstance(optimizer, PerLayer):
-        return _members_written(optimizer, states)
+        return members_written(optimizer, states, _written)
     scaler = optimizer if type(optimizer) is LossScaleOptimizer else None
     inner = optimizer if scaler is None else scaler.inner_optimizer
     if inner.assigns or not type(inner).__module__.startswith("minikeras.") or not is_usual(inner, states):
@@ -110,24 +110,6 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
         return GraphStep(inner, states, scaler).write
     except Untraceable:
         return None
-
-
-def _members_written(optimizer: PerLayer, states: Sequence[SlotState]) -> Write | None:
-    """The steps of all members in turn; None if one is more than instructions can say, or they take turns."""
-    if any(member.every != 1 for member in optimizer.members):
-        return None
-    found = optimizer.divided(optimizer.members, states)
-    known = [(_written(member, [states[place] for place in places]), places) for member, places in found]
-    if any(write is None for write, _ in known):
-        return None
-
-    def write_all(writer: Writer, gradients: Sequence[Any]) -> None:
-        for write, places in known:
-            assert write is not None
-            write(writer, [gradients[place] for place in places])
-        writer.write(step_counted, (), {"optimizer": optimizer})
-
-    return write_all
 
 
 class Group:
