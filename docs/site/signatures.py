@@ -63,15 +63,16 @@ def shown(default: Any) -> str:
 
 def place(value: Any) -> tuple[pathlib.Path, int] | None:
     """File and line of the definition. Of a function made from a row of a table, the row's."""
-    module = sys.modules.get(getattr(value, "__module__", None) or "")
-    if module is None or not (getattr(module, "__file__", None) or "").startswith(str(sources.ROOT)):
-        return None
-    file = pathlib.Path(module.__file__ or "")
     function = inspect.unwrap(value) if not isinstance(value, type) else value
     code = getattr(function, "__code__", None)
-    if isinstance(code, types.CodeType) and code.co_filename == str(file):
-        return file, code.co_firstlineno
-    return file, line_of(file, value.__name__)
+    if isinstance(code, types.CodeType) and code.co_name == value.__name__ and is_ours(code.co_filename):
+        return pathlib.Path(code.co_filename), code.co_firstlineno
+    file = getattr(sys.modules.get(getattr(value, "__module__", None) or ""), "__file__", None) or ""
+    return (pathlib.Path(file), line_of(pathlib.Path(file), value.__name__)) if is_ours(file) else None
+
+
+def is_ours(file: str) -> bool:
+    return file.startswith(str(sources.ROOT / "minikeras"))
 
 
 @cache
