@@ -29,7 +29,7 @@ LAYERS = [
     ["functions", "figures"],
     [
         *("distribute.communicator", "distribute.functions", "distribute.in_turn", "distribute.moments", "distribute.mpi"),
-        *("distribute.strategy", "distribute.world"),
+        *("distribute.nccl", "distribute.strategy", "distribute.world"),
     ],
     ["data.table"],
     ["compiler"],

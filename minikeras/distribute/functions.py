@@ -19,7 +19,8 @@ from ..errors import InvalidArgumentError, ShapeError
 from ..functions.creation import zeros
 from ..functions.shaping import concat, reshape
 from ..types import Array, as_dtype
-from .communicator import OPERATIONS
+from .communicator import OPERATIONS, Communicator
+from .nccl import nccl_ranks
 from .replica import check_exchange
 from .world import joined, world
 
@@ -28,14 +29,19 @@ _COUNTED = re.compile(r"_\d+(?=[/_]|$)")
 
 def _reduced(array: Array, *, operation: str, rows: int | None = None, weighted: bool = False) -> Array:
     ranks = world()
-    given = to_numpy(array)
-    if weighted and rows is not None:
-        given = given * rows
-    result = ranks.all_reduce(given, "sum" if operation == "mean" else operation)
+    given, group = _with_group(ranks, [array])
+    given = given[0] * rows if weighted and rows is not None else given[0]
+    result = group.all_reduce(given, "sum" if operation == "mean" else operation)
     divisor = (ranks.size if operation == "mean" else 1) * (max(rows, 1) if weighted and rows is not None else 1)
     if divisor != 1:
         result = np.divide(result, divisor, out=None if result is given else result, casting="unsafe")
     return to_device(result, namespace(array))
+
+
+def _with_group(ranks: Communicator, arrays: Sequence[Array]) -> tuple[list[Array], Communicator]:
+    """The arrays and the ranks' operations on them: NCCL's where all lie on a GPU; MPI's, with copies on the host, else."""
+    group = nccl_ranks(ranks, arrays)
+    return ([to_numpy(one) for one in arrays], ranks) if group is None else (list(arrays), group)
 
 
 def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -85,13 +91,16 @@ def _combined(*arrays: Array, shares: Sequence[float], weighted: int, pairs: boo
     for kind in {array.dtype: None for array in arrays}:
         places = [place for place in range(count) if arrays[place].dtype == kind]
         scaled = sum(arrays[place].size for place in places if place < weighted)
+        chosen, group = _with_group(
+            ranks, [arrays[start + place] for start in range(0, len(arrays), count) for place in places]
+        )
         flats = []
-        for start, share in zip(range(0, len(arrays), count), shares, strict=True):
-            flat = np.concatenate([to_numpy(arrays[start + place]).reshape(-1) for place in places])
+        for start, share in zip(range(0, len(chosen), len(places)), shares, strict=True):
+            flat = np.concatenate([one.reshape(-1) for one in chosen[start : start + len(places)]])
             flat[:scaled] *= kind.type(share)
             flats.append(flat)
         own = in_pairs(flats)
-        flat = in_pairs(list(ranks.all_gather(own))) if pairs else ranks.all_reduce(own, "sum")
+        flat = in_pairs(list(group.all_gather(own))) if pairs else group.all_reduce(own, "sum")
         end = 0
         for place in places:
             start, end = end, end + arrays[place].size

@@ -72,6 +72,7 @@ class MpiCommunicator:
             local = self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
         self.local_rank = int(local.rank)
         self._is_crowded = local.size > len(set().union(*local.allgather(processors())))
+        see_own_gpu(self.local_rank, int(local.size))
         local.Free()
         if self.rank == 0 and DONE in os.environ:
             Path(os.environ[DONE]).with_name(JOINED).touch()
@@ -195,6 +196,15 @@ def _when_all_ranks_have_started(timeout: float) -> Any:
     finally:
         faulthandler.cancel_dump_traceback_later()
     return MPI
+
+
+def see_own_gpu(local_rank: int, ranks: int) -> None:
+    """Have this rank see one GPU, where its machine has one for each rank. No library may have asked for GPUs before."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    files = sorted(Path("/dev").glob("nvidia[0-9]*"))
+    gpus = [str(number) for number in range(len(files))] if named is None else named.split(",")
+    if ranks > 1 and len(gpus) >= ranks:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[local_rank]
 
 
 def _known_to_mpi(array: Array) -> np.dtype[Any]:
