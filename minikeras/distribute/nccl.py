@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -109,7 +110,5 @@ def nccl_ranks(ranks: Communicator, arrays: Sequence[Array]) -> NcclCommunicator
         return None
     known = _of_ranks.setdefault(ranks, {})
     if ranks.rank not in known:
-        from cupy.cuda import nccl
-
-        known[ranks.rank] = NcclCommunicator(ranks, namespace(arrays[0]), nccl)
+        known[ranks.rank] = NcclCommunicator(ranks, namespace(arrays[0]), import_module("cupy.cuda.nccl"))
     return known[ranks.rank]
