@@ -53,6 +53,8 @@ def shown(cell: Any) -> list[tuple[str, str]]:
     """The outputs of a cell: the kind of each, and its text where it has one. Of a picture only that it is there."""
     found = []
     for output in cell.get("outputs", ()):
+        if output.get("name") == "stderr":  # where matplotlib tells which fonts a machine lacks
+            continue
         if output["output_type"] == "stream":
             found.append((output["name"], SECONDS.sub("in 0.0 s", "".join(output["text"]))))
         else:
