@@ -5,6 +5,7 @@ Each draw is a function of a key, see `ops/draws.py`. The numbers are not Tensor
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,7 @@ def set_seed(seed: int | None) -> None:
     >>> float(tf.random.normal([])) == first
     True
     """
-    streams.set_global_seed(seed)
+    streams.set_global_seed(None if seed is None else _seed(seed))
 
 
 Keys = Callable[[], Tensor]
@@ -42,18 +43,28 @@ def keys_of(seed: Any) -> Keys:
     stream = streams.global_stream()
     if seed is None:
         return lambda: draw_key(stream.key)
-    mix = ((int(seed) << 20) ^ 0x5EED) & (2**64 - 1)
+    mix = ((_seed(seed) << 20) ^ 0x5EED) & (2**64 - 1)
     return lambda: draws.operation_key(draw_key(stream.key), mix=mix)  # type: ignore[no-any-return]
+
+
+def _seed(seed: Any) -> int:
+    try:
+        return operator.index(seed)
+    except TypeError:
+        raise DTypeError(f"random: a seed must be one integer, found {seed!r:.60}.") from None
 
 
 def _fixed(seed: Any) -> Keys:
     """One key: the pair of integers that is the seed of a stateless function. A Tensor may hold another pair in each run."""
-    if isinstance(seed, Tensor):
-        if tuple(seed.shape) != (2,):
-            raise ShapeError(f"random: the seed of a stateless draw is a pair of integers, found shape {tuple(seed.shape)}.")
-        return lambda: arithmetic.cast(seed, dtype="uint64")  # type: ignore[no-any-return]
-    first, second = (int(part) for part in np.asarray(seed).reshape(-1))
-    return lambda: Tensor(streams.Stream(first, second).key())
+    pair = seed if isinstance(seed, Tensor) else np.asarray(seed)
+    if tuple(pair.shape) != (2,):
+        raise ShapeError(f"random: the seed of a stateless draw is a pair of integers, found shape {tuple(pair.shape)}.")
+    if not isinstance(pair, Tensor):
+        first, second = [_seed(one) for one in pair.tolist()]
+        return lambda: Tensor(streams.Stream(first, second).key())
+    if not pair.dtype.is_integer:
+        raise DTypeError(f"random: the seed of a stateless draw is a pair of integers, found {pair.dtype.name}.")
+    return lambda: arithmetic.cast(pair, dtype="uint64")  # type: ignore[no-any-return]
 
 
 def drawn(primitive: Any, keys: Keys, shape: Any, dtype: Any, *given: Tensor, xp: Any = None, **params: Any) -> Tensor:
@@ -70,6 +81,25 @@ def drawn(primitive: Any, keys: Keys, shape: Any, dtype: Any, *given: Tensor, xp
     return found
 
 
+def floating(name: str, dtype: Any) -> Any:
+    """A dtype of floats.
+
+    Raises:
+        DTypeError: for another one.
+    """
+    wanted = as_dtype(dtype)
+    if not wanted.is_floating:
+        raise DTypeError(f"random.{name}: expected a float dtype, found {wanted.name}. `keras.random.randint` gives integers.")
+    return wanted
+
+
+def _countable(name: str, dtype: Any) -> Any:
+    wanted = as_dtype(dtype)
+    if not wanted.is_floating and wanted.name not in ("int32", "int64"):
+        raise DTypeError(f"random.{name}: counts are floats, int32 or int64, found {wanted.name}.")
+    return wanted
+
+
 def _scaled(found: Tensor, stddev: Any, mean: Any) -> Tensor:
     if type(stddev) in (int, float) and stddev == 1:
         return found if type(mean) in (int, float) and mean == 0 else found + mean
@@ -78,19 +108,21 @@ def _scaled(found: Tensor, stddev: Any, mean: Any) -> Tensor:
 
 def normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     """As `normal`, for a key of any stream."""
-    return _scaled(drawn(draws.random_normal, keys, shape, dtype), stddev, mean)
+    return _scaled(drawn(draws.random_normal, keys, shape, floating("normal", dtype)), stddev, mean)
 
 
 def truncated_normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     """As `truncated_normal`, for a key of any stream."""
-    return _scaled(drawn(draws.random_truncated_normal, keys, shape, dtype), stddev, mean)
+    return _scaled(drawn(draws.random_truncated_normal, keys, shape, floating("truncated_normal", dtype)), stddev, mean)
 
 
 def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
     """As `uniform`, for a key of any stream."""
     wanted = as_dtype(dtype)
     if not wanted.is_integer:
-        return within(drawn(draws.random_uniform, keys, shape, wanted), minval, maxval)
+        return within(drawn(draws.random_uniform, keys, shape, floating("uniform", wanted)), minval, maxval)
+    if minval is None and maxval is None:
+        minval, maxval = wanted.info.min, int(wanted.info.max) + 1
     if maxval is None:
         raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
     low, high = _bound("minval", minval, wanted), _bound("maxval", maxval, wanted)
@@ -214,7 +246,13 @@ def categorical(
 def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: Any) -> Tensor:
     """As `categorical`, for a key of any stream."""
     rows = tensor(logits)
-    sizes = rows.shape[0], int(num_samples), rows.shape[1]
+    if rows.ndim != 2:
+        raise ShapeError(f"random.categorical: expected logits of shape (batch, classes), found {tuple(rows.shape)}.")
+    if not as_dtype(dtype).is_integer:
+        raise DTypeError(f"random.categorical: indices have an integer dtype, found {as_dtype(dtype).name}.")
+    if rows.dtype.name not in ("float32", "float64"):
+        rows = arithmetic.cast(rows, dtype="float32")  # sums of few digits would often be equal, and the first one be taken
+    sizes = rows.shape[0], integer(num_samples), rows.shape[1]
     return chosen(rows, drawn(draws.random_uniform, keys, sizes, "float64", xp=namespace(rows._array)), dtype)
 
 
@@ -253,16 +291,14 @@ def gamma(
 
 
 def _gamma(keys: Keys, shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any) -> Tensor:
-    kind = as_dtype(dtype)
-    if not kind.is_floating:
-        raise DTypeError(f"gamma: dtype must be a float, found {kind.name}.")
+    kind = floating("gamma", dtype)
     shaped = convert_to_tensor(alpha, kind)
     rate = None if beta is None else convert_to_tensor(beta, kind)
     if rate is not None:
         shaped = shaped + arithmetic.zeros_like(rate)
     sizes, xp = (*static_shape(shape), *shaped.shape), namespace(shaped._array)
     sample = transcendental.gamma_sample(shaped, drawn(draws.random_gamma, keys, sizes, kind, shaped, xp=xp))
-    return sample if rate is None else arithmetic.maximum(sample / rate, float(kind.info.tiny))
+    return arithmetic.maximum(sample if rate is None else sample / rate, float(kind.info.tiny))
 
 
 def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | None = None, name: str | None = None) -> Tensor:
@@ -280,7 +316,7 @@ def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | Non
 def _poisson(keys: Keys, shape: Any, lam: TensorLike, dtype: Any) -> Tensor:
     rates = tensor(lam)
     sizes = (*static_shape(shape), *rates.shape)
-    return drawn(draws.random_poisson, keys, sizes, dtype, rates, xp=namespace(rates._array))
+    return drawn(draws.random_poisson, keys, sizes, _countable("poisson", dtype), rates, xp=namespace(rates._array))
 
 
 def stateless_normal(
@@ -299,6 +335,8 @@ def stateless_uniform(
     shape: Any, seed: Any, minval: TensorLike = 0, maxval: TensorLike = None, dtype: Any = "float32", name: str | None = None
 ) -> Tensor:
     """Evenly distributed numbers that depend only on the arguments; `seed` is a pair of integers.
+
+    Integers without `minval` and `maxval`, both None, are all that the dtype has.
 
     >>> tf.random.stateless_uniform([2], seed=[1, 2]).shape
     TensorShape([2])
@@ -394,7 +432,7 @@ class Generator:
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
         """A generator that repeats for the same seed."""
-        return cls(streams.Stream(int(seed)))
+        return cls(streams.Stream(_seed(seed)))
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
@@ -411,7 +449,7 @@ class Generator:
 
     def reset_from_seed(self, seed: int) -> None:
         """Start anew."""
-        self._stream.state = (int(seed), 0)
+        self._stream.state = (_seed(seed), 0)
 
     def normal(
         self, shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
@@ -436,7 +474,7 @@ class Generator:
     ) -> Tensor:
         """How many of `counts` trials succeed, each with probability `probs`; the last axes of `shape` are the parameters'."""
         trials, chances = tensor(counts), tensor(probs)
-        return drawn(draws.random_binomial, self._keys, shape, dtype, trials, chances)
+        return drawn(draws.random_binomial, self._keys, shape, _countable("binomial", dtype), trials, chances)
 
     def split(self, count: int = 1) -> list[Generator]:
         """Independent generators that depend only on this one's state."""

@@ -78,10 +78,7 @@ def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed
     >>> print(tf.keras.random.categorical([[0.0, -1e9]], 3).numpy())
     [[0 0 0]]
     """
-    rows = tensor(logits)
-    if rows.ndim != 2:
-        raise ValueError(f"random.categorical: expected logits of shape (batch, classes), found {tuple(rows.shape)}.")
-    return tf.categorical_by(keys_of(seed), rows, num_samples, dtype)
+    return tf.categorical_by(keys_of(seed), logits, num_samples, dtype)
 
 
 def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:

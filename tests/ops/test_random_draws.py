@@ -142,3 +142,69 @@ def test_integers_have_bounds_of_their_dtype():
 def test_the_seed_of_a_stateless_draw_is_a_pair():
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"pair of integers, found shape \(1, 2\)"):
         R.stateless_normal([2], tf.constant([[1, 2]]))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool", "complex64", "string"])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda dtype: R.normal([2], dtype=dtype),
+        lambda dtype: R.stateless_truncated_normal([2], [1, 2], dtype=dtype),
+        lambda dtype: R.Generator.from_seed(1).uniform([2], maxval=None, dtype=dtype),
+        lambda dtype: R.gamma([2], 1.0, dtype=dtype),
+        lambda dtype: tf.keras.initializers.RandomNormal()([2], dtype),
+        lambda dtype: tf.keras.initializers.Orthogonal()([2, 2], dtype),
+    ],
+)
+def test_real_numbers_are_floats(draw, dtype):
+    with pytest.raises((tf.errors.DTypeError, ValueError), match=r"float dtype|maxval is needed"):
+        draw(dtype)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: R.poisson([2], 300.0, dtype="int8"),
+        lambda: R.stateless_poisson([2], [1, 2], 3.0, dtype="bool"),
+        lambda: R.Generator.from_seed(1).binomial([2], 300.0, 0.9, dtype="uint8"),
+        lambda: R.categorical([[1.0, 2.0]], 3, dtype="float32"),
+        lambda: R.categorical([[1.0, 2.0]], 2.5),
+        lambda: R.uniform([2], seed=1.5),
+        lambda: R.normal([2], seed=(1, 2)),
+        lambda: R.set_seed("one"),
+        lambda: R.Generator.from_seed(0.5),
+        lambda: R.stateless_normal([2], [1.5, 2]),
+        lambda: R.stateless_normal([2], tf.constant([1.5, 2.0])),
+    ],
+)
+def test_what_is_no_integer_or_cannot_hold_one_is_refused(draw):
+    with pytest.raises(tf.errors.DTypeError, match=r"random|one integer"):
+        draw()
+
+
+@pytest.mark.parametrize("seed", [1, [1, 2, 3], [[1, 2]], None])
+def test_a_seed_of_another_shape_is_no_pair(seed):
+    with pytest.raises(tf.errors.ShapeError, match="pair of integers"):
+        R.stateless_uniform([2], seed)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32"])
+def test_logits_of_few_digits_favour_no_class(dtype):
+    R.set_seed(2)
+    found = R.categorical(tf.zeros([1, 200], dtype), 60_000).numpy()
+    assert abs(np.mean(found < 100) - 0.5) < 0.006
+
+
+def test_logits_have_a_row_for_each_of_a_batch():
+    with pytest.raises(tf.errors.ShapeError, match=r"\(batch, classes\)"):
+        R.categorical([0.0, 1.0], 3)
+
+
+def test_integers_without_bounds_are_all_of_their_dtype():
+    found = R.stateless_uniform([3000], [1, 2], None, None, "int8").numpy()
+    assert found.min() == -128 and found.max() == 127
+    assert R.stateless_uniform([9], [1, 2], None, None, "uint64").numpy().max() > 2**63
+
+
+def test_gamma_numbers_have_a_logarithm():
+    assert np.isfinite(np.log(R.gamma([1000], 0.001).numpy())).all()

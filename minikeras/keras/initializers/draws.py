@@ -125,7 +125,7 @@ class Orthogonal(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        sizes = static_shape(shape)
+        sizes, kind = static_shape(shape), random.floating("orthogonal", numpy_dtype(dtype)).numpy
         if len(sizes) < 2:
             raise ValueError(f"Orthogonal: needs at least two axes, found shape {sizes}.")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
@@ -133,7 +133,7 @@ class Orthogonal(RandomInitializer):
         q, r = np.linalg.qr(random.drawn(draws.random_normal, self._keys(), sides, "float64", xp=np)._array)
         q = q * np.sign(np.diag(r))
         q = q if rows >= columns else q.T
-        return Tensor(to_device((self.gain * q.reshape(sizes)).astype(numpy_dtype(dtype))))
+        return Tensor(to_device((self.gain * q.reshape(sizes)).astype(kind)))
 
 
 def compute_fans(shape: tuple[int, ...], input_axes: Any = None, output_axes: Any = None) -> tuple[int, int]:
