@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from trained import WEIGHTS, X, Y, assert_close, assert_same, check, classifier, on_ranks, trained
+from trained import WEIGHTS, X, Y, assert_close, assert_same, check, classifier, compiled, on_ranks, scope, trained
 
 import minikeras as tf
 
@@ -49,6 +49,51 @@ def test_evaluate_and_predict_give_all_ranks_the_results_for_all_rows():
             np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-6)
 
 
+def test_predict_comes_before_any_labels():
+    def work():
+        model = made({}, {"metrics": ["accuracy"]})
+        return model.predict(X, verbose=0), model.fit(X, Y, batch_size=16, verbose=0).history
+
+    for found, _ in on_ranks(2, work):
+        assert found.shape == (50, 3)
+
+
+def made(options, compile):
+    tf.random.set_seed(3)
+    with scope(options):
+        model = classifier()
+        compiled(model, **compile)
+    return model
+
+
+class Noise(layers.Layer):
+    """Noise and a count of its calls, in training and without."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = self.add_weight((), "zeros", trainable=False)
+
+    def call(self, x):
+        self.calls.assign_add(1.0)
+        return x + tf.random.normal(x.shape)
+
+
+def test_draws_without_training_are_those_of_one_process():
+    def make():
+        inputs = tf.keras.Input((6,))
+        hidden = layers.Dropout(0.5)(layers.Dense(8)(inputs), training=True)
+        return tf.keras.Model(inputs, layers.Dense(3)(Noise()(hidden)))
+
+    def work(options):
+        found = trained(options, make=make, validation_split=0.3)
+        return found, found[0].predict(X, batch_size=16, verbose=0)
+
+    expected, predicted = work(None)
+    for found, of_all_rows in on_ranks(2, lambda: work({})):
+        assert_close(found, expected, 1e-5, 1e-6)
+        np.testing.assert_allclose(of_all_rows, predicted, rtol=1e-5, atol=1e-6)
+
+
 def test_fit_outside_of_the_scope_is_refused_on_every_rank():
     def work():
         with pytest.raises(tf.errors.InvalidArgumentError, match="was made outside of any strategy"):
@@ -65,6 +110,25 @@ def test_batches_with_fewer_rows_than_ranks_are_refused():
         return True
 
     assert on_ranks(3, work) == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "size", "reason"),
+    [
+        (lambda: "adam", 1, "a batch of 1 rows is too small for 2 ranks"),
+        (lambda: "lbfgs", 16, "asks for the loss of all rows"),
+        (lambda: tf.distribute.DistributedOptimizer(tf.keras.optimizers.Adam()), 16, "and so has DistributedOptimizer"),
+    ],
+)
+def test_what_ranks_cannot_train_is_refused_after_an_evaluation_too(optimizer, size, reason):
+    def work():
+        model = made({}, {"optimizer": optimizer()})
+        model.evaluate(X, Y, verbose=0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=reason):
+            model.fit(X, Y, batch_size=size, verbose=0)
+        return True
+
+    assert on_ranks(2, work) == [True, True]
 
 
 def test_models_that_differ_are_refused_on_every_rank():
@@ -122,11 +186,16 @@ class StopEpochs(tf.keras.callbacks.Callback):
         self.model.stop_training = tf.distribute.rank() == 1 and epoch == 1
 
 
-@pytest.mark.parametrize(("callback", "expected"), [(StopBatches, (2, 1)), (StopEpochs, (8, 2))])
+class StopAtOnce(tf.keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        self.model.stop_training = tf.distribute.rank() == 1
+
+
+@pytest.mark.parametrize(("callback", "expected"), [(StopAtOnce, (0, None)), (StopBatches, (2, 1)), (StopEpochs, (8, 2))])
 def test_what_one_rank_stops_stops_on_all(callback, expected):
     def work():
         model, history = trained({}, callbacks=[callback()], epochs=5)
-        return int(model.optimizer.iterations), len(history["loss"])
+        return int(model.optimizer.iterations), len(history["loss"]) if history else None
 
     assert on_ranks(3, work) == [expected] * 3
 

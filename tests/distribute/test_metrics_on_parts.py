@@ -102,3 +102,16 @@ def test_the_mean_of_a_batch_counts_once():
         with computing_on(BatchPart(first, 3 if not first else 1, 4)):
             metric.update_state(value)
     assert (float(metric.count), float(metric.result())) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("weighted", [True, False], ids=["by rows", "without a weight"])
+def test_means_of_batches_count_as_in_one_process(weighted):
+    whole, total, count = metrics.Mean(), 0.0, 0.0
+    weight = lambda rows: {"sample_weight": rows} if weighted else {}
+    whole.update_state(OTHERS.mean(), **weight(ROWS))
+    for rows in filter(len, PARTS):
+        metric = metrics.Mean()
+        with computing_on(BatchPart(rows.start, len(rows), ROWS)):
+            metric.update_state(OTHERS[rows.start : rows.stop].mean(), **weight(len(rows)))
+        total, count = total + metric.total, count + metric.count
+    np.testing.assert_allclose([total, count], [whole.total, whole.count], rtol=1e-6)

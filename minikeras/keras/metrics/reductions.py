@@ -58,7 +58,7 @@ class Mean(Metric):
         """Let values of any shape enter; the first axis is that of the rows, weights as in `Metric`."""
         values, part = as_floats(values, self.dtype), current_part()
         total, count = row_sums(values, sample_weight, reduce_mean)
-        if part is not None and not values.ndim:  # a mean over rows, which counts as much as there are rows
+        if part is not None and not values.ndim and sample_weight is None:  # a mean over rows, which counts by their number
             total, count = total * part.share, count * part.share
         self.total.assign_add(total)
         self.count.assign_add(count)

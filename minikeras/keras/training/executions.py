@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from ...compiler import Function
@@ -42,6 +43,9 @@ class Steps(Protocol):
     def step(self, split: Any) -> StepFunction:
         """The step on these rows."""
 
+    def computing_on(self, split: Any) -> AbstractContextManager[None]:
+        """Within the block draws are those for these rows."""
+
     def whole(self, output: Any, split: Any) -> Any:
         """An output for all rows, of which this process has computed these."""
 
@@ -73,6 +77,10 @@ class AllRows:
     def step(self, split: None) -> StepFunction:
         """That one."""
         return self._step
+
+    def computing_on(self, split: None) -> AbstractContextManager[None]:
+        """As they are."""
+        return nullcontext()
 
     def whole(self, output: Any, split: None) -> Any:
         """As it is."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...arrays import to_numpy
 from ...core import Variable
+from ...core.state import restore, snapshot
+from ...data.passes import preserved_streams
 from ...distribute.functions import broadcast_variables, hash_of
-from ...distribute.replica import BatchPart
+from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import DataParallel, Split, agree_on_seeds
 from ...distribute.world import joined, world
 from ...errors import InvalidArgumentError
@@ -108,6 +111,13 @@ class RankedSteps:
         steps: CompiledSteps = self._model._trainer.steps
         return steps.of(self._model, self._name, split)
 
+    def computing_on(self, split: Split | None) -> AbstractContextManager[None]:
+        """Within the block draws are those for these rows."""
+        if split is None:
+            return nullcontext()
+        first, last = split.parts[0], split.parts[-1]
+        return computing_on(first._replace(rows=last.first + last.rows - first.first))
+
     def whole(self, output: Any, split: Split | None) -> Any:
         """An output for the rows of all ranks, an array on the host, of which this one has computed its own."""
         if split is None or not self._meets:
@@ -121,34 +131,19 @@ class RankedSteps:
 # Agreement ---------------------------------------------------------------------------------------------------------------
 
 
-def agree(model: Model, strategy: DataParallel, source: Source, name: str) -> None:
-    """Build the model on this rank's rows of the first batch, and give all ranks the seeds and Variables of rank 0.
+def check_training(model: Model, strategy: DataParallel, source: Source, name: str) -> None:
+    """Refuse what ranks cannot train together.
 
     Raises:
-        ValueError: on every rank, if models or seeds differ, or `fit` is given batches with fewer rows than there are ranks.
+        InvalidArgumentError: on every rank, for a first batch with fewer rows than there are ranks, and optimizers that ask for
+            the loss or exchange gradients themselves.
     """
-    agree_on_seeds()
     element, size = source.first_element(), world().size
-    data = None
-    if element is not None:
-        rows, split = source.rows(element), None
-        if strategy.auto_shard_dataset:
-            split = strategy.split(rows)
-            if name in TRAINING and rows < size:
-                raise InvalidArgumentError(
-                    f"{name}: a batch of {rows} rows is too small for {size} ranks. Give larger batches (batch_size counts the "
-                    "rows of all ranks), or start fewer ranks."
-                )
-        data = source.batch(element if split is None else source.cut(element, split.rows))
-    if name in TRAINING:
-        _check_step(model, name)
-    _build(model, data)
-    _check_structure(model)
-    broadcast_variables(_variables(model))
-
-
-def _check_step(model: Model, name: str) -> None:
-    """Refuse what cannot be taken together by several ranks."""
+    if element is not None and strategy.auto_shard_dataset and (rows := source.rows(element)) < size:
+        raise InvalidArgumentError(
+            f"{name}: a batch of {rows} rows is too small for {size} ranks. Give larger batches (batch_size counts the "
+            "rows of all ranks), or start fewer ranks."
+        )
     if getattr(model.optimizer, "needs_loss", False):
         raise InvalidArgumentError(
             f"{name}: {type(model.optimizer).__name__} asks for the loss of all rows several times in a step, which no rank "
@@ -161,13 +156,36 @@ def _check_step(model: Model, name: str) -> None:
         )
 
 
-def _build(model: Model, data: Any) -> None:
-    """Make all Variables, without a change of any."""
-    trainer = model._trainer
-    if data is not None and not model._overrides("train_step") and (trainer.targets is None or not model.built):
-        with np.errstate(all="ignore"):
-            (model.test_step if trainer.compiled else model.predict_step)(data)
-        model.reset_metrics()
+def agree(model: Model, strategy: DataParallel, source: Source, predicts: bool) -> None:
+    """Build the model on this rank's rows of the first batch, and give all ranks the seeds and Variables of rank 0.
+
+    Args:
+        predicts: whether the data need not hold labels.
+
+    Raises:
+        ValueError: on every rank, if models or seeds differ.
+    """
+    agree_on_seeds()
+    element, data = source.first_element(), None
+    if element is not None:
+        split = strategy.split(source.rows(element)) if strategy.auto_shard_dataset else None
+        data = source.batch(element if split is None else source.cut(element, split.rows))
+    _build(model, data, predicts)
+    _check_structure(model)
+    broadcast_variables(_variables(model))
+
+
+def _build(model: Model, data: Any, predicts: bool) -> None:
+    """Make all Variables, without a change of any, and of random streams by no more than initial values need."""
+    lacks_targets = not predicts and model._trainer.targets is None
+    if data is not None and not model._overrides("train_step") and (lacks_targets or not model.built):
+        before, step = snapshot(_variables(model)), model.predict_step if predicts else model.test_step
+        try:
+            with preserved_streams(()) if model.built else nullcontext(), np.errstate(all="ignore"):
+                step(data)
+        finally:
+            restore(before)
+            model.reset_metrics()
     if model.optimizer is not None and model.trainable_variables:
         model.optimizer.prepare(model._learning_variables())
 

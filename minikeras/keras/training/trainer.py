@@ -29,7 +29,7 @@ from ..symbolic.trial import returned_none
 from . import state as states
 from .compiled import CompiledSteps
 from .executions import AllRows, Executions, Steps, one_by_one
-from .ranks import RankedSteps, agree, any_rank, check_scope, check_weights
+from .ranks import TRAINING, RankedSteps, agree, any_rank, check_scope, check_training, check_weights
 from .snapshot import Transaction
 from .state import Run
 from .steps import Logs
@@ -52,7 +52,8 @@ class Trainer:
         self.run: Run | None = None
         self.resume: states.State | None = None
         self.strategy: DataParallel | None = distribution()
-        self._agreed = False
+        self._agreed: set[bool] = set()
+        """On what ranks have agreed: True on what predicts, False on all that trains."""
         self._arguments: dict[str, Any] = {}
         self._compiled: Compiled | None = None
 
@@ -76,7 +77,7 @@ class Trainer:
         model.steps_per_execution = steps_per_execution
         self._arguments, self.steps = arguments, CompiledSteps()
         self._compiled, self.targets = compiled, None
-        self.strategy, self._agreed = distribution() or self.strategy, False
+        self.strategy, self._agreed = distribution() or self.strategy, set()
         self.loss_tracker.reset_state()
 
     @property
@@ -170,9 +171,14 @@ class Trainer:
     def _join(self, model: Model, name: str, source: Source) -> None:
         """Have all ranks agree on the model, before their first steps."""
         check_scope(model, name, self.strategy)
-        if self._shared is not None and not self._agreed:
-            agree(model, self._shared, source, name)
-            self._agreed = True
+        strategy, predicts = self._shared, name == "predict"
+        if strategy is None:
+            return
+        if name in TRAINING:
+            check_training(model, strategy, source, name)
+        if predicts not in self._agreed:
+            agree(model, strategy, source, predicts)
+            self._agreed |= {predicts, True}
 
     def _steps_of(self, model: Model, name: str, source: Source) -> Steps:
         """The steps of a pass over data."""
@@ -210,6 +216,8 @@ class Trainer:
             try:
                 hooks.call("on_train_begin", {})
                 self._go_on(model, run)
+                if self._shared is not None:
+                    model.stop_training = any_rank(model.stop_training)
                 while run.epoch < epochs.stop and not model.stop_training:
                     logs = self._fit_epoch(model, run, validation if due(run.epoch) else None) or logs
                 if model.optimizer is not None and run.epoch > epochs.start:
@@ -305,7 +313,8 @@ class Trainer:
                 split = steps.split(element)
                 batch = source.batch(steps.own(element, split))
                 try:
-                    structure = model.predict_step(batch)
+                    with steps.computing_on(split):
+                        structure = model.predict_step(batch)
                 except ShapeError as error:
                     if source.checked:
                         raise
