@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from ..absent import late
 from ..arrays import list_physical_devices
 from ..distribute.strategy import DataParallel, distribution, set_distribution
 from ..distribute.world import initialize, world
 
 __all__ = ["DataParallel", "distribution", "get_device_count", "initialize", "list_devices", "set_distribution"]
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
+__getattr__, __dir__ = late(__name__, {})
 
 
 def list_devices(device_type: str | None = None) -> list[str]:

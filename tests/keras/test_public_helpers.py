@@ -72,7 +72,7 @@ def test_layers_are_written_and_read_by_configuration():
 
 
 def test_bars_are_switched_off_and_on(monkeypatch):
-    monkeypatch.setattr(progress_bar, "_can_go_back", lambda file: True)
+    monkeypatch.setattr(progress_bar, "in_notebook", lambda: True)
     keras.utils.disable_interactive_logging()
     off = progress_bar.ProgressBar()._live
     keras.utils.enable_interactive_logging()
