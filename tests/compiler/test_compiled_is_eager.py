@@ -100,7 +100,7 @@ def test_an_optimizer_steps_the_same(name, option):
 
 
 def network(**options):
-    """No ReLU before the normalization: where it is active in all rows its bias has gradient 0, and Adam steps by rounding errors."""
+    """No ReLU before the normalization: active in all rows its bias has gradient 0, and Adam steps by rounding errors."""
     layers = [L.Dense(16, "tanh"), L.BatchNormalization(), L.Dropout(0.3), L.Dense(3)]
     return tf.keras.Sequential([tf.keras.Input((6,)), *layers], **options)
 
