@@ -106,6 +106,8 @@ class ThreadCommunicator:
     """
 
     def __init__(self, size: int, timeout: float = 60.0) -> None:
+        if not isinstance(size, (int, np.integer)) or size < 1:
+            raise InvalidArgumentError(f"ThreadCommunicator: size must be a whole number of 1 and more, found {size!r}.")
         self.size, self._timeout = size, timeout
         self._own = threading.local()
         self._barrier = threading.Barrier(size)

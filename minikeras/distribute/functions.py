@@ -133,11 +133,11 @@ def all_reduce(x: Any, op: str = "sum") -> Tensor:
     and minimum have no derivative.
 
     Args:
-        x: a tensor of one shape and dtype on all ranks; bool for 'max' (any) and 'min' (all).
+        x: a tensor of one shape and dtype on all ranks; bool for 'max' (any) and 'min' (all) alone, complex for the others.
         op: 'sum', 'mean', 'max' or 'min'.
 
     Raises:
-        InvalidArgumentError: for another operation, or the mean of integers.
+        InvalidArgumentError: for another operation, or one that the dtype has not, such as the mean of integers.
         RuntimeError: where a rank computes several shards one after another, which cannot wait for each other.
 
     >>> print(tf.distribute.all_reduce([1.0, 2.0], "mean").numpy())
@@ -146,8 +146,8 @@ def all_reduce(x: Any, op: str = "sum") -> Tensor:
     tensor = convert_to_tensor(x)
     if op not in (*OPERATIONS, "mean"):
         raise InvalidArgumentError(f"all_reduce: op must be 'sum', 'mean', 'max' or 'min', found {op!r}.")
-    if (op == "mean" and not tensor.dtype.is_floating) or tensor.dtype.kind in "OUS":
-        raise InvalidArgumentError(f"all_reduce: there is no {op} of {tensor.dtype.name}; cast it to a float first.")
+    if tensor.dtype.kind in {"mean": "biuOUS", "sum": "bOUS"}.get(op, "cOUS"):
+        raise InvalidArgumentError(f"all_reduce: there is no {op} of {tensor.dtype.name}; cast it first.")
     part = check_exchange("all_reduce")
     weights = {} if part is None else {"rows": part.rows}
     result: Tensor = perform(reduced, (tensor,), {"operation": op, **weights})
@@ -196,12 +196,15 @@ def broadcast_variables(variables: Iterable[Variable], root: int = 0) -> None:
     """Give Variables the values that they have on one rank, such as the first weights, or those of a checkpoint.
 
     Raises:
+        InvalidArgumentError: if there is no such rank.
         ShapeError: on every rank, if the Variables differ in number, shape or dtype.
 
     >>> v = tf.Variable([1.0, 2.0])
     >>> tf.distribute.broadcast_variables([v])
     """
     ranks, listed = world(), list(variables)
+    if root not in range(ranks.size):
+        raise InvalidArgumentError(f"broadcast_variables: root must be one of the ranks 0 to {ranks.size - 1}, found {root!r}.")
     check_alike(listed)
     for kind in {variable.dtype.name: None for variable in listed}:
         chosen = [variable for variable in listed if variable.dtype.name == kind]

@@ -87,7 +87,7 @@ class DataParallel:
         self.virtual_shards = virtual_shards
         size = world().size
         if virtual_shards is not None:
-            whole = isinstance(virtual_shards, int) and virtual_shards > 0 and not isinstance(virtual_shards, bool)
+            whole = isinstance(virtual_shards, (int, np.integer)) and virtual_shards > 0 and virtual_shards is not True
             if not whole or virtual_shards & (virtual_shards - 1) or virtual_shards % size:
                 raise InvalidArgumentError(
                     f"DataParallel: virtual_shards must be a power of two and a multiple of the {size} ranks, found "

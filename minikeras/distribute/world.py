@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from ..errors import InvalidArgumentError
 from .communicator import Alone, Communicator
 from .mpi import MpiCommunicator, started_by_mpi
 
@@ -113,11 +114,18 @@ def barrier() -> None:
 def rows_of(rows: int, rank: int | None = None, size: int | None = None) -> range:
     """The rows that belong to a rank, of so many: as many for each, or one more for the first ones.
 
+    Raises:
+        InvalidArgumentError: for fewer rows than none, or a rank that is not there.
+
     >>> [tf.distribute.rows_of(10, rank, 4) for rank in range(4)]
     [range(0, 3), range(3, 6), range(6, 8), range(8, 10)]
     """
     ranks = world()
     rank, size = ranks.rank if rank is None else rank, ranks.size if size is None else size
+    if rows < 0 or not 0 <= rank < size:
+        raise InvalidArgumentError(
+            f"rows_of: expected rows from 0 on and a rank below the size, found {rows}, {rank} of {size}."
+        )
     share, rest = divmod(rows, size)
     start = rank * share + min(rank, rest)
     return range(start, start + share + (rank < rest))

@@ -109,6 +109,17 @@ def test_generators_that_end_on_one_rank_are_told_on_all():
     assert on_ranks(2, work) == [True, True]
 
 
+@pytest.mark.parametrize(("rows", "size"), [(48, 16), (50, 10)], ids=["rows", "batches"])
+def test_arrays_that_are_not_the_same_on_all_ranks_are_refused_before_the_first_step(rows, size):
+    def work():
+        given, batch_size = (rows, size) if tf.distribute.rank() else (50, 16)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"on the ranks are 50 and 4; {rows} and"):
+            trained({}, x=X[:given], y=Y[:given], batch_size=batch_size)
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
 def test_ranks_may_bring_rows_of_their_own():
     starts = (0, 16, 32)
     batches = lambda rank, size: [np.add(start, list(tf.distribute.rows_of(16, rank, size))) for start in starts]

@@ -103,6 +103,26 @@ def test_what_has_no_mean_is_refused(x):
         tf.distribute.all_reduce(1.0, "product")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.distribute.all_reduce(True),
+        lambda: tf.distribute.all_reduce(1j, "max"),
+        lambda: tf.distribute.broadcast_variables([tf.Variable(1.0)], root=1),
+        lambda: tf.distribute.rows_of(-1),
+        lambda: tf.distribute.rows_of(3, 2, 2),
+        lambda: tf.distribute.ThreadCommunicator(0),
+    ],
+)
+def test_arguments_that_no_ranks_can_follow_are_refused(call):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(expected|must be|there is no)"):
+        call()
+
+
+def test_the_mean_of_complex_numbers_is_one():
+    assert on_ranks(2, lambda: complex(tf.distribute.all_reduce(1j * tf.distribute.rank(), "mean").numpy())) == [0.5j] * 2
+
+
 X = np.random.default_rng(0).normal(size=(24, 5)).astype("float32")
 Y = np.random.default_rng(1).integers(0, 3, 24)
 

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from ..models import Model
 
 _COUNTED = re.compile(r"_\d+(?=[/_'\"]|$)")
-
-
+_GIVE = (
+    "Give all ranks the same data, of which each takes its rows; if it has rows of its own, use "
+    "DataParallel(auto_shard_dataset=False)."
+)
 TRAINING = ("fit", "train_on_batch")
 """Methods that change weights."""
 
@@ -56,6 +58,9 @@ class RankedSteps:
         name: 'train_step', 'test_step' or 'predict_step'.
         source: the batches; if data are sharded, the same ones on all ranks.
         strategy: one that is active.
+
+    Raises:
+        InvalidArgumentError: on every rank, for sharded data with other numbers of rows or batches.
     """
 
     def __init__(self, model: Model, name: str, source: Source, strategy: DataParallel) -> None:
@@ -64,6 +69,20 @@ class RankedSteps:
         self._knows_rows = not self._meets or (strategy.auto_shard_dataset and source.table is not None)
         self._counts: list[int] = []
         self.ended = False
+        if self._meets and strategy.auto_shard_dataset:
+            self._check_data()
+
+    def _check_data(self) -> None:
+        """Refuse data, of which each rank takes its rows, if they are not the same on all."""
+        table, steps = self._source.table, self._source.steps
+        known = None if table is None else table.length, None if steps in (None, np.inf) else int(steps)
+        found = world().all_gather(np.array([-1 if count is None else count for count in known]))
+        if (found != found[0]).any():
+            listed = "; ".join(f"{rows} and {batches}" for rows, batches in found.tolist())
+            raise InvalidArgumentError(
+                f"{self._name}: the rows and batches of the data on the ranks are {listed}, -1 for a number that is not known. "
+                f"{_GIVE}"
+            )
 
     def agreed(self, count: int, stop: bool) -> int:
         """So many steps are taken before ranks meet again; none if one of them is told to stop, as `ended` then says."""
@@ -88,8 +107,7 @@ class RankedSteps:
         self._counts = world().all_gather(np.array([rows])).ravel().tolist()
         if self._strategy.auto_shard_dataset and len(set(self._counts)) > 1:
             raise InvalidArgumentError(
-                f"{self._name}: the next batch has {self._counts} rows on the ranks, 0 for none. Give all ranks the same data, "
-                "of which each takes its rows; if it has rows of its own, use DataParallel(auto_shard_dataset=False)."
+                f"{self._name}: the next batch has {self._counts} rows on the ranks, 0 for none. {_GIVE}"
             )
         return elements if all(self._counts) else []
 
