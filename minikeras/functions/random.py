@@ -152,13 +152,13 @@ def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
     if type(minval) in (int, float) and type(limit) in (int, float) and (minval, limit) == (0, 1):
         return unit
     found = unit * (limit - minval) + minval
-    if not hasattr(minval, "dtype") and np.ndim(minval) == 0 and minval == 0:
-        return found  # a product with a number below 1 is never rounded up to the other factor
     if type(minval) in (int, float) and type(limit) in (int, float):
         of = unit.dtype.numpy.type
         with np.errstate(all="ignore"):
             if of(1.0 - 0.5 * float(unit.dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit):
                 return found
+    elif not hasattr(minval, "dtype") and np.ndim(minval) == 0 and minval == 0:
+        return found  # a product with a number below 1 is not rounded up to the other factor, unless that is subnormal
     lowest = arithmetic.zeros_like(found) + minval
     return arithmetic.select((found >= limit) & (lowest < limit), lowest, found)  # a sum may be rounded up to maxval
 
@@ -431,13 +431,21 @@ class Generator:
 
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
-        """A generator that repeats for the same seed."""
+        """A generator that repeats for the same seed; `alg` is Philox, 'philox' or 1, or not given.
+
+        Raises:
+            ValueError: for another algorithm.
+        """
+        if alg not in (None, "philox", "auto_select", 1, 3):
+            raise ValueError(
+                f"Generator: all numbers are made by Philox, found alg={alg!r:.60}. Leave it out, or write 'philox'."
+            )
         return cls(streams.Stream(_seed(seed)))
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator that differs from run to run."""
-        return cls(streams.Stream(int(np.random.SeedSequence().generate_state(1, np.uint64)[0])))
+        return cls.from_seed(int(np.random.SeedSequence().generate_state(1, np.uint64)[0]), alg)
 
     @property
     def state(self) -> tuple[int, int]:
@@ -477,5 +485,11 @@ class Generator:
         return drawn(draws.random_binomial, self._keys, shape, _countable("binomial", dtype), trials, chances)
 
     def split(self, count: int = 1) -> list[Generator]:
-        """Independent generators that depend only on this one's state."""
-        return [Generator(self._stream.fork()) for _ in range(count)]
+        """Independent generators that depend only on this one's state.
+
+        Raises:
+            ValueError: for a negative number of them.
+        """
+        if (number := integer(count)) < 0:
+            raise ValueError(f"Generator.split: count must not be negative, found {count}.")
+        return [Generator(self._stream.fork()) for _ in range(number)]

@@ -208,3 +208,24 @@ def test_integers_without_bounds_are_all_of_their_dtype():
 
 def test_gamma_numbers_have_a_logarithm():
     assert np.isfinite(np.log(R.gamma([1000], 0.001).numpy())).all()
+
+
+def test_no_number_is_rounded_up_to_a_bound_of_few_digits():
+    R.set_seed(1)
+    found = R.uniform([20_000], 0, 1e-6, "float16").numpy()
+    assert found.max() < np.float16(1e-6)
+
+
+def test_a_generator_names_its_one_algorithm():
+    first, second = [R.Generator.from_seed(1, alg).normal([2]).numpy().tolist() for alg in ("philox", None)]
+    assert first == second
+    for make in (R.Generator.from_seed, lambda seed, alg: R.Generator.from_non_deterministic_state(alg)):
+        with pytest.raises(ValueError, match="made by Philox, found alg='threefry'"):
+            make(1, "threefry")
+
+
+def test_there_is_no_negative_number_of_generators():
+    generator = R.Generator.from_seed(1)
+    with pytest.raises(ValueError, match="must not be negative"):
+        generator.split(-1)
+    assert generator.state == (1, 0)
