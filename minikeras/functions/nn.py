@@ -400,14 +400,14 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     """
     from .random import keys_of
 
-    value = inexact("dropout", tensor(x), "f")
+    value = tensor(x)
     if rate is None or isinstance(rate, (str, list, tuple)) or not 0.0 <= rate < 1.0:
         raise ValueError(f"dropout: rate must be a number in [0, 1), found {rate!r}.")
     shape = tuple(value.shape)
     if noise_shape is not None:
         shape = _noise_sizes(noise_shape, shape)
     part = part_of_draw(shape) if shape[:1] == tuple(value.shape[:1]) else {}
-    return dropped(value, keys_of(seed), shape, float(rate), **part) if rate else value
+    return dropped(value, keys_of(seed), shape, float(rate), **part) if rate else inexact("dropout", value, "f")
 
 
 def _noise_sizes(noise_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -430,7 +430,8 @@ def dropout_mask(keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float
 
 
 def dropped(x: Tensor, keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, **part: int) -> Tensor:
-    """A tensor times such a mask. In the memory of a GPU the mask is not kept, but drawn again in the backward pass."""
+    """Floats times such a mask. In the memory of a GPU the mask is not kept, but drawn again in the backward pass."""
+    inexact("dropout", x, "f")
     if namespace(x._array) is not np:
         found: Tensor = draws.times_dropout_mask(x, keys(), shape=shape, rate=rate, **part)
         return found

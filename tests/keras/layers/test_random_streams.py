@@ -165,3 +165,10 @@ def test_noise_has_the_distribution_it_promises():
     assert np.array_equal(first, np.broadcast_to(first[:, :, :1, :1], first.shape)) and len(np.unique(first[:, :, 0, 0])) == 2
     shaped = L.Dropout(0.5, noise_shape=(None, 1))(x, training=True).numpy()
     assert np.array_equal(shaped, np.broadcast_to(shaped[:, :1], shaped.shape))
+
+
+@pytest.mark.parametrize("layer", [L.Dropout, L.SpatialDropout1D, L.GaussianDropout, L.AlphaDropout])
+def test_integers_are_not_scaled(layer):
+    """As in Keras. 1 / (1 - rate) would be cut to 1, and the sums become smaller."""
+    with pytest.raises(tf.errors.DTypeError, match="int32"):
+        layer(0.3)(tf.ones([2, 3, 4], "int32"), training=True)
