@@ -109,6 +109,27 @@ def test_dropout_draws_what_one_process_would():
     check(3, make=NOISY)
 
 
+class Subclassed(tf.keras.Model):
+    """Built by its first batch, and so are the layers that its attention holds."""
+
+    def __init__(self):
+        super().__init__(name="subclassed")
+        self.attention, self.dropout, self.outer = (
+            layers.MultiHeadAttention(2, 3, dropout=0.3),
+            layers.Dropout(0.5),
+            layers.Dense(3),
+        )
+
+    def call(self, x, training=None):
+        rows = tf.reshape(x, [-1, 3, 2])
+        found = tf.reduce_mean(self.attention(rows, rows, training=training), 1)
+        return self.outer(self.dropout(found, training=training))
+
+
+def test_dropout_of_layers_that_are_not_built_draws_what_one_process_would():
+    check(3, make=Subclassed, compile=lambda: {"optimizer": "sgd"})
+
+
 def test_dropout_has_the_same_bits_with_virtual_shards():
     found = [on_ranks(size, lambda: trained({"virtual_shards": 4}, make=NOISY)) for size in (1, 2, 4)]
     for one in [one for ranks in found for one in ranks]:

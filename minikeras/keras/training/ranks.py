@@ -21,6 +21,7 @@ from ...distribute.world import joined, world
 from ...errors import InvalidArgumentError
 from ..batches import Source
 from ..optimizers.exchange import is_distributed
+from ..seeds import SeedState
 from .compiled import CompiledSteps, StepFunction
 
 if TYPE_CHECKING:
@@ -202,10 +203,18 @@ def _build(model: Model, data: Any, predicts: bool) -> None:
             with preserved_streams(()) if model.built else nullcontext(), np.errstate(all="ignore"):
                 step(data)
         finally:
-            restore(before)
+            restore((variable, _as_before(variable, array)) for variable, array in before)
             model.reset_metrics()
     if model.optimizer is not None and model.trainable_variables:
         model.optimizer.prepare(model._learning_variables())
+
+
+def _as_before(variable: Variable, array: Any) -> Any:
+    """What it held; the stream of a layer keeps its seed, which the first call of the layer may have told it."""
+    if not isinstance(variable, SeedState):
+        return array
+    seed, position = variable._array[0], array[1]
+    return np.array([seed, position], array.dtype)
 
 
 def _variables(model: Model) -> list[Variable]:
