@@ -1,8 +1,9 @@
-"""A nav entry that ends in `/` takes in the pages of that folder: `index.md` first, the others sorted by their file names."""
+"""A nav entry that ends in `/` takes in the pages of that folder, in the order and the sections of its `index.md`."""
 
 from __future__ import annotations
 
 import pathlib
+import re
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -10,6 +11,7 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 PAGES = {".md", ".ipynb"}
+HEADING_OR_LINK = re.compile(r"^## (?P<heading>.+)$|\]\((?P<page>[^/#)]+)\)", re.MULTILINE)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -32,7 +34,16 @@ def expanded(item: Any, docs: pathlib.Path) -> Any:
     return pages(docs, item) if (docs / item).is_dir() else item
 
 
-def pages(docs: pathlib.Path, folder: str) -> list[str]:
-    files = [path for path in (docs / folder).iterdir() if path.suffix in PAGES]
-    files.sort(key=lambda path: (path.stem != "index", path.name))
-    return [path.relative_to(docs).as_posix() for path in files]
+def pages(docs: pathlib.Path, folder: str) -> list[Any]:
+    """The index, then its sections; pages to which it has no link are omitted, which `--strict` complains of."""
+    names = {path.name for path in (docs / folder).iterdir() if path.suffix in PAGES} - {"index.md"}
+    found: list[Any] = [f"{folder}index.md"]
+    section = found
+    for match in HEADING_OR_LINK.finditer((docs / folder / "index.md").read_text(encoding="utf-8")):
+        if match["heading"]:
+            section = []
+            found.append({match["heading"]: section})
+        elif match["page"] in names:
+            names.remove(match["page"])
+            section.append(folder + match["page"])
+    return [one for one in found if isinstance(one, str) or any(one.values())]

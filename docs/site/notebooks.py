@@ -59,7 +59,7 @@ def output_text(output: dict[str, Any]) -> str:
         if kind in data:
             return f'<img src="data:{kind};base64,{encoded(joined(data[kind]))}" alt="{figure_text(data)}">'
     if "text/html" in data:
-        return f'<div class="notebook-output">{unindented(joined(data["text/html"]))}</div>'
+        return f'<div class="notebook-output" data-search-exclude>{unindented(joined(data["text/html"]))}</div>'
     return printed(joined(data.get("text/plain", "")))
 
 

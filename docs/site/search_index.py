@@ -19,6 +19,8 @@ FORMULA = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]")
 TAG = re.compile(r"<[^>]+>")
 SECTION, SUMMARY = 1000, 120
 """Characters that are kept of a section, and of the first paragraph about a name."""
+GUIDES = 3.0
+"""The weight of a guide, beside 1 of other pages and of functions."""
 HEADINGS = {"Methods", "Inherited", "Modules", "Classes", "Functions", "Constants"}
 
 
@@ -35,7 +37,8 @@ def shortened(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
         page, _, section = document["location"].partition("#")
         if not page.startswith("api/"):
             text = plain(BLOCK.sub("", document["text"]))
-            kept[document["location"]] = document | {"text": cut(text, SECTION)}
+            boost = {"boost": GUIDES} if page.startswith("guides/") else {}
+            kept[document["location"]] = document | {"text": cut(text, SECTION), **boost}
         elif not section:
             paragraphs = map(plain, PARAGRAPH.findall(BLOCK.sub("", document["text"]))[1:])
             first = next((text for text in paragraphs if not text.startswith("Also tf.")), "")

@@ -115,6 +115,7 @@ def test_every_page_opens_without_a_complaint(part: int, browse: Any, site: path
         ("GradientTape", "api/GradientTape/"),
         ("why is my gradient None", "guides/explaining-gradients/"),
         ("Dense", "api/keras/layers/Dense/"),
+        ("gpu", "guides/devices/"),
     ],
 )
 def test_the_search_finds(words: str, page: str, browse: Any, address: str) -> None:
