@@ -1,7 +1,7 @@
 """Data parallelism: each rank computes on its rows of every batch, and all take the same step.
 
-python examples/data_parallel.py                                      one process
-python -m minikeras.distribute.run -n 2 examples/data_parallel.py     two, with the same accuracy
+`python examples/data_parallel.py` is one process; `python -m minikeras.distribute.run -n 2 examples/data_parallel.py` starts
+two, with the same accuracy.
 """
 
 import numpy as np

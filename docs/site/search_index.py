@@ -37,7 +37,7 @@ def shortened(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
         page, _, section = document["location"].partition("#")
         if not page.startswith("api/"):
             text = plain(BLOCK.sub("", document["text"]))
-            boost = {"boost": GUIDES} if page.startswith("guides/") else {}
+            boost = {"boost": GUIDES} if page.startswith("guides/") and page != "guides/" else {}
             kept[document["location"]] = document | {"text": cut(text, SECTION), **boost}
         elif not section:
             paragraphs = map(plain, PARAGRAPH.findall(BLOCK.sub("", document["text"]))[1:])
