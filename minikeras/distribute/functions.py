@@ -249,19 +249,25 @@ def check_alike(variables: Sequence[Variable]) -> None:
     """Refuse Variables that are not the same in number, shape and dtype on all ranks; each rank says which differ."""
     described = [f"{_name_of(one)} {one.dtype.name}{list(one.shape)}" for one in variables]
     ranks = world()
-    marks = np.array([hash_of(line) for line in described] + [len(described)], np.int64)
-    counts = ranks.all_gather(marks[-1:]).ravel()
-    if len(set(counts.tolist())) > 1:
-        raise ShapeError(f"the ranks have {counts.tolist()} Variables; all must build the same model.")
-    found = ranks.all_gather(marks)
-    for place, line in enumerate(described):
-        column = found[:, place]
-        if (column != column[0]).any():
-            others = [number for number in range(ranks.size) if column[number] != column[ranks.rank]]
-            raise ShapeError(
-                f"on rank {ranks.rank} Variable {place} is {line}, on the ranks {others} it is another. All ranks must build "
-                "the same model."
-            )
+    counts = ranks.all_gather(np.array([len(described)])).ravel().tolist()
+    if len(set(counts)) > 1:
+        raise ShapeError(f"the ranks have {counts} Variables; all must build the same model.")
+    if (found := first_difference(described)) is not None:
+        place, others = found
+        raise ShapeError(
+            f"on rank {ranks.rank} Variable {place} is {described[place]}, on the ranks {others} it is another. All ranks must "
+            "build the same model."
+        )
+
+
+def first_difference(lines: Sequence[str]) -> tuple[int, list[int]] | None:
+    """The first place where the ranks have other lines, or one has no more, and those that have not what this one has there."""
+    ranks = world()
+    most = int(ranks.all_reduce(np.array([len(lines)]), "max")[0])
+    marks = ranks.all_gather(np.array([*map(hash_of, lines), *[0] * (most - len(lines))], np.int64))
+    for place in np.flatnonzero((marks != marks[0]).any(0)).tolist():
+        return place, np.flatnonzero(marks[:, place] != marks[ranks.rank, place]).tolist()
+    return None
 
 
 def _name_of(variable: Variable) -> str:

@@ -163,6 +163,14 @@ def hosts_of(listed: str) -> list[Host]:
     return found
 
 
+def _hosts_in(path: str) -> list[Host]:
+    """Those of a file."""
+    try:
+        return hosts_of(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _print(text: str) -> None:
     print(f"minikeras.distribute: {text}", file=sys.stderr, flush=True)
 
@@ -177,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--hosts", type=hosts_of, default=[], metavar="A:2,B:2", help="machines, and how many ranks each takes")
-    where.add_argument("--hostfile", type=Path, metavar="FILE", help="the same, a line for each")
+    where.add_argument("--hostfile", dest="hosts", type=_hosts_in, metavar="FILE", help="the same, a line for each")
     parser.add_argument("-m", dest="is_module", action="store_true", help="the program is a module, as for python -m")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a script or module, and its arguments")
     told = parser.parse_args(arguments)
@@ -185,9 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not 1 <= least <= told.ranks or told.max_restarts < 0 or not told.program:
         parser.error("give -n from 1 on, --min-ranks from 1 to -n, --max-restarts from 0 on, and a script")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    hosts = hosts_of(told.hostfile.read_text()) if told.hostfile else told.hosts
     program = [*(["-m"] if told.is_module else []), *told.program]
-    return run(Job(told.ranks, program, hosts), told.max_restarts, told.min_ranks)
+    return run(Job(told.ranks, program, told.hosts), told.max_restarts, told.min_ranks)
 
 
 if __name__ == "__main__":

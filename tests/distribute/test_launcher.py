@@ -79,9 +79,25 @@ def test_hosts_are_asked_by_ssh(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "line", ["-n 0 a.py", "-n 2", "-n 2 --min-ranks 3 a.py", "-n 2 --max-restarts -1 a.py", "-n 2 --hosts a:x a.py"]
+    "line",
+    [
+        "-n 0 a.py",
+        "-n 2",
+        "-n 2 --min-ranks 3 a.py",
+        "-n 2 --max-restarts -1 a.py",
+        "-n 2 --hosts a:x a.py",
+        "-n 2 --hostfile no/such/file a.py",
+    ],
 )
 def test_command_lines_that_make_no_sense_are_refused(line, capsys):
     with pytest.raises(SystemExit) as found:
         main(line.split())
     assert found.value.code == 2 and "error: " in capsys.readouterr().err
+
+
+def test_a_file_has_a_line_for_each_host(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(launcher, "run", lambda job, restarts, least: started.append(job) or 0)
+    (tmp_path / "hosts").write_text("a slots=2\nb:1\n")
+    assert main(["-n", "3", "--hostfile", str(tmp_path / "hosts"), "train.py"]) == 0
+    assert started == [Job(3, ["train.py"], [Host("a", 2), Host("b", 1)])]

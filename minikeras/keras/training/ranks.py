@@ -14,7 +14,7 @@ from ...arrays import to_numpy
 from ...core import Variable
 from ...core.state import restore, snapshot
 from ...data.passes import preserved_streams
-from ...distribute.functions import broadcast_variables, hash_of
+from ...distribute.functions import broadcast_variables, first_difference
 from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import DataParallel, Split, agree_on_seeds
 from ...distribute.world import joined, world
@@ -231,20 +231,13 @@ def _check_structure(model: Model) -> None:
     if ranks.size == 1:
         return
     described = [_described(layer) for layer in (*model._collect().sublayers, model.optimizer) if layer is not None]
-    marks = ranks.all_gather(np.array([hash_of(line) for line in described][:_MOST] + [0] * (_MOST - len(described)), np.int64))
-    for place in range(_MOST):
-        column = marks[:, place]
-        if (column != column[0]).any():
-            others = [number for number in range(ranks.size) if column[number] != column[ranks.rank]]
-            own = described[place] if place < len(described) else "nothing"
-            raise InvalidArgumentError(
-                f"on rank {ranks.rank} part {place} of model '{model.name}' is {own:.300}, on the ranks {others} it is "
-                "another. All ranks must make and compile the same model."
-            )
-
-
-_MOST = 1024
-"""So many layers are compared."""
+    if (found := first_difference(described)) is not None:
+        place, others = found
+        own = described[place] if place < len(described) else "nothing"
+        raise InvalidArgumentError(
+            f"on rank {ranks.rank} part {place} of model '{model.name}' is {own:.300}, on the ranks {others} it is "
+            "another. All ranks must make and compile the same model."
+        )
 
 
 def _described(part: Any) -> str:
