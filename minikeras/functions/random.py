@@ -410,7 +410,7 @@ def fold_in(seed: Any, data: int) -> Tensor:
     >>> tf.random.fold_in([1, 2], 3).shape
     TensorShape([2])
     """
-    key, mix = _fixed(seed), (integer(data) << 32) & (2**64 - 1)
+    key, mix = _fixed(seed), streams.Stream(integer(data)).integer()  # keys a small number apart are other seeds
     return _seeds(lambda: draws.operation_key(key(), mix=mix), (2,))
 
 

@@ -229,3 +229,9 @@ def test_there_is_no_negative_number_of_generators():
     with pytest.raises(ValueError, match="must not be negative"):
         generator.split(-1)
     assert generator.state == (1, 0)
+
+
+def test_a_seed_that_is_folded_is_no_other_seed():
+    folded = [R.fold_in([1, 2], data).numpy().tolist() for data in (0, 1, 2**32, -1)]
+    split = [R.split([1, number])[0].numpy().tolist() for number in range(2, 6)]
+    assert len({tuple(pair) for pair in folded + split}) == len(folded + split)

@@ -62,18 +62,21 @@ step_finished = effect("step_finished", _finish, reads=(State.VARIABLES,), write
 step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 
 
-def compiled_step(writer: Writer, record: Record) -> bool:
-    """Write an optimizer's step as such instructions; False if it is more than they can say."""
+Write = Callable[[Writer, Sequence[Any]], None]
+"""Writes a step, given the slots of the gradients."""
+Written = Callable[[Optimizer, Sequence[SlotState]], Write | None]
+"""What writes the step of an optimizer; None if that is more than instructions can say."""
+
+
+def compiled_step(writer: Writer, record: Record, written: Written | None = None) -> bool:
+    """Write an optimizer's step as such instructions, or those of `written`; False if it is more than they can say."""
     optimizer: Optimizer = record.params["optimizer"]
-    write = _written(optimizer, [optimizer.state.slots[variable.key] for variable in record.params["variables"]])
+    states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
+    write = (written or _written)(optimizer, states)
     if write is None:
         return False
     write(writer, record.inputs)
     return True
-
-
-Write = Callable[[Writer, Sequence[Any]], None]
-"""Writes a step, given the slots of the gradients."""
 
 
 def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
@@ -96,9 +99,7 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     return guarded
 
 
-def members_written(
-    optimizer: PerLayer, states: Sequence[SlotState], written: Callable[[Optimizer, Sequence[SlotState]], Write | None]
-) -> Write | None:
+def members_written(optimizer: PerLayer, states: Sequence[SlotState], written: Written) -> Write | None:
     """The steps of all members in turn; None if one is more than instructions can say, or they take turns."""
     if any(member.every != 1 for member in optimizer.members):
         return None

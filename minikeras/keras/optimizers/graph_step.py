@@ -84,14 +84,7 @@ graph_step_finished = effect("graph_step_finished", _finish, reads=(State.VARIAB
 
 def graph_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as such instructions; False if it is more than they can say."""
-    if compiled_step(writer, record):
-        return True
-    optimizer: Optimizer = record.params["optimizer"]
-    write = _written(optimizer, [optimizer.state.slots[variable.key] for variable in record.params["variables"]])
-    if write is None:
-        return False
-    write(writer, record.inputs)
-    return True
+    return compiled_step(writer, record) or compiled_step(writer, record, _written)
 
 
 def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
