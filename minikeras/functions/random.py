@@ -19,7 +19,7 @@ from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..ops import arithmetic, draws, indexing, reductions, transcendental
 from ..types import TensorLike, as_dtype
-from .publish import integer, negative_axis, static_shape, tensor
+from .publish import beside, integer, negative_axis, static_shape, tensor
 
 
 def set_seed(seed: int | None) -> None:
@@ -147,7 +147,7 @@ def _bound(name: str, value: Any, kind: Any) -> int:
 
 def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
     """Numbers in [0, 1) as numbers in [minval, maxval); the limit is 1 if it is None."""
-    minval, maxval = (tensor(bound) if isinstance(bound, (list, tuple)) else bound for bound in (minval, maxval))
+    minval, maxval = (beside(unit, one, unit.dtype) if isinstance(one, (list, tuple)) else one for one in (minval, maxval))
     limit: Any = 1.0 if maxval is None else maxval
     if type(minval) in (int, float) and type(limit) in (int, float) and (minval, limit) == (0, 1):
         return unit
@@ -248,6 +248,8 @@ def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: Any)
     rows = tensor(logits)
     if rows.ndim != 2:
         raise ShapeError(f"random.categorical: expected logits of shape (batch, classes), found {tuple(rows.shape)}.")
+    if rows.dtype.kind not in "fiu":
+        raise DTypeError(f"random.categorical: logits must be real numbers, found {rows.dtype.name}.")
     if not as_dtype(dtype).is_integer:
         raise DTypeError(f"random.categorical: indices have an integer dtype, found {as_dtype(dtype).name}.")
     if rows.dtype.name not in ("float32", "float64"):

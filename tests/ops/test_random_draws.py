@@ -169,6 +169,8 @@ def test_real_numbers_are_floats(draw, dtype):
         lambda: R.Generator.from_seed(1).binomial([2], 300.0, 0.9, dtype="uint8"),
         lambda: R.categorical([[1.0, 2.0]], 3, dtype="float32"),
         lambda: R.categorical([[1.0, 2.0]], 2.5),
+        lambda: R.categorical(tf.constant([[1j, 2.0]]), 3),
+        lambda: R.categorical([["a", "b"]], 3),
         lambda: R.uniform([2], seed=1.5),
         lambda: R.normal([2], seed=(1, 2)),
         lambda: R.set_seed("one"),
@@ -235,3 +237,8 @@ def test_a_seed_that_is_folded_is_no_other_seed():
     folded = [R.fold_in([1, 2], data).numpy().tolist() for data in (0, 1, 2**32, -1)]
     split = [R.split([1, number])[0].numpy().tolist() for number in range(2, 6)]
     assert len({tuple(pair) for pair in folded + split}) == len(folded + split)
+
+
+def test_bounds_may_be_lists_of_integers():
+    found = R.uniform([500, 2], [0, 5], [1, 7]).numpy()
+    assert (found.min(axis=0) >= [0, 5]).all() and (found.max(axis=0) < [1, 7]).all() and found.dtype == "float32"
