@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 
@@ -12,8 +13,10 @@ from .arrays import device_report
 from .extras import EXTRAS, command, found, missing
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the report."""
+    description = "Prints version, devices, executors and extras, and how to get what is missing."
+    argparse.ArgumentParser(prog="python -m minikeras", description=description).parse_args(arguments)
     print(f"minikeras {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, {platform.platform()}")
     for title, rows in (("Devices", devices()), ("Executors", executors()), ("Extras", extras())):
         print(f"\n{title}")

@@ -81,7 +81,7 @@ def test_every_extra_has_a_use():
 def test_what_is_missing_is_listed_with_the_command(monkeypatch, capsys):
     monkeypatch.setattr("minikeras.extras.found", lambda name: {"matplotlib": "3.9"} if name == "plot" else {})
     assert missing("plot") == ["pydot"]
-    report.main()
+    report.main([])
     shown = capsys.readouterr().out
     assert (
         "missing pydot: pip install 'minikeras[plot]'" in shown
@@ -91,9 +91,15 @@ def test_what_is_missing_is_listed_with_the_command(monkeypatch, capsys):
 
 
 def test_a_report_fits_a_terminal(capsys):
-    report.main()
+    report.main([])
     shown = capsys.readouterr().out
     assert shown.startswith("minikeras ") and max(map(len, shown.partition("\nExtras\n")[2].splitlines())) <= 120
+
+
+def test_a_report_takes_no_arguments(capsys):
+    with pytest.raises(SystemExit):
+        report.main(["plot"])
+    assert "unrecognized arguments: plot" in capsys.readouterr().err
 
 
 def test_examples_are_listed_and_one_runs(capsys, monkeypatch):
