@@ -116,7 +116,6 @@ class SeedGenerator:
             first = np.array([seed, 0], dtype=np.uint32)
             self.state._note(None, first, Write.FIRST)
             self.state._array = first
-        self._first = None
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         yield "state", self.state

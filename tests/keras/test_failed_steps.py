@@ -472,3 +472,24 @@ def test_several_outputs_fail_as_a_whole():
     Counted.armed = False
     assert state(model) == before
     assert model.metrics_names == ["loss", "a_loss", "b_loss", "a_mae", "b_counted"]
+
+
+def test_noise_after_a_first_step_that_failed_is_that_of_a_new_model():
+    class Noisy(tf.keras.Model):
+        def __init__(self):
+            super().__init__(name="noisy")
+            self.hidden, self.dropout = tf.keras.layers.Dense(4), tf.keras.layers.Dropout(0.5)
+
+        def call(self, x, training=None):
+            return self.dropout(self.hidden(x), training=training)
+
+    def loss(fails):
+        tf.random.set_seed(1)
+        model = Noisy()
+        model.compile("sgd", "mse")
+        if fails:
+            with pytest.raises(tf.errors.ShapeError):
+                model.train_on_batch(np.ones((8, 3)), np.ones((8, 7)))
+        return model.train_on_batch(np.ones((8, 3)), np.ones((8, 4)))
+
+    assert loss(fails=True) == loss(fails=False)
