@@ -145,8 +145,8 @@ def trail(entry: Entry, link: docstrings.Link) -> str:
 
 
 def breakable(name: str) -> str:
-    """A long name may break after its dots on a narrow screen."""
-    return name.replace(".", ".<wbr>")
+    """A long name may break after its dots, and between its words, on a narrow screen."""
+    return re.sub(r"(?<=\.)|(?<=[a-z])(?=[A-Z])", "<wbr>", name)
 
 
 def class_parts(known: Catalogue, entry: Entry, link: docstrings.Link) -> list[str]:
