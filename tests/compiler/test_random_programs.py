@@ -95,6 +95,7 @@ needs_llvm = pytest.mark.skipif(not llvm.installed(), reason="llvmlite and SciPy
 @needs_llvm
 @settings(max_examples=50)
 @given(case=cases())
+@example(case=Case((0, 0), "float32", [("optimize", 0, 0, 0), ("shape", 0, 0, 0)], [0], 0, False))  # an empty view
 @example(case=Case((0, 0), "float32", [("optimize", 281, 0, 0)], [0], 3, False))  # steps on numbers among arrays without axes
 def test_llvm_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case):
     assert_near(case)

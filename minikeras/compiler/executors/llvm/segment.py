@@ -42,9 +42,14 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     """The steps of a program, kernels that follow one another as one segment, and what writes in place as a commit."""
     trains = any("optimizer" in record.params for record in program.records)
     joined = list(_in_segments(steps, builder, trains))
-    if not any(isinstance(call, AssignFlat) and call.in_place for call, _ in steps):
+    segments = [number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall)]
+    flat = [call for call, _ in steps if isinstance(call, AssignFlat)]
+    if len(segments) != 1:  # a view of an empty array is made by Python, between kernels
+        for call in flat:
+            call.in_place = False
+    if not any(call.in_place for call in flat):
         return Linked([(calls[0], closure) for calls, closure in joined])
-    (at,) = [number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall)]
+    (at,) = segments
     first = next(number for number in range(at + 1) if all(is_counted(calls[0]) for calls, _ in joined[number:at]))
     before = [(calls[0], closure) for calls, closure in joined[:first]]
     (calls, _), flats = joined[at], _written(steps)
