@@ -13,6 +13,7 @@ from ...distribute.replica import part_of_draw
 from ...errors import ShapeError
 from ...functions import nn
 from ...functions.elementwise import cast
+from ...functions.publish import inexact
 from ...ops import draws
 from .. import regularizers
 from ..seeds import SeedGenerator
@@ -226,6 +227,7 @@ class GaussianDropout(Noise):
 
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
         stddev = (self.rate / (1.0 - self.rate)) ** 0.5
+        inexact("GaussianDropout", inputs, "f")
         if namespace(inputs._array) is not np:  # there the noise is not kept, but drawn again in the backward pass
             shape = tuple(inputs.shape)
             found: Tensor = draws.times_gaussian(inputs, keys(), shape=shape, stddev=stddev, **part_of_draw(shape))
