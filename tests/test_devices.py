@@ -271,6 +271,24 @@ def test_a_data_set_beyond_the_limit_is_moved_batch_by_batch(monkeypatch):
     assert found.bytes_to_device == 3 * (X.nbytes + Y.nbytes) and found.to_device == 3 * 2 * ROWS // 4
 
 
+@pytest.mark.parametrize("limit", [None, 0])
+def test_float64_arrays_in_files_give_what_those_in_memory_give(limit, tmp_path):
+    np.save(tmp_path / "x.npy", X.astype(float) / 3.0)
+
+    def work(mode):
+        tf.random.set_seed(1)
+        model, x = classifier(), np.load(tmp_path / "x.npy", mmap_mode=mode)
+        losses = model.fit(x, Y, batch_size=4, epochs=3, validation_split=0.2, verbose=0).history
+        return losses, model.predict(x, verbose=0).tolist(), model.weights[0].numpy().tolist()
+
+    tf.config.set_resident_data_limit(limit)
+    try:
+        with tf.device("STRICT:0"):
+            assert work("r") == work(None)
+    finally:
+        tf.config.set_resident_data_limit(None)
+
+
 @pytest.mark.parametrize("limit", [-1, "much"])
 def test_a_limit_of_data_is_a_number_of_bytes(limit):
     with pytest.raises(ValueError, match="set_resident_data_limit: a number of bytes from 0 on or None is needed, found"):

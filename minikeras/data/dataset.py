@@ -91,11 +91,14 @@ class Dataset:
         return Dataset.from_columns(with_lists_as_tensors(tensors, own_column))
 
     @staticmethod
-    def from_columns(columns: Any) -> Dataset:
-        """The rows of a nest of arrays; lists are part of the nest, while `from_tensor_slices` takes them for tensors."""
-        table = Table(columns)
+    def from_columns(columns: Any, float64_as: str | None = None) -> Dataset:
+        """The rows of a nest of arrays, float64 as another dtype if that is given; lists are part of the nest, while
+        `from_tensor_slices` takes them for tensors.
+        """
+        table = Table(columns, float64_as=float64_as)
         spec = lambda: nest.pack(
-            columns, [one if one is None else TensorSpec(one.shape[1:], one.dtype) for one in table.columns]
+            columns,
+            [one if one is None else TensorSpec(one.shape[1:], table.converted(one[:0]).dtype) for one in table.columns],
         )
         return Dataset(None, table.length, table=table, numbers=lambda: range(table.length), spec=spec)
 

@@ -18,10 +18,12 @@ from ..types import Array
 
 
 class Table:
-    """A nest of arrays with one number of rows; None in it stays None. Errors begin with the `name` of a function."""
+    """A nest of arrays with one number of rows; None in it stays None. Errors begin with the `name` of a function. Rows of
+    float64 are taken as `float64_as`, if that is given.
+    """
 
-    def __init__(self, structure: Any, name: str = "from_tensor_slices") -> None:
-        self.structure = structure
+    def __init__(self, structure: Any, name: str = "from_tensor_slices", float64_as: str | None = None) -> None:
+        self.structure, self._float64_as = structure, float64_as
         self.columns = [None if leaf is None else column(leaf, name) for leaf in nest.flatten(structure)]
         present = [one for one in self.columns if one is not None]
         lengths = {len(one) for one in present}
@@ -40,11 +42,18 @@ class Table:
     def arrays(self, rows: Any) -> list[Array | None]:
         """The arrays for row numbers, on the current device: None where a column is none."""
         if creation_namespace() is np or isinstance(rows, (int, np.integer)):
-            return [None if one is None else to_device(_gathered(one, rows)) for one in self.columns]
+            return [None if one is None else to_device(self.converted(_gathered(one, rows))) for one in self.columns]
         columns = self.here()
         moves = not isinstance(rows, range) and not all(one is None or is_on_host(one) for one in columns)
         there = to_device(rows) if moves else rows
-        return [None if one is None else to_device(_gathered(one, rows if is_on_host(one) else there)) for one in columns]
+        return [
+            None if one is None else to_device(self.converted(_gathered(one, rows if is_on_host(one) else there)))
+            for one in columns
+        ]
+
+    def converted(self, rows: Array) -> Array:
+        """Rows of a column, in the dtype in which they are taken."""
+        return rows if self._float64_as is None or rows.dtype != np.float64 else rows.astype(self._float64_as, copy=False)
 
     def here(self) -> list[Any]:
         """The columns from which batches on the current device are gathered: there, copied once, if they may stay there."""
@@ -53,8 +62,8 @@ class Table:
             return self.columns
         if device not in self._resident:
             size = sum(one.nbytes for one in self.columns if one is not None)
-            stay = size <= get_resident_data_limit()
-            self._resident[device] = [one if one is None or not stay else to_device(one) for one in self.columns]
+            moved = lambda one: None if one is None else self.converted(to_device(one))
+            self._resident[device] = [*map(moved, self.columns)] if size <= get_resident_data_limit() else self.columns
         return self._resident[device]
 
 
@@ -88,6 +97,10 @@ class RowBatches:
         """The arrays that row numbers point into."""
         return [one for one in self._table.here() if one is not None]
 
+    def converted(self, rows: Array) -> Array:
+        """Rows of a column as batches hold them."""
+        return self._table.converted(rows)
+
     @cached_property
     def rows(self) -> Array:
         """The row numbers, batch by batch: int64, with shape (batches, rows of each), or (batches,) for single rows."""
@@ -120,7 +133,7 @@ class RowBatches:
             return
         for start in range(1, len(self), count):
             rows = self.rows[start : start + count]
-            block = [one.take(rows, axis=0) for one in columns]
+            block = [self.converted(one.take(rows, axis=0)) for one in columns]
             for number in range(len(rows)):
                 yield [one[number, ...] for one in block]
 

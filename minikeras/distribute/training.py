@@ -55,7 +55,11 @@ class DistributedGradientTape:
 
 
 def DistributedOptimizer(
-    optimizer: Any, backward_passes_per_step: int = 1, compression: str | None = None, op: str = "average"
+    optimizer: Any,
+    backward_passes_per_step: int = 1,
+    compression: str | None = None,
+    op: str = "average",
+    average_aggregated_gradients: bool = False,
 ) -> Any:
     """The optimizer itself, which from now on steps by the gradients of all ranks, each of which has rows of its own.
 
@@ -64,10 +68,11 @@ def DistributedOptimizer(
 
     Args:
         optimizer: one that is given gradients, such as Adam; also in `compile`.
-        backward_passes_per_step: update at every n-th step only, by the mean of n gradients, which are exchanged once: its
-            `gradient_accumulation_steps`.
+        backward_passes_per_step: update at every n-th step only, by the sum of n gradients, which are exchanged once. It
+            becomes the `gradient_accumulation_steps` of the optimizer, which on its own steps by the mean.
         compression: None, 'bf16' or 'fp16': the dtype in which gradients are sent.
         op: 'average' or 'sum' over the ranks.
+        average_aggregated_gradients: step by the mean of the n gradients instead.
 
     Raises:
         InvalidArgumentError: for other options, or an optimizer that is distributed already or asks for the loss itself.
@@ -101,5 +106,5 @@ def DistributedOptimizer(
         )
     if passes > 1:
         optimizer.gradient_accumulation_steps = passes
-    optimizer.exchange = Exchange(operations[op], kinds[compression], passes)
+    optimizer.exchange = Exchange(operations[op], kinds[compression], passes, passes if average_aggregated_gradients else 1)
     return optimizer

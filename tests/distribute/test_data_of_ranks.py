@@ -50,6 +50,14 @@ def test_each_rank_reads_its_own_rows_alone(shuffle, tmp_path):
         assert set(read[1]) == {*range(4, 8), *range(20, 24), *range(36, 40)}
 
 
+@pytest.mark.parametrize("options", [{}, {"virtual_shards": 4}], ids=str)
+def test_float64_arrays_in_files_give_what_those_in_memory_give(options, tmp_path):
+    np.save(tmp_path / "x.npy", X.astype(float) / 3.0)
+    work = lambda mode: on_ranks(2, lambda: trained(options, x=np.load(tmp_path / "x.npy", mmap_mode=mode), epochs=2))
+    for found, expected in zip(work("r"), work(None), strict=True):
+        assert_same(found, expected)
+
+
 class Rows(tf.keras.utils.PyDataset):
     def __len__(self):
         return 4

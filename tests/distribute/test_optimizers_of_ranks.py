@@ -171,12 +171,18 @@ class CountingRanks(tf.distribute.ThreadCommunicator):
 
 @pytest.mark.parametrize("compression", [None, "bf16"])
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-def test_several_backward_passes_are_exchanged_once(compiled, compression):
+@pytest.mark.parametrize(
+    ("average", "expected"),
+    [(False, [[0.0, 0.0], [-5.0, -1.0], [-14.0, -2.0]]), (True, [[0.5, 0.5], [-2.0, 0.0], [-6.5, -0.5]])],
+    ids=["sum", "average"],
+)
+def test_several_backward_passes_are_exchanged_once(average, expected, compiled, compression):
     ranks = CountingRanks(2, timeout=20.0)
 
     def work():
         w, found = tf.Variable([1.0, 1.0]), []
-        optimizer = tf.distribute.DistributedOptimizer(keras.optimizers.SGD(1.0), 2, compression)
+        options = {"compression": compression, "average_aggregated_gradients": average}
+        optimizer = tf.distribute.DistributedOptimizer(keras.optimizers.SGD(1.0), 2, **options)
         step = lambda g: optimizer.apply_gradients([(g, w)])
         step = tf.function(step) if compiled else step
         for number in range(6):
@@ -186,8 +192,20 @@ def test_several_backward_passes_are_exchanged_once(compiled, compression):
 
     with tf.distribute.using(ranks):
         first, second = ranks.run(work)
-    assert first == second == [[1.0, 1.0], [0.5, 0.5], [0.5, 0.5], [-2.0, 0.0], [-2.0, 0.0], [-6.5, -0.5]]
+    assert first == second and first[0] == [1.0, 1.0] and first[1::2] == expected and first[2:5:2] == expected[:2]
     assert ranks.sums == 3
+
+
+@pytest.mark.parametrize(("op", "expected"), [("average", [0.5, 0.5]), ("sum", [0.0, 0.0])])
+def test_an_optimizer_that_accumulates_by_itself_does_so_with_exchanged_gradients(op, expected):
+    def work(rows):
+        w = tf.Variable([1.0, 1.0])
+        optimizer = tf.distribute.DistributedOptimizer(keras.optimizers.SGD(1.0, gradient_accumulation_steps=2), op=op)
+        for number in range(2):
+            optimizer.apply_gradients([(tf.constant([float(number), float(tf.distribute.rank())]), w)])
+        return w.numpy().tolist()
+
+    assert on_ranks(2, work) == [expected] * 2
 
 
 def test_fit_with_a_distributed_optimizer_has_callbacks_for_ranks():

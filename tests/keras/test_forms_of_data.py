@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -68,6 +69,25 @@ def test_columns_that_hold_no_numbers_are_named():
         made().fit(frame, [1.0, 2.0], verbose=0)
     with pytest.raises(DTypeError, match=r"columns \{'colour': '.*'\} of the data frame hold no numbers. Encode them first"):
         made().fit(X[:2], frame["colour"], verbose=0)
+
+
+@pytest.mark.parametrize("options", [{"run_eagerly": True}, {"jit_compile": "auto"}, {"jit_compile": True}], ids=str)
+def test_float64_arrays_in_files_are_converted_batch_by_batch(options, tmp_path):
+    rows, columns = 25_600, 1024
+    with open(tmp_path / "x", "wb") as file:
+        file.truncate(8 * rows * columns)  # 200 MB of zeros that take no room
+    x, y = np.memmap(tmp_path / "x", np.float64, "r", shape=(rows, columns)), np.zeros((rows, 1))
+    model = tf.keras.Sequential([tf.keras.Input((columns,)), Dense(1)])
+    model.compile("sgd", "mse", **options)
+    tracemalloc.start()
+    try:
+        model.fit(x, y, batch_size=128, validation_split=0.25, verbose=0)
+        model.evaluate(x, y, batch_size=128, verbose=0)
+        model.predict(x, batch_size=128, verbose=0)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < x.nbytes / 4
 
 
 def test_arrays_of_scikit_learn_go_straight_in():

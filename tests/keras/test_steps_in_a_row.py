@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 import threading
 
 import numpy as np
@@ -18,6 +19,7 @@ from minikeras.keras.training.snapshot import Transaction
 Dense = tf.keras.layers.Dense
 generator = np.random.default_rng(4)
 X, Y = generator.normal(size=(90, 3)).astype("float32"), generator.integers(0, 3, 90)
+X64, W = generator.normal(size=(90, 3)), np.linspace(0, 1, 90)
 
 
 @pytest.fixture(autouse=True)
@@ -80,13 +82,22 @@ def batches(*steps):
     return dataset
 
 
+def in_a_file(array):
+    """A memory map that holds a copy."""
+    with tempfile.TemporaryFile() as file:
+        found = np.memmap(file, array.dtype, "w+", shape=array.shape)
+    found[...] = array
+    return found
+
+
 shuffled, batched = (lambda data: data.shuffle(90)), (lambda data: data.batch(8))
 DATA = {
     "arrays": lambda: {"x": X, "y": Y, "batch_size": 8},
     "arrays in order": lambda: {"x": X, "y": Y, "batch_size": 8, "shuffle": False},
     "batches shuffled": lambda: {"x": X, "y": Y, "batch_size": 8, "shuffle": "batch"},
     "class weights": lambda: {"x": X, "y": Y, "batch_size": 8, "class_weight": {0: 2.0, 2: 0.5}},
-    "sample weights": lambda: {"x": X, "y": Y, "batch_size": 8, "sample_weight": np.linspace(0, 1, 90)},
+    "sample weights": lambda: {"x": X, "y": Y, "batch_size": 8, "sample_weight": W},
+    "float64 in files": lambda: {"x": in_a_file(X64), "y": in_a_file(Y + 0.0), "batch_size": 8, "sample_weight": in_a_file(W)},
     "validation": lambda: {"x": X, "y": Y, "batch_size": 8, "validation_split": 0.3, "validation_freq": 2},
     "steps an epoch": lambda: {"x": X, "y": Y, "batch_size": 8, "steps_per_epoch": 10},
     "more steps than a pass": lambda: {"x": X, "y": Y, "batch_size": 8, "steps_per_epoch": 30},
@@ -122,6 +133,31 @@ def test_many_steps_in_a_row_give_what_one_at_a_time_gives(jit_compile, rows_tak
         many = trained(data, jit_compile=jit_compile)
         assert (max(rows_taken, default=1) > 1) is (name in DATA), name
         assert many == one, name
+
+
+FORMS = {
+    "maps": (lambda rows: rows, {"y": Y + 0.0, "sample_weight": W}),
+    "views of maps": (lambda rows: np.asarray(rows)[::-1][5:], {"y": Y + 0.0, "sample_weight": W}),
+    "every other row": (lambda rows: rows[::2], {"y": Y, "shuffle": False}),
+    "Fortran's order": (lambda rows: rows.reshape(rows.shape[::-1]).T, {"y": Y, "shuffle": "batch"}),
+    "class weights": (lambda rows: rows, {"y": Y + 0.0, "class_weight": {0: 2.0, 2: 0.5}, "validation_split": 0.3}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("how", [{"run_eagerly": True}, {"jit_compile": "auto"}, {"jit_compile": True}], ids=str)
+def test_float64_arrays_in_files_give_what_those_in_memory_give(how, form):
+    view, options = FORMS[form]
+
+    def work(hold):
+        given = {name: view(hold(value)) if isinstance(value, np.ndarray) else value for name, value in options.items()}
+        x = view(hold(X64))
+        model = made(**how)
+        history = model.fit((x,), **given, batch_size=8, epochs=3, verbose=0)
+        losses = model.evaluate(x, given["y"], 8, verbose=0)
+        return *everything(model, history), losses, model.predict(x, 8, verbose=0).tobytes()
+
+    assert work(in_a_file) == work(np.array)
 
 
 OPTIMIZERS = {

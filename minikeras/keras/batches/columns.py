@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -57,7 +58,8 @@ def is_iterable_of_batches(x: Any) -> bool:
 
 def as_columns(structure: Any, text: bool = False) -> Any:
     """Arrays, Tensors, data frames and nested lists as arrays, of numbers, or of text where it is allowed; float64 becomes the
-    default float dtype. A data frame of text and numbers is a dict of its columns.
+    default float dtype, in arrays that lie in files not before rows are taken. A data frame of text and numbers is a dict of
+    its columns.
     """
     if structure is None:
         return None
@@ -77,7 +79,19 @@ def as_columns(structure: Any, text: bool = False) -> Any:
             f"the data holds {array.dtype} values of shape {array.shape}, numbers are needed. Encode them first (for data "
             "frames: frame.to_numpy(float); for text labels: indices of the classes)."
         )
+    return array if _lies_in_a_file(array) else as_floatx(array)
+
+
+def as_floatx(array: Any) -> Any:
+    """An array in the default float dtype if it is float64."""
     return array.astype(floatx()) if array.dtype == np.float64 and floatx() != "float64" else array
+
+
+def _lies_in_a_file(array: Any) -> bool:
+    """True for memory maps and views of them, which are to be read row by row."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mmap.mmap)
 
 
 def _as_array(value: Any, text: bool) -> Any:

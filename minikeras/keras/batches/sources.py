@@ -19,8 +19,10 @@ from ...data.passes import order_stream, preserved_streams
 from ...data.table import Table
 from ...data.threads import in_order
 from ...errors import kind_of
+from ..config import floatx
 from .columns import (
     as_columns,
+    as_floatx,
     class_weights,
     count_rows,
     is_iterable_of_batches,
@@ -173,7 +175,7 @@ class _Weighted(Source):
 
 def of_arrays(x: Any, y: Any, sample_weight: Any, rows: int, batch_size: int | None, shuffle: bool | str) -> Source:
     """Batches of columns; the last one may be smaller. `shuffle='batch'` shuffles whole batches and not rows."""
-    dataset = Dataset.from_columns(pack_x_y_sample_weight(x, y, sample_weight))
+    dataset = Dataset.from_columns(pack_x_y_sample_weight(x, y, sample_weight), floatx())
     if shuffle and shuffle != "batch":
         dataset = dataset.shuffle(rows)
     size = 32 if batch_size is None else batch_size
@@ -226,4 +228,4 @@ def _converted(batch: Any) -> Any:
     """A batch made of Tensors; floats of the default dtype."""
     x, y, sample_weight = unpack_x_y_sample_weight(batch)
     columns = pack_x_y_sample_weight(as_columns(x, text=True), as_columns(y), as_columns(sample_weight))
-    return nest.map_structure(lambda leaf: None if leaf is None else convert_to_tensor(leaf), columns)
+    return nest.map_structure(lambda leaf: None if leaf is None else convert_to_tensor(as_floatx(leaf)), columns)

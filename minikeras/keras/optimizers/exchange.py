@@ -26,11 +26,13 @@ class Exchange(NamedTuple):
         operation: 'mean' or 'sum'.
         kind: the dtype in which they travel; None for their own.
         passes: how many gradients each rank adds up before.
+        divisor: of that sum, 1 or as many.
     """
 
     operation: str = "mean"
     kind: str | None = None
     passes: int = 1
+    divisor: int = 1
 
 
 def is_distributed(optimizer: Any) -> bool:
@@ -80,10 +82,13 @@ def _over_ranks(grads: Sequence[Any], exchange: Exchange) -> list[Any]:
     return [None if own is None else cast(one, own.dtype) for one, own in zip(found, given, strict=True)]
 
 
-def arrays_exchanged(exchange: Exchange | None, arrays: list[Array]) -> list[Array]:
-    """Arrays that were gathered over several passes, from all ranks: one collective operation for each dtype."""
-    if exchange is None:
-        return arrays
+def gathered_over(steps: int, sums: list[Array], exchange: Exchange | None) -> list[Array]:
+    """The mean of gradients that were added up over several steps. If ranks exchange only that, by one collective operation for
+    each dtype, it is what `exchange` says: their sum or their mean.
+    """
+    if exchange is None or exchange.passes == 1:
+        return [one / steps for one in sums]
+    arrays = sums if exchange.divisor == 1 else [one / exchange.divisor for one in sums]
     ranks, found = world(), dict(enumerate(arrays))
     for dtype in {array.dtype: None for array in arrays}:
         places = [place for place, array in enumerate(arrays) if array.dtype == dtype]

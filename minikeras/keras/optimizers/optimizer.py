@@ -29,7 +29,7 @@ from ..weight import KerasVariable
 from . import options, schedules
 from .clipping import clipped_by_global_norm, clipped_by_norm, clipped_by_value
 from .eager_step import EagerStep
-from .exchange import Exchange, arrays_exchanged, exchanged
+from .exchange import Exchange, exchanged, gathered_over
 from .flat_groups import FlatGroup, decaying, grouped
 from .pairs import paired, unzipped
 from .state import Change, OptimizerState, SlotState, commit, constrained, name_of, slot_name
@@ -525,13 +525,13 @@ class Optimizer:
     def _accumulated(
         self, gradients: list[Array], states: list[SlotState], steps: int, update: bool
     ) -> tuple[list[Array], list[Change]]:
-        """At an update the mean gradients, and accumulators set to zero; else no gradients, and accumulators added to."""
+        """At an update the gradients of all steps, and accumulators set to zero; else none, and accumulators added to."""
         slots = [state.slots["gradient_accumulator"] for state in states]
         sums = [gradient + slot._array for gradient, slot in zip(gradients, slots, strict=True)]
         if not update:
             return [], list(zip(slots, sums, strict=True))
         every = self.state.named((("gradient_accumulator",),))
-        return arrays_exchanged(self.exchange, [one / steps for one in sums]), [
+        return gathered_over(steps, sums, self.exchange), [
             (slot, namespace(slot._array).zeros_like(slot._array)) for slot in every
         ]
 

@@ -289,7 +289,7 @@ class _Run:
         """Gather the rows of all steps; False if a test refuses any."""
         columns, rows = batches.columns, batches.rows[start:stop]
         neighbours = _are_neighbours(rows.reshape(-1))
-        found = {number: _rows_of(columns[number], rows, neighbours) for number, _ in self._layout.tests}
+        found = {number: _rows_of(batches, columns[number], rows, neighbours) for number, _ in self._layout.tests}
         try:
             for number, test in self._layout.tests:
                 test(found[number])
@@ -302,7 +302,7 @@ class _Run:
                 self._arguments.append(np.empty(given.slot.shape, given.slot.dtype))
                 continue
             if given.source not in found:
-                found[given.source] = _rows_of(column, rows, neighbours)
+                found[given.source] = _rows_of(batches, column, rows, neighbours)
             self._arguments.append(np.ascontiguousarray(found[given.source], given.slot.dtype))
         return True
 
@@ -380,10 +380,10 @@ class _Run:
         return [output if stacked else copy_of(output[0]) for output in self._outputs]
 
 
-def _rows_of(column: Array, rows: Array, neighbours: bool) -> Array:
+def _rows_of(batches: RowBatches, column: Array, rows: Array, neighbours: bool) -> Array:
     """The rows of all steps, one by one; neighbours are not copied."""
     numbers = rows.reshape(-1)
-    return column[numbers[0] : numbers[-1] + 1] if neighbours else column.take(numbers, axis=0)
+    return batches.converted(column[numbers[0] : numbers[-1] + 1] if neighbours else column.take(numbers, axis=0))
 
 
 def _can_gather(column: Array, rows: Array, slot: Slot) -> bool:
