@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
+import pathlib
 import types
 
 import numpy as np
@@ -111,14 +113,17 @@ def test_nothing_is_copied_if_there_are_no_bytes(gpu, log):
 
 
 class Library:
-    """Stands for cublasLt: handles are numbers, `found` algorithms are returned."""
+    """Stands for cublasLt: handles are numbers, `found` algorithms are returned, `given` are attributes and their bytes."""
 
     def __init__(self, found=1):
-        self.calls, self.found = [], found
+        self.calls, self.found, self.given = [], found, {}
 
     def __getattr__(self, name):
         def call(*arguments):
             self.calls.append(name)
+            if name.endswith("SetAttribute"):
+                _, attribute, value, size = arguments
+                self.given[name, attribute.value] = value._obj.value, size.value
             if name == "cublasLtMatmulAlgoGetHeuristic":
                 arguments[-1]._obj.value = self.found
             return 0
@@ -141,9 +146,50 @@ def test_an_algorithm_is_asked_for_once_for_each_shape_and_not_when_it_is_used()
     assert library.calls.count("cublasLtMatrixLayoutDestroy") == 9
 
 
-def test_where_there_is_no_algorithm_there_is_nothing_to_enqueue():
-    matmul = column_major(Product(8, 4, 2, False, False, np.dtype("float64")))
-    assert lt.CublasLt(Library(found=0), 4096).prepare(matmul, Operands(256, 512, 768)) is None
+def test_where_there_is_no_algorithm_there_is_nothing_to_enqueue_and_nothing_kept():
+    matmul, library = column_major(Product(8, 4, 2, False, False, np.dtype("float64"))), Library(found=0)
+    assert lt.CublasLt(library, 4096).prepare(matmul, Operands(256, 512, 768)) is None
+    assert library.calls.count("cublasLtMatmulDescDestroy") == 1
+    assert library.calls.count("cublasLtMatrixLayoutDestroy") == 3
+
+
+def test_factors_that_lie_elsewhere_than_algorithms_assume_are_refused():
+    matmul, library = column_major(Product(8, 4, 2, False, False, np.dtype("float32"))), Library()
+    assert lt.CublasLt(library, 4096).prepare(matmul, Operands(256, 512 + 4, 768)) is None
+    assert "cublasLtMatmulAlgoGetHeuristic" not in library.calls
+
+
+# The numbers of NVIDIA's headers -----------------------------------------------------------------------------------------
+
+HEADER = json.loads((pathlib.Path(__file__).parents[2] / "golden/cublaslt.json").read_text())
+
+
+def test_attributes_have_the_numbers_of_the_header_and_the_sizes_that_it_states():
+    library = Library()
+    product = Product(8, 4, 2, False, True, np.dtype("float32"), Epilogue.RELU_MASK_BIAS)
+    lt.CublasLt(library, 4096).prepare(column_major(product), Operands(256, 512, 768, 1024, 2048))
+    descriptor = {"TRANSA": (1, 4), "TRANSB": (0, 4), "EPILOGUE": (HEADER["CUBLASLT_EPILOGUE_RELU_AUX_BIAS"], 4)}
+    descriptor |= {"BIAS_POINTER": (1024, 8), "EPILOGUE_AUX_POINTER": (2048, 8), "EPILOGUE_AUX_LD": (128, 8)}
+    preference = {"MAX_WORKSPACE_BYTES": (WORKSPACE, 8)}
+    preference |= {"REDUCTION_SCHEME_MASK": (HEADER["CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE"], 4)}
+    expected = {("cublasLtMatmulDescSetAttribute", HEADER[f"CUBLASLT_MATMUL_DESC_{n}"]): x for n, x in descriptor.items()}
+    expected |= {("cublasLtMatmulPreferenceSetAttribute", HEADER[f"CUBLASLT_MATMUL_PREF_{n}"]): x for n, x in preference.items()}
+    assert library.given == expected
+
+
+EPILOGUES = {"NONE": "DEFAULT", "BIAS": "BIAS", "RELU_BIAS": "RELU_BIAS", "RELU_MASK_BIAS": "RELU_AUX_BIAS", "MASKED": "DRELU"}
+EPILOGUES |= {"MASKED_BIAS_GRADIENT": "DRELU_BGRAD", "BIAS_GRADIENT": "BGRADA"}
+KINDS = {"float32": ("32F", "32F"), "float64": ("64F", "64F"), "float16": ("16F", "32F"), "bfloat16": ("16BF", "32F")}
+
+
+def test_epilogues_and_dtypes_have_the_numbers_of_the_header():
+    assert {one.name: int(one) for one in Epilogue} == {
+        name: HEADER[f"CUBLASLT_EPILOGUE_{theirs}"] for name, theirs in EPILOGUES.items()
+    }
+    assert {name: kind[:3] for name, kind in lt.KINDS.items()} == {
+        name: (HEADER[f"CUDA_R_{own}"], HEADER[f"CUBLAS_COMPUTE_{wide}"], HEADER[f"CUDA_R_{wide}"])
+        for name, (own, wide) in KINDS.items()
+    }
 
 
 def test_a_status_is_an_error_that_names_the_function():

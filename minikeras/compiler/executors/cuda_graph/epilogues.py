@@ -13,9 +13,8 @@ from ...ir import Slot, outputs_of, slots_in
 from ...loops import Body, elementwise_body
 from .functions import DTYPES
 from .fusion import group
-from .lt import Epilogue, Product, mask_width
+from .lt import ALIGNMENT, Epilogue, Product, mask_width
 from .nodes import Launch, Multiply, Node
-from .preparation import ALIGNMENT
 from .schedule import Schedule
 
 

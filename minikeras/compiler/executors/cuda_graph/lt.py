@@ -114,12 +114,14 @@ KINDS = {
 }
 """By name. float32 is computed as float32: TF32 would keep 10 bits of each factor. Those of 16 bits are added up in float32,
 with the bias, and rounded once."""
-_TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _VECTOR, _MASK, _MASK_LEADING = 3, 4, 7, 8, 10, 11
+ALIGNMENT = 256
+"""Bytes: where matrices begin, as is assumed of them when an algorithm is asked for."""
+_TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _VECTOR, _MASK, _MASK_LEADING = 3, 4, 7, 8, 11, 12
 """Attributes of a product."""
 _WORKSPACE_BYTES, _REDUCTIONS = 1, 3
-"""Attributes of a preference. What it assumes of addresses, multiples of 256, is so here."""
-_IN_WORKSPACE = 2 | 4
-"""Ways to add up parts of the depth that give the same bits in each run; the one that is left out is by atomics."""
+"""Attributes of a preference."""
+_IN_WORKSPACE = 2
+"""How parts of the depth may be added up: in the workspace, as precisely as they were computed, in one order."""
 
 
 class _Heuristic(ctypes.Structure):
@@ -146,10 +148,12 @@ class CublasLt:
         self._algorithms: dict[Matmul, Any] = {}
 
     def prepare(self, matmul: Matmul, operands: Operands) -> Callable[[int], None] | None:
-        """A function of a stream that enqueues the product; None if the library has no algorithm for it.
+        """A function of a stream that enqueues the product; None if the library has no algorithm for it, or for such addresses.
 
         Algorithms are asked for once for each shape, and never while a stream is captured, where CUDA 13.3 fails.
         """
+        if any(address % ALIGNMENT for address in operands):
+            return None
         kind = KINDS[matmul.dtype.name]
         description = self._made("cublasLtMatmulDescCreate", ctypes.c_int(kind.compute), ctypes.c_int(kind.scale))
         for attribute, value in zip((_TRANSPOSE_A, _TRANSPOSE_B), matmul.transposes, strict=True):
@@ -165,6 +169,7 @@ class CublasLt:
             self._algorithms[matmul] = self._algorithm(description, layouts)
         algorithm = self._algorithms[matmul]
         if algorithm is None:
+            self._destroy(description, layouts)
             return None
         one, zero = kind.factor(1.0), kind.factor(0.0)
         a, b, d = [ctypes.c_void_p(address) for address in operands[:3]]

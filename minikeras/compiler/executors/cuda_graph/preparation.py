@@ -13,13 +13,10 @@ from ....core.variable import read_variable
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loops import loop
 from ...planning.flat_variables import part
-
-ALIGNMENT = 256
-"""Bytes: where pieces of memory begin, as cublasLt likes them."""
-
+from .lt import ALIGNMENT
 
 def rounded(size: int) -> int:
-    """Bytes up to where the next piece may begin."""
+    """Bytes up to where the next piece of memory may begin."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
