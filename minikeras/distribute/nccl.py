@@ -20,8 +20,11 @@ from .communicator import Communicator, check_calls, described
 
 _ID_LENGTH = 128
 _CALL_BYTES = 80
+_NOT_READY = 600
+"""What CUDA says of an event that is still to come: cudaErrorNotReady."""
 _KINDS = {"int8": "INT8", "uint8": "UINT8", "bool": "UINT8", "int32": "INT32", "uint32": "UINT32", "int64": "INT64"}
-_KINDS |= {"uint64": "UINT64", "float16": "FLOAT16", "float32": "FLOAT32", "float64": "FLOAT64"}
+_KINDS |= {"uint64": "UINT64", "float16": "FLOAT16", "float32": "FLOAT32", "float64": "FLOAT64", "bfloat16": "FLOAT32"}
+"""What NCCL calls dtypes. bfloat16 is added up as float32."""
 
 
 class NcclCommunicator:
@@ -39,13 +42,14 @@ class NcclCommunicator:
             raise MissingExtraError("CuPy finds no NCCL, which several ranks with GPUs need: pip install nvidia-nccl-cu13.")
         self._cupy, self._names, self._timeout, self._ranks = cupy, nccl, timeout, ranks
         self.rank, self.size, self.local_rank = ranks.rank, ranks.size, ranks.local_rank
-        given = np.array(nccl.get_unique_id() if self.rank == 0 else [0] * _ID_LENGTH, np.int64)
-        self._nccl = nccl.NcclCommunicator(self.size, tuple(ranks.broadcast(given, 0).tolist()), self.rank)
+        given = np.frombuffer(nccl.get_unique_id() if self.rank == 0 else bytes(_ID_LENGTH), np.uint8)
+        self._nccl = nccl.NcclCommunicator(self.size, ranks.broadcast(given, 0).tobytes(), self.rank)
 
     def all_reduce(self, array: Array, operation: str) -> Array:
         """The sum, maximum or minimum of the arrays of all ranks."""
         sent, kind = self._sent(array)
-        result, operator = self._cupy.empty_like(sent), getattr(self._names, f"NCCL_{operation.upper()}")
+        result = self._cupy.empty(array.shape, sent.dtype)
+        operator = getattr(self._names, f"NCCL_{operation.upper()}")
         self._carry_out(
             described(f"all_reduce {operation}", array),
             lambda stream: self._nccl.allReduce(sent.data.ptr, result.data.ptr, sent.size, kind, operator, stream),
@@ -55,7 +59,7 @@ class NcclCommunicator:
     def all_gather(self, array: Array) -> Array:
         """The arrays of all ranks, stacked along a new first axis."""
         sent, kind = self._sent(array)
-        result = self._cupy.empty((self.size, *sent.shape), sent.dtype)
+        result = self._cupy.empty((self.size, *array.shape), sent.dtype)
         self._carry_out(
             described("all_gather", array),
             lambda stream: self._nccl.allGather(sent.data.ptr, result.data.ptr, sent.size, kind, stream),
@@ -65,7 +69,7 @@ class NcclCommunicator:
     def broadcast(self, array: Array, root: int) -> Array:
         """The array of one rank."""
         sent, kind = self._sent(array)
-        result = self._cupy.empty_like(sent)
+        result = self._cupy.empty(array.shape, sent.dtype)
         self._carry_out(
             described(f"broadcast from {root}", array),
             lambda stream: self._nccl.broadcast(sent.data.ptr, result.data.ptr, sent.size, kind, root, stream),
@@ -77,10 +81,9 @@ class NcclCommunicator:
         self._ranks.barrier()
 
     def _sent(self, array: Array) -> tuple[Any, int]:
-        """The array without gaps, in a dtype that NCCL knows, and NCCL's number of that; bfloat16 is added up as float32."""
-        name = array.dtype.name if array.dtype.name in _KINDS else "float32"
-        sent = self._cupy.ascontiguousarray(array.astype(name, copy=False))
-        return sent, getattr(self._names, f"NCCL_{_KINDS[name]}")
+        """The array without gaps, with an axis at least, in a dtype that NCCL knows, and NCCL's number of that."""
+        wide = array.astype("float32") if array.dtype.name == "bfloat16" else array
+        return self._cupy.ascontiguousarray(wide), getattr(self._names, f"NCCL_{_KINDS[array.dtype.name]}")
 
     def _carry_out(self, call: str, enqueue: Callable[[int], None]) -> None:
         """Carry out an operation that all ranks call, and wait for it: a GPU that waits for another one never says so."""
@@ -91,11 +94,13 @@ class NcclCommunicator:
         try:
             enqueue(stream.ptr)
             ended.record(stream)
-            while not ended.done:
+            while (status := self._cupy.cuda.runtime.eventQuery(ended.ptr)) == _NOT_READY:
                 self._nccl.check_async_error()
                 if time.monotonic() - began > self._timeout:
                     raise TimeoutError(f"NCCL took more than {self._timeout:g} s for '{call}'.")
                 time.sleep(1e-5)
+            if status:
+                ended.synchronize()  # raises what CUDA says
         except BaseException:
             self._nccl.abort()
             raise
@@ -105,8 +110,9 @@ _of_ranks: WeakKeyDictionary[Communicator, dict[int, NcclCommunicator]] = WeakKe
 
 
 def nccl_ranks(ranks: Communicator, arrays: Sequence[Array]) -> NcclCommunicator | None:
-    """What carries out the operations of these ranks on such arrays; None if the host has one of them."""
-    if ranks.size == 1 or any(type(one).__module__.partition(".")[0] != "cupy" for one in arrays):
+    """What carries out the operations of these ranks on such arrays; None if the host has one of them, or NCCL not its dtype."""
+    on_gpus = all(type(one).__module__.partition(".")[0] == "cupy" and one.dtype.name in _KINDS for one in arrays)
+    if ranks.size == 1 or not on_gpus:
         return None
     known = _of_ranks.setdefault(ranks, {})
     if ranks.rank not in known:

@@ -11,7 +11,7 @@ import pytest
 
 from minikeras.distribute.communicator import ThreadCommunicator
 from minikeras.distribute.mpi import see_own_gpu
-from minikeras.distribute.nccl import NcclCommunicator
+from minikeras.distribute.nccl import NcclCommunicator, nccl_ranks
 from minikeras.errors import InvalidArgumentError, MissingExtraError
 
 KINDS = {"UINT8": np.uint8, "INT32": np.int32, "INT64": np.int64, "FLOAT16": np.float16, "FLOAT32": np.float32}
@@ -41,7 +41,7 @@ class Nccl:
         self.ranks, self.fails, self.aborted = ranks, fails, []
 
     def get_unique_id(self):
-        return tuple(range(-64, 64))
+        return bytes(range(128, 256))
 
     def NcclCommunicator(self, size, unique, rank):
         assert (size, rank, unique) == (self.ranks.size, self.ranks.rank, self.get_unique_id())
@@ -65,19 +65,23 @@ class Nccl:
         self.aborted.append(threading.get_ident())
 
 
-def double(done=True):
-    event = lambda: SimpleNamespace(record=lambda stream: None, done=done)
-    cuda = SimpleNamespace(Event=event, get_current_stream=lambda: SimpleNamespace(ptr=7))
+def fail():
+    raise RuntimeError("cudaErrorIllegalAddress")
+
+
+def double(status=0):
+    """CuPy, whose events have a status of CUDA: 0 for those that have come, 600 for those that have not."""
+    event = lambda: SimpleNamespace(record=lambda stream: None, ptr=9, synchronize=fail)
+    runtime = SimpleNamespace(eventQuery=lambda pointer: status)
+    cuda = SimpleNamespace(Event=event, runtime=runtime, get_current_stream=lambda: SimpleNamespace(ptr=7))
     made = lambda function: lambda *args, **options: function(*args, **options).view(Array)
-    return SimpleNamespace(
-        cuda=cuda, **{name: made(getattr(np, name)) for name in ("empty", "empty_like", "ascontiguousarray")}
-    )
+    return SimpleNamespace(cuda=cuda, **{name: made(getattr(np, name)) for name in ("empty", "ascontiguousarray")})
 
 
-def on_devices(function, size=3, **options):
+def on_devices(function, size=3, status=0, fails=False):
     ranks = ThreadCommunicator(size, timeout=20.0)
-    nccl = Nccl(ranks, fails="fails" in options)
-    return nccl, lambda: ranks.run(lambda: function(NcclCommunicator(ranks, double(not options), nccl, timeout=0.2)))
+    nccl = Nccl(ranks, fails)
+    return nccl, lambda: ranks.run(lambda: function(NcclCommunicator(ranks, double(status), nccl, timeout=0.2)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "bool"])
@@ -97,15 +101,37 @@ def test_arrays_are_gathered_and_broadcast():
     assert run() == [([0, 1, 2], [[2, 2], [2, 2]])] * 3
 
 
+def test_a_number_stays_a_number():
+    def work(group):
+        one = np.array(group.rank, np.float32)
+        found = group.all_reduce(one, "sum"), group.broadcast(one, 1), group.all_gather(one)
+        return [(array.shape, array.tolist()) for array in found]
+
+    _, run = on_devices(work)
+    assert run() == [[((), 3.0), ((), 1.0), ((3,), [0.0, 1.0, 2.0])]] * 3
+
+
+def test_numbers_that_nccl_does_not_know_go_over_the_host():
+    class Complex:
+        dtype = np.dtype("complex64")
+
+    Complex.__module__ = "cupy"
+    ranks = ThreadCommunicator(2)
+    assert nccl_ranks(ranks, [Complex()]) is None
+
+
 def test_ranks_that_call_other_operations_are_told_which():
     _, run = on_devices(lambda group: group.all_reduce(np.zeros(2 + group.rank, np.float32), "sum"))
     with pytest.raises(InvalidArgumentError, match=r"'all_reduce sum float32\[2\]' on 0; 'all_reduce sum float32\[3\]' on 1"):
         run()
 
 
-@pytest.mark.parametrize(("how", "error"), [("fails", "NCCL_ERROR_REMOTE_ERROR"), ("hangs", "took more than 0.2 s")])
-def test_an_operation_that_fails_or_hangs_is_ended(how, error):
-    nccl, run = on_devices(lambda group: group.all_reduce(np.ones(2, np.float32), "sum"), **{how: True})
+@pytest.mark.parametrize(
+    ("status", "fails", "error"),
+    [(600, True, "NCCL_ERROR_REMOTE_ERROR"), (600, False, "took more than 0.2 s"), (700, False, "cudaErrorIllegalAddress")],
+)
+def test_an_operation_that_fails_or_hangs_is_ended(status, fails, error):
+    nccl, run = on_devices(lambda group: group.all_reduce(np.ones(2, np.float32), "sum"), status=status, fails=fails)
     with pytest.raises((RuntimeError, TimeoutError), match=error):
         run()
     assert len(nccl.aborted) == 3
@@ -130,7 +156,10 @@ def test_cupy_has_what_is_asked_of_nccl():
     nccl = pytest.importorskip("cupy.cuda.nccl")
     if not nccl.available:
         pytest.skip("CuPy finds no NCCL")
-    assert len(nccl.get_unique_id()) == 128
+    unique = nccl.get_unique_id()
+    assert type(unique) is bytes and len(unique) == 128
+    with pytest.raises(nccl.NcclError):  # of a rank that there is not
+        nccl.NcclCommunicator(1, unique, 5)
     for name in ("SUM", "MAX", "MIN", *KINDS, "INT8", "UINT32", "UINT64"):
         assert isinstance(getattr(nccl, f"NCCL_{name}"), int)
     for name in ("allReduce", "allGather", "broadcast", "check_async_error", "abort"):
