@@ -43,6 +43,21 @@ def test_a_device_that_breaks_before_a_step_is_enqueued_leaves_everything_as_it_
     assert_state(ours, theirs.state())
 
 
+@pytest.mark.parametrize("steps", [2, 5], ids=["before the capture", "after the capture"])
+def test_a_step_for_whose_results_there_is_no_memory_leaves_everything_as_it_was(double, monkeypatch, steps):
+    def fail(size):
+        raise MemoryError("Out of memory allocating 512 bytes")
+
+    ours, theirs = trained(double, steps=steps), trained(double, steps=steps)
+    before = ours.state()
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(double, "empty", fail)
+        ours.step()
+    assert_state(ours, before)
+    np.testing.assert_array_equal(ours.step(), theirs.step())
+    assert_state(ours, theirs.state())
+
+
 def test_a_label_that_is_refused_leaves_everything_as_it_was(double):
     found = trained(double)
     before = found.state()

@@ -142,7 +142,7 @@ class GraphExecutable:
 
     def _run(self, arguments: Sequence[Array]) -> list[Array]:
         """One step; the arrays of the results."""
-        graphs = self._begin()
+        graphs, room = self._begin(), self._room()
         with contextlib.ExitStack() as undone:
             self._undo(undone, graphs)
             values = self._take_in(arguments)
@@ -161,11 +161,11 @@ class GraphExecutable:
             graphs.enqueue(len(segments) - 1, segments[-1])
             undone.pop_all()
         graphs.runs += 1
-        return self._brought_out(values)
+        return self._brought_out(values, room)
 
     def _run_rows(self, batches: RowBatches, first: int, steps: int) -> list[Array]:
         """Steps over neighbouring batches, gathered where the data set lies, as one graph."""
-        graphs = self._begin()
+        graphs, room = self._begin(), self._room()
         gathering = self._rows.gathering(batches, self._keys)
         with contextlib.ExitStack() as undone:
             self._undo(undone, graphs)
@@ -181,7 +181,7 @@ class GraphExecutable:
             self._device.send(self._at(ROWS), batches.rows[first : first + steps])
             graphs.enqueue(gathering.key, [*gathering.nodes, *self.schedule.nodes], steps)
             undone.pop_all()
-        return self._brought_out(values)
+        return self._brought_out(values, room)
 
     def _undo(self, undone: contextlib.ExitStack, graphs: Graphs) -> None:
         """If the run fails, have everything as it is now."""
@@ -277,16 +277,19 @@ class GraphExecutable:
         else:
             self._device.copy(to, self._device.address(self._device.contiguous(array)), slot.bytes)
 
-    def _brought_out(self, values: dict[int, Any]) -> list[Array]:
+    def _room(self) -> Memory:
+        """Memory for the results, taken before a step: afterwards it is too late to find that there is none."""
+        return self._device.empty(self.plan.results[1])
+
+    def _brought_out(self, values: dict[int, Any], room: Memory) -> list[Array]:
         """The results, in memory that is theirs."""
         start, size = self.plan.results
         if size:
-            memory = self._device.empty(size)
-            self._device.copy(memory.address, self._at(MEMORY) + start, size)
+            self._device.copy(room.address, self._at(MEMORY) + start, size)
         return [
             values[x.key]
             if x.key in self.schedule.hosted
-            else self._device.array(memory, self.plan.place(x).start - start, x.shape, x.dtype)
+            else self._device.array(room, self.plan.place(x).start - start, x.shape, x.dtype)
             for x in self.schedule.exported
         ]
 
