@@ -8,7 +8,7 @@ import pytest
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.arrays import devices, namespace
+from minikeras.arrays import devices, exchange, namespace
 from minikeras.errors import DeviceUnavailableError
 
 
@@ -223,6 +223,20 @@ def test_an_inner_block_gives_the_outer_device_back_to_the_library(monkeypatch):
     with devices.device("STRICT:0"), devices.device("STRICT:1"):
         pass
     assert chosen[:3] == [0, 1, 0]
+
+
+def test_what_another_gpu_holds_is_adopted_there_and_the_present_one_stays(monkeypatch):
+    chosen, library = [], types.SimpleNamespace(from_dlpack=lambda value: f"adopted on {chosen[-1]}")
+    monkeypatch.setitem(devices._BACKENDS, "GPU", lambda index: chosen.append(index) or library)
+    with devices.device("GPU:0"):
+        there = exchange.adopt(types.SimpleNamespace(__dlpack__=None, __dlpack_device__=lambda: (2, 1)))
+        assert there == "adopted on 1" and chosen == [0, 1, 0]
+
+
+def test_a_move_from_one_gpu_to_another_is_a_copy():
+    array = on("STRICT:0", [1.0, 2.0])._array
+    assert devices.moved(array, "STRICT:0") is array
+    assert devices.moved(array, "STRICT:1") is not array
 
 
 # Training ----------------------------------------------------------------------------------------------------------------

@@ -141,9 +141,10 @@ def to_device(array: Array, xp: Any = None) -> Array:
 
 
 def moved(array: Array, name: str) -> Array:
-    """The array on the device of that name."""
+    """The array on the device of that name; one of another GPU is copied by its library."""
     with device(name):
-        return to_device(array)
+        found = to_device(array)
+        return found if is_on_host(found) or device_name(found) == _current.name else found.copy()
 
 
 def brought_together(name: str, arrays: Sequence[Any]) -> tuple[Any, Sequence[Any]]:

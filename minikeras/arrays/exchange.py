@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Array
-from .devices import creation_namespace, gpu_namespace
+from .devices import creation_namespace, device
 
 _HOST, _GPU = (1, 3), (2, 13)
 """Numbers of DLPack for memory that the CPU reads (3: pinned) and that CUDA reads (13: managed)."""
@@ -50,7 +50,8 @@ def _shared(value: Any) -> Array:
     if kind in _HOST:
         return np.from_dlpack(value)
     if kind in _GPU:
-        return gpu_namespace(index).from_dlpack(value)
+        with device(f"GPU:{index}"):
+            return creation_namespace().from_dlpack(value)
     raise BufferError(f"device type {int(kind)} of DLPack is neither CPU nor CUDA")
 
 

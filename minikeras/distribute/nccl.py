@@ -110,7 +110,7 @@ _of_ranks: WeakKeyDictionary[Communicator, dict[int, NcclCommunicator]] = WeakKe
 
 
 def nccl_ranks(ranks: Communicator, arrays: Sequence[Array]) -> NcclCommunicator | None:
-    """What carries out the operations of these ranks on such arrays; None if the host has one of them, or NCCL not its dtype."""
+    """What carries out the operations of these ranks on such arrays; None if one is on the host, or of a dtype NCCL lacks."""
     on_gpus = all(type(one).__module__.partition(".")[0] == "cupy" and one.dtype.name in _KINDS for one in arrays)
     if ranks.size == 1 or not on_gpus:
         return None

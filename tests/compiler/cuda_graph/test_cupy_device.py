@@ -50,6 +50,7 @@ def gpu(log, monkeypatch):
 
     cuda = types.SimpleNamespace(
         runtime=Noted("runtime", log, memcpyDeviceToDevice="on device", memcpyHostToDevice="to device"),
+        Device=lambda: Noted("device", log),
         Stream=lambda non_blocking: stream,
         MemoryPool=lambda: types.SimpleNamespace(malloc="the private pool"),
         Event=lambda disable_timing: Noted(f"event {next(numbers)}", log),
@@ -70,8 +71,8 @@ def test_streams_are_joined_by_events_before_and_after(gpu, log):
         raise ValueError
     names = [one if type(one) is str else one[0] for one in log]
     assert names == [
-        *("event 0.record", "stream.wait_event", "stream is current", "runtime.memcpyAsync", "stream was current"),
-        *("event 1.record", "outside.wait_event"),
+        *("device is current", "event 0.record", "stream.wait_event", "stream is current", "runtime.memcpyAsync"),
+        *("stream was current", "event 1.record", "outside.wait_event", "device was current"),
     ]
 
 
@@ -168,12 +169,13 @@ def test_attributes_have_the_numbers_of_the_header_and_the_sizes_that_it_states(
     library = Library()
     product = Product(8, 4, 2, False, True, np.dtype("float32"), Epilogue.RELU_MASK_BIAS)
     lt.CublasLt(library, 4096).prepare(column_major(product), Operands(256, 512, 768, 1024, 2048))
-    descriptor = {"TRANSA": (1, 4), "TRANSB": (0, 4), "EPILOGUE": (HEADER["CUBLASLT_EPILOGUE_RELU_AUX_BIAS"], 4)}
-    descriptor |= {"BIAS_POINTER": (1024, 8), "EPILOGUE_AUX_POINTER": (2048, 8), "EPILOGUE_AUX_LD": (128, 8)}
-    preference = {"MAX_WORKSPACE_BYTES": (WORKSPACE, 8)}
-    preference |= {"REDUCTION_SCHEME_MASK": (HEADER["CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE"], 4)}
-    expected = {("cublasLtMatmulDescSetAttribute", HEADER[f"CUBLASLT_MATMUL_DESC_{n}"]): x for n, x in descriptor.items()}
-    expected |= {("cublasLtMatmulPreferenceSetAttribute", HEADER[f"CUBLASLT_MATMUL_PREF_{n}"]): x for n, x in preference.items()}
+    of_product = {"TRANSA": (1, 4), "TRANSB": (0, 4), "EPILOGUE": (HEADER["CUBLASLT_EPILOGUE_RELU_AUX_BIAS"], 4)}
+    of_product |= {"BIAS_POINTER": (1024, 8), "EPILOGUE_AUX_POINTER": (2048, 8), "EPILOGUE_AUX_LD": (128, 8)}
+    of_choice = {"MAX_WORKSPACE_BYTES": (WORKSPACE, 8)}
+    of_choice |= {"REDUCTION_SCHEME_MASK": (HEADER["CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE"], 4)}
+    setting = "cublasLtMatmulDescSetAttribute", "cublasLtMatmulPreferenceSetAttribute"
+    expected = {(setting[0], HEADER[f"CUBLASLT_MATMUL_DESC_{name}"]): value for name, value in of_product.items()}
+    expected |= {(setting[1], HEADER[f"CUBLASLT_MATMUL_PREF_{name}"]): value for name, value in of_choice.items()}
     assert library.given == expected
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 
+from minikeras.compiler.executors.cuda_graph.lt import ALIGNMENT
 from minikeras.compiler.executors.cuda_graph.memory_plan import MEMORY
 from minikeras.compiler.executors.cuda_graph.nodes import Multiply
-from minikeras.compiler.executors.cuda_graph.lt import ALIGNMENT
 from minikeras.core.layout import Layout
 
 

@@ -102,7 +102,7 @@ class CuPyDevice:
     """Pinned buffers that take turns: the host waits for a copy from one only when it comes round again."""
 
     def __init__(self, cupy: Any) -> None:
-        self._cupy, self._runtime = cupy, cupy.cuda.runtime
+        self._cupy, self._runtime, self._gpu = cupy, cupy.cuda.runtime, cupy.cuda.Device()
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._pool = cupy.cuda.MemoryPool()
         self._workspace = self.memory(lt.WORKSPACE)
@@ -184,9 +184,12 @@ class CuPyDevice:
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """By events, so the host does not wait; what CuPy's functions do within the block is on the stream of graphs."""
-        outside = self._cupy.cuda.get_current_stream()
-        with self._lock:
+        """By events, so the host does not wait; what CuPy's functions do within the block is on the stream of graphs.
+
+        Each thread has a current GPU, at first the first one: within the block it is this one.
+        """
+        with self._lock, self._gpu:
+            outside = self._cupy.cuda.get_current_stream()
             self._began.record(outside)
             self._stream.wait_event(self._began)
             try:

@@ -15,6 +15,7 @@ from ...loops import loop
 from ...planning.flat_variables import part
 from .lt import ALIGNMENT
 
+
 def rounded(size: int) -> int:
     """Bytes up to where the next piece of memory may begin."""
     return -(-size // ALIGNMENT) * ALIGNMENT
