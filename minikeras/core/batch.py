@@ -17,7 +17,7 @@ from ..types import Array
 from .effects import check, decide
 from .primitive import Primitive
 from .registry import operations
-from .stack import Frame, Interpreter, current, switch
+from .stack import Frame, Interpreter, on_top
 from .tensor import Tensor, next_key
 
 loop_fallbacks: Counter[str] = Counter()
@@ -96,16 +96,12 @@ class Batch(Interpreter):
         """Send the operation on whole stacks below."""
         if not any(self.holds(x) for x in inputs):
             return below.process(primitive, inputs, params)
-        outer = current()
-        switch(below)
-        try:
-            rule = primitive.batching
+        rule = primitive.batching
+        with on_top(below):
             if isinstance(rule, str):
                 outputs = getattr(self, rule)(primitive, inputs, params)
             else:
                 outputs = rule(self, primitive, inputs, params)
-        finally:
-            switch(outer)
         if outputs is None:
             return below.process(primitive, [self.example(x) for x in inputs], params)
         if type(outputs) is tuple:

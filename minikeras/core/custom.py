@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,22 +17,16 @@ from .gradient_tape import GradientTape
 from .operand import Operand
 from .primitive import Primitive
 from .registry import late
-from .stack import Evaluate, Frame, current, notify, switch
+from .stack import Evaluate, Frame, current, notify, on_top
 from .tensor import Tensor, arrays_of
 from .variable import Variable
 
 Function = Callable[..., Any]
 
 
-@contextlib.contextmanager
-def hidden_from_derivatives() -> Iterator[None]:
+def hidden_from_derivatives() -> on_top:
     """Within the block tapes and accumulators see nothing; interpreters that see all do."""
-    outer = current()
-    switch(_those_that_see_all(outer))
-    try:
-        yield
-    finally:
-        switch(outer)
+    return on_top(_those_that_see_all(current()))
 
 
 def _those_that_see_all(frame: Frame) -> Frame:

@@ -16,7 +16,7 @@ from .gradient_arguments import UnconnectedGradients, unconnected_choice
 from .gradient_registry import missing_gradient
 from .primitive import Primitive
 from .registry import operations
-from .stack import BOTTOM, Frame, Interpreter, current, switch
+from .stack import BOTTOM, Frame, Interpreter, on_top
 from .tensor import Tensor, arrays_of
 from .variable import Variable
 from .warnings import warn
@@ -122,12 +122,8 @@ class ForwardAccumulator(Interpreter):
             tangents = [None if tangent is None else tangent._array for tangent in tangents]
             inputs = [x._array if isinstance(x, Tensor) else x for x in inputs]
             values = arrays_of(outputs)
-        above = current()
-        switch(below)
-        try:
+        with on_top(below):
             moved = primitive.jvp(tangents, values, inputs, params)
-        finally:
-            switch(above)
         for result, tangent in zip(results, moved if type(outputs) is tuple else (moved,), strict=True):
             if tangent is not None and result._array.dtype.kind in _SMOOTH:
                 known[result.key] = Tensor(tangent) if bare else tangent

@@ -158,6 +158,21 @@ def switch(frame: Frame) -> None:
     _thread.frame = frame
 
 
+class on_top:
+    """Within the block, `frame` is the top of this thread's stack."""
+
+    __slots__ = ("_frame", "_outer")
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def __enter__(self) -> None:
+        self._outer, _thread.frame = _thread.frame, self._frame
+
+    def __exit__(self, *exception: object) -> None:
+        _thread.frame = self._outer
+
+
 def perform(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """Send an operation whose inputs are ready to the top of the stack."""
     frame = _thread.frame

@@ -18,7 +18,7 @@ from ..keras.optimizers import Every, Optimizer
 from .problem import Problem, TimedSteps
 from .progress import RunsProgress
 from .runs import own_data
-from .session import Failure, fresh_session
+from .session import Failure, fresh_session, seeds_of
 from .table import Table
 
 Array = np.ndarray[Any, Any]
@@ -260,7 +260,7 @@ def compare(
     """
     _check(optimizers, problem)
     planned = _planned(list(optimizers), problem, steps, epochs, seconds)
-    numbers = _seeds(seeds)
+    numbers = seeds_of("compare", seeds)
     whole("compare: every", every, 1, optional=True)
     if threshold is not None and not (isinstance(threshold, _NUMBER) and math.isfinite(threshold)):
         raise ValueError(f"compare: threshold should be a finite number, found {threshold!r}.")
@@ -392,18 +392,6 @@ def _planned(names: Sequence[str], problem: Problem, steps: Any, epochs: Any, se
         return dict(steps)
     whole("compare: steps", steps, 1, optional=True)
     return dict.fromkeys(names, DEFAULT_STEPS if steps is None and seconds is None else steps)
-
-
-def _seeds(given: Any) -> list[int]:
-    """The seeds, each once."""
-    if not isinstance(given, Sequence):
-        whole("compare: seeds", given, 1)
-        return list(range(given))
-    for seed in given:
-        whole("compare: a seed", seed, 0)
-    if not given or len(set(given)) < len(given):
-        raise ValueError(f"compare: seeds should be different from one another, and one at least, found {list(given)}.")
-    return list(given)
 
 
 # Results -----------------------------------------------------------------------------------------------------------------

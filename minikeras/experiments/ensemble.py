@@ -27,6 +27,7 @@ from .hyperparameters import settings
 from .member import Member, check_apart
 from .member_batches import MemberSource, folds_of, resampled
 from .same_structure import check_structure
+from .session import checked_seeds
 from .stack import ModelStack
 from .storage import load_ensemble, save_ensemble
 from .training import Training, evaluated
@@ -62,7 +63,9 @@ class Ensemble:
         whole("Ensemble: size", size, 1, optional=True)
         if not callable(build) or isinstance(build, Model):
             raise TypeError(f"Ensemble: build must be a function that returns a new model, found {kind_of(build)}.")
-        chosen = [default_seed() for _ in range(size or 16)] if seeds is None else _checked_seeds(seeds, size)
+        chosen = [default_seed() for _ in range(size or 16)] if seeds is None else checked_seeds("Ensemble", seeds)
+        if len(chosen) != (size or len(chosen)):
+            raise ValueError(f"Ensemble: size={size} needs as many seeds, found {shown(seeds)}.")
         self._members = [Member.built(build, seed) for seed in chosen]
         check_apart(self._members)
         self._checked: list[Any] = []
@@ -323,17 +326,6 @@ def _check_callbacks(callbacks: Any, shared: bool) -> None:
                 f"fit: {type(one).__name__} would write the files of all members to one {written[0]}. Give callbacks as a "
                 f"function of a member's place: callbacks=lambda i: [{type(one).__name__}(f'member_{{i}}...')]."
             )
-
-
-def _checked_seeds(given: Any, size: int | None) -> list[int]:
-    seeds = [plain(one) for one in given] if isinstance(given, Iterable) else []
-    are_seeds = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 2**63 for one in seeds)
-    if not are_seeds or len(set(seeds)) != len(seeds) or not seeds or len(seeds) != (size or len(seeds)):
-        count = "" if size is None else f"{size} "
-        raise ValueError(
-            f"Ensemble: seeds must be a list of {count}different integers from 0 to 2**63 - 1, found {shown(given)}."
-        )
-    return seeds
 
 
 def _reduction(reduce: Any) -> Callable[[Array], Array]:

@@ -78,26 +78,6 @@ def _row(number: int, row: Any) -> dict[str, Any]:
     return {_named(name): plain(value) for name, value in row.items()}
 
 
-def seeds_of(given: Any) -> list[int]:
-    """0 to n - 1 for a number n, or the seeds of a list."""
-    given = plain(given)
-    if isinstance(given, int) and not isinstance(given, bool):
-        found = list(range(given))
-    elif isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)):
-        found = [plain(seed) for seed in given]
-    else:
-        raise TypeError(f"Sweep: seeds should be a number of seeds or a list of them, found {shown(given)}.")
-    wrong = [seed for seed in found if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63]
-    if wrong:
-        raise ValueError(f"Sweep: a seed should be an int from 0 to 2**63 - 1, found {shown(wrong[0])}.")
-    if not found:
-        raise ValueError(f"Sweep: seeds={given!r} leaves no run; give a number from 1, or a list of seeds.")
-    twice = next((seed for seed in found if found.count(seed) > 1), None)
-    if twice is not None:
-        raise ValueError(f"Sweep: the seed {twice} is given {found.count(twice)} times; runs with it would be the same.")
-    return found
-
-
 def runs_of(found: Sequence[dict[str, Any]], seeds: Sequence[int]) -> list[Run]:
     """Every combination with each seed, seeds varying fastest."""
     pairs = itertools.product(found, seeds)

@@ -17,7 +17,7 @@ from ..core.batch import Batch, BatchedTensor
 from ..core.changes import clock
 from ..core.effects import Write, drawn_key
 from ..core.primitive import Primitive
-from ..core.stack import Frame, current, switch
+from ..core.stack import Frame, on_top
 from ..core.variable import read_variable
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.indexing import gather
@@ -77,10 +77,8 @@ class Members(Batch):
         places: dict[tuple[float, ...], list[int]] = {}
         for place, values in enumerate(zip(*own.values(), strict=True)):
             places.setdefault(values, []).append(place)
-        outer = current()
-        switch(below)
-        try:
-            parts = []
+        parts = []
+        with on_top(below):
             for values, chosen in places.items():
                 batch = Batch(len(chosen))
                 rows = [BatchedTensor(gather(self.stack_of(x), chosen), batch) if isinstance(x, Tensor) else x for x in inputs]
@@ -88,8 +86,6 @@ class Members(Batch):
                 parts.append(batch.stack_of(found))
             order = np.argsort([place for chosen in places.values() for place in chosen])
             return BatchedTensor(gather(concat(parts, 0), order), self)
-        finally:
-            switch(outer)
 
     def assign(self, variable: Variable, value: Any, how: Write, below: Frame) -> bool:
         """Write the stack; one value for all stays one value."""
@@ -107,12 +103,9 @@ class Members(Batch):
             raise ShapeError(
                 f"{how}: variable '{variable.name}' has shape {variable.shape}, the value has shape {tuple(value.shape)}."
             )
-        whole, outer = self.whole_of(variable), current()
-        switch(below)
-        try:
+        whole = self.whole_of(variable)
+        with on_top(below):
             getattr(whole, how)(self.stack_of(value))
-        finally:
-            switch(outer)
         return True
 
 

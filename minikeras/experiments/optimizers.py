@@ -9,7 +9,7 @@ The members' own optimizers stay the ones to ask and to set: their learning rate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..core import Tensor, Variable
 from ..core.batch import BatchedTensor
 from ..core.changes import live
 from ..core.effects import State, effect
-from ..core.stack import BOTTOM, current, perform, switch
+from ..core.stack import BOTTOM, current, on_top, perform
 from ..core.state import restore, snapshot
 from ..errors import InvalidArgumentError
 from ..functions.publish import tensor
@@ -213,7 +213,8 @@ class MemberOptimizers(Optimizer):
             (Together(optimizers, self._held.rows, self._held.ended, len(of_part)), of_part)
             for optimizers, of_part in parts.values()
         ]
-        fit = _outside(lambda: all(part.planned(one) is not None for part, one in found))
+        with on_top(BOTTOM):  # this looks at numbers as they are now, unseen by interpreters
+            fit = all(part.planned(one) is not None for part, one in found)
         return [part for part, _ in found] if fit else None
 
     def release(self, places: Sequence[int]) -> None:
@@ -341,16 +342,6 @@ class MemberOptimizers(Optimizer):
         return write
 
 
-def _outside(run: Callable[[], bool]) -> bool:
-    """What a function says that looks at numbers as they are now, unseen by interpreters."""
-    outer = current()
-    switch(BOTTOM)
-    try:
-        return run()
-    finally:
-        switch(outer)
-
-
 def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer | None]:
     """Which of the optimizers within one has a Variable, and that one; None if the Variable is frozen."""
     if not isinstance(optimizer, PerLayer):
@@ -435,7 +426,9 @@ class StackedOptimizer:
     @property
     def learning_rate(self) -> Any:
         """Each member's own."""
-        return BatchedTensor(self._below(lambda: self.inner.learning_rate), self._members)
+        with self._below():
+            rates = self.inner.learning_rate
+        return BatchedTensor(rates, self._members)
 
     def scale_loss(self, loss: Any) -> Any:
         """The losses times the members' scales."""
@@ -443,13 +436,15 @@ class StackedOptimizer:
         if not any(one.loss_scale_factor is not None or isinstance(one, LossScaleOptimizer) for one in optimizers):
             return loss
         losses = self._members.stack_of(tensor(loss))
-        scales = self._below(lambda: perform(present_scales, (losses,), {"optimizer": self.inner}))
+        with self._below():
+            scales = perform(present_scales, (losses,), {"optimizer": self.inner})
         return loss * BatchedTensor(scales, self._members)
 
     def prepare(self, variables: Sequence[Variable]) -> None:
         """Make the slots that there are not yet."""
         wholes = [self._members.whole_of(variable) for variable in variables]
-        self._below(lambda: self.inner.prepare(wholes))
+        with self._below():
+            self.inner.prepare(wholes)
 
     build = prepare
 
@@ -461,12 +456,9 @@ class StackedOptimizer:
     def apply(self, grads: Sequence[Any], variables: Sequence[Variable]) -> Any:
         """Update the Variables of all members by their gradients; as `Optimizer.apply`."""
         wholes = [self._members.whole_of(variable) for variable in variables]
-
-        def step() -> Any:
+        with self._below():
             given = [None if gradient is None else self._members.stack_of(gradient) for gradient in grads]
             return self.inner.apply(given, wholes)
-
-        return self._below(step)
 
     def minimize(self, loss: Any, var_list: Any, tape: Any = None) -> Tensor:
         """As `Optimizer.minimize`."""
@@ -484,11 +476,6 @@ class StackedOptimizer:
         """A block within which the optimizers of some members hold all of their state, and may be given another."""
         return self.inner.shown(places)
 
-    def _below(self, run: Callable[[], Any]) -> Any:
-        """What a function gives outside of `Members`."""
-        outer = current()
-        switch(outer.without(self._members))
-        try:
-            return run()
-        finally:
-            switch(outer)
+    def _below(self) -> on_top:
+        """A block outside of `Members`."""
+        return on_top(current().without(self._members))

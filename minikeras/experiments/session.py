@@ -6,13 +6,15 @@ import contextlib
 import inspect
 import random
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..arrays import random as streams
+from ..boundary import shown
+from ..keras.arguments import plain, whole
 from ..keras.names import counted_anew
 from ..keras.seeds import set_random_seed
 
@@ -29,6 +31,24 @@ def fresh_session(seed: int) -> Iterator[None]:
             random.setstate(kept[0])
             np.random.set_state(kept[1])
             streams.set_states(kept[2])
+
+
+def seeds_of(name: str, given: Any) -> list[int]:
+    """0 to n - 1 for a number n, or the seeds of a list; `name` is what they are for, in errors."""
+    given = plain(given)
+    if isinstance(given, int) and not isinstance(given, bool):
+        whole(f"{name}: seeds", given, 1)
+        return list(range(given))
+    return checked_seeds(name, given)
+
+
+def checked_seeds(name: str, given: Any) -> list[int]:
+    """The seeds of a list."""
+    seeds = [plain(one) for one in given] if isinstance(given, Iterable) else []
+    are_seeds = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 2**63 for one in seeds)
+    if not seeds or not are_seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"{name}: seeds must be a list of different integers from 0 to 2**63 - 1, found {shown(given)}.")
+    return seeds
 
 
 def takes_seed(build: Callable[..., Any]) -> bool:

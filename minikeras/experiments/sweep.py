@@ -19,7 +19,7 @@ from .journal import MODEL, Journal, Plan, fingerprint
 from .progress import RunsProgress
 from .results import RunResult, SweepResults
 from .runs import DATA, Outcome, Training, train_group
-from .session import Failure
+from .session import Failure, seeds_of
 
 _OURS = ("self", "callbacks", "verbose")
 FIT_ARGUMENTS = {name: one.default for name, one in inspect.signature(Model.fit).parameters.items() if name not in _OURS}
@@ -70,7 +70,7 @@ class Sweep:
         if not isinstance(name, str):
             raise TypeError(f"Sweep: name should be a text, found {shown(name)}.")
         self.build, self.name = build, name
-        self._seeds = grid.seeds_of(seeds)
+        self._seeds = seeds_of("Sweep", seeds)
         self.runs = grid.runs_of(found, self._seeds)
         self.results: SweepResults | None = None
 

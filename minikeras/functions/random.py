@@ -116,32 +116,32 @@ def truncated_normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: A
     return _scaled(drawn(draws.random_truncated_normal, keys, shape, floating("truncated_normal", dtype)), stddev, mean)
 
 
-def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
-    """As `uniform`, for a key of any stream."""
+def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any, name: str = "uniform") -> Tensor:
+    """As `uniform`, for a key of any stream; `name` is that of the function, for errors."""
     wanted = as_dtype(dtype)
     if not wanted.is_integer:
-        return within(drawn(draws.random_uniform, keys, shape, floating("uniform", wanted)), minval, maxval)
+        return within(drawn(draws.random_uniform, keys, shape, floating(name, wanted)), minval, maxval)
     if minval is None and maxval is None:
         minval, maxval = wanted.info.min, int(wanted.info.max) + 1
     if maxval is None:
-        raise ValueError(f"random.uniform: maxval is needed for the integer dtype {wanted.name}.")
-    low, high = _bound("minval", minval, wanted), _bound("maxval", maxval, wanted)
+        raise ValueError(f"random.{name}: maxval is needed for the integer dtype {wanted.name}.")
+    low, high = _bound(name, "minval", minval, wanted), _bound(name, "maxval", maxval, wanted)
     if low >= high and 0 not in static_shape(shape):
-        raise InvalidArgumentError(f"random.uniform: minval {minval} must lie below maxval {maxval}; no integer lies between.")
+        raise InvalidArgumentError(f"random.{name}: minval {minval} must lie below maxval {maxval}; no integer lies between.")
     return drawn(draws.random_integers, keys, shape, wanted, low=low, span=max(high - low, 1))
 
 
-def _bound(name: str, value: Any, kind: Any) -> int:
+def _bound(name: str, which: str, value: Any, kind: Any) -> int:
     """A bound of integers; the upper one may lie one above the largest."""
     array = np.asarray(value)
     if array.ndim or array.dtype.kind not in "iufO" or array != array // 1:
         raise InvalidArgumentError(
-            f"random.uniform: {name} of integers must be one integer, found {value!r:.80}. For bounds of each element take "
+            f"random.{name}: {which} of integers must be one integer, found {value!r:.80}. For bounds of each element take "
             "tf.floor of floats, tf.random.uniform(shape, minval, maxval), and tf.cast."
         )
     found, least, largest = int(array), int(kind.info.min), int(kind.info.max)
-    if not least <= found <= largest + (name == "maxval"):
-        raise ValueError(f"random.uniform: {name} {found} is no {kind.name}, which goes from {least} to {largest}.")
+    if not least <= found <= largest + (which == "maxval"):
+        raise ValueError(f"random.{name}: {which} {found} is no {kind.name}, which goes from {least} to {largest}.")
     return found
 
 

@@ -69,7 +69,7 @@ def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "in
     """
     if not as_dtype(dtype).is_integer:
         raise ValueError(f"random.randint: expected an integer dtype, found {dtype!r}. `uniform` gives floats.")
-    return tf.uniform_by(keys_of(seed), shape, minval, maxval, dtype)
+    return tf.uniform_by(keys_of(seed), shape, minval, maxval, dtype, "randint")
 
 
 def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:

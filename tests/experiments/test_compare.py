@@ -424,9 +424,9 @@ def test_without_matplotlib_an_error_says_how_to_get_it(monkeypatch):
         ({"a": "sgd"}, {"threshold": math.nan}, ValueError, "a finite number"),
         ({"a": "sgd"}, {"threshold": "low"}, ValueError, "a finite number"),
         ({"a": "sgd"}, {"seeds": 0}, ValueError, "at least 1"),
-        ({"a": "sgd"}, {"seeds": []}, ValueError, "one at least"),
-        ({"a": "sgd"}, {"seeds": [1, 1]}, ValueError, "different from one another"),
-        ({"a": "sgd"}, {"seeds": [-1]}, ValueError, "at least 0"),
+        ({"a": "sgd"}, {"seeds": []}, ValueError, "a list of different integers"),
+        ({"a": "sgd"}, {"seeds": [1, 1]}, ValueError, "a list of different integers"),
+        ({"a": "sgd"}, {"seeds": [-1]}, ValueError, "integers from 0 to"),
         ({"a": "sgd"}, {"every": 0}, ValueError, "at least 1"),
     ],
 )

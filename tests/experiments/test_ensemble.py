@@ -402,9 +402,9 @@ def test_build_may_take_the_seed():
 def test_what_is_no_ensemble_is_refused():
     with pytest.raises(ValueError, match="size"):
         Ensemble(build, 0)
-    with pytest.raises(ValueError, match="2 different integers"):
+    with pytest.raises(ValueError, match="seeds must be a list of different integers"):
         Ensemble(build, 2, [1, 1])
-    with pytest.raises(ValueError, match="3 different integers"):
+    with pytest.raises(ValueError, match="size=3 needs as many seeds"):
         Ensemble(build, 3, [1, 2])
     for seeds in (5, "12", [2**63], [1.0], [True]):
         with pytest.raises(ValueError, match="seeds must be a list of different integers from 0 to"):

@@ -134,8 +134,11 @@ def test_dropout_keeps_the_mean_and_repeats_along_an_axis():
         (lambda: random.gamma((2,), -1.0), r"^gamma: alpha must be finite numbers of at least 0, for beta above 0, found -1.0"),
         (lambda: random.beta((2,), 0.0, 1.0), "^beta: alpha must be"),
         (lambda: random.binomial((2,), 5, 1.5), "^binomial: probabilities must be numbers from 0 to 1, found 1.5"),
-        (lambda: random.randint((2,), [0, 1], 3), "minval of integers must be one integer"),
-        (lambda: random.randint((2,), 0, 300, dtype="uint8"), "maxval 300 is no uint8, which goes from 0 to 255"),
+        (lambda: random.randint((2,), [0, 1], 3), "^random.randint: minval of integers must be one integer"),
+        (
+            lambda: random.randint((2,), 0, 300, dtype="uint8"),
+            "^random.randint: maxval 300 is no uint8, which goes from 0 to 255",
+        ),
         (lambda: random.dropout(tf.ones([2]), 1.5), r"rate must be in \[0, 1\], found 1.5"),
     ],
 )

@@ -242,6 +242,16 @@ def test_an_operand_that_goes_by_name_may_go_by_position():
     assert step(tf.ones([1, 2]), 10.0).numpy().max() > 9.0
 
 
+def test_a_step_refuses_more_arguments_than_it_has_operands_or_options():
+    kind = CLASSES["numpy"]["ExpandDims"]
+    with pytest.raises(TypeError, match=r"ExpandDims takes \['x'\] in this order, found 2 arguments"):
+        kind(0)(tf.ones([2]), 1)
+    with pytest.raises(TypeError, match=r"ExpandDims takes \['axis'\] in this order, found 2 arguments"):
+        kind(0, 1)
+    with pytest.raises(TypeError, match="multiple values for keyword argument 'axis'"):
+        kind(0, axis=1)
+
+
 def test_arguments_that_numpy_takes_are_taken():
     x = np.arange(6.0).reshape(2, 3)
     assert np.array_equal(K.ops.roll(x, (1, 2), axis=(1,)), np.roll(x, (1, 2), axis=(1,)))

@@ -85,7 +85,7 @@ class FunctionOperation(Operation):
 
     def __init__(self, *values: Any, name: str | None = None, **config: Any) -> None:
         super().__init__(name)
-        config |= dict(zip(self.options, values, strict=False))
+        config = dict(**self._by_name(self.options, values), **config)
         if unknown := sorted(config.keys() - set(self.options)):
             raise TypeError(f"{type(self).__name__} has the options {list(self.options)}, found {unknown}.")
         if config.get("dtype") is not None:
@@ -95,7 +95,12 @@ class FunctionOperation(Operation):
     def call(self, *args: Any, **kwargs: Any) -> Any:
         if self.variadic:
             return type(self).function(*args, **kwargs, **self.config)
-        return type(self).function(**dict(zip(self.operands, args, strict=False)), **kwargs, **self.config)
+        return type(self).function(**self._by_name(self.operands, args), **kwargs, **self.config)
+
+    def _by_name(self, names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+        if len(values) > len(names):
+            raise TypeError(f"{type(self).__name__} takes {list(names)} in this order, found {len(values)} arguments.")
+        return dict(zip(names, values, strict=False))
 
     def get_config(self) -> dict[str, Any]:
         """The name and the options."""

@@ -14,7 +14,7 @@ from ... import nest
 from ...arrays import random as streams
 from ...core import Tensor
 from ...core.effects import State, Write
-from ...core.stack import BOTTOM, Frame, Interpreter, current, switch
+from ...core.stack import BOTTOM, Frame, Interpreter, on_top
 from ...core.state import restore, snapshot
 from ...errors import ShapeError
 from ...files import limits
@@ -180,16 +180,14 @@ class Trial(Interpreter):
         kept = snapshot(_variables(self._operation))
         losses = [(layer, list(layer._losses)) for layer in self._holders]
         complete = all(layer.built for layer in self._holders)
-        random_state, frame, training = streams.states(), current(), context.training
+        random_state, training = streams.states(), context.training
         self._born.clear()
         self._building.clear()
         context.training = False
-        switch(Frame(self, below))
         try:
-            with np.errstate(all="ignore"):
+            with on_top(Frame(self, below)), np.errstate(all="ignore"):
                 return call()
         finally:
-            switch(frame)
             context.training = training
             restore((*kept, *self._born.values(), *snapshot(self._building.values())))
             for layer in _holders(self._operation):
