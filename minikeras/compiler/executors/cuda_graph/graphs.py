@@ -10,7 +10,7 @@ from ....core.warnings import logger
 from ...ir import Slot
 from .device import Device
 from .lt import Operands, Product, column_major
-from .memory_plan import MEMORY, MemoryPlan
+from .memory_plan import MemoryPlan
 from .module import assemble
 from .nodes import Copy, Launch, Multiply, Node
 
@@ -133,12 +133,10 @@ class Graphs:
             return [functools.partial(self._device.copy, address(node.y) + node.start, address(node.x), node.x.bytes)]
         if isinstance(node, Multiply):
             return [self._product(node, address)]
-        found: list[Enqueue] = []
-        outside = self.bases[MEMORY].address + self._plan.outside
-        for number, (kernel, function) in enumerate(zip(node.kernels, self._code.functions(node), strict=True)):
-            addresses = [*map(address, (*kernel.inputs, *kernel.outputs)), *([outside] if kernel.checks else [])]
-            found.append(functools.partial(self._device.launch, node, number, function, addresses))
-        return found
+        return [
+            functools.partial(self._device.launch, node, number, function, [*map(address, (*kernel.inputs, *kernel.outputs))])
+            for number, (kernel, function) in enumerate(zip(node.kernels, self._code.functions(node), strict=True))
+        ]
 
     def _product(self, node: Multiply, address: Callable[[Slot], int]) -> Enqueue:
         further = [address(x) if x else 0 for x in (node.bias or node.gradient, node.mask)]

@@ -98,7 +98,6 @@ class Source:
         self.lines: list[str] = []
         self.inputs: list[Slot] = []
         self.outputs: list[Slot] = []
-        self.checks = False
         self._names: dict[tuple[str, int], str] = {}
 
     def input(self, slot: Slot) -> str:
@@ -144,9 +143,8 @@ class Source:
         """The finished function."""
         parameters = [f"const {stored(slot.dtype)}* {self._names['a', slot.key]}" for slot in self.inputs]
         parameters += [f"{stored(slot.dtype)}* {self._names['y', slot.key]}" for slot in self.outputs]
-        parameters += ["int* outside"] * self.checks
         text = "\n".join([f"({', '.join(parameters)}) {{", *indented(self.lines), "}"])
-        return Kernel(label, text, tuple(self.inputs), tuple(self.outputs), blocks, threads, may_alias, self.checks)
+        return Kernel(label, text, tuple(self.inputs), tuple(self.outputs), blocks, threads, may_alias)
 
 
 def indented(lines: Sequence[str]) -> list[str]:

@@ -39,7 +39,6 @@ class MemoryPlan:
         step_bytes: what Python makes for a step: numbers, and values on the host.
         constants: slots whose values are brought there once.
         results: where they begin, and their bytes.
-        outside: where kernels note an index outside of its axis.
     """
 
     def __init__(self, program: Program, schedule: Schedule) -> None:
@@ -47,7 +46,6 @@ class MemoryPlan:
         self._places: dict[int, Place] = {}
         self.size = 0
         self.constants = [slot for slot in program.slots() if slot.array is not None]
-        self.outside = self._take(4)
         for slot in (*self.constants, *program.arguments):
             self._places[slot.key] = Place(MEMORY, self._take(slot.bytes))
         self.step_bytes = 0

@@ -26,7 +26,6 @@ class Kernel(NamedTuple):
         blocks: of the grid, in one dimension; at least 1.
         threads: of a block, in one dimension; a multiple of 32.
         may_alias: for each output the positions of inputs in whose memory it may lie.
-        checks: whether the last argument is the address of an int32 that becomes 1 if an index lies outside its axis.
     """
 
     label: str
@@ -36,7 +35,6 @@ class Kernel(NamedTuple):
     blocks: int
     threads: int
     may_alias: tuple[tuple[int, ...], ...] = ()
-    checks: bool = False
 
 
 class Module(NamedTuple):

@@ -73,15 +73,11 @@ def element_kernel(label: str, y: Slot, value: Callable[[Source, Sequence[str]],
 
 
 def checked_index(source: Source, name: str, value: str, size: int) -> None:
-    """An index within an axis; a negative one counts from its end, one beyond it is noted and becomes 0."""
-    source.checks = True
+    """An index within an axis; a negative one counts from its end, one beyond it becomes 0."""
     source.do(
         f"long long {name} = {value};",
         f"if ({name} < 0) {name} += {size};",
-        f"if ({name} < 0 || {name} >= {size}) {{",
-        "*outside = 1;",
-        f"{name} = 0;",
-        "}",
+        f"if ({name} < 0 || {name} >= {size}) {name} = 0;",
     )
 
 

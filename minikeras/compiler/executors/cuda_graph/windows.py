@@ -63,10 +63,8 @@ def _numbered(inside: Sequence[str], window: Sequence[int]) -> str:
     return f"(int)({_where(inside, window)})"
 
 
-def _folded(
-    emitter: Any, label: str, y: Slot, folded: tuple[int, ...], values: Values, fold: Fold, along: bool = False
-) -> list[Kernel]:
-    return reduction_kernels(label, y.shape, folded, values, along, [Reduced(0, fold, y)], emitter.temporary)
+def _folded(emitter: Any, label: str, y: Slot, folded: tuple[int, ...], values: Values, fold: Fold) -> list[Kernel]:
+    return reduction_kernels(label, y.shape, folded, values, False, [Reduced(0, fold, y)], emitter.temporary)
 
 
 def _value(source: Source, dtype: Any, exists: str, value: str, missing: str) -> list[tuple[str, Any]]:
