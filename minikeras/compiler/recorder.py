@@ -187,7 +187,7 @@ class Recorder(Interpreter):
         """The Slot of a Tensor. One that the run has not made is a constant."""
         found = self._slots.get(x.key)
         if found is None and x.key > self._start:
-            array, holder = self._holders.get(id(x._array), (_gone, None))
+            array, holder = self._holders.get(id(x._array), (lambda: None, None))
             found = holder if array() is x._array else None
         if found is None:
             found = self._number(x, True, True)
@@ -224,10 +224,6 @@ class Recorder(Interpreter):
             kind = "IndexedSlices (tf.convert_to_tensor makes a tensor of it)"
         self.refuse(f"the function returns {kind}")
         return None
-
-
-def _gone() -> None:
-    return None
 
 
 def _reference(array: Array) -> Callable[[], Array]:

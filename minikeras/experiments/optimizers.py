@@ -10,7 +10,7 @@ The members' own optimizers stay the ones to ask and to set: their learning rate
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -220,30 +220,25 @@ class MemberOptimizers(Optimizer):
     def release(self, places: Sequence[int]) -> None:
         """Let the optimizers of some members hold their slots, and step no more."""
         self._held.ended.update(places)
-        for state in self.state.slots.values() if self.steps_at_once else ():
-            for place in places:
-                for name, slot in self._own_slots(state.variable, place):
-                    slot._array = state.slots[name]._array[place, ...].copy()
+        for whole, place, slot in self._slots_of(places):
+            slot._array = whole._array[place, ...].copy()
 
     def take_back(self, places: Sequence[int]) -> None:
         """Hold the slots of some members again that were released."""
+        for whole, place, slot in self._slots_of(places):
+            whole._array = with_rows(whole._array, {place: slot._array})
+            slot._array = without_memory(slot._array)
+
+    def shown(self, places: Sequence[int]) -> AbstractContextManager[None]:
+        """A block within which the optimizers of some members hold their slots; what is assigned to them then is kept."""
+        return shown_rows(list(self._slots_of(places)))
+
+    def _slots_of(self, places: Sequence[int]) -> Iterator[tuple[Variable, int, Variable]]:
+        """The slots of some members, if all step at once: the whole one, the place in it, and the member's own."""
         for state in self.state.slots.values() if self.steps_at_once else ():
             for place in places:
                 for name, slot in self._own_slots(state.variable, place):
-                    state.slots[name]._array = with_rows(state.slots[name]._array, {place: slot._array})
-                    slot._array = without_memory(slot._array)
-
-    @contextmanager
-    def shown(self, places: Sequence[int]) -> Iterator[None]:
-        """Within the block the optimizers of some members hold their slots; what is assigned to them then is kept."""
-        pairs = [
-            (state.slots[name], place, slot)
-            for state in (self.state.slots.values() if self.steps_at_once else ())
-            for place in places
-            for name, slot in self._own_slots(state.variable, place)
-        ]
-        with shown_rows(pairs):
-            yield
+                    yield state.slots[name], place, slot
 
     def _let_go(self, wholes: Sequence[Variable]) -> None:
         """Have the members' slots keep shape and dtype alone; those of members that ended stay theirs."""

@@ -184,10 +184,8 @@ class LoopCall(KernelCall):
         self._shape = rows, columns
         results = list(outputs_of(record))
         self._outputs = [(y, Output(register, Result.STORE)) for y, register in zip(results, body.outputs, strict=True)]
-        full = [
-            kind is Kind.FULL and (moves or self._members == 1) for kind, moves in zip(self._kinds, self._moving, strict=True)
-        ]
-        whole = [number for number, one in enumerate(full) if one]
+        lies = enumerate(zip(self._kinds, self._moving, strict=True))
+        whole = [number for number, (kind, moves) in lies if kind is Kind.FULL and (moves or self._members == 1)]
         super().__init__(None, _unsettled, operands, results, record, [whole] * len(results))
         self._settle()
 
@@ -256,14 +254,10 @@ def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
     """A sum or maximum along neighbouring axes: a loop without steps."""
     members, rows, columns, how = split
     loop = LoopKernel(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, how)], how is not Result.OVER_ROWS)
-    own = functools.partial(_of_reduction, rows, columns, x, result)
-    kernel, places = for_each(loop, own, members, [(x, True), (result, True)])
+    places = lambda address: [rows, columns, address(x), address(result)]
+    kernel, operands = for_each(loop, places, members, [(x, True), (result, True)])
     seconds = 0.0 if members == 1 and how is Result.OVER_ALL else x.bytes / 4e10
-    return KernelCall(kernel, places, [x], [result], record, (), seconds)
-
-
-def _of_reduction(rows: int, columns: int, x: Slot, result: Slot, address: Address) -> list[int]:
-    return [rows, columns, address(x), address(result)]
+    return KernelCall(kernel, operands, [x], [result], record, (), seconds)
 
 
 def repetition(x: Slot, y: Slot, record: Record) -> LoopCall | None:

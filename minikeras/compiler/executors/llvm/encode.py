@@ -124,8 +124,7 @@ class Encoder:
 
     def operand(self, x: Slot, record: Record, dtype: Any = None) -> Slot:
         """The slot, or another with its values that lie without gaps, in a dtype if one is wanted."""
-        wanted = x.dtype if x.dtype is not float else np.dtype(np.float64)
-        wanted = dtype or wanted
+        wanted = dtype or (np.dtype(np.float64) if x.dtype is float else x.dtype)
         if x.key in self._addressed and x.dtype == wanted:
             return x
         if x.key in self._reshaped:  # what is brought lies without gaps, so it is the same memory
@@ -291,7 +290,6 @@ def _mean(encoder: Encoder, record: Record) -> bool:
     total = encoder.temporary(y.shape, y.dtype)
     if not count or not encoder.reduce(record, record.params["axes"], total):
         return False
-
     division = body_of(operations.divide, [total.dtype, count], {})
     assert division is not None
     encoder.add(LoopCall(division, Split(1, 1, math.prod(y.shape), [Kind.FULL], [True]), [total], record))

@@ -138,11 +138,7 @@ def layout_of(
     held: dict[int, Variable] = {}
     for call, closure, quiet in early:
         operands = [x for x in call.operands if isinstance(x, Slot)]
-        if (
-            isinstance(call, ReadFlat)
-            or (isinstance(call, View) and call.record.primitive is part)
-            or isinstance(closure, Drop)
-        ):
+        if _is_bound(call) or isinstance(closure, Drop):
             continue
         if isinstance(call, Kernel) and call.record.primitive is read_variable:
             held[call.results[0].key] = call.operands[0]

@@ -96,19 +96,14 @@ def _phase(call: Lowered, latest: Phase, written: _Written, flats: set[int]) -> 
         return Phase.COUNTED
     if latest >= Phase.KERNELS or (isinstance(call, Kernel) and effect.reads and written.meets(touched(call.record))):
         return Phase.LATE
-    if not _writes(call):
-        return Phase.EARLY
-    return _first(call)
+    # What makes the numbers of a step, or draws, comes early; what assigns comes late.
+    makes = call.results and State.OPERANDS not in call.record.primitive.writes
+    return Phase.EARLY if makes or not _writes(call) else Phase.LATE
 
 
 def is_counted(call: Lowered) -> bool:
     """Whether all that a call does is to change the counters of an optimizer."""
     return isinstance(call, Kernel) and only_counts(call.record)
-
-
-def _first(call: Lowered) -> Phase:
-    """What makes the numbers of a step, or draws, comes early; what assigns comes late."""
-    return Phase.EARLY if call.results and State.OPERANDS not in call.record.primitive.writes else Phase.LATE
 
 
 def _is_kernel(call: Lowered) -> bool:

@@ -35,7 +35,7 @@ class ProductKernel:
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._kind, self._itemsize = type_of(dtype), dtype.itemsize
+        self._kind = type_of(dtype)
 
     def text(self, name: str) -> str:
         """The function."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -32,11 +33,12 @@ MARK = 16
 MAILBOX = 16
 """Integers of a mailbox."""
 
+_LOAD_FIELD = r"""%\1.place = getelementptr i64, ptr %\4, i64 \3
+  %\1 = load \2, ptr %\1.place"""
+"""What `%name = load type, FIELD of %pointer` stands for."""
 _LOAD_JOB = """%count = load i64, ptr %job
-  %p1 = getelementptr i64, ptr %job, i64 INSTRUCTIONS
-  %table = load ptr, ptr %p1
-  %p2 = getelementptr i64, ptr %job, i64 ADDRESSES
-  %addresses = load ptr, ptr %p2"""
+  %table = load ptr, INSTRUCTIONS of %job
+  %addresses = load ptr, ADDRESSES of %job"""
 _LOAD_INSTRUCTION = """%row = mul i64 %i, 3
   %at = getelementptr i64, ptr %table, i64 %row
   %function = load ptr, ptr %at
@@ -94,11 +96,9 @@ failed:
 define internal void @pass(ptr %job, i64 %thread, i64 %generation) {
 entry:
   LOAD_JOB
-  %p4 = getelementptr i64, ptr %job, i64 MARKS
-  %marks = load ptr, ptr %p4
+  %marks = load ptr, MARKS of %job
   %failed = getelementptr i64, ptr %job, i64 FAILED
-  %p6 = getelementptr i64, ptr %job, i64 PARTS
-  %most = load i64, ptr %p6
+  %most = load i64, PARTS of %job
   br label %instruction
 instruction:
   %i = phi i64 [ 0, %entry ], [ %following, %next ]
@@ -167,8 +167,7 @@ define internal void @share(ptr %job, i64 %thread) {
 entry:
   %cell = getelementptr i64, ptr %job, i64 GENERATION
   %first = load atomic i64, ptr %cell acquire, align 8
-  %p1 = getelementptr i64, ptr %job, i64 LAST
-  %last = load i64, ptr %p1
+  %last = load i64, LAST of %job
   %failed = getelementptr i64, ptr %job, i64 FAILED
   br label %step
 step:
@@ -189,12 +188,9 @@ out:
 
 define internal void @advance(ptr %job) {
 entry:
-  %p1 = getelementptr i64, ptr %job, i64 ADDRESSES
-  %addresses = load ptr, ptr %p1
-  %p2 = getelementptr i64, ptr %job, i64 MOVED
-  %count = load i64, ptr %p2
-  %p3 = getelementptr i64, ptr %job, i64 MOVES
-  %moves = load ptr, ptr %p3
+  %addresses = load ptr, ADDRESSES of %job
+  %count = load i64, MOVED of %job
+  %moves = load ptr, MOVES of %job
   br label %look
 look:
   %i = phi i64 [ 0, %entry ], [ %next, %move ]
@@ -226,8 +222,7 @@ begin:
   %p3 = getelementptr i64, ptr %job, i64 GENERATION
   %before = load i64, ptr %p3
   %first = add i64 %before, 1
-  %ps = getelementptr i64, ptr %job, i64 STEPS
-  %steps = load i64, ptr %ps
+  %steps = load i64, STEPS of %job
   %final = add i64 %before, %steps
   %pl = getelementptr i64, ptr %job, i64 LAST
   store i64 %final, ptr %pl
@@ -235,10 +230,8 @@ begin:
   store i64 0, ptr %pd
   %p5 = getelementptr i64, ptr %job, i64 FAILED
   store atomic i64 0, ptr %p5 release, align 8
-  %p7 = getelementptr i64, ptr %job, i64 WORKERS
-  %all = load i64, ptr %p7
-  %p8 = getelementptr i64, ptr %job, i64 MAILBOXES
-  %mailboxes = load ptr, ptr %p8
+  %all = load i64, WORKERS of %job
+  %mailboxes = load ptr, MAILBOXES of %job
   %taken = getelementptr i64, ptr %mailboxes, i64 TAKEN
   %control = alloca i64
   %any = icmp sgt i64 %all, 0
@@ -264,8 +257,7 @@ wake:
   %slot = getelementptr i64, ptr %box, i64 JOB
   store atomic ptr %job, ptr %slot seq_cst, align 8
   %lock = load ptr, ptr %box
-  %rp = getelementptr i64, ptr %box, i64 RELEASE
-  %wakes = load ptr, ptr %rp
+  %wakes = load ptr, RELEASE of %box
   call void %wakes(ptr %lock)
   %w1 = add i64 %w, 1
   br label %waking
@@ -330,13 +322,11 @@ define void @work(ptr %box) {
 entry:
   %lock = load ptr, ptr %box
   %slot = getelementptr i64, ptr %box, i64 JOB
-  %tp = getelementptr i64, ptr %box, i64 THREAD
-  %thread = load i64, ptr %tp
+  %thread = load i64, THREAD of %box
   %busy = getelementptr i64, ptr %box, i64 BUSY
   %stop = getelementptr i64, ptr %box, i64 STOP
   %control = alloca i64
-  %ap = getelementptr i64, ptr %box, i64 ACQUIRE
-  %acquire = load ptr, ptr %ap
+  %acquire = load ptr, ACQUIRE of %box
   br label %sleep
 sleep:
   %got = call i32 %acquire(ptr %lock, i32 1)
@@ -363,14 +353,14 @@ out:
 def _text() -> str:
     """The loops, with places filled in, and with what tells a processor that a thread spins."""
     values = {"JOB": _JOB, "THREAD": _THREAD, "BUSY": _BUSY, "STOP": _STOP, "ACQUIRE": _ACQUIRE, "RELEASE": _RELEASE}
-    values |= {"TAKEN": _TAKEN}
-    values |= {"MARK_SIZE": MARK, "MAILBOX_SIZE": MAILBOX, "HALF": MARK // 2}
+    values |= {"TAKEN": _TAKEN, "MARK_SIZE": MARK, "MAILBOX_SIZE": MAILBOX, "HALF": MARK // 2}
     values |= {"INSTRUCTIONS": INSTRUCTIONS, "ADDRESSES": ADDRESSES, "GENERATION": GENERATION, "MARKS": MARKS}
     values |= {"FAILED": FAILED, "PARTS": PARTS, "WORKERS": WORKERS, "MAILBOXES": MAILBOXES}
     values |= {"STEPS": STEPS, "LAST": LAST, "DONE": DONE, "MOVED": MOVED, "MOVES": MOVES, "FLUSHES": FLUSHES}
     pause, declaration = jit.pause()
     text = declaration + jit.flushing() + _RUNNER.replace("PAUSE", pause)
     text = text.replace("LOAD_JOB", _LOAD_JOB).replace("LOAD_INSTRUCTION", _LOAD_INSTRUCTION)
+    text = re.sub(r"%(\w+) = load (\w+), (\w+) of %(\w+)", _LOAD_FIELD, text)
     for name in sorted(values, key=len, reverse=True):
         text = text.replace(f" {name}\n", f" {values[name]}\n")
     return text

@@ -52,14 +52,14 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     (at,) = segments
     first = next(number for number in range(at + 1) if all(is_counted(calls[0]) for calls, _ in joined[number:at]))
     before = [(calls[0], closure) for calls, closure in joined[:first]]
-    (calls, _), flats = joined[at], _written(steps)
+    (calls, _), flats = joined[at], {x.key for call in flat for x in flats_of(call.record)}
     long = sum(call.seconds for call in calls) > HOLDING
     computing = [call for call in calls if long and not {y.key for y in call.results} <= flats]
     writing = Segment([call for call in calls if call not in computing], builder, holds=True, flushes=True)
     exported = [register for call in calls if call not in computing for register in builder.exported(call)]
     counting, assigning = [closure for _, closure in joined[first:at]], [closure for _, closure in joined[at + 1 :]]
     optimizers = [one[0].record.params["optimizer"] for one, _ in joined[first:at]]
-    held = {variable.key for call, _ in steps if isinstance(call, AssignFlat) for variable in variables_of(call.record)}
+    held = {variable.key for call in flat for variable in variables_of(call.record)}
     counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]
     commit = Commit(counting, writing, exported, assigning, counters)
     if computing:
@@ -68,10 +68,6 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
     in_a_row = None if layout is None else InARow(program, layout, commit)
     return Linked([*before, (calls[0], commit)], in_a_row)
-
-
-def _written(steps: Sequence[Step]) -> set[int]:
-    return {x.key for call, _ in steps if isinstance(call, AssignFlat) for x in flats_of(call.record)}
 
 
 def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Iterator[tuple[Sequence[Any], Closure]]:
