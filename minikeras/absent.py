@@ -29,10 +29,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "sparse ragged SparseTensor RaggedTensor",
             "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
         ),
-        (
-            "strings io audio",
-            "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset.",
-        ),
+        ("strings io audio", "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset."),
         ("lookup feature_column", "Use keras.layers.StringLookup and its kin, or keras.utils.FeatureSpace for whole tables."),
         ("layers", "They are in tf.keras."),
         ("python contrib", "It is TensorFlow's own; use the public names of tf and tf.keras."),
@@ -46,7 +43,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         (
             "*Strategy experimental",
             "Processes train together with tf.distribute.MultiWorkerMirroredStrategy; there are no parameter servers.",
-        ),
+        )
     ],
     "keras": [
         ("visualization", "There is no drawing of images and boxes; use matplotlib."),
@@ -67,7 +64,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         (
             "DeviceMesh Distribution LayoutMap ModelParallel TensorLayout distribute_tensor",
             "Each process holds the whole model; DataParallel has several train it together.",
-        ),
+        )
     ],
     "keras.backend": [
         (
@@ -115,10 +112,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("timeseries TimeseriesGenerator", "Use keras.utils.timeseries_dataset_from_array."),
     ],
     "keras.preprocessing.image": [
-        (
-            "ImageDataGenerator DirectoryIterator",
-            "Use keras.utils.image_dataset_from_directory, and map for changes of images.",
-        ),
+        ("ImageDataGenerator DirectoryIterator", "Use keras.utils.image_dataset_from_directory, and map for changes of images.")
     ],
     "keras.preprocessing.sequence": [("TimeseriesGenerator", "Use keras.utils.timeseries_dataset_from_array.")],
     "keras.callbacks": [
@@ -133,7 +127,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         (
             "TFRecordDataset FixedLengthRecordDataset",
             "Read files with Python, NumPy or pandas, and use tf.data.Dataset.from_tensor_slices or from_generator.",
-        ),
+        )
     ],
     "data.experimental": [
         (

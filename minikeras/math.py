@@ -85,17 +85,9 @@ from .functions.elementwise import (
     xlogy,
     zeta,
 )
-from .functions.elementwise import (
-    add_n as accumulate_n,
-)
+from .functions.elementwise import add_n as accumulate_n
 from .functions.nn import log_softmax, softmax, softsign
-from .functions.ordering import (
-    bincount,
-    confusion_matrix,
-    in_top_k,
-    invert_permutation,
-    top_k,
-)
+from .functions.ordering import bincount, confusion_matrix, in_top_k, invert_permutation, top_k
 from .functions.reductions import (
     argmax,
     argmin,

@@ -13,11 +13,7 @@ _world: Communicator | None = None
 
 
 def initialize(
-    job_addresses: str | None = None,
-    num_processes: int | None = None,
-    process_id: int | None = None,
-    *,
-    timeout: float = 600.0,
+    job_addresses: str | None = None, num_processes: int | None = None, process_id: int | None = None, *, timeout: float = 600.0
 ) -> None:
     """Join the ranks with which the program was started, by `mpirun` or `python -m minikeras.distribute.run`. Without them it
     does nothing. Whatever needs the ranks calls it; call it first to set the time limit.

@@ -304,10 +304,7 @@ class Ensemble:
 
     @classmethod
     def load(
-        cls,
-        filepath: str | os.PathLike[str],
-        custom_objects: Mapping[str, Any] | None = None,
-        max_bytes: int | None = None,
+        cls, filepath: str | os.PathLike[str], custom_objects: Mapping[str, Any] | None = None, max_bytes: int | None = None
     ) -> Ensemble:
         """An ensemble that `save` wrote; training goes on as it would have. Arguments and errors as in `load_model`."""
         return cls.of(load_ensemble(filepath, custom_objects, max_bytes))

@@ -323,8 +323,5 @@ window_sum: Primitive = linear(
     accumulates=True,
 )
 window_spread: Primitive = linear(
-    "window_spread",
-    _window_spread,
-    lambda h, g, sizes, **geometry: window_sum(h, **geometry),
-    accumulates=True,
+    "window_spread", _window_spread, lambda h, g, sizes, **geometry: window_sum(h, **geometry), accumulates=True
 )

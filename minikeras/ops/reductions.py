@@ -95,11 +95,7 @@ def _sum_of_stacks(batch: Any, operation: Any, inputs: Any, params: Any) -> Any:
 
 
 reduce_sum = linear(
-    "reduce_sum",
-    _sum,
-    lambda g, x, axes, keepdims: spread(g, x, axes, keepdims),
-    batching=_sum_of_stacks,
-    accumulates=True,
+    "reduce_sum", _sum, lambda g, x, axes, keepdims: spread(g, x, axes, keepdims), batching=_sum_of_stacks, accumulates=True
 )
 reduce_mean = linear(
     "reduce_mean",

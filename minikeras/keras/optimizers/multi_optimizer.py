@@ -125,11 +125,7 @@ class MultiOptimizer(PerLayer):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {
-            "optimizer_map": serialize(self.optimizer_map),
-            "loss_scale_factor": self.loss_scale_factor,
-            "name": self.name,
-        }
+        return {"optimizer_map": serialize(self.optimizer_map), "loss_scale_factor": self.loss_scale_factor, "name": self.name}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

@@ -5,12 +5,6 @@ from ..utils.directories import image_dataset_from_directory, text_dataset_from_
 from ..utils.sequences import timeseries_dataset_from_array
 from . import image, sequence
 
-__all__ = [
-    "image",
-    "image_dataset_from_directory",
-    "sequence",
-    "text_dataset_from_directory",
-    "timeseries_dataset_from_array",
-]
+__all__ = ["image", "image_dataset_from_directory", "sequence", "text_dataset_from_directory", "timeseries_dataset_from_array"]
 
 __getattr__, __dir__ = _late(__name__, {})

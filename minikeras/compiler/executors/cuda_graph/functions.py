@@ -165,9 +165,7 @@ template <class T> static __device__ inline T log_of(Exponentials<T> a) { return
 )
 """What the functions below and the kernels call."""
 
-COMPARISONS = {
-    **{"equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="},
-}
+COMPARISONS = {"equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 
 FLOATS = {
     **{"add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0} * {1}", "divide": "{0} / {1}"},

@@ -145,12 +145,7 @@ def _check(name: str, sequence_length: int, sequence_stride: int, fft_length: in
 
 @operation(name="STFT", cost=cost_of_operands)
 def stft(
-    x: TensorLike,
-    sequence_length: int,
-    sequence_stride: int,
-    fft_length: int,
-    window: Any = "hann",
-    center: bool = True,
+    x: TensorLike, sequence_length: int, sequence_stride: int, fft_length: int, window: Any = "hann", center: bool = True
 ) -> Pair:
     """Short-time Fourier transform: `rfft` of each window along the last axis.
 

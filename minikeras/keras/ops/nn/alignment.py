@@ -27,11 +27,7 @@ __all__ = ["ctc_decode", "ctc_loss"]
 
 @operation(name="CTCLoss")
 def ctc_loss(
-    target: TensorLike,
-    output: TensorLike,
-    target_length: TensorLike,
-    output_length: TensorLike,
-    mask_index: int = 0,
+    target: TensorLike, output: TensorLike, target_length: TensorLike, output_length: TensorLike, mask_index: int = 0
 ) -> Tensor:
     """-ln of the probability of the labels of each row, over all ways to stretch them with repetitions and blanks.
 

@@ -35,11 +35,7 @@ Returns:
 >>> tf.keras.ops.{name}(tf.keras.Input((2, 3)), axis=1).shape
 (None, 3)
 """
-_FLOATS, _SAME, _WIDE = (
-    "Integers and bools become floats.",
-    "The dtype of `x`.",
-    "Bools and short integers become int32.",
-)
+_FLOATS, _SAME, _WIDE = ("Integers and bools become floats.", "The dtype of `x`.", "Bools and short integers become int32.")
 
 
 def _reduction(name: str, function: Callable[..., Tensor], summary: str, dtype: str) -> Callable[..., Tensor]:

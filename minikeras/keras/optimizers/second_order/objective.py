@@ -42,10 +42,7 @@ class Objective:
     """
 
     def __init__(
-        self,
-        outputs: Callable[[], Any],
-        loss_of_outputs: Callable[[Any], Any],
-        penalty: Callable[[], Any] | None = None,
+        self, outputs: Callable[[], Any], loss_of_outputs: Callable[[Any], Any], penalty: Callable[[], Any] | None = None
     ) -> None:
         self.outputs, self.loss_of_outputs, self.penalty = outputs, loss_of_outputs, penalty
 
