@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ...absent import late as _late
-from ..arguments import made_with_numpy as _made_with_numpy
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
 from .convolution import Conv1D, Conv2D, Conv3D
@@ -48,8 +47,6 @@ GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = GlobalAveragePooling1D, Glob
 GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 
-for _kind in [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Layer)]:
-    _made_with_numpy(_kind)
 for _kind in (
     *(Activation, ActivityRegularization, AlphaDropout, AveragePooling1D, AveragePooling2D, AveragePooling3D),
     *(Dropout, ELU, Flatten, GaussianDropout, GaussianNoise, GlobalAveragePooling1D, GlobalAveragePooling2D),

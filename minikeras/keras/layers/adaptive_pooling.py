@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from ...core import Tensor
 from ...functions import pooling as functions
-from ..arguments import made_with_numpy
 from .convolution import one_for_each
 from .inputs import InputSpec
 from .layer import Layer
@@ -35,7 +34,6 @@ class AdaptivePooling(Layer):
         return (*input_shape[:2], *self.output_size) if first else (input_shape[0], *self.output_size, input_shape[-1])
 
 
-@made_with_numpy
 class AdaptiveAveragePooling1D(AdaptivePooling):
     """The mean of each of so many windows over one axis. Arguments as in `AdaptiveAveragePooling2D`.
 
@@ -48,7 +46,6 @@ class AdaptiveAveragePooling1D(AdaptivePooling):
     pool = functions.adaptive_avg_pool
 
 
-@made_with_numpy
 class AdaptiveAveragePooling2D(AdaptivePooling):
     """The mean of each of so many windows over height and width, for each channel.
 
@@ -68,7 +65,6 @@ class AdaptiveAveragePooling2D(AdaptivePooling):
     pool = functions.adaptive_avg_pool
 
 
-@made_with_numpy
 class AdaptiveAveragePooling3D(AdaptivePooling):
     """The mean of each of so many windows over three axes. Arguments as in `AdaptiveAveragePooling2D`.
 
@@ -81,7 +77,6 @@ class AdaptiveAveragePooling3D(AdaptivePooling):
     pool = functions.adaptive_avg_pool
 
 
-@made_with_numpy
 class AdaptiveMaxPooling1D(AdaptivePooling):
     """The largest element of each of so many windows over one axis. Arguments as in `AdaptiveAveragePooling2D`.
 
@@ -94,7 +89,6 @@ class AdaptiveMaxPooling1D(AdaptivePooling):
     pool = functions.adaptive_max_pool
 
 
-@made_with_numpy
 class AdaptiveMaxPooling2D(AdaptivePooling):
     """The largest element of each of so many windows over height and width. Arguments as in `AdaptiveAveragePooling2D`.
 
@@ -107,7 +101,6 @@ class AdaptiveMaxPooling2D(AdaptivePooling):
     pool = functions.adaptive_max_pool
 
 
-@made_with_numpy
 class AdaptiveMaxPooling3D(AdaptivePooling):
     """The largest element of each of so many windows over three axes. Arguments as in `AdaptiveAveragePooling2D`.
 

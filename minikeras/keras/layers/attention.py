@@ -10,7 +10,6 @@ from ...functions.elementwise import tanh, where
 from ...functions.nn import softmax
 from ...functions.reductions import reduce_sum
 from ...functions.shaping import expand_dims
-from ..arguments import made_with_numpy
 from ..initializers import GlorotUniform
 from ..seeds import SeedGenerator
 from .attention_masks import joined, of_columns, of_rows, order, unmarked
@@ -18,7 +17,6 @@ from .layer import Layer
 from .regularization import checked_rate, dropped
 
 
-@made_with_numpy
 class Attention(Layer):
     """Dot-product attention: softmax(q k^T) v, after Luong.
 
@@ -120,7 +118,6 @@ class Attention(Layer):
         return list(given)
 
 
-@made_with_numpy
 class AdditiveAttention(Attention):
     """Additive attention: softmax(scores) v, where a score is the sum of scale * tanh(q + k) over the features, after Bahdanau.
 

@@ -11,7 +11,6 @@ from ...errors import ShapeError
 from ...functions.contractions import einsum
 from ...functions.elementwise import cast
 from .. import activations, initializers
-from ..arguments import made_with_numpy
 from . import weight_options
 from .inputs import InputSpec
 from .layer import Layer
@@ -30,7 +29,6 @@ class Sizes(NamedTuple):
     output_axes: list[int]
 
 
-@made_with_numpy
 class EinsumDense(Layer):
     """A fully connected layer over any axes: activation(einsum(equation, x, kernel) + bias).
 

@@ -10,7 +10,7 @@ from ...functions.elementwise import cast, round, saturate_cast
 from ...functions.indexing import getitem
 from ...functions.resizing import METHODS, resized
 from ...functions.shaping import pad
-from ..arguments import made_with_numpy, whole
+from ..arguments import whole
 from .layer import Layer
 from .reshaping import checked_format
 
@@ -55,7 +55,6 @@ class OfSize(Layer):
         return tuple(sizes.get(axis, size) for axis, size in enumerate(input_shape))
 
 
-@made_with_numpy
 class Resizing(OfSize):
     """Images resampled to a height and width, as `tf.image.resize` does it.
 
@@ -116,7 +115,6 @@ class Resizing(OfSize):
         return y if y.dtype == inputs.dtype else saturate_cast(round(y), inputs.dtype)
 
 
-@made_with_numpy
 class CenterCrop(OfSize):
     """The middle of images, of a height and width; images that are smaller are resized, their proportions kept by cutting.
 

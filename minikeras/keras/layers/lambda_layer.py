@@ -10,7 +10,6 @@ from typing import Any
 from ... import nest
 from ...errors import UnknownObjectError
 from ...types import as_dtype
-from ..arguments import made_with_numpy
 from ..saving import registry
 from ..saving.objects import deserialize_keras_object
 from ..symbolic.keras_tensor import KerasTensor, Spec
@@ -18,7 +17,6 @@ from ..symbolic.shapes import map_shapes
 from .layer import Layer
 
 
-@made_with_numpy
 class Lambda(Layer):
     """A function as a layer, for what has no weights.
 

@@ -16,6 +16,7 @@ from ...functions.elementwise import cast
 from ...module import Module, snake_case
 from ...types import as_dtype
 from .. import mixed_precision, regularizers
+from ..arguments import made_with_numpy
 from ..calls import context as _context
 from ..names import auto_name
 from ..seeds import SeedState
@@ -175,6 +176,8 @@ class Layer(Module):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if cls.__module__.startswith(f"{__package__}."):
+            made_with_numpy(cls)
         cls._makes_nothing = "_makes_nothing" in cls.__dict__
         if "build" in cls.__dict__:
             cls.build = building.within_scope(cls.build)  # type: ignore[method-assign]

@@ -13,7 +13,6 @@ from ...functions.elementwise import where
 from ...functions.shaping import repeat, reshape
 from ...types import as_dtype
 from .. import regularizers
-from ..arguments import made_with_numpy
 from . import weight_options
 from .activations import Softmax
 from .attention_masks import joined, of_columns, of_rows, order, unmarked
@@ -23,7 +22,6 @@ from .layer import Layer
 from .regularization import Dropout, checked_rate
 
 
-@made_with_numpy
 class MultiHeadAttention(Layer):
     """Attention of several heads: softmax(q k^T / sqrt(key_dim)) v for each head, with q, k, v and the result projected.
 
@@ -267,7 +265,6 @@ class MultiHeadAttention(Layer):
         return (*rows, self.num_heads, *(query_shape[axis] for axis in axes), *(value_shape[axis] for axis in axes))
 
 
-@made_with_numpy
 class GroupedQueryAttention(MultiHeadAttention):
     """Attention of several heads, groups of which share the projected key and value.
 

@@ -10,7 +10,6 @@ from ...functions.elementwise import cast
 from ...functions.indexing import getitem
 from ...functions.resizing import METHODS, enlarged, resized
 from ...functions.shaping import pad
-from ..arguments import made_with_numpy
 from .convolution import one_for_each
 from .inputs import InputSpec
 from .layer import Layer
@@ -81,7 +80,6 @@ class ZeroPadding(Margins):
         return [None if n is None else n + sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
 
 
-@made_with_numpy
 class ZeroPadding1D(ZeroPadding):
     """Zeros before the first step and after the last. Arguments as in `ZeroPadding2D`; `padding` is an int or one pair.
 
@@ -93,7 +91,6 @@ class ZeroPadding1D(ZeroPadding):
     rank = 1
 
 
-@made_with_numpy
 class ZeroPadding2D(ZeroPadding):
     """Zeros around height and width.
 
@@ -110,7 +107,6 @@ class ZeroPadding2D(ZeroPadding):
     rank = 2
 
 
-@made_with_numpy
 class ZeroPadding3D(ZeroPadding):
     """Zeros around three axes. Arguments as in `ZeroPadding2D`.
 
@@ -145,7 +141,6 @@ class Cropping(Margins):
         return [None if n is None else n - sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
 
 
-@made_with_numpy
 class Cropping1D(Cropping):
     """Steps left out at the beginning and the end: `cropping` is an int or a pair.
 
@@ -160,7 +155,6 @@ class Cropping1D(Cropping):
         super().__init__(cropping, **options)
 
 
-@made_with_numpy
 class Cropping2D(Cropping):
     """Rows and columns left out at the edges.
 
@@ -184,7 +178,6 @@ class Cropping2D(Cropping):
         self.data_format = checked_format(self, data_format)
 
 
-@made_with_numpy
 class Cropping3D(Cropping2D):
     """Elements of three axes left out at the edges: one each by default. Arguments as in `Cropping2D`.
 
@@ -225,7 +218,6 @@ class UpSampling(Resized):
         return [None if n is None else n * factor for n, factor in zip(sizes, self.factors(), strict=True)]
 
 
-@made_with_numpy
 class UpSampling1D(UpSampling):
     """Each step `size` times.
 
@@ -237,7 +229,6 @@ class UpSampling1D(UpSampling):
     rank = 1
 
 
-@made_with_numpy
 class UpSampling2D(UpSampling):
     """Height and width times whole numbers.
 
@@ -264,7 +255,6 @@ class UpSampling2D(UpSampling):
         self._gives_floats = self.interpolation != "nearest"
 
 
-@made_with_numpy
 class UpSampling3D(UpSampling):
     """Each element `size` times along three axes. `size` and `data_format` as in `UpSampling2D`.
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from ...core import Tensor
 from ...functions import convolution as functions
-from ..arguments import made_with_numpy
 from ..weight import Weight
 from . import weight_options
 from .convolution import KernelLayer, check_positive
@@ -59,7 +58,6 @@ class Depthwise(KernelLayer):
         return self.slid(input_shape, None if channels is None else channels * self.depth_multiplier)
 
 
-@made_with_numpy
 class DepthwiseConv1D(Depthwise):
     """A convolution along one axis with kernels of its own for each channel. Arguments as in `DepthwiseConv2D`.
 
@@ -70,7 +68,6 @@ class DepthwiseConv1D(Depthwise):
     rank = 1
 
 
-@made_with_numpy
 class DepthwiseConv2D(Depthwise):
     """A convolution over height and width with kernels of its own for each channel: channels do not see one another.
 
@@ -144,7 +141,6 @@ class Separable(KernelLayer):
         return self.slid(input_shape, self.filters)
 
 
-@made_with_numpy
 class SeparableConv1D(Separable):
     """A depthwise convolution along one axis, then a mix of its channels. Arguments as in `SeparableConv2D`.
 
@@ -155,7 +151,6 @@ class SeparableConv1D(Separable):
     rank = 1
 
 
-@made_with_numpy
 class SeparableConv2D(Separable):
     """A depthwise convolution over height and width, then a mix of its channels at each place.
 

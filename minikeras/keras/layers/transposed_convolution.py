@@ -6,7 +6,6 @@ from typing import Any
 
 from ...core import Tensor
 from ...functions import convolution as functions
-from ..arguments import made_with_numpy
 from ..weight import Weight
 from . import weight_options
 from .convolution import KernelLayer, one_for_each
@@ -73,7 +72,6 @@ class TransposedConvolution(KernelLayer):
         return (input_shape[0], self.filters, *sizes) if first else (input_shape[0], *sizes, self.filters)
 
 
-@made_with_numpy
 class Conv1DTranspose(TransposedConvolution):
     """The transpose of a convolution along one axis. Arguments as in `Conv2DTranspose`.
 
@@ -84,7 +82,6 @@ class Conv1DTranspose(TransposedConvolution):
     rank = 1
 
 
-@made_with_numpy
 class Conv2DTranspose(TransposedConvolution):
     """The transpose of a convolution over height and width: each element adds its window, times the kernel, to the result.
 
@@ -106,7 +103,6 @@ class Conv2DTranspose(TransposedConvolution):
     rank = 2
 
 
-@made_with_numpy
 class Conv3DTranspose(TransposedConvolution):
     """The transpose of a convolution over three axes. Arguments as in `Conv2DTranspose`, but `data_format` is before
     `output_padding`, as in Keras.

@@ -11,7 +11,6 @@ from ...functions.elementwise import cast, where
 from ...functions.reductions import l2_normalize, reduce_all
 from ...functions.shaping import reshape, stack
 from ...types import as_dtype
-from ..arguments import made_with_numpy
 from ..initializers import TruncatedNormal
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.keras_tensor import KerasTensor, Spec
@@ -22,7 +21,6 @@ from .lambda_layer import Lambda
 from .layer import Layer
 
 
-@made_with_numpy
 class Wrapper(Layer):
     """Base of layers around another one, which is built with it and saved within it.
 
@@ -58,7 +56,6 @@ class Wrapper(Layer):
         return cls(**{**config, "layer": deserialize_keras_object(config["layer"], custom_objects)})
 
 
-@made_with_numpy
 class TimeDistributed(Wrapper):
     """A layer on each step of a series, with the same weights.
 
@@ -128,7 +125,6 @@ class TimeDistributed(Wrapper):
         return (batch, input_shape[1], *rest)
 
 
-@made_with_numpy
 class SpectralNormalization(Wrapper):
     """A layer whose kernel is divided by its largest singular value in each call in training.
 
@@ -189,7 +185,6 @@ class SpectralNormalization(Wrapper):
         return self.layer.compute_output_shape(input_shape)
 
 
-@made_with_numpy
 class Pipeline(Layer):
     """Layers in turn, as a layer that is no model; in training unless the call says otherwise.
 

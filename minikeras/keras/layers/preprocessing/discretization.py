@@ -14,7 +14,7 @@ from ....core.primitive import Primitive
 from ....errors import DTypeError
 from ....functions.elementwise import cast
 from ....types import Array
-from ...arguments import made_with_numpy, plain, whole
+from ...arguments import plain, whole
 from ..layer import Layer
 from .columns import ColumnLayer, batches
 from .encoding import Shape, check_mode, encode, encoded_shape, encoded_spec
@@ -31,7 +31,6 @@ _intervals = Primitive(
 )
 
 
-@made_with_numpy
 class Discretization(ColumnLayer):
     """The number of boundaries at or below each number: 0 below the first one, k for k boundaries from the last one on.
 

@@ -17,7 +17,7 @@ from ....functions.publish import tensor
 from ....functions.shaping import expand_dims, transpose
 from ....ops.indexing import add_along
 from ....types import Array, as_dtype
-from ...arguments import made_with_numpy, whole
+from ...arguments import whole
 from ...symbolic.keras_tensor import KerasTensor, Spec
 from ..layer import Layer
 from .columns import as_integers
@@ -109,7 +109,6 @@ def encoded_spec(layer: Any, x: KerasTensor) -> Spec:
     return Spec(layer.compute_output_shape(x.shape), as_dtype(layer.output_dtype))
 
 
-@made_with_numpy
 class CategoryEncoding(Layer):
     """Integers as one-hot rows, as multi-hot rows, or as counts.
 

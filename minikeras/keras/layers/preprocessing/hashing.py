@@ -9,7 +9,7 @@ import numpy as np
 from ....core import Tensor
 from ....errors import DTypeError, ShapeError
 from ....types import Array, as_dtype
-from ...arguments import made_with_numpy, whole
+from ...arguments import whole
 from ...config import floatx
 from ...symbolic.keras_tensor import KerasTensor, Spec
 from ..layer import Layer
@@ -59,7 +59,6 @@ def _dtype(mode: str, dtype: Any) -> Any:
     return dtype if dtype is not None else "int64" if mode == "int" else floatx()
 
 
-@made_with_numpy
 class Hashing(ColumnLayer):
     """A bin for each text or integer, by its hash modulo the number of bins.
 
@@ -138,7 +137,6 @@ def _crossed(*columns: Array, bins: int) -> Array:
 _cross = by_elements("cross_hashed", _crossed)
 
 
-@made_with_numpy
 class HashedCrossing(Layer):
     """A bin for each combination of values of several columns, by a hash of all of them modulo the number of bins.
 

@@ -17,7 +17,7 @@ from ....errors import DTypeError, InvalidArgumentError
 from ....files import limits
 from ....functions.creation import constant
 from ....types import Array
-from ...arguments import made_with_numpy, whole
+from ...arguments import whole
 from ...config import floatx
 from ..description import described
 from ..layer import Layer
@@ -421,7 +421,6 @@ class IndexLookup(ColumnLayer):
         self._have(tokens, None)
 
 
-@made_with_numpy
 class StringLookup(IndexLookup):
     """The place of each text in a vocabulary.
 
@@ -480,7 +479,6 @@ class StringLookup(IndexLookup):
         super().__init__(*tokens, invert, output_mode, sparse, pad_to_max_tokens, name=name, salt=salt, **options)
 
 
-@made_with_numpy
 class IntegerLookup(IndexLookup):
     """The place of each integer in a vocabulary: as `StringLookup`, for integers.
 

@@ -13,7 +13,7 @@ from ....core import Tensor
 from ....errors import ShapeError
 from ....functions.shaping import pad
 from ....types import Array
-from ...arguments import made_with_numpy, whole
+from ...arguments import whole
 from ...saving.objects import deserialize_keras_object
 from ..layer import Layer
 from .columns import ColumnLayer, as_column, batches, by_elements, texts
@@ -58,7 +58,6 @@ def _tokens_of(x: Array, standardize: Any, split: Any, ngrams: tuple[int, ...] |
 _split_text = by_elements("split_text", _tokens_of)
 
 
-@made_with_numpy
 class TextVectorization(ColumnLayer):
     """Lines of text as the places of their words in a vocabulary, or as one row of numbers each.
 
