@@ -6,15 +6,5 @@ from .checkpoint.manager import CheckpointManager
 from .checkpoint.pointer import CheckpointState, get_checkpoint_state, latest_checkpoint
 from .checkpoint.reader import list_variables, load_checkpoint, load_variable
 
-__all__ = [
-    "Checkpoint",
-    "CheckpointManager",
-    "CheckpointOptions",
-    "CheckpointState",
-    "ExponentialMovingAverage",
-    "get_checkpoint_state",
-    "latest_checkpoint",
-    "list_variables",
-    "load_checkpoint",
-    "load_variable",
-]
+__all__ = ["Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "ExponentialMovingAverage"]
+__all__ += ["get_checkpoint_state", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable"]

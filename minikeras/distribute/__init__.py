@@ -16,26 +16,10 @@ if TYPE_CHECKING:
     from .training import DistributedGradientTape, DistributedOptimizer
     from .world import barrier, initialize, local_rank, rank, rows_of, size, using
 
-__all__ = [
-    "BroadcastGlobalVariablesCallback",
-    "DistributedGradientTape",
-    "DistributedOptimizer",
-    "MetricAverageCallback",
-    "MultiWorkerMirroredStrategy",
-    "ThreadCommunicator",
-    "all_reduce",
-    "all_reduce_together",
-    "barrier",
-    "broadcast_variables",
-    "get_strategy",
-    "has_strategy",
-    "initialize",
-    "local_rank",
-    "rank",
-    "rows_of",
-    "size",
-    "using",
-]
+__all__ = ["BroadcastGlobalVariablesCallback", "DistributedGradientTape", "DistributedOptimizer", "MetricAverageCallback"]
+__all__ += ["MultiWorkerMirroredStrategy", "ThreadCommunicator", "all_reduce", "all_reduce_together", "barrier"]
+__all__ += ["broadcast_variables", "get_strategy", "has_strategy", "initialize", "local_rank", "rank", "rows_of", "size"]
+__all__ += ["using"]
 
 _LATE: dict[str, str | None] = {
     **dict.fromkeys(("BroadcastGlobalVariablesCallback", "MetricAverageCallback"), "callbacks"),

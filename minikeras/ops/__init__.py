@@ -2,15 +2,5 @@
 
 from . import arithmetic, contractions, convolution, draws, indexing, linalg, nn, reductions, shaping, transcendental
 
-__all__ = [
-    "arithmetic",
-    "contractions",
-    "convolution",
-    "draws",
-    "indexing",
-    "linalg",
-    "nn",
-    "reductions",
-    "shaping",
-    "transcendental",
-]
+__all__ = ["arithmetic", "contractions", "convolution", "draws", "indexing", "linalg", "nn", "reductions", "shaping"]
+__all__ += ["transcendental"]

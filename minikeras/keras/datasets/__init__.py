@@ -24,24 +24,8 @@ if TYPE_CHECKING:
     from minikeras.keras.datasets.manage import clear_cache, list_available, path
     from minikeras.keras.datasets.remote_file import get_file
 
-__all__ = [
-    "boston_housing",
-    "breast_cancer",
-    "california_housing",
-    "cifar10",
-    "cifar100",
-    "clear_cache",
-    "digits",
-    "fashion_mnist",
-    "get_file",
-    "imdb",
-    "iris",
-    "list_available",
-    "mnist",
-    "path",
-    "reuters",
-    "wine",
-]
+__all__ = ["boston_housing", "breast_cancer", "california_housing", "cifar10", "cifar100", "clear_cache", "digits"]
+__all__ += ["fashion_mnist", "get_file", "imdb", "iris", "list_available", "mnist", "path", "reuters", "wine"]
 
 _MODULE_OF_FUNCTION = {"clear_cache": "manage", "get_file": "remote_file", "list_available": "manage", "path": "manage"}
 

@@ -45,65 +45,13 @@ msle = MSLE = mean_squared_logarithmic_error
 kld = KLD = kl_divergence
 logcosh = log_cosh
 
-__all__ = [
-    "CTC",
-    "KLD",
-    "MAE",
-    "MAPE",
-    "MSE",
-    "MSLE",
-    "BinaryCrossentropy",
-    "BinaryFocalCrossentropy",
-    "CategoricalCrossentropy",
-    "CategoricalFocalCrossentropy",
-    "CategoricalGeneralizedCrossEntropy",
-    "CategoricalHinge",
-    "Circle",
-    "CosineSimilarity",
-    "Dice",
-    "Hinge",
-    "Huber",
-    "KLDivergence",
-    "LogCosh",
-    "Loss",
-    "LossFunctionWrapper",
-    "MeanAbsoluteError",
-    "MeanAbsolutePercentageError",
-    "MeanSquaredError",
-    "MeanSquaredLogarithmicError",
-    "Poisson",
-    "SparseCategoricalCrossentropy",
-    "SquaredHinge",
-    "Tversky",
-    "binary_crossentropy",
-    "binary_focal_crossentropy",
-    "categorical_crossentropy",
-    "categorical_focal_crossentropy",
-    "categorical_generalized_cross_entropy",
-    "categorical_hinge",
-    "circle",
-    "cosine_similarity",
-    "ctc",
-    "deserialize",
-    "dice",
-    "get",
-    "hinge",
-    "huber",
-    "kl_divergence",
-    "kld",
-    "log_cosh",
-    "logcosh",
-    "mae",
-    "mape",
-    "mean_absolute_error",
-    "mean_absolute_percentage_error",
-    "mean_squared_error",
-    "mean_squared_logarithmic_error",
-    "mse",
-    "msle",
-    "poisson",
-    "serialize",
-    "sparse_categorical_crossentropy",
-    "squared_hinge",
-    "tversky",
-]
+__all__ = ["CTC", "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "BinaryFocalCrossentropy"]
+__all__ += ["CategoricalCrossentropy", "CategoricalFocalCrossentropy", "CategoricalGeneralizedCrossEntropy", "CategoricalHinge"]
+__all__ += ["Circle", "CosineSimilarity", "Dice", "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss", "LossFunctionWrapper"]
+__all__ += ["MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson"]
+__all__ += ["SparseCategoricalCrossentropy", "SquaredHinge", "Tversky", "binary_crossentropy", "binary_focal_crossentropy"]
+__all__ += ["categorical_crossentropy", "categorical_focal_crossentropy", "categorical_generalized_cross_entropy"]
+__all__ += ["categorical_hinge", "circle", "cosine_similarity", "ctc", "deserialize", "dice", "get", "hinge", "huber"]
+__all__ += ["kl_divergence", "kld", "log_cosh", "logcosh", "mae", "mape", "mean_absolute_error"]
+__all__ += ["mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "mse", "msle", "poisson"]
+__all__ += ["serialize", "sparse_categorical_crossentropy", "squared_hinge", "tversky"]

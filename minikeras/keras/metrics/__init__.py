@@ -78,82 +78,20 @@ from .metric import Metric, catalogue, serialize
 from .r2 import R2Score
 from .reductions import Mean, MeanMetricWrapper, Sum
 
-__all__ = [
-    "AUC",
-    "Accuracy",
-    "BinaryAccuracy",
-    "BinaryCrossentropy",
-    "BinaryIoU",
-    "CategoricalAccuracy",
-    "CategoricalCrossentropy",
-    "CategoricalHinge",
-    "ConcordanceCorrelation",
-    "CosineSimilarity",
-    "F1Score",
-    "FBetaScore",
-    "FalseNegatives",
-    "FalsePositives",
-    "Hinge",
-    "IoU",
-    "KLDivergence",
-    "LogCoshError",
-    "Mean",
-    "MeanAbsoluteError",
-    "MeanAbsolutePercentageError",
-    "MeanIoU",
-    "MeanMetricWrapper",
-    "MeanSquaredError",
-    "MeanSquaredLogarithmicError",
-    "Metric",
-    "OneHotIoU",
-    "OneHotMeanIoU",
-    "PearsonCorrelation",
-    "Poisson",
-    "Precision",
-    "PrecisionAtRecall",
-    "R2Score",
-    "Recall",
-    "RecallAtPrecision",
-    "RootMeanSquaredError",
-    "SensitivityAtSpecificity",
-    "SparseCategoricalAccuracy",
-    "SparseCategoricalCrossentropy",
-    "SparseTopKCategoricalAccuracy",
-    "SpecificityAtSensitivity",
-    "SquaredHinge",
-    "Sum",
-    "TopKCategoricalAccuracy",
-    "TrueNegatives",
-    "TruePositives",
-    "accuracy",
-    "binary_accuracy",
-    "binary_crossentropy",
-    "binary_focal_crossentropy",
-    "categorical_accuracy",
-    "categorical_crossentropy",
-    "categorical_focal_crossentropy",
-    "categorical_hinge",
-    "concordance_correlation",
-    "cosine_similarity",
-    "deserialize",
-    "get",
-    "hinge",
-    "huber",
-    "kl_divergence",
-    "log_cosh",
-    "mean_absolute_error",
-    "mean_absolute_percentage_error",
-    "mean_squared_error",
-    "mean_squared_logarithmic_error",
-    "pearson_correlation",
-    "poisson",
-    "serialize",
-    "sparse_categorical_accuracy",
-    "sparse_categorical_crossentropy",
-    "sparse_top_k_categorical_accuracy",
-    "squared_hinge",
-    "top_k_categorical_accuracy",
-]
+__all__ = ["AUC", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "BinaryIoU", "CategoricalAccuracy"]
+__all__ += ["CategoricalCrossentropy", "CategoricalHinge", "ConcordanceCorrelation", "CosineSimilarity", "F1Score"]
+__all__ += ["FBetaScore", "FalseNegatives", "FalsePositives", "Hinge", "IoU", "KLDivergence", "LogCoshError", "Mean"]
+__all__ += ["MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanIoU", "MeanMetricWrapper", "MeanSquaredError"]
+__all__ += ["MeanSquaredLogarithmicError", "Metric", "OneHotIoU", "OneHotMeanIoU", "PearsonCorrelation", "Poisson", "Precision"]
+__all__ += ["PrecisionAtRecall", "R2Score", "Recall", "RecallAtPrecision", "RootMeanSquaredError", "SensitivityAtSpecificity"]
+__all__ += ["SparseCategoricalAccuracy", "SparseCategoricalCrossentropy", "SparseTopKCategoricalAccuracy"]
+__all__ += ["SpecificityAtSensitivity", "SquaredHinge", "Sum", "TopKCategoricalAccuracy", "TrueNegatives", "TruePositives"]
+__all__ += ["accuracy", "binary_accuracy", "binary_crossentropy", "binary_focal_crossentropy", "categorical_accuracy"]
+__all__ += ["categorical_crossentropy", "categorical_focal_crossentropy", "categorical_hinge", "concordance_correlation"]
+__all__ += ["cosine_similarity", "deserialize", "get", "hinge", "huber", "kl_divergence", "log_cosh", "mean_absolute_error"]
+__all__ += ["mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "pearson_correlation"]
+__all__ += ["poisson", "serialize", "sparse_categorical_accuracy", "sparse_categorical_crossentropy"]
+__all__ += ["sparse_top_k_categorical_accuracy", "squared_hinge", "top_k_categorical_accuracy"]
 
 
 def get(identifier: Any) -> Any:

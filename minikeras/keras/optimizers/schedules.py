@@ -275,13 +275,6 @@ def _positive(name: str, value: int) -> int:
 
 
 __all__ = [
-    "CosineDecay",
-    "CosineDecayRestarts",
-    "ExponentialDecay",
-    "InverseTimeDecay",
-    "LearningRateSchedule",
-    "PiecewiseConstantDecay",
-    "PolynomialDecay",
-    "deserialize",
-    "serialize",
+    *("CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule"),
+    *("PiecewiseConstantDecay", "PolynomialDecay", "deserialize", "serialize"),
 ]
