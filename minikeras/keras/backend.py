@@ -29,20 +29,8 @@ _OPS: dict[str, tuple[str, dict[str, Any]]] = {
         name: (f"ops.{name}", {})
         for name in (
             *("abs", "all", "any", "arange", "cast", "clip", "cos", "dot", "equal", "exp", "eye", "greater", "greater_equal"),
-            *(
-                "less",
-                "less_equal",
-                "log",
-                "max",
-                "maximum",
-                "mean",
-                "min",
-                "minimum",
-                "not_equal",
-                "ones",
-                "ones_like",
-                "prod",
-            ),
+            *("less", "less_equal", "log", "max", "maximum", "mean", "min", "minimum", "not_equal", "ones", "ones_like"),
+            "prod",
             *("reshape", "round", "shape", "sign", "sin", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sum"),
             *("tile", "transpose", "var", "zeros", "zeros_like", "binary_crossentropy", "categorical_crossentropy", "one_hot"),
             "sparse_categorical_crossentropy",

@@ -22,21 +22,7 @@ from ...symbolic.rules import cost_of_anything
 
 __all__ = [
     *("append", "array_split", "broadcast_to", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud"),
-    *(
-        "hsplit",
-        "hstack",
-        "meshgrid",
-        "moveaxis",
-        "ndim",
-        "pad",
-        "ravel",
-        "repeat",
-        "reshape",
-        "roll",
-        "rot90",
-        "size",
-        "split",
-    ),
+    *("hsplit", "hstack", "meshgrid", "moveaxis", "ndim", "pad", "ravel", "repeat", "reshape", "roll", "rot90", "size"),
     *("split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vsplit", "vstack"),
 ]
 
