@@ -7,20 +7,8 @@ May import `minikeras.errors`, `minikeras.files`, the ranks, NumPy and the stand
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minikeras.keras.datasets import (
-        boston_housing,
-        breast_cancer,
-        california_housing,
-        cifar10,
-        cifar100,
-        digits,
-        fashion_mnist,
-        imdb,
-        iris,
-        mnist,
-        reuters,
-        wine,
-    )
+    from minikeras.keras.datasets import boston_housing, breast_cancer, california_housing, cifar10, cifar100, digits
+    from minikeras.keras.datasets import fashion_mnist, imdb, iris, mnist, reuters, wine
     from minikeras.keras.datasets.manage import clear_cache, list_available, path
     from minikeras.keras.datasets.remote_file import get_file
 

@@ -1,21 +1,8 @@
 """First values of weights. May import keras's catalogue, settings and seeds. Read `initializer.py` first."""
 
 from .constants import STFT, Constant, Identity, Ones, Zeros, get
-from .draws import (
-    GlorotNormal,
-    GlorotUniform,
-    HeNormal,
-    HeUniform,
-    LecunNormal,
-    LecunUniform,
-    Orthogonal,
-    RandomInitializer,
-    RandomNormal,
-    RandomUniform,
-    TruncatedNormal,
-    VarianceScaling,
-    compute_fans,
-)
+from .draws import GlorotNormal, GlorotUniform, HeNormal, HeUniform, LecunNormal, LecunUniform, Orthogonal, RandomInitializer
+from .draws import RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, compute_fans
 from .initializer import Initializer, deserialize, serialize
 
 # Keras's second names of the classes.

@@ -14,30 +14,11 @@ from .layer import Layer
 from .merging import FUNCTIONS as _FUNCTIONS
 from .merging import Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract
 from .normalization import GroupNormalization, LayerNormalization, Normalization, Rescaling, RMSNormalization, UnitNormalization
-from .pooling import (
-    AveragePooling1D,
-    AveragePooling2D,
-    AveragePooling3D,
-    GlobalAveragePooling1D,
-    GlobalAveragePooling2D,
-    GlobalAveragePooling3D,
-    GlobalMaxPooling1D,
-    GlobalMaxPooling2D,
-    GlobalMaxPooling3D,
-    MaxPooling1D,
-    MaxPooling2D,
-    MaxPooling3D,
-)
-from .regularization import (
-    ActivityRegularization,
-    AlphaDropout,
-    Dropout,
-    GaussianDropout,
-    GaussianNoise,
-    SpatialDropout1D,
-    SpatialDropout2D,
-    SpatialDropout3D,
-)
+from .pooling import AveragePooling1D, AveragePooling2D, AveragePooling3D, GlobalAveragePooling1D, GlobalAveragePooling2D
+from .pooling import GlobalAveragePooling3D, GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D, MaxPooling1D
+from .pooling import MaxPooling2D, MaxPooling3D
+from .regularization import ActivityRegularization, AlphaDropout, Dropout, GaussianDropout, GaussianNoise, SpatialDropout1D
+from .regularization import SpatialDropout2D, SpatialDropout3D
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
 
 add, average, concatenate, dot, maximum, minimum, multiply, subtract = _FUNCTIONS
@@ -57,14 +38,8 @@ for _kind in (
     _kind._makes_nothing = True
 
 if _TYPE_CHECKING:
-    from .adaptive_pooling import (
-        AdaptiveAveragePooling1D,
-        AdaptiveAveragePooling2D,
-        AdaptiveAveragePooling3D,
-        AdaptiveMaxPooling1D,
-        AdaptiveMaxPooling2D,
-        AdaptiveMaxPooling3D,
-    )
+    from .adaptive_pooling import AdaptiveAveragePooling1D, AdaptiveAveragePooling2D, AdaptiveAveragePooling3D
+    from .adaptive_pooling import AdaptiveMaxPooling1D, AdaptiveMaxPooling2D, AdaptiveMaxPooling3D
     from .attention import AdditiveAttention, Attention
     from .description import deserialize, serialize
     from .einsum_dense import EinsumDense
@@ -76,33 +51,12 @@ if _TYPE_CHECKING:
     from .preprocessing.hashing import HashedCrossing, Hashing
     from .preprocessing.lookup import IntegerLookup, StringLookup
     from .preprocessing.text_vectorization import TextVectorization
-    from .resizing import (
-        Cropping1D,
-        Cropping2D,
-        Cropping3D,
-        UpSampling1D,
-        UpSampling2D,
-        UpSampling3D,
-        ZeroPadding1D,
-        ZeroPadding2D,
-        ZeroPadding3D,
-    )
-    from .separable_convolution import (
-        DepthwiseConv1D,
-        DepthwiseConv2D,
-        SeparableConv1D,
-        SeparableConv2D,
-        SeparableConvolution1D,
-        SeparableConvolution2D,
-    )
-    from .transposed_convolution import (
-        Conv1DTranspose,
-        Conv2DTranspose,
-        Conv3DTranspose,
-        Convolution1DTranspose,
-        Convolution2DTranspose,
-        Convolution3DTranspose,
-    )
+    from .resizing import Cropping1D, Cropping2D, Cropping3D, UpSampling1D, UpSampling2D, UpSampling3D, ZeroPadding1D
+    from .resizing import ZeroPadding2D, ZeroPadding3D
+    from .separable_convolution import DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D
+    from .separable_convolution import SeparableConvolution1D, SeparableConvolution2D
+    from .transposed_convolution import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, Convolution1DTranspose
+    from .transposed_convolution import Convolution2DTranspose, Convolution3DTranspose
     from .wrappers import Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
 _LATE = {

@@ -1,41 +1,18 @@
 """Losses. May import keras's settings and all below keras. Read `alignment.py` first: what shapes fit together."""
 
 from .circle import Circle, circle
-from .crossentropy import (
-    BinaryCrossentropy,
-    BinaryFocalCrossentropy,
-    CategoricalCrossentropy,
-    CategoricalFocalCrossentropy,
-    CategoricalGeneralizedCrossEntropy,
-    SparseCategoricalCrossentropy,
-    binary_crossentropy,
-    binary_focal_crossentropy,
-    categorical_crossentropy,
-    categorical_focal_crossentropy,
-    categorical_generalized_cross_entropy,
-    sparse_categorical_crossentropy,
-)
+from .crossentropy import BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy, CategoricalFocalCrossentropy
+from .crossentropy import CategoricalGeneralizedCrossEntropy, SparseCategoricalCrossentropy, binary_crossentropy
+from .crossentropy import binary_focal_crossentropy, categorical_crossentropy, categorical_focal_crossentropy
+from .crossentropy import categorical_generalized_cross_entropy, sparse_categorical_crossentropy
 from .ctc import CTC, ctc
 from .divergence import KLDivergence, Poisson, kl_divergence, poisson
 from .loss import Loss, LossFunctionWrapper, deserialize, get, serialize
 from .margins import CategoricalHinge, Hinge, SquaredHinge, categorical_hinge, hinge, squared_hinge
 from .overlap import Dice, Tversky, dice, tversky
-from .regression import (
-    CosineSimilarity,
-    Huber,
-    LogCosh,
-    MeanAbsoluteError,
-    MeanAbsolutePercentageError,
-    MeanSquaredError,
-    MeanSquaredLogarithmicError,
-    cosine_similarity,
-    huber,
-    log_cosh,
-    mean_absolute_error,
-    mean_absolute_percentage_error,
-    mean_squared_error,
-    mean_squared_logarithmic_error,
-)
+from .regression import CosineSimilarity, Huber, LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError
+from .regression import MeanSquaredLogarithmicError, cosine_similarity, huber, log_cosh, mean_absolute_error
+from .regression import mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error
 
 # Names that TensorFlow has beside the long ones.
 mse = MSE = mean_squared_error

@@ -5,73 +5,20 @@ Labels and predictions pass through `losses/alignment.py`, so that nothing is br
 
 from typing import Any
 
-from ..losses import (
-    binary_crossentropy,
-    binary_focal_crossentropy,
-    categorical_crossentropy,
-    categorical_focal_crossentropy,
-    categorical_hinge,
-    hinge,
-    huber,
-    kl_divergence,
-    log_cosh,
-    mean_absolute_error,
-    mean_absolute_percentage_error,
-    mean_squared_error,
-    mean_squared_logarithmic_error,
-    poisson,
-    sparse_categorical_crossentropy,
-    squared_hinge,
-)
-from .accuracy import (
-    Accuracy,
-    BinaryAccuracy,
-    CategoricalAccuracy,
-    SparseCategoricalAccuracy,
-    SparseTopKCategoricalAccuracy,
-    TopKCategoricalAccuracy,
-    accuracy,
-    binary_accuracy,
-    categorical_accuracy,
-    sparse_categorical_accuracy,
-    sparse_top_k_categorical_accuracy,
-    top_k_categorical_accuracy,
-)
+from ..losses import binary_crossentropy, binary_focal_crossentropy, categorical_crossentropy, categorical_focal_crossentropy
+from ..losses import categorical_hinge, hinge, huber, kl_divergence, log_cosh, mean_absolute_error
+from ..losses import mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error, poisson
+from ..losses import sparse_categorical_crossentropy, squared_hinge
+from .accuracy import Accuracy, BinaryAccuracy, CategoricalAccuracy, SparseCategoricalAccuracy, SparseTopKCategoricalAccuracy
+from .accuracy import TopKCategoricalAccuracy, accuracy, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy
+from .accuracy import sparse_top_k_categorical_accuracy, top_k_categorical_accuracy
 from .auc import AUC
-from .confusion import (
-    FalseNegatives,
-    FalsePositives,
-    Precision,
-    PrecisionAtRecall,
-    Recall,
-    RecallAtPrecision,
-    SensitivityAtSpecificity,
-    SpecificityAtSensitivity,
-    TrueNegatives,
-    TruePositives,
-)
-from .errors import (
-    BinaryCrossentropy,
-    CategoricalCrossentropy,
-    CategoricalHinge,
-    ConcordanceCorrelation,
-    CosineSimilarity,
-    Hinge,
-    KLDivergence,
-    LogCoshError,
-    MeanAbsoluteError,
-    MeanAbsolutePercentageError,
-    MeanSquaredError,
-    MeanSquaredLogarithmicError,
-    PearsonCorrelation,
-    Poisson,
-    RootMeanSquaredError,
-    SparseCategoricalCrossentropy,
-    SquaredHinge,
-    concordance_correlation,
-    cosine_similarity,
-    pearson_correlation,
-)
+from .confusion import FalseNegatives, FalsePositives, Precision, PrecisionAtRecall, Recall, RecallAtPrecision
+from .confusion import SensitivityAtSpecificity, SpecificityAtSensitivity, TrueNegatives, TruePositives
+from .errors import BinaryCrossentropy, CategoricalCrossentropy, CategoricalHinge, ConcordanceCorrelation, CosineSimilarity
+from .errors import Hinge, KLDivergence, LogCoshError, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError
+from .errors import MeanSquaredLogarithmicError, PearsonCorrelation, Poisson, RootMeanSquaredError
+from .errors import SparseCategoricalCrossentropy, SquaredHinge, concordance_correlation, cosine_similarity, pearson_correlation
 from .f_score import F1Score, FBetaScore
 from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
 from .metric import Metric, catalogue, serialize
