@@ -27,8 +27,6 @@ _IGNORED = ("shared_object_id", "build_config", "build_input_shape")
 _MAY_DIFFER = "seeds, initializers, constraints, " + ", ".join(
     f"{kind.__name__}.{name}" for kind, names in OPTIONS.items() for name in names
 )
-
-
 MOST = 8
 """How many differences are shown."""
 _USUAL = frozenset(vars(Model())) | {"name"}
@@ -217,11 +215,10 @@ def _plain(value: Any, names: Mapping[str, str], key: str = "") -> Any:
 
 
 def _subclasses(kind: type) -> Iterator[type]:
-    for one in (kind, *kind.__subclasses__()):
-        if one is kind:
-            yield kind
-        else:
-            yield from _subclasses(one)
+    yield kind
+    derived: list[type] = kind.__subclasses__()
+    for one in derived:
+        yield from _subclasses(one)
 
 
 _options = {one.__name__: names for kind, names in OPTIONS.items() for one in _subclasses(kind) if options_of(one)}

@@ -244,7 +244,7 @@ def _cumprod_vjp(g: Any, y: Any, x: Any, axis: int, exclusive: bool, reverse: bo
     n, rank = x.shape[axis], len(x.shape)
     table_shape = (*x.shape[: rank + axis], n, n, *x.shape[rank + axis + 1 :])
     row = broadcast_to(expanded(x, _Shaped(table_shape), (axis - 1,), False), shape=table_shape, rank=rank + 1)
-    here = _identity_table(x, n, -axis - 1)
+    here = identity_like(x, n=n, trailing=-axis - 1)
     without = select(equal(here, 1), ones_like(row), row)
     products = cumprod(without, axis=axis, exclusive=exclusive, reverse=reverse)
     if is_complex(products):
@@ -284,16 +284,12 @@ class _Shaped:
         self.shape = shape
 
 
-def _identity_table(x: Any, n: int, trailing: int) -> Any:
+def _identity(xp: Any, x: Array, n: int, trailing: int) -> Array:
     """The n x n identity with `trailing` axes of size 1 behind it, of the kind and dtype of `x`."""
-    return identity_like(x, n=n, trailing=trailing)
-
-
-def _identity_kernel(xp: Any, x: Array, n: int, trailing: int) -> Array:
     return xp.eye(n, dtype=x.dtype).reshape((n, n) + (1,) * trailing)
 
 
-identity_like = elementwise("identity_like", _identity_kernel, None, batching="constant")
+identity_like = elementwise("identity_like", _identity, None, batching="constant")
 cumprod = primitive("cumprod", _running("cumprod", 1), _cumprod_vjp, batching="keep", accumulates=True)
 
 

@@ -156,9 +156,7 @@ def _taken_apart(writer: Writer, record: Record, of_shorts: bool = False) -> boo
     x, kernel, bias = record.inputs
     y = record.outputs
     plain = of_shorts if is_short(y.dtype) else y.dtype.kind in "fc"
-    if not plain or not all(isinstance(one, Slot) for one in record.inputs):
-        return False
-    if min(len(x.shape), len(kernel.shape)) < 2:
+    if not plain or not all(isinstance(one, Slot) for one in record.inputs) or min(len(x.shape), len(kernel.shape)) < 2:
         return False
     product = writer.write(operations.matrix_product, [x, kernel], {}, writer.slot(y.shape, y.dtype))
     writer.write(operations.add, [product, bias], {}, y)

@@ -44,7 +44,6 @@ class CSVLogger(Callback):
     def __init__(self, filename: str | os.PathLike[str], separator: str = ",", append: bool = False) -> None:
         self.filename, self.separator, self.append = os.fspath(filename), separator, append
         self._columns: list[str] = []
-        self._goes_on = False
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Begin the file, or read the columns of one that goes on."""

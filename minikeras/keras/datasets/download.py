@@ -80,7 +80,7 @@ def _transfer(url: str, target: Path, wanted: str | None, max_bytes: int, gunzip
     with _opener(policy).open(request, timeout=policy.read_seconds) as response:
         announce(f"downloading {url}")
         max_received = max_bytes + _GZIP_OVERHEAD if gunzip else max_bytes
-        chunks = _received(response, url, max_received, time.monotonic() + policy.total_seconds)
+        chunks = _received(response, max_received, time.monotonic() + policy.total_seconds)
         if gunzip:
             chunks = gunzip_chunks(chunks, max_bytes, url)
         digest = hashlib.md5(usedforsecurity=False) if len(wanted or "") == 32 else hashlib.sha256()
@@ -93,7 +93,7 @@ def _transfer(url: str, target: Path, wanted: str | None, max_bytes: int, gunzip
                 raise LoadError(f"{kind} is {digest.hexdigest()[:16]}..., expected {wanted[:16]}...")
 
 
-def _received(response: IO[bytes], url: str, max_bytes: int, deadline: float) -> Iterator[bytes]:
+def _received(response: IO[bytes], max_bytes: int, deadline: float) -> Iterator[bytes]:
     """The body of a response; Content-Length, the bytes that arrive and the cap have to agree."""
     header = response.headers.get("Content-Length")  # type: ignore[attr-defined]  # typeshed: the class is private
     declared = int(header) if header is not None and header.isascii() and header.isdigit() else None

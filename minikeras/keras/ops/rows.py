@@ -72,22 +72,22 @@ def of_two_floats(
     return _published(row, name, function, summary, "Different dtypes meet in one of floats.")
 
 
-def of_truths(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[..., Tensor]:
+def of_truths(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function of two truth values; what is not 0 is true. Arguments as in `of_floats`."""
 
     def row(x1: TensorLike, x2: TensorLike) -> Tensor:
         return function(truth(x1), truth(x2))
 
-    return _published(row, name, function, summary, "Bools.")
+    return _published(row, name, function, None, "Bools.")
 
 
-def of_bits(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[..., Tensor]:
+def of_bits(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function of the bits of two tensors of integers, which are called x and y; arguments as in `of_floats`."""
 
     def row(x: TensorLike, y: TensorLike) -> Tensor:
         return function(*promoted(x, y))
 
-    return _published(row, name, function, summary, "Different dtypes meet in one that holds both.")
+    return _published(row, name, function, None, "Different dtypes meet in one that holds both.")
 
 
 def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:

@@ -86,20 +86,18 @@ def _elementwise(emitter: Emitter, record: Record) -> list[Kernel] | None:
     return [loop_kernel(record.primitive.name, shape, body, accesses, outputs_of(record))]
 
 
-def _one_step(function: str) -> Callable[[Emitter, Record], list[Kernel] | None]:
-    """An elementwise instruction whose kernel cannot be traced, as the function that it is for floats."""
-
-    def lower(emitter: Emitter, record: Record) -> list[Kernel] | None:
-        y = record.outputs
-        if not all(is_float(x.dtype) for x in slots_of(record)) or any(x.shape is None for x in slots_of(record)):
-            return None
-        code = Code([x.dtype for x in slots_in(record.inputs)])
-        elements = iter(code.elements())
-        operands = [next(elements) if isinstance(x, Slot) else x for x in record.inputs]
-        body = code.body([code.apply(function, *operands)])
-        return [loop_kernel(function, y.shape, body, [spread(x, y.shape) for x in slots_in(record.inputs)], [y])]
-
-    return lower
+def _power(emitter: Emitter, record: Record) -> list[Kernel] | None:
+    """Where the kernel cannot be traced, the function that it is for floats."""
+    y, found = record.outputs, _elementwise(emitter, record)
+    if found is not None:
+        return found
+    if not all(is_float(x.dtype) for x in slots_of(record)) or any(x.shape is None for x in slots_of(record)):
+        return None
+    code = Code([x.dtype for x in slots_in(record.inputs)])
+    elements = iter(code.elements())
+    operands = [next(elements) if isinstance(x, Slot) else x for x in record.inputs]
+    body = code.body([code.apply("power", *operands)])
+    return [loop_kernel("power", y.shape, body, [spread(x, y.shape) for x in slots_in(record.inputs)], [y])]
 
 
 # Movement ------------------------------------------------------------------------------------------------------------------
@@ -396,14 +394,6 @@ def reduced(emitter: Emitter, name: str, x: Slot, axes: Sequence[int], y: Slot) 
     return reduction_kernels(name, outer, inner, values, along, [Reduced(0, fold, y)], emitter.temporary)
 
 
-def _group(emitter: Emitter, record: Record) -> list[Kernel]:
-    return group_kernels(record, emitter.temporary)
-
-
-def _loop_of_parts(emitter: Emitter, record: Record) -> list[Kernel]:
-    return parts_kernels(record, emitter.temporary)
-
-
 def _einsum(emitter: Emitter, record: Record) -> list[Kernel] | None:
     """The sum of products over the labels that the result does not have."""
     xs, y, terms, result = record.inputs, record.outputs, record.params["terms"], record.params["result"]
@@ -457,17 +447,14 @@ def _sum_of_products(
 # Along lines -----------------------------------------------------------------------------------------------------------------
 
 
-def _scan(start: int, combine: str) -> Callable[[Emitter, Record], list[Kernel] | None]:
+def _scan(start: float, combine: str) -> Callable[[Emitter, Record], list[Kernel] | None]:
     def lower(emitter: Emitter, record: Record) -> list[Kernel] | None:
         x, params = record.inputs[0], record.params
-        if x.dtype.kind == "b":
+        if x.dtype.kind == "b" or (is_float(x.dtype) and x.dtype.itemsize == 2):
             return None
-        own, axis = combine, params["axis"] + len(x.shape)
-        if is_float(x.dtype) and x.dtype.itemsize == 2:
-            return None
-        options = params.get("exclusive", False), params.get("reverse", False)
-        first = literal(-math.inf if "log_of_sum" in own else start, x.dtype)
-        return [moves.scan_kernel(record.primitive.name, x, record.outputs, axis, first, own, *options)]
+        axis, options = params["axis"] + len(x.shape), (params.get("exclusive", False), params.get("reverse", False))
+        first = literal(start, x.dtype)
+        return [moves.scan_kernel(record.primitive.name, x, record.outputs, axis, first, combine, *options)]
 
     return lower
 
@@ -491,14 +478,11 @@ def _searchsorted(emitter: Emitter, record: Record) -> list[Kernel] | None:
     return [moves.search_kernel("search", sequence, values, record.params["side"], record.outputs)]
 
 
-def _softmax(emitter: Emitter, record: Record) -> list[Kernel] | None:
-    return softmax_kernel(record)
-
-
 @functools.cache
 def _rows() -> dict[Any, Callable[[Emitter, Record], list[Kernel] | None]]:
     """By primitive; what is not here is a loop or has no kernel."""
     o = operations
+    softmax = lambda emitter, record: softmax_kernel(record)
     folds = {"sum", "mean", "max", "min", "prod", "any", "all", "logsumexp"}
     return {
         **dict.fromkeys((o.reshape, o.transpose, o.broadcast_to, o.strided_slice, part), _view),
@@ -512,16 +496,13 @@ def _rows() -> dict[Any, Callable[[Emitter, Record], list[Kernel] | None]]:
         **{take_at: _take_at, add_at: _add_at, o.take_along: _take_along, o.add_along: _add_along},
         **{o.gather_nd: _gather_nd, o.scatter_nd: _scatter_nd, o.overwrite_nd: _scatter_nd},
         **{o.cumsum: _scan(0, "{0} + {1}"), o.cumprod: _scan(1, "{0} * {1}")},
-        o.running_logsumexp: _scan(0, "log_of_sum({0}, {1})"),
+        o.running_logsumexp: _scan(-math.inf, "log_of_sum({0}, {1})"),
         **{o.argsort: _rank(True), o.sort: _rank(False), o.searchsorted: _searchsorted},
-        **{group: _group, loop_of_parts: _loop_of_parts, o.einsum: _einsum, o.matrix_product: _matrix_product, o.power: _power},
-        **dict.fromkeys((o.softmax, o.log_softmax, o.softmax_cross_entropy), _softmax),
-        **dict.fromkeys((o.sparse_softmax_cross_entropy, o.sparse_softmax_cross_entropy_grad, loss_and_gradient), _softmax),
+        group: lambda emitter, record: group_kernels(record, emitter.temporary),
+        loop_of_parts: lambda emitter, record: parts_kernels(record, emitter.temporary),
+        **{o.einsum: _einsum, o.matrix_product: _matrix_product, o.power: _power},
+        **dict.fromkeys((o.softmax, o.log_softmax, o.softmax_cross_entropy), softmax),
+        **dict.fromkeys((o.sparse_softmax_cross_entropy, o.sparse_softmax_cross_entropy_grad, loss_and_gradient), softmax),
         **windows.rows(),
         **draws.rows(),
     }
-
-
-def _power(emitter: Emitter, record: Record) -> list[Kernel] | None:
-    found = _elementwise(emitter, record)
-    return _one_step("power")(emitter, record) if found is None else found

@@ -12,6 +12,7 @@ import numpy as np
 from ....arrays import namespace, quiet_context
 from ....core import Tensor
 from ....core.effects import State
+from ....core.operation_errors import explained
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
 from ....errors import MinikerasError
 from ....types import Array
@@ -163,15 +164,11 @@ class Replay:
             except MinikerasError:
                 raise
             except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
-                position = first + len(closures) - 1 - operator.length_hint(calls)
-                raise self._explained(position, error) from error
+                record = self._sources[first + len(closures) - 1 - operator.length_hint(calls)]
+                if record.primitive.effect:
+                    raise
+                raise explained(record.primitive, record.inputs, record.params, error) from error
         return registers
-
-    def _explained(self, position: int, error: Exception) -> Exception:
-        from ....core.operation_errors import explained
-
-        record = self._sources[position]
-        return error if record.primitive.effect else explained(record.primitive, record.inputs, record.params, error)
 
     @property
     def seconds(self) -> float:
