@@ -3,13 +3,15 @@
     PYTHONPATH=. python tests/gpu_check.py [--device GPU:0] [--out FILE] [CHECK ...]
 
 Needs CuPy and what the package needs, for its last check also pytest, hypothesis and SciPy; PyTorch and JAX are timed beside it
-if they see a GPU. Writes JSON, prints a short table last, exits 0 only if all checks pass. No check begins after 4 minutes, and
-the last one ends then. With `--device CPU:0` it runs everywhere, which is how its own logic is tested.
+if they see a GPU. Several checks have a process each, since an error on the device ends all that follows in a process; what was
+found before it is kept. Writes JSON as it goes on, prints a short table last, ends within 10 minutes, exits 0 only if all
+checks pass. With `--device CPU:0` it runs everywhere, which is how its own logic is tested.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import json
 import os
@@ -19,8 +21,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gpu_peers
@@ -32,8 +36,8 @@ from minikeras.compiler.executors.cuda_graph.device import device_of
 from minikeras.data.table import RowBatches, Table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-START, TIME = time.perf_counter(), 230.0
-"""When the script began, and how many seconds all of it may take."""
+START, TIME, MOST = time.perf_counter(), 540.0, 150.0
+"""When the script began, and how many seconds all of it may take, and a check in a process of its own."""
 L, Report = tf.keras.layers, dict[str, Any]
 LIMITS = {"float32": 1e-5, "mixed_bfloat16": 0.1, "mixed_float16": 1e-2}
 """Largest difference from float64, all gradients of a model together, relative to their size."""
@@ -41,8 +45,30 @@ SIZES = {"small": (64, 64, 10), "medium": (784, 256, 128, 10), "large": (784, 10
 RUNS = 1000
 """Of which none may take memory."""
 ROWS = {"small": 32, "medium": 128, "large": 1024}
+KINDS: dict[str, Report] = {"eager": {}, "compiled": {"jit_compile": True}}
+"""Of steps, with the options of `tf.function`."""
 IMAGES, EPOCHS = 60_000, 6
 """Of a data set of the size of Fashion-MNIST, and of each run over it."""
+OUTPUT = 30
+"""Lines that are kept of what a check printed if it failed."""
+
+
+def collected(measures: Mapping[str, Callable[[], Any]]) -> Report:
+    """What each gives, or its error: one that fails hides no other. Printed too, should the process end before its report."""
+    found: Report = {}
+    for name, measure in measures.items():
+        try:
+            found[name] = measure()
+        except Exception as error:
+            traceback.print_exc()
+            found[name] = described(error)
+        print(f"{name}: {found[name]}", flush=True)
+    return found
+
+
+def described(error: Exception) -> str:
+    """An error in a line."""
+    return f"{type(error).__name__}: {str(error)[:300]}"
 
 
 # Five models ---------------------------------------------------------------------------------------------------------------
@@ -136,13 +162,20 @@ def poison(device: str) -> None:
 
 def models_agree_with_float64_on_the_cpu(device: str) -> Report:
     """Outputs, losses and gradients: the largest relative difference of each model and precision."""
-    found: Report = {}
-    for make in MODELS:
-        weights, expected = derivatives(make, "CPU:0", "float64")
-        for policy in LIMITS:
-            _, arrays = derivatives(make, device, policy, weights)
-            found[f"{make.__name__} {policy}"] = max(map(distance, arrays, expected))
-    return found | {"passed": all(found[name] < LIMITS[name.split()[1]] for name in found)}
+    expected = functools.cache(lambda make: derivatives(make, "CPU:0", "float64"))
+
+    def difference(make: Callable[[], Any], policy: str) -> float:
+        weights, arrays = expected(make)
+        return max(map(distance, derivatives(make, device, policy, weights)[1], arrays))
+
+    pairs = {f"{make.__name__} {policy}": (make, policy) for make in MODELS for policy in LIMITS}
+    found = collected({name: functools.partial(difference, *pair) for name, pair in pairs.items()})
+    return found | {"passed": all(is_less(found[name], LIMITS[policy]) for name, (_, policy) in pairs.items())}
+
+
+def is_less(found: Any, limit: float) -> bool:
+    """Whether a number was found, and is less."""
+    return isinstance(found, float) and found < limit
 
 
 def distance(found: np.ndarray, expected: np.ndarray) -> float:
@@ -167,8 +200,9 @@ def trained_weights(make: Callable[[], Any], device: str, optimizer: Any = "adam
 
 def training_repeats_bit_for_bit(device: str) -> Report:
     """The same run twice, for each model."""
-    found = {make.__name__: _same(*(trained_weights(make, device) for _ in range(2))) for make in MODELS}
-    return found | {"passed": all(found.values())}
+    twice = lambda make: _same(*(trained_weights(make, device) for _ in range(2)))
+    found = collected({make.__name__: functools.partial(twice, make) for make in MODELS})
+    return found | {"passed": all(one is True for one in found.values())}
 
 
 def compiled_steps_agree_with_eager_ones(device: str) -> Report:
@@ -176,13 +210,15 @@ def compiled_steps_agree_with_eager_ones(device: str) -> Report:
 
     Not by Adam, which makes a step of full size of a gradient that is nothing but rounding, as those of biases of keys.
     """
-    found: Report = {}
-    for make in MODELS:
+
+    def difference(make: Callable[[], Any]) -> float:
         ways: tuple[Report, ...] = ({"run_eagerly": True}, {"jit_compile": True})
         eager, compiled = (trained_weights(make, device, "sgd", **options) for options in ways)
         flat = [np.concatenate([one.ravel() for one in weights]) for weights in (compiled, eager)]
-        found[make.__name__] = 0.0 if _same(eager, compiled) else distance(*flat)
-    return found | {"passed": all(value < 1e-5 for value in found.values())}
+        return 0.0 if _same(eager, compiled) else distance(*flat)
+
+    found = collected({make.__name__: functools.partial(difference, make) for make in MODELS})
+    return found | {"passed": all(is_less(value, 1e-5) for value in found.values())}
 
 
 def _same(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
@@ -231,8 +267,8 @@ def step_of(name: str, **options: Any) -> tuple[Any, Any, Any]:
 
 def memory_stays_constant(device: str) -> Report:
     """Bytes of CuPy's pool before and after many runs of an eager and of a compiled step."""
-    found: Report = {}
-    for kind, options in {"eager": {}, "compiled": {"jit_compile": True}}.items():
+
+    def growth(**options: Any) -> int:
         with tf.device(device):
             step, x, y = step_of("small", **options)
             for _ in range(30):
@@ -240,7 +276,9 @@ def memory_stays_constant(device: str) -> Report:
             before = pool_bytes(device)
             for _ in range(RUNS):
                 step(x, y)
-            found[f"{kind}: growth in bytes"] = pool_bytes(device) - before
+            return pool_bytes(device) - before
+
+    found = collected({f"{kind}: growth in bytes": functools.partial(growth, **options) for kind, options in KINDS.items()})
     return found | {"passed": not any(found.values())}
 
 
@@ -256,18 +294,22 @@ def pool_bytes(device: str) -> int:
 
 def graphs_give_the_bits_of_their_kernels(device: str) -> Report:
     """Losses of twenty steps as graphs, and with every kernel launched by itself; microseconds of a step, eight in a graph."""
-    found: Report = {"passed": True}
-    for name in ("small", "medium"):
+    on_gpu = device.startswith("GPU")
+
+    def compared(name: str) -> Report:
         with tf.device(device):
             captured, alone = (_losses(name, warm) for warm in (graphs.WARM, sys.maxsize))
-        programs = {type(one).__name__ for one in captured[0]._replays}
-        found[f"{name}: same bits"] = captured[1] == alone[1]
-        found[f"{name}: carried out by"] = ", ".join(sorted(programs))
-        graphs_expected = device.startswith("GPU")
-        found["passed"] &= captured[1] == alone[1] and (not graphs_expected or programs == {"GraphExecutable"})
-        if device.startswith("GPU"):
-            found[f"{name}: us in a row"] = _in_a_row(name, device)
-    return found
+        programs = sorted({type(one).__name__ for one in captured[0]._replays})
+        return {"same bits": captured[1] == alone[1], "carried out by": ", ".join(programs)}
+
+    found = collected({name: functools.partial(compared, name) for name in ("small", "medium")})
+    right = all(
+        isinstance(one, dict) and one["same bits"] and (not on_gpu or one["carried out by"] == "GraphExecutable")
+        for one in found.values()
+    )
+    if on_gpu:
+        found |= collected({f"{name}: us in a row": functools.partial(_in_a_row, name, device) for name in found})
+    return found | {"passed": right and not any(isinstance(one, str) for one in found.values())}
 
 
 def _losses(name: str, warm: int) -> tuple[Any, list[float]]:
@@ -296,22 +338,20 @@ def _in_a_row(name: str, device: str) -> float:
 
 
 def step_times(device: str) -> Report:
-    """Microseconds of a training step: our own, eager, compiled and in `fit`; those of PyTorch and JAX where they see a GPU."""
-    found: Report = {"passed": True}
+    """Microseconds of a training step, eager, compiled and in `fit`."""
+    batches = 200 if device.startswith("GPU") else 5
+    found: Report = {}
     for name in SIZES:
-        times: Report = {}
-        for kind, options in {"eager": {}, "compiled": {"jit_compile": True}}.items():
-            with tf.device(device):
-                step, x, y = step_of(name, **options)
-                times[kind] = microseconds(lambda step=step, x=x, y=y: step(x, y), lambda loss: float(loss))
-        times["fit"] = fit_time(name, device, 200 if device.startswith("GPU") else 5)
-        for label, peer in gpu_peers.STEPS.items():
-            try:
-                times[label] = microseconds(*peer(SIZES[name], ROWS[name], device))
-            except Exception as error:  # not installed, or without a GPU of its own
-                times[label] = f"{type(error).__name__}: {str(error)[:60]}"
-        found[name] = times
-    return found
+        kinds = {kind: functools.partial(step_time, name, device, options) for kind, options in KINDS.items()}
+        found[name] = collected(kinds | {"fit": functools.partial(fit_time, name, device, batches)})
+    return found | {"passed": all(is_less(one, np.inf) for times in found.values() for one in times.values())}
+
+
+def step_time(name: str, device: str, options: Report) -> float:
+    """Microseconds of a step that is called by itself."""
+    with tf.device(device):
+        step, x, y = step_of(name, **options)
+        return microseconds(lambda: step(x, y), lambda loss: float(loss))
 
 
 def fit_time(name: str, device: str, batches: int) -> float:
@@ -335,24 +375,39 @@ def microseconds(run: Callable[[], Any], wait: Callable[[Any], Any], budget: flo
     return round(1e6 * float(np.median(times)), 2)
 
 
-def fit_beside_peers(device: str) -> Report:
-    """Microseconds of a step in epochs over data of the size of Fashion-MNIST, in float32: `fit`, and the peers' loops."""
-    found: Report = {"passed": True}
-    x = draws().integers(0, 256, (IMAGES, 784)).astype("float32") / 255.0
-    y = draws().integers(0, 10, IMAGES)
+def fit_times(device: str) -> Report:
+    """Microseconds of a step of `fit` in epochs over data of the size of Fashion-MNIST, in float32."""
+    epochs = lambda name: per_step(name, lambda x, y: epochs_of_fit(name, device, x, y))
+    found = collected({label(name): functools.partial(epochs, name) for name in ("medium", "large")})
+    return found | {"passed": all(is_less(one, np.inf) for one in found.values())}
+
+
+def times_of_peers(device: str) -> Report:
+    """The same of PyTorch and JAX, where they see a GPU: single steps, and epochs."""
+
+    def epochs(name: str, peer: Any) -> float:
+        return per_step(name, lambda x, y: peer(SIZES[name], ROWS[name], device, x, y, EPOCHS))
+
+    found: Report = {}
+    for name in SIZES:
+        steps = {key: functools.partial(peer, SIZES[name], ROWS[name], device) for key, peer in gpu_peers.STEPS.items()}
+        found[name] = collected({key: lambda made=made: microseconds(*made()) for key, made in steps.items()})
     for name in ("medium", "large"):
-        rows, times = ROWS[name], Report()
-        steps = len(x) // rows
-        data = x[: steps * rows], y[: steps * rows]
-        for label, peer in {"fit": None, **gpu_peers.EPOCHS}.items():
-            try:
-                ends = epochs_of_fit(name, device, *data) if peer is None else peer(SIZES[name], rows, device, *data, EPOCHS)
-                times[label] = round(1e6 * float(np.median(np.diff(ends[1:]))) / steps, 2)
-            except Exception as error:  # not installed, or without a GPU of its own
-                times[label] = f"{type(error).__name__}: {str(error)[:60]}"
-        found[f"{name}, {rows} rows"] = times
-        found["passed"] &= not isinstance(times["fit"], str)
-    return found
+        found[label(name)] = collected({key: functools.partial(epochs, name, peer) for key, peer in gpu_peers.EPOCHS.items()})
+    return found | {"passed": True}
+
+
+def label(name: str) -> str:
+    """What epochs of a size are called."""
+    return f"{name}, {ROWS[name]} rows"
+
+
+def per_step(name: str, epochs: Callable[[np.ndarray, np.ndarray], list[float]]) -> float:
+    """Microseconds of a step: the median of the epochs whose ends are given, after two in which it is compiled."""
+    steps = IMAGES // ROWS[name]
+    images, classes = draws().integers(0, 256, (IMAGES, 784)).astype("float32") / 255.0, draws().integers(0, 10, IMAGES)
+    ends = epochs(images[: steps * ROWS[name]], classes[: steps * ROWS[name]])
+    return round(1e6 * float(np.median(np.diff(ends[1:]))) / steps, 2)
 
 
 def epochs_of_fit(name: str, device: str, x: np.ndarray, y: np.ndarray) -> list[float]:
@@ -395,7 +450,7 @@ def marked_tests_pass(device: str) -> Report:
     workers = ["-n", str(min(8, os.cpu_count() or 1))] if importlib.util.find_spec("xdist") else []
     options = ["-q", "-m", "gpu", "-o", "addopts=", "-W", "default::DeprecationWarning", "--maxfail=50"]
     command = [sys.executable, "-m", "pytest", *options, *workers, "tests"]
-    left = TIME - (time.perf_counter() - START)
+    left = max(1.0, TIME - (time.perf_counter() - START))
     try:
         run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=left)
         output, code = run.stdout, run.returncode
@@ -417,45 +472,80 @@ def last_words(output: str) -> Report:
 
 CHECKS = (
     models_agree_with_float64_on_the_cpu,
-    training_repeats_bit_for_bit,
-    compiled_steps_agree_with_eager_ones,
-    data_are_moved_once,
-    memory_stays_constant,
     graphs_give_the_bits_of_their_kernels,
     step_times,
-    fit_beside_peers,
+    fit_times,
+    data_are_moved_once,
+    memory_stays_constant,
+    training_repeats_bit_for_bit,
+    compiled_steps_agree_with_eager_ones,
+    times_of_peers,
     memory_accesses_are_valid,
     marked_tests_pass,
 )
 
 
-def environment() -> Report:
+def environment(device: str) -> Report:
     """Versions and the device."""
     return {**tf.config.device_report(), "minikeras": tf.__version__, "python": platform.python_version()}
 
 
 def main() -> int:
     """Run the checks and say how they went."""
+    global TIME
+    names = [one.__name__ for one in CHECKS]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("checks", nargs="*", metavar="CHECK", help=f"{', '.join(one.__name__ for one in CHECKS)}; default: all")
+    parser.add_argument("checks", nargs="*", metavar="CHECK", help=f"{', '.join(names)}; default: all")
     parser.add_argument("--device", default="GPU:0")
     parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=TIME, help="that all may take; default: %(default)s")
     options = parser.parse_args()
-    report: Report = {"environment": environment()}
+    if wrong := {*options.checks} - {*names}:
+        parser.error(f"{', '.join(sorted(wrong))}: no such check")
+    TIME, report = options.seconds, Report()
     chosen = [one for one in CHECKS if not options.checks or one.__name__ in options.checks]
     for check in chosen:
         start = time.perf_counter()
-        try:
-            if start - START > TIME:
-                raise TimeoutError("no time is left")
-            report[check.__name__] = check(options.device)
-        except Exception as error:  # one broken check must not hide the others
-            report[check.__name__] = {"passed": False, "error": f"{type(error).__name__}: {error}"}
+        report |= here(check, options.device) if len(chosen) == 1 else alone(check, options.device)
         report[check.__name__]["seconds"] = round(time.perf_counter() - start, 1)
-        if options.out:  # what was found so far, should a later check end the process
+        if options.out:  # what was found so far, should this process be ended
             options.out.write_text(json.dumps(report, indent=1) + "\n")
+        print(table({check.__name__: report[check.__name__]})[0], flush=True)
     print("\n".join(table(report)))
-    return 0 if chosen and all(report[check.__name__]["passed"] for check in chosen) else 1
+    return 0 if all(report[check.__name__]["passed"] for check in chosen) else 1
+
+
+def here(check: Callable[[str], Report], device: str) -> Report:
+    """What a check finds, and where."""
+    return {"environment": outcome(environment, device), check.__name__: outcome(check, device)}
+
+
+def outcome(check: Callable[[str], Report], device: str) -> Report:
+    """What a check finds, or the error that ended it."""
+    try:
+        return check(device)
+    except Exception as error:
+        return {"passed": False, "error": described(error), "output": traceback.format_exc().splitlines()[-OUTPUT:]}
+
+
+def alone(check: Callable[[str], Report], device: str) -> Report:
+    """The same in a process of its own, as long as there is time; of one that ends without a report, the last it printed."""
+    left = TIME - (time.perf_counter() - START)
+    seconds = left if check is CHECKS[-1] else min(left, MOST)
+    if seconds <= 0:
+        return {check.__name__: {"passed": False, "error": "TimeoutError: no time is left"}}
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "report.json"
+        command = [sys.executable, __file__, "--device", device, "--seconds", str(seconds - 10), "--out", str(file)]
+        try:
+            run = subprocess.run([*command, check.__name__], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds)
+            output, end = run.stdout, f"the process ended with {run.returncode}"
+        except subprocess.TimeoutExpired as error:
+            output, end = error.stdout or b"", f"TimeoutError: stopped after {seconds:.0f} s"
+        if file.exists():
+            return dict(json.loads(file.read_text()))
+    lines = output.decode(errors="replace").splitlines()
+    return {check.__name__: {"passed": False, "error": end, "output": lines[-OUTPUT:]}}
 
 
 def table(report: Report) -> list[str]:
@@ -471,7 +561,7 @@ def table(report: Report) -> list[str]:
 def _short(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {one}" for key, one in value.items())
-    return f"{value:.2g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ PyTorch's steps are captured as CUDA graphs where there is a GPU. What is not in
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of the memory from the others
 
 Run = tuple[Callable[[], Any], Callable[[Any], Any]]
 """A step, and what waits for the loss that it gives."""

@@ -18,7 +18,7 @@ if importlib.util.find_spec("jax"):
 
 SCRIPT = pathlib.Path(gpu_check.__file__)
 DEVICES = ["CPU:0", "STRICT:0"]
-TIMED = gpu_check.step_times, gpu_check.fit_beside_peers
+TIMED = gpu_check.step_times, gpu_check.fit_times, gpu_check.times_of_peers
 
 
 def run(*arguments, check):
@@ -57,31 +57,59 @@ def test_no_check_begins_when_the_time_is_over(monkeypatch, capsys):
     assert capsys.readouterr().out.count("TimeoutError: no time is left") == len(gpu_check.CHECKS)
 
 
-def test_times_stand_beside_those_of_others_or_beside_the_reason_why_not(monkeypatch):
-    monkeypatch.setattr(gpu_check, "SIZES", {"small": (8, 4, 3)})
-    monkeypatch.setattr(gpu_check.microseconds, "__defaults__", (0.01,))
-    monkeypatch.setattr(gpu_peers, "STEPS", {"a peer": lambda sizes, rows, device: 1 / 0})
-    times = gpu_check.step_times("CPU:0")["small"]
-    assert times["eager"] > 0 and times["compiled"] > 0 and times["fit"] > 0 and times["a peer"].startswith("ZeroDivisionError")
+def test_one_that_fails_hides_no_other(monkeypatch, capsys):
+    found = gpu_check.collected({"first": lambda: 1 / 0, "second": lambda: 2})
+    assert found == {"first": "ZeroDivisionError: division by zero", "second": 2}
+    printed = capsys.readouterr()
+    assert "second: 2" in printed.out and "Traceback" in printed.err
+    monkeypatch.setattr(gpu_check, "trained_weights", lambda make, *rest, **options: make()[1:])
+    monkeypatch.setattr(gpu_check, "MODELS", [gpu_check.dense, lambda: 1 / 0])
+    found = gpu_check.training_repeats_bit_for_bit("CPU:0")
+    assert found.pop("passed") is False and [*found.values()] == [True, "ZeroDivisionError: division by zero"]
 
 
-def test_epochs_of_fit_stand_beside_those_of_others(monkeypatch):
-    pytest.importorskip("jax")
+@pytest.fixture
+def few(monkeypatch):
+    """Sizes that take no time."""
     monkeypatch.setattr(gpu_check, "SIZES", dict.fromkeys(("medium", "large"), (784, 4, 10)))
     monkeypatch.setattr(gpu_check, "IMAGES", 2100)
-    found = gpu_check.fit_beside_peers("CPU:0")
-    assert found.pop("passed") and list(found) == ["medium, 128 rows", "large, 1024 rows"]
-    for times in found.values():
-        assert list(times) == ["fit", "PyTorch graph", "JAX jit", "JAX scan"]
-        assert min(times["fit"], times["JAX jit"], times["JAX scan"]) > 0
+    monkeypatch.setattr(gpu_check.microseconds, "__defaults__", (0.01,))
 
 
-def test_a_run_that_fails_beside_the_peers_fails_the_check(monkeypatch):
-    monkeypatch.setattr(gpu_peers, "EPOCHS", {})
-    monkeypatch.setattr(gpu_check, "IMAGES", 2100)
+def test_steps_and_epochs_are_timed(few):
+    found = gpu_check.step_times("CPU:0")
+    assert (
+        found["passed"]
+        and all(times > 0 for times in found["large"].values())
+        and list(found["large"]) == [*gpu_check.KINDS, "fit"]
+    )
+    found = gpu_check.fit_times("CPU:0")
+    assert found["passed"] and found["medium, 128 rows"] > 0 and found["large, 1024 rows"] > 0
+
+
+def test_times_of_others_are_there_or_the_reason_why_not(few, monkeypatch):
+    monkeypatch.setattr(gpu_peers, "STEPS", {"a peer": lambda sizes, rows, device: 1 / 0})
+    found = gpu_check.times_of_peers("CPU:0")
+    assert found["passed"] and found["medium"]["a peer"].startswith("ZeroDivisionError")
+    times = found["large, 1024 rows"]
+    assert list(times) == [*gpu_peers.EPOCHS]
+    if importlib.util.find_spec("jax"):
+        assert min(times["JAX jit"], times["JAX scan"]) > 0
+
+
+def test_a_time_that_cannot_be_taken_fails_the_check(few, monkeypatch):
     monkeypatch.setattr(gpu_check, "network", lambda name: 1 / 0)
-    found = gpu_check.fit_beside_peers("CPU:0")
-    assert not found["passed"] and found["large, 1024 rows"] == {"fit": "ZeroDivisionError: division by zero"}
+    for check in (gpu_check.step_times, gpu_check.fit_times):
+        assert not check("CPU:0")["passed"]
+
+
+def test_a_check_whose_process_ends_or_hangs_says_so_and_hides_no_other(monkeypatch):
+    monkeypatch.setattr(gpu_check, "__file__", "no such script")
+    found = gpu_check.alone(gpu_check.step_times, "CPU:0")["step_times"]
+    assert not found["passed"] and found["error"] == "the process ended with 2" and "no such script" in found["output"][-1]
+    monkeypatch.setattr(gpu_check, "MOST", 0.01)
+    found = gpu_check.alone(gpu_check.step_times, "CPU:0")["step_times"]
+    assert not found["passed"] and found["error"].startswith("TimeoutError: stopped after")
 
 
 @pytest.mark.parametrize("name", gpu_peers.STEPS)
@@ -117,11 +145,13 @@ def test_the_first_failures_are_named():
 
 
 @pytest.mark.slow
-def test_the_script_writes_what_it_found_and_prints_a_table(tmp_path):
-    name = "data_are_moved_once"
-    outcome = run("--device", "CPU:0", "--out", str(tmp_path / "report.json"), name, check=True)
+@pytest.mark.parametrize("names", [["data_are_moved_once"], ["data_are_moved_once", "memory_accesses_are_valid"]])
+def test_the_script_writes_what_it_found_and_prints_a_table(tmp_path, names):
+    outcome = run("--device", "CPU:0", "--out", str(tmp_path / "report.json"), *names, check=True)
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report[name]["passed"] and report["environment"]["numpy"] and f"{name:42}passed" in outcome.stdout
+    assert list(report) == ["environment", *names] and report["environment"]["numpy"]
+    for name in names:
+        assert report[name]["passed"] and f"{name:42}passed" in outcome.stdout
 
 
 @pytest.mark.slow
