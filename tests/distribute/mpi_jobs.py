@@ -37,8 +37,9 @@ class Outcome(NamedTuple):
 
 def run(command: Sequence[str], folder: Path, limit: float = 60.0) -> Outcome:
     """Carry out a command in a folder, with one thread for each rank. One that takes longer than the limit hangs."""
+    given = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # ranks read it
     environment = {
-        **os.environ,
+        **given,
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
         **dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1"),
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
