@@ -150,7 +150,8 @@ def test_a_value_that_is_not_in_the_logs_is_warned_about(tmp_path):
     [
         (lambda: keras_callbacks.EarlyStopping(mode="least"), ValueError, "mode must be 'auto', 'min' or 'max', found 'least'"),
         (lambda: keras_callbacks.ReduceLROnPlateau(factor=1.0), ValueError, "does not support a factor >= 1.0"),
-        (lambda: keras_callbacks.ModelCheckpoint("m"), ValueError, "must end in .keras or .h5, found 'm'"),
+        (lambda: keras_callbacks.ModelCheckpoint("m"), ValueError, "must end in .keras, found 'm'"),
+        (lambda: keras_callbacks.ModelCheckpoint("m.h5"), ValueError, "must end in .keras, found 'm.h5'"),
         (lambda: keras_callbacks.ModelCheckpoint("m.h5", save_weights_only=True), ValueError, "must end in .weights.h5"),
         (lambda: keras_callbacks.ModelCheckpoint("m.keras", save_freq="batch"), ValueError, "'epoch' or a number of batches"),
         (lambda: keras_callbacks.BackupAndRestore("d", save_freq=0), ValueError, "'epoch' or a number of batches, found 0"),

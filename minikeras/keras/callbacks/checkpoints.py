@@ -73,7 +73,7 @@ class ModelCheckpoint(_Saver, Monitor):
 
     Args:
         filepath: where to; `{epoch:02d}`, `{batch}` (both counted from 1) and names of the logs, `{val_loss:.2f}`, are filled
-            in. It ends in '.keras' or '.h5', with `save_weights_only` in '.weights.h5'.
+            in. It ends in '.keras', with `save_weights_only` in '.weights.h5'.
         monitor: the value in the logs to watch with `save_best_only`.
         verbose: 1 to say what is saved.
         save_best_only: save only what is better than all before.
@@ -113,10 +113,10 @@ class ModelCheckpoint(_Saver, Monitor):
         self.filepath, self.verbose = os.fspath(filepath), verbose
         self.save_best_only, self.save_weights_only = save_best_only, save_weights_only
         self._set_frequency(save_freq)
-        endings = (".weights.h5",) if save_weights_only else (".keras", ".h5")
-        if not self.filepath.endswith(endings):
+        ending = ".weights.h5" if save_weights_only else ".keras"
+        if not self.filepath.endswith(ending):
             raise ValueError(
-                f"ModelCheckpoint: with save_weights_only={save_weights_only} the filepath must end in {' or '.join(endings)}, "
+                f"ModelCheckpoint: with save_weights_only={save_weights_only} the filepath must end in {ending}, "
                 f"found {self.filepath!r}."
             )
 
