@@ -39,7 +39,18 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "It is not there; operations of your own are made with tf.custom_gradient or tf.autodiff.",
         ),
     ],
+    "config": [
+        (
+            "experimental *_visible_devices *_logical_device*",
+            "tf.config.list_physical_devices says what there is; memory of GPUs grows as it is needed.",
+        ),
+    ],
     "distribute": [
+        (
+            "allreduce broadcast_global_variables Compression LearningRateScheduleCallback",
+            "There are tf.distribute.all_reduce and broadcast_variables, DistributedOptimizer(compression='fp16') and "
+            "keras.callbacks.LearningRateScheduler.",
+        ),
         (
             "*Strategy experimental",
             "Processes train together with tf.distribute.MultiWorkerMirroredStrategy; there are no parameter servers.",

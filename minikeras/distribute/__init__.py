@@ -8,26 +8,28 @@ from typing import TYPE_CHECKING
 from ..absent import late
 
 if TYPE_CHECKING:
-    from .callbacks import BroadcastGlobalVariablesCallback, MetricAverageCallback
+    from . import callbacks
+    from .callbacks import BroadcastGlobalVariablesCallback, LearningRateWarmupCallback, MetricAverageCallback
     from .communicator import ThreadCommunicator
     from .functions import all_reduce, all_reduce_together, broadcast_variables
     from .strategy import DataParallel as MultiWorkerMirroredStrategy
     from .strategy import get_strategy, has_strategy
     from .training import DistributedGradientTape, DistributedOptimizer
-    from .world import barrier, initialize, local_rank, rank, rows_of, size, using
+    from .world import barrier, init, initialize, local_rank, rank, rows_of, size, using
 
-__all__ = ["BroadcastGlobalVariablesCallback", "DistributedGradientTape", "DistributedOptimizer", "MetricAverageCallback"]
-__all__ += ["MultiWorkerMirroredStrategy", "ThreadCommunicator", "all_reduce", "all_reduce_together", "barrier"]
-__all__ += ["broadcast_variables", "get_strategy", "has_strategy", "initialize", "local_rank", "rank", "rows_of", "size"]
-__all__ += ["using"]
+__all__ = ["BroadcastGlobalVariablesCallback", "DistributedGradientTape", "DistributedOptimizer", "LearningRateWarmupCallback"]
+__all__ += ["MetricAverageCallback", "MultiWorkerMirroredStrategy", "ThreadCommunicator", "all_reduce", "all_reduce_together"]
+__all__ += ["barrier", "broadcast_variables", "callbacks", "get_strategy", "has_strategy", "init", "initialize", "local_rank"]
+__all__ += ["rank", "rows_of", "size", "using"]
 
 _LATE: dict[str, str | None] = {
-    **dict.fromkeys(("BroadcastGlobalVariablesCallback", "MetricAverageCallback"), "callbacks"),
+    "callbacks": None,
+    **dict.fromkeys(("BroadcastGlobalVariablesCallback", "LearningRateWarmupCallback", "MetricAverageCallback"), "callbacks"),
     **dict.fromkeys(("DistributedGradientTape", "DistributedOptimizer"), "training"),
     "ThreadCommunicator": "communicator",
     **dict.fromkeys(("all_reduce", "all_reduce_together", "broadcast_variables"), "functions"),
     **dict.fromkeys(("MultiWorkerMirroredStrategy", "get_strategy", "has_strategy"), "strategy"),
-    **dict.fromkeys(("barrier", "initialize", "local_rank", "rank", "rows_of", "size", "using"), "world"),
+    **dict.fromkeys(("barrier", "init", "initialize", "local_rank", "rank", "rows_of", "size", "using"), "world"),
 }
 
 __getattr__, __dir__ = late(__name__, _LATE)

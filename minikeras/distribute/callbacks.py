@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..keras.callbacks import Callback
-from ..keras.callbacks.callback import used_if
+from ..keras.callbacks.callback import tell, used_if
 from .functions import broadcast_variables
 from .world import world
 
@@ -62,3 +62,57 @@ class MetricAverageCallback(Callback):
         if names and ranks.size > 1:
             means = ranks.all_reduce(np.array([logs[name] for name in names], np.float64), "sum") / ranks.size
             logs.update(zip(names, means.tolist(), strict=True))
+
+
+class LearningRateWarmupCallback(Callback):
+    """Raises the learning rate before each batch of the first epochs, from its share of a rank to all of it:
+
+        rate = initial_lr / size * (1 + (size - 1) * (epoch + (batch + 1) / steps) / warmup_epochs)
+
+    Args:
+        initial_lr: the rate from then on, such as that of one rank times the number of ranks.
+        warmup_epochs: how many epochs it takes.
+        steps_per_epoch: the batches of an epoch; None for what `fit` knows.
+        verbose: 1 to say when it is done.
+
+    Raises:
+        ValueError: before the first batch, if the number of steps is not known.
+
+    Source: Goyal et al., Accurate, large minibatch SGD (2017), section 2.2; the momentum stays as it is.
+
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> slowly = tf.distribute.LearningRateWarmupCallback(0.5, warmup_epochs=1)
+    >>> model.fit([[1.0]], [[1.0]], verbose=0, callbacks=[slowly]).history["learning_rate"]
+    [0.5]
+    """
+
+    def __init__(
+        self, initial_lr: float, warmup_epochs: int = 5, *, steps_per_epoch: int | None = None, verbose: int = 0
+    ) -> None:
+        super().__init__()
+        self.initial_lr, self.warmup_epochs = float(initial_lr), warmup_epochs
+        self.steps_per_epoch, self.verbose = steps_per_epoch, verbose
+        self._epoch = 0
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Note the epoch."""
+        self._epoch = epoch
+
+    @used_if(lambda self: self._epoch < self.warmup_epochs)
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Set the rate."""
+        if self._epoch >= self.warmup_epochs:
+            return
+        if (steps := self.steps_per_epoch or self.params.get("steps")) is None:
+            raise ValueError("LearningRateWarmupCallback: the number of batches is not known; give steps_per_epoch.")
+        size, done = world().size, self._epoch + (batch + 1) / steps
+        self.model.optimizer.learning_rate = self.initial_lr / size * (1 + (size - 1) * done / self.warmup_epochs)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Log the rate."""
+        rate = float(self.model.optimizer.learning_rate)
+        if logs is not None:
+            logs["learning_rate"] = rate
+        if self.verbose and epoch == self.warmup_epochs - 1:
+            tell(f"Epoch {epoch + 1}: the warm-up of the learning rate is done, at {rate:g}.")

@@ -192,7 +192,7 @@ def all_reduce_together(tensors: Sequence[Any], op: str = "sum") -> list[Any]:
     return results
 
 
-def broadcast_variables(variables: Iterable[Variable], root: int = 0) -> None:
+def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0) -> None:
     """Give Variables the values that they have on one rank, such as the first weights, or those of a checkpoint.
 
     Raises:
@@ -203,13 +203,15 @@ def broadcast_variables(variables: Iterable[Variable], root: int = 0) -> None:
     >>> tf.distribute.broadcast_variables([v])
     """
     ranks, listed = world(), list(variables)
-    if root not in range(ranks.size):
-        raise InvalidArgumentError(f"broadcast_variables: root must be one of the ranks 0 to {ranks.size - 1}, found {root!r}.")
+    if root_rank not in range(ranks.size):
+        raise InvalidArgumentError(
+            f"broadcast_variables: root_rank must be one of the ranks 0 to {ranks.size - 1}, found {root_rank!r}."
+        )
     check_alike(listed)
     for kind in {variable.dtype.name: None for variable in listed}:
         chosen = [variable for variable in listed if variable.dtype.name == kind]
         flat = np.concatenate([to_numpy(variable._array).reshape(-1) for variable in chosen])
-        flat, start = ranks.broadcast(flat, root), 0
+        flat, start = ranks.broadcast(flat, root_rank), 0
         for variable in chosen:
             size = int(np.prod(variable.shape, dtype=int))
             variable.assign(Tensor(flat[start : start + size].reshape(variable.shape)))

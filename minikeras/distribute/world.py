@@ -37,6 +37,10 @@ def initialize(
             raise ValueError(f"initialize: {name} is {told}, but MPI says {found}. Leave it out.")
 
 
+init = initialize
+"""Horovod's name."""
+
+
 def world() -> Communicator:
     """The ranks of this program; they are joined by the first call."""
     if _world is None:

@@ -228,6 +228,32 @@ def test_fit_with_a_distributed_optimizer_has_callbacks_for_ranks():
     np.testing.assert_allclose(found[0][1]["loss"], history["loss"], rtol=1e-5)
 
 
+@pytest.mark.parametrize("listens", [False, True])
+def test_the_learning_rate_warms_up_before_each_batch_of_the_first_epochs(listens):
+    def work(rows):
+        rates = []
+        heard = keras.callbacks.LambdaCallback(
+            on_train_batch_begin=lambda batch, logs: rates.append(float(model.optimizer.learning_rate))
+        )
+        model = keras.Sequential([keras.Input((3,)), layer_of(1, 0)])
+        model.compile(tf.distribute.DistributedOptimizer(keras.optimizers.SGD(0.6)), "mse")
+        warm_up = tf.distribute.LearningRateWarmupCallback(initial_lr=0.6, warmup_epochs=2, verbose=1)
+        part = list(rows)[:6]
+        history = model.fit(X[part], Y[part], 3, epochs=3, verbose=0, callbacks=[warm_up, *[heard] * listens])
+        return rates, history.history["learning_rate"]
+
+    for rates, logged in on_ranks(2, work):
+        np.testing.assert_allclose(rates, [0.375, 0.45, 0.525, 0.6, 0.6, 0.6][: 6 * listens], rtol=1e-6)
+        np.testing.assert_allclose(logged, [0.45, 0.6, 0.6], rtol=1e-6)
+
+
+def test_a_warm_up_needs_to_know_the_number_of_batches():
+    model = keras.Sequential([keras.Input((3,)), layer_of(1, 0)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="the number of batches is not known; give steps_per_epoch"):
+        model.fit(iter([(X, Y)]), verbose=0, callbacks=[tf.distribute.LearningRateWarmupCallback(0.1)])
+
+
 def test_a_model_without_weights_yet_is_broadcast_after_the_first_batch():
     def work(rows):
         model = keras.Sequential([layer_of(1, tf.distribute.rank())])

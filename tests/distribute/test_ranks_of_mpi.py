@@ -45,7 +45,7 @@ for dtype in ("float32", "float64", "int32", "float16"):
 assert tf.distribute.all_reduce(tf.constant([rank == 0, True]), "min").numpy().tolist() == [False, True]
 assert float(tf.distribute.all_reduce(float(rank), "mean")) == 0.5
 v = tf.Variable(tf.fill([1000], float(rank)))
-tf.distribute.broadcast_variables([v], root=1)
+tf.distribute.broadcast_variables([v], root_rank=1)
 assert (v.numpy() == 1.0).all() and tf.distribute.local_rank() == rank
 large = [tf.distribute.all_reduce(tf.fill([1 << 19], float(place + rank))) for place in range(6)]
 assert all((one.numpy() == 2 * place + 1).all() for place, one in enumerate(large))

@@ -50,7 +50,7 @@ def test_variables_get_the_values_of_one_rank():
         a, b = tf.Variable([1.0, 2.0]) * 1.0, None
         a = tf.Variable(tf.fill([2, 3], float(tf.distribute.rank())))
         b = tf.Variable(tf.distribute.rank())
-        tf.distribute.broadcast_variables([a, b], root=1)
+        tf.distribute.broadcast_variables([a, b], root_rank=1)
         return a.numpy(), int(b)
 
     for a, b in on_ranks(3, work):
@@ -108,7 +108,7 @@ def test_what_has_no_mean_is_refused(x):
     [
         lambda: tf.distribute.all_reduce(True),
         lambda: tf.distribute.all_reduce(1j, "max"),
-        lambda: tf.distribute.broadcast_variables([tf.Variable(1.0)], root=1),
+        lambda: tf.distribute.broadcast_variables([tf.Variable(1.0)], root_rank=1),
         lambda: tf.distribute.rows_of(-1),
         lambda: tf.distribute.rows_of(3, 2, 2),
         lambda: tf.distribute.ThreadCommunicator(0),
