@@ -54,7 +54,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         (
             "*Strategy experimental",
             "Processes train together with tf.distribute.MultiWorkerMirroredStrategy; there are no parameter servers.",
-        )
+        ),
     ],
     "keras": [
         ("visualization", "There is no drawing of images and boxes; use matplotlib."),
