@@ -18,7 +18,7 @@ from .executors.numpy.builder import build
 from .executors.numpy.lowering import lowered
 from .ir import Program, slots_in, slots_of
 from .passes.pipeline import optimized
-from .planning.flat_variables import FlatBuffer
+from .planning.flat_variables import FlatBuffer, unused_buffer
 from .recorder import Recorder
 
 FLAT = 1 << 15
@@ -52,13 +52,7 @@ class CompiledSweep:
     def _memory(self, layout: Layout) -> list[Array]:
         """Pieces of a flat array that nothing else refers to."""
         with self._lock:
-            for buffer in self._buffers:
-                if not buffer.in_use:
-                    break
-            else:
-                buffer = FlatBuffer(layout, 1)
-                self._buffers = [*self._buffers[-1:], buffer]  # an older one belongs to what still refers to it
-            return list(buffer.pieces)
+            return list(unused_buffer(self._buffers, layout, 1).pieces)
 
     @property
     def bytes(self) -> int:

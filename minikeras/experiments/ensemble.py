@@ -174,15 +174,10 @@ class Ensemble:
         trainer.check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
         trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
         epochs, due, text = trainer.limited(epochs), trainer.due(validation_freq), trainer.takes_text(self[0])
-        if not isinstance(bootstrap, bool):
-            raise TypeError(f"fit: bootstrap must be True or False, found {shown(bootstrap)}.")
-        if folds is not None and (bootstrap or validation_split or validation_data is not None):
-            raise ValueError("fit: folds say what members train and are validated on; leave out bootstrap and validation data.")
+        batched = batches.is_iterable_of_batches(x)
+        _check_rows(bootstrap, folds, bool(validation_split) or validation_data is not None, batched)
         if validation_split:
             (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
-        batched = batches.is_iterable_of_batches(x)
-        if (bootstrap or folds is not None) and batched:
-            raise ValueError("fit: bootstrap and folds choose rows of arrays; found batches. Give x and y as arrays.")
         source = batches.source("fit", x, y, sample_weight, batch_size, shuffle if batched else False, class_weight, text=text)
         self._build(source.first())
         rows = validation_batch_size or (None if batched else batch_size)
@@ -308,6 +303,16 @@ class Ensemble:
     ) -> Ensemble:
         """An ensemble that `save` wrote; training goes on as it would have. Arguments and errors as in `load_model`."""
         return cls.of(load_ensemble(filepath, custom_objects, max_bytes))
+
+
+def _check_rows(bootstrap: Any, folds: int | None, validated: bool, batched: bool) -> None:
+    """Refuse a choice of rows where there is another one already, or there are batches."""
+    if not isinstance(bootstrap, bool):
+        raise TypeError(f"fit: bootstrap must be True or False, found {shown(bootstrap)}.")
+    if folds is not None and (bootstrap or validated):
+        raise ValueError("fit: folds say what members train and are validated on; leave out bootstrap and validation data.")
+    if (bootstrap or folds is not None) and batched:
+        raise ValueError("fit: bootstrap and folds choose rows of arrays; found batches. Give x and y as arrays.")
 
 
 def _check_callbacks(callbacks: Any, shared: bool) -> None:

@@ -147,6 +147,16 @@ def buffer_of(arrays: Sequence[Array], columns: int = 1) -> FlatBuffer | None:
     return buffer if all(map(operator.is_, arrays, buffer.pieces)) else None
 
 
+def unused_buffer(buffers: list[FlatBuffer], layout: Layout, columns: int) -> FlatBuffer:
+    """One of two buffers that nothing uses, or a new one in the place of the older: that belongs to what still refers to it."""
+    for buffer in buffers:
+        if not buffer.in_use:
+            return buffer
+    buffers.append(FlatBuffer(layout, columns))
+    del buffers[:-2]
+    return buffers[-1]
+
+
 class FlatVariables:
     """Variables that one run at a time reads or assigns as flat arrays. Their buffers are two, read and written in turn.
 
@@ -170,15 +180,8 @@ class FlatVariables:
         if self._in_place and (held := self._current) is not None and held.is_held_alone and held.is_held_by(self._variables):
             self._next = held
             return held
-        for buffer in self._buffers:
-            if not buffer.in_use:
-                break
-        else:
-            buffer = FlatBuffer(self._layout, self._columns)
-            self._buffers.append(buffer)
-            del self._buffers[:-2]  # an older one belongs to what still refers to it
-        self._next = buffer
-        return buffer
+        self._next = unused_buffer(self._buffers, self._layout, self._columns)
+        return self._next
 
     def read(self) -> FlatBuffer:
         """The buffer that the Variables hold, which may be another program's, or a new one that takes them over."""
