@@ -6,6 +6,7 @@ the stack, and a random layer draws for each from the member's own stream.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..errors import InvalidArgumentError, ShapeError
 from ..functions.indexing import gather
 from ..functions.shaping import concat
 from ..keras.weight import HostVariable, KerasVariable
+from ..types import Array
 from .hyperparameters import MemberNumber
 
 
@@ -65,8 +67,8 @@ class Members(Batch):
             if found is not None:
                 return BatchedTensor(below.process(read_variable, (found[1],), {}), self)
         elif primitive is drawn_key:
-            keys = _GlobalKeys(self.streams, params["source"])
-            return BatchedTensor(below.process(drawn_key, (), {"source": lambda: np.stack(keys())}), self)
+            keys = functools.partial(self._global_keys, params["source"])
+            return BatchedTensor(below.process(drawn_key, (), {"source": keys}), self)
         if any(type(value) is MemberNumber for value in params.values()):
             return self._by_number(primitive, inputs, params, below)
         return super().process(primitive, inputs, params, below)
@@ -108,22 +110,16 @@ class Members(Batch):
             getattr(whole, how)(self.stack_of(value))
         return True
 
-
-class _GlobalKeys:
-    """Keys of all members for a draw from the global stream: `source` is asked with each one's in its place."""
-
-    def __init__(self, states: Variable, source: Callable[[], Any]) -> None:
-        self._states, self._source = states, source
-
-    def __call__(self) -> list[Any]:
-        stream, found, rows = random.global_stream(), [], self._states._array.tolist()
+    def _global_keys(self, source: Callable[[], Any]) -> Array:
+        """Keys of all members for a draw from the global stream: `source` is asked with each one's in its place."""
+        stream, found, rows = random.global_stream(), [], self.streams._array.tolist()
         outer = stream.state
         try:
             for place, state in enumerate(rows):
                 stream.state = tuple(state)
-                found.append(self._source())
+                found.append(source())
                 rows[place] = stream.state
         finally:
             stream.state = outer
-        self._states.assign(Tensor(np.array(rows, np.uint64)))
-        return found
+        self.streams.assign(Tensor(np.array(rows, np.uint64)))
+        return np.stack(found)
