@@ -60,7 +60,8 @@ def gpu(log, monkeypatch):
     )
     empty = lambda size, dtype: Noted("array", log, data=types.SimpleNamespace(ptr=4096), size=size)
     monkeypatch.setattr(lt, "library", lambda: Noted("lt", log))
-    found = device.CuPyDevice(types.SimpleNamespace(cuda=cuda, empty=empty))
+    usual = Noted("the usual pool", log)
+    found = device.CuPyDevice(types.SimpleNamespace(cuda=cuda, empty=empty, get_default_memory_pool=lambda: usual))
     log.clear()
     return found
 
@@ -82,6 +83,18 @@ def test_memory_of_programs_is_of_the_private_pool_and_what_users_are_given_is_n
     log.clear()
     assert gpu.empty(100).root.size == 100
     assert not log
+
+
+def test_what_the_usual_pool_keeps_is_given_back_if_the_private_one_finds_no_memory(gpu, log, monkeypatch):
+    def empty(size, dtype, found=gpu._cupy.empty):
+        if len(log) < 4:
+            raise MemoryError("Out of memory allocating 512 bytes")
+        return found(size, dtype)
+
+    monkeypatch.setattr(gpu._cupy, "empty", empty)
+    private = ["stream is current", "the private pool", "stream was current"]
+    assert gpu.memory(100).address == 4096
+    assert log == [*private, ("the usual pool.free_all_blocks",), *private]
 
 
 def test_a_capture_that_fails_is_ended_so_that_the_stream_can_be_used_again(gpu, log):

@@ -113,10 +113,16 @@ class CuPyDevice:
         self._began, self._ended = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
 
     def memory(self, size: int) -> Memory:
-        """Bytes of the private pool, for the stream of graphs."""
+        """Bytes of the private pool, for the stream of graphs; if there are none, CuPy's usual pool gives back what it keeps."""
+        try:
+            return self._of_pool(size)
+        except MemoryError:  # as CuPy's error is
+            self._cupy.get_default_memory_pool().free_all_blocks()
+            return self._of_pool(size)
+
+    def _of_pool(self, size: int) -> Memory:
         with self._stream, self._cupy.cuda.using_allocator(self._pool.malloc):
-            root = self._cupy.empty(max(size, 1), "uint8")
-        return Memory(int(root.data.ptr), root)
+            return self.empty(size)
 
     @property
     def pool_bytes(self) -> int:
