@@ -113,7 +113,7 @@ class CuPyDevice:
         self._began, self._ended = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
 
     def memory(self, size: int) -> Memory:
-        """Bytes of the private pool, for the stream of graphs; if there are none, CuPy's usual pool gives back what it keeps."""
+        """Bytes of the private pool, for the stream of graphs; where it finds none, the usual pool gives back what it keeps."""
         try:
             return self._of_pool(size)
         except MemoryError:  # as CuPy's error is
