@@ -9,6 +9,7 @@ from in_threads import in_threads
 
 import minikeras as tf
 from minikeras.arrays import devices, exchange, namespace
+from minikeras.compiler.tracing.signature import key_of
 from minikeras.errors import DeviceUnavailableError
 
 
@@ -200,6 +201,14 @@ def test_a_recorded_move_moves_in_each_run():
     for _ in range(3):
         y = moved(x)
         assert y.device == "CPU:0" and y.numpy().tolist() == [2.0, 4.0]
+
+
+def test_a_function_is_recorded_anew_for_arrays_of_another_gpu(monkeypatch):
+    x = on("STRICT:0", [1.0, 2.0])
+    here = key_of([x], [])
+    assert key_of([x], []) == here
+    monkeypatch.setattr(type(x._array), "device", types.SimpleNamespace(id=1))
+    assert key_of([x], []) != here
 
 
 def test_text_stays_on_the_cpu_whatever_the_block_says():

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...arrays import BARE, chosen_device, creation_namespace, is_array, namespace
+from ...arrays import BARE, chosen_device, creation_namespace, device_name, is_array, namespace
 from ...core import Tensor, convert_to_tensor
 from ...distribute.replica import current_part
 from ...types import Array, TensorShape, as_dtype
@@ -60,7 +60,7 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
         tensors.append(value)
         array = value._array
         host = namespace(array) is np
-        return array.shape, array.dtype, host and (array.flags.c_contiguous or _order(array))
+        return array.shape, array.dtype, (array.flags.c_contiguous or _order(array)) if host else device_name(array)
     if kind is dict and not value:  # the keywords of most calls
         return dict
     if kind is tuple:

@@ -13,6 +13,7 @@ import pytest
 
 from minikeras.compiler.executors.cuda_graph import device, lt
 from minikeras.compiler.executors.cuda_graph.lt import WORKSPACE, Epilogue, Operands, Product, column_major
+from minikeras.errors import InvalidArgumentError
 
 
 class Noted:
@@ -50,7 +51,7 @@ def gpu(log, monkeypatch):
 
     cuda = types.SimpleNamespace(
         runtime=Noted("runtime", log, memcpyDeviceToDevice="on device", memcpyHostToDevice="to device"),
-        Device=lambda: Noted("device", log),
+        Device=lambda: Noted("device", log, id=0),
         Stream=lambda non_blocking: stream,
         MemoryPool=lambda: types.SimpleNamespace(malloc="the private pool"),
         Event=lambda disable_timing: Noted(f"event {next(numbers)}", log),
@@ -75,6 +76,13 @@ def test_streams_are_joined_by_events_before_and_after(gpu, log):
         *("device is current", "event 0.record", "stream.wait_event", "stream is current", "runtime.memcpyAsync"),
         *("stream was current", "event 1.record", "outside.wait_event", "device was current"),
     ]
+
+
+def test_an_array_of_another_gpu_is_refused(gpu):
+    own = {"flags": types.SimpleNamespace(c_contiguous=True), "data": types.SimpleNamespace(ptr=512)}
+    assert gpu.address(types.SimpleNamespace(**own, device=types.SimpleNamespace(id=0))) == 512
+    with pytest.raises(InvalidArgumentError, match=r"array on GPU:1 met .* on GPU:0\. Call it there, .* tf\.device\('GPU:1'\)"):
+        gpu.address(types.SimpleNamespace(**own, device=types.SimpleNamespace(id=1)))
 
 
 def test_memory_of_programs_is_of_the_private_pool_and_what_users_are_given_is_not(gpu, log):

@@ -16,6 +16,7 @@ import numpy as np
 
 from ....arrays.philox_cuda import OPTIONS
 from ....core.warnings import logger
+from ....errors import InvalidArgumentError
 from ....types import Array
 from . import lt
 from .module import Kernel, Module
@@ -142,6 +143,12 @@ class CuPyDevice:
     def address(self, array: Array) -> int:
         """The pointer."""
         assert array.flags.c_contiguous
+        there, here = array.device.id, self._gpu.id
+        if there != here:
+            raise InvalidArgumentError(
+                f"an array on GPU:{there} met a function that is carried out on GPU:{here}. "
+                f"Call it there, where it is compiled anew: with tf.device('GPU:{there}'): ..."
+            )
         return int(array.data.ptr)
 
     def is_whole(self, array: Array) -> bool:
