@@ -125,8 +125,7 @@ class Double:
         kernel = launch.kernels[number]
         for x, address in zip((*kernel.inputs, *kernel.outputs), addresses, strict=False):
             self.view(address, x.shape or (), x.dtype if x.shape is not None else np.float64)
-        given = (ctypes.c_void_p * len(addresses))(*addresses)
-        self._enqueue(f"kernel {name}", lambda: source(given, kernel.blocks, kernel.threads))
+        self._enqueue(f"kernel {name}", lambda: source(tuple(addresses)))
 
     def multiply(self, matmul, operands):
         self._not_captured("asking for an algorithm")

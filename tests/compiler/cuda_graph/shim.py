@@ -1,5 +1,7 @@
 """CUDA C on the CPU: a source is compiled by g++, the threads of a block are fibers that take turns at barriers.
 
+Arrays note who reads and writes each element, so a run fails if threads race, in whatever order they ran, if an element lies
+outside of its array, if shared memory is read before it is written, or if the threads of a block wait at different barriers.
 What it cannot show: divergence within warps, orders of memory, and how nvcc joins products and sums.
 """
 
@@ -8,7 +10,9 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import math
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -21,63 +25,134 @@ from minikeras.compiler.executors.cuda_graph.module import assemble
 
 GXX = shutil.which("g++")
 needs_gxx = pytest.mark.skipif(GXX is None, reason="g++, which compiles kernels for the CPU here, is not installed")
+OPTIONS = ["-std=c++17", "-O0", "-ffp-contract=off", "-fPIC", "-w"]
 CANARY = 64
 """Bytes around each array that must stay as they are."""
 
 SHIM = r"""
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <ucontext.h>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 #define __global__
 #define __device__
 #define __launch_bounds__(threads)
-#define __shared__ static
 struct Index { unsigned x; };
 static Index blockIdx, threadIdx, blockDim, gridDim;
+static unsigned turn;  // how many barriers the block has passed
+static char wrong[200];
+#define TELL(...) (wrong[0] ? 0 : std::snprintf(wrong, sizeof wrong, __VA_ARGS__))
+
+// Who reads and writes an element: two threads may not, if one of them writes and no barrier of their block lies between.
+struct Last {
+  bool any, by_others, by_other_blocks;
+  unsigned block, thread, turn;
+  bool is_own() const { return block == blockIdx.x && (turn < ::turn || (thread == threadIdx.x && !by_others)); }
+  bool is_apart() const { return any && (by_other_blocks || !is_own()); }
+  void note() {
+    by_other_blocks |= any && block != blockIdx.x;
+    by_others = any && block == blockIdx.x && turn == ::turn && (by_others || thread != threadIdx.x);
+    any = true, block = blockIdx.x, thread = threadIdx.x, turn = ::turn;
+  }
+};
+struct Element { Last read, written; };
+static std::unordered_map<const void*, Element> elements;
+static void touch(const void* place, bool writes) {
+  Element& own = elements[place];
+  if (own.written.is_apart() || (writes && own.read.is_apart()))
+    TELL("threads race: block %u, thread %u %s", blockIdx.x, threadIdx.x, writes ? "writes" : "reads");
+  (writes ? own.written : own.read).note();
+}
+template <class T> struct Watched {
+  T* start;
+  unsigned long long count;
+  T& at(unsigned long long i, bool writes) const {
+    static std::remove_const_t<T> nothing;
+    if (i >= count) return TELL("element %llu of %llu", i, count), nothing;
+    touch(start + i, writes);
+    return start[i];
+  }
+  const T& operator[](unsigned long long i) const { return at(i, false); }
+  T& written(unsigned long long i) const { return at(i, true); }
+};
+struct Room { std::vector<char> bytes; size_t each; };
+static std::vector<Room*> rooms;
+template <class T> struct Shared : Room, Watched<T> {
+  Shared(size_t count) : Room{std::vector<char>(count * sizeof(T)), sizeof(T)}, Watched<T>{(T*)bytes.data(), count} {
+    rooms.push_back(this);
+  }
+  const T& operator[](unsigned long long i) const {
+    if (i < this->count && !elements[this->start + i].written.any) TELL("shared memory is read before it is written");
+    return this->at(i, false);
+  }
+};
+static void begin_block(unsigned block) {
+  blockIdx.x = block, turn = 0;
+  for (Room* room : rooms) for (size_t i = 0; i < room->bytes.size(); i += room->each) elements.erase(&room->bytes[i]);
+  for (Room* room : rooms) std::memset(room->bytes.data(), 0xff, room->bytes.size());
+}
+
 static ucontext_t home, fibers[1024];
-static bool done[1024];
+static int waits[1024];  // at the barrier of which line; -1: nowhere any more
 static int votes;
 static std::vector<char> stacks(1024 << 14);
 static void (*body)(void*);
 static void* given;
-static void __syncthreads() { const unsigned t = threadIdx.x; swapcontext(&fibers[t], &home); threadIdx.x = t; }
-static int __syncthreads_or(int vote) {
+static void wait(int line) {
+  const unsigned t = threadIdx.x;
+  waits[t] = line;
+  swapcontext(&fibers[t], &home);
+  threadIdx.x = t;
+}
+static int wait_or(int line, int vote) {
   votes |= vote;
-  __syncthreads();
+  wait(line);
   const int any = votes;
-  __syncthreads();
+  wait(line);
   votes = 0;
-  __syncthreads();
+  wait(line);
   return any;
 }
-static void enter() { const unsigned t = threadIdx.x; body(given); done[t] = true; swapcontext(&fibers[t], &home); }
+#define __syncthreads() wait(__LINE__)
+#define __syncthreads_or(vote) wait_or(__LINE__, vote)
+static void enter() { body(given); wait(-1); }
 static void run_block(unsigned threads) {
   for (unsigned t = 0; t < threads; ++t) {
-    done[t] = false;
     getcontext(&fibers[t]);
     fibers[t].uc_stack.ss_sp = &stacks[t << 14];
     fibers[t].uc_stack.ss_size = 1 << 14;
     fibers[t].uc_link = &home;
     makecontext(&fibers[t], enter, 0);
   }
-  for (bool any = true; any;) {
-    any = false;
-    for (unsigned t = 0; t < threads; ++t) if (!done[t]) { threadIdx.x = t; swapcontext(&home, &fibers[t]); any |= !done[t]; }
+  for (waits[0] = 0; waits[0] >= 0; ++turn) {
+    for (unsigned t = 0; t < threads; ++t) threadIdx.x = t, swapcontext(&home, &fibers[t]);
+    for (unsigned t = 1; t < threads; ++t) if (waits[t] != waits[0]) { TELL("threads wait at two barriers"); return; }
   }
 }
-template <class... P, size_t... I> static void call(void (*f)(P...), void** a, std::index_sequence<I...>) { f((P)a[I]...); }
-template <class... P> static void run(void (*f)(P...), void** a, unsigned blocks, unsigned threads, bool barriers) {
-  auto once = [&] { call(f, a, std::index_sequence_for<P...>()); };
+template <class P> struct Argument { static P of(void* start, unsigned long long) { return (P)start; } };
+template <class T> struct Argument<Watched<T>> {
+  static Watched<T> of(void* start, unsigned long long count) { return {(T*)start, count}; }
+};
+template <class... P, size_t... I>
+static void call(void (*f)(P...), void** a, const unsigned long long* sizes, std::index_sequence<I...>) {
+  f(Argument<P>::of(a[I], sizes[I])...);
+}
+template <class... P> static const char* run(
+    void (*f)(P...), void** a, const unsigned long long* sizes, unsigned blocks, unsigned threads, bool barriers) {
+  auto once = [&] { call(f, a, sizes, std::index_sequence_for<P...>()); };
   given = &once;
   body = [](void* self) { (*(decltype(once)*)self)(); };
-  gridDim.x = blocks, blockDim.x = threads;
+  gridDim.x = blocks, blockDim.x = threads, wrong[0] = 0;
+  elements.clear();
   for (unsigned b = 0; b < blocks; ++b) {
-    blockIdx.x = b;
+    begin_block(b);
     if (barriers) run_block(threads);
     else for (unsigned t = 0; t < threads; ++t) { threadIdx.x = t; body(given); }
   }
+  return wrong;
 }
 """
 
@@ -106,29 +181,53 @@ PREAMBLE_HERE = PREAMBLE.replace("#ifdef __CUDACC__", f"{HALVES}\n#ifdef __CUDAC
 
 
 def compiled(kernels):
-    """The functions of kernels, each of (addresses, blocks, threads)."""
-    module = assemble(kernels, PREAMBLE_HERE)
+    """What carries out each of the kernels, at addresses of its operands and results."""
+    module = assemble([kernel._replace(text=_watched(kernel.text)) for kernel in kernels], PREAMBLE_HERE)
     runs = [
-        f'extern "C" void run_{name}(void** a, unsigned b, unsigned t) '
-        f"{{ run({name}, a, b, t, {str('__sync' in kernel.text).lower()}); }}"
+        f'extern "C" const char* run_{name}(void** a, const unsigned long long* sizes, unsigned b, unsigned t) '
+        f"{{ return run({name}, a, sizes, b, t, {str('__sync' in kernel.text).lower()}); }}"
         for name, kernel in dict(zip(module.names, kernels, strict=True)).items()
     ]
-    library = _library("\n".join([SHIM, module.source, *runs]))
-    return [getattr(library, f"run_{name}") for name in module.names]
+    library = built("\n".join([module.source, *runs]))
+    return [
+        functools.partial(_run, getattr(library, f"run_{name}"), kernel)
+        for name, kernel in zip(module.names, kernels, strict=True)
+    ]
+
+
+def _watched(text):
+    """A kernel whose arrays note who reads and who writes their elements."""
+    text = re.sub(r"(const )?((?:\w+ )*\w+)\* ([ay]\d+)", r"Watched<\1\2> \3", text)
+    text = re.sub(r"__shared__ (.+) (\w+)\[(\d+)\];", r"static Shared<\1> \2(\3);", text)
+    return re.sub(r"\b(y\d+|all_\w+|here)\[([^][]*)\] = ", r"\1.written(\2) = ", text)
+
+
+def _run(function, kernel, addresses):
+    function.restype = ctypes.c_char_p
+    sizes = [math.prod(slot.shape or ()) for slot in (*kernel.inputs, *kernel.outputs)]
+    told = function(
+        (ctypes.c_void_p * len(addresses))(*addresses), (ctypes.c_ulonglong * len(sizes))(*sizes), kernel.blocks, kernel.threads
+    )
+    assert not told, f"{told.decode()}: {kernel.text}"
 
 
 @functools.cache
 def _folder():
-    return tempfile.TemporaryDirectory(prefix="minikeras_shim_")  # it goes when the process ends
+    """Where libraries lie, with the shim itself, compiled once."""
+    folder = tempfile.TemporaryDirectory(prefix="minikeras_shim_")  # it goes when the process ends
+    header = pathlib.Path(folder.name) / "shim.hpp"
+    header.write_text(SHIM)
+    subprocess.run([GXX, *OPTIONS, "-x", "c++-header", "-o", f"{header}.gch", str(header)], check=True)
+    return folder
 
 
-def _library(source):
+def built(source):
+    """The library of a source behind the shim."""
     stem = pathlib.Path(_folder().name) / hashlib.sha256(source.encode()).hexdigest()[:16]
     library = stem.with_suffix(".so")
     if not library.exists():
-        stem.with_suffix(".cpp").write_text(source)
-        options = ["-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
-        subprocess.run([GXX, *options, "-o", str(library), str(stem.with_suffix(".cpp"))], check=True)
+        stem.with_suffix(".cpp").write_text(f'#include "shim.hpp"\n{source}')
+        subprocess.run([GXX, *OPTIONS, "-shared", "-o", str(library), str(stem.with_suffix(".cpp"))], check=True)
     return ctypes.CDLL(str(library))
 
 
@@ -162,7 +261,7 @@ class Memory:
             if slot.key not in self._whole:
                 self._new(slot)
         addresses = [self._whole[slot.key][0].ctypes.data + CANARY for slot in (*kernel.inputs, *kernel.outputs)]
-        function((ctypes.c_void_p * len(addresses))(*addresses), kernel.blocks, kernel.threads)
+        function(addresses)
 
     def is_whole(self):
         """Whether nothing was written around an array."""

@@ -111,7 +111,7 @@ class RawKernel:
         loop = "gridDim.x = b; for (blockIdx.x = 0; blockIdx.x < b; ++blockIdx.x) "
         loop += "for (threadIdx.x = 0; threadIdx.x < t; ++threadIdx.x)"
         run = f'extern "C" void run(unsigned b, unsigned t, {declared}) {{ {loop} {name}({", ".join(names)}); }}'
-        self._run = shim._library("\n".join([shim.SHIM, code, run])).run
+        self._run = shim.built("\n".join([code, run])).run
 
     def __call__(self, grid, block, arguments):
         kinds = {np.uint64: ctypes.c_ulonglong, np.uint32: ctypes.c_uint, np.uint16: ctypes.c_ushort, np.int32: ctypes.c_int}

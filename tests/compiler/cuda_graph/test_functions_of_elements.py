@@ -138,7 +138,11 @@ def casts():
 def values_of(dtype):
     signed = np.dtype(dtype).kind not in "ub"
     values = [0, 1, 2, 3, 100, 127] + [-1, -2, -100] * signed
-    fractions = [0.5, 1.5, 2.75, 1e-8, 70000.0, 3.14159, 1 / 3, 65519.0, 2049.0] if np.dtype(dtype).kind in "fV" else []
+    fractions = (
+        [0.5, 1.5, 2.75, 1e-8, 70000.0, 3.14159, 1 / 3, 65519.0, 2049.0, 1 + 2.0**-11 + 2.0**-40, -1e300]
+        if np.dtype(dtype).kind in "fV"
+        else []
+    )
     with np.errstate(all="ignore"):
         return np.array(values + fractions, np.float64).astype(dtype)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -123,6 +124,16 @@ def test_a_long_sum_of_few_columns_is_cut_instead_of_grouped():
     few, many = Domain((1 << 20, 4), (0,)), Domain((1 << 12, 1 << 14), (0,))
     assert not few.is_balanced and many.is_balanced
     assert many.threads.blocks * many.threads.threads >= BUSY
+
+
+def test_the_sums_of_a_group_have_room_in_the_memory_that_a_block_shares():
+    columns = np.ones((300, 40))
+    function = tf.function(lambda x: [tf.reduce_sum(x * float(k), axis=0) for k in range(1, 20)])
+    function(tf.constant(columns))
+    program = fused(function.program(tf.constant(columns)))
+    kernels = [one for case in recorded.replayed("", program, [columns]) for one in case.kernels]
+    shared = [8 * sum(map(int, re.findall(r"__shared__ double \w+\[(\d+)\];", one.text))) for one in kernels]
+    assert 32 << 10 < max(shared) <= 48 << 10, "without being asked a device gives a block 48 KiB"
 
 
 def test_equal_groups_share_one_function():

@@ -55,6 +55,12 @@ static __device__ inline bfloat16 narrow(float x, bfloat16) {
   y.bits = x != x ? 0x7fc0 : (both.i + 0x7fff + (both.i >> 16 & 1)) >> 16; return y;
 }
 template <class S> static __device__ inline float rounded(float x) { return widen(narrow(x, S())); }
+// A float that is rounded to float16 as x itself is: what it leaves out makes its last bit odd.
+static __device__ inline float to_odd(double x) {
+  union { float f; unsigned i; } both; both.f = (float)x;
+  if (both.f != x && !(both.i & 1)) both.i += fabs((double)both.f) < fabs(x) ? 1 : -1;
+  return both.f;
+}
 
 // Floats: as NumPy's loops, also for NaN, infinity and signed zeros.
 template <class T> static __device__ inline bool is_nan(T x) { return x != x; }
@@ -268,7 +274,8 @@ def cast(value: str, dtype: Any, wanted: Any) -> str:
     if wanted.kind == "b":
         return f"({value} != 0)"
     if is_short(wanted):
-        return f"rounded<{stored(wanted)}>((float)({value}))"
+        once = dtype is not None and dtype == NUMBER and wanted == np.float16  # float64 would be rounded twice by way of float
+        return f"rounded<{stored(wanted)}>({'to_odd' if once else '(float)'}({value}))"
     return f"({computed(wanted)})({value})"
 
 

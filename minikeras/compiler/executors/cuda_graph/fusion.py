@@ -29,8 +29,8 @@ TURNS = 16
 """Elements that a thread takes in one pass; a longer sum is cut into pieces instead, unless the device is busy with many."""
 BUSY = 1 << 16
 """Threads that keep a device busy."""
-MOST_SUMS = 8
-"""Reductions of one kernel: each has shared memory of its own."""
+MOST_SUMS = 6
+"""Reductions of one kernel: each has shared memory of its own, and a block of 1024 threads has 48 KiB for float64."""
 
 FOLDS = ("sum", "mean", "max", "min", "euclidean_norm", "any", "all")
 """Reductions that may join, without "reduce_"."""
