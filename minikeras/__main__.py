@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import sys
 
 import numpy as np
 
 from . import __version__
 from .arrays import device_report
+from .console import exit_status
 from .extras import EXTRAS, command, found, missing
 
 
@@ -53,4 +55,4 @@ def state(name: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status(main))

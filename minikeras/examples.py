@@ -13,6 +13,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from .console import exit_status
 from .errors import MissingExtraError
 from .extras import command, extra_with
 
@@ -89,4 +90,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status(main))

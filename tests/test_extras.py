@@ -1,6 +1,7 @@
 """Extras: each has its place in the report, and who lacks one is told the one command."""
 
 import importlib.util
+import os
 import pathlib
 import re
 import subprocess
@@ -109,6 +110,15 @@ def test_examples_are_listed_and_one_runs(capsys, monkeypatch):
     assert all(f"{name} " in shown for name in examples.names()) and len(examples.names()) > 20
     assert examples.main(["gradient_tape_tour"]) == 0
     assert "at 3: 27.0 18.0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("module", ["minikeras", "minikeras.examples"])
+def test_a_reader_that_has_seen_enough_ends_a_program_without_a_traceback(module):
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "wb") as gone:
+        done = subprocess.run([sys.executable, "-m", module], stdout=gone, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_an_example_that_is_not_there_is_refused_with_the_names(capsys):

@@ -23,6 +23,7 @@ INTERNAL = {
         "averages",
         "boundary",
         "checkpoint",
+        "console",
         "core",
         "derivatives",
         "diagnostics",
