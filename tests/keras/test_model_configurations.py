@@ -143,6 +143,20 @@ def test_a_subclass_is_configured_by_the_arguments_it_was_made_with():
         Block(3, inner=object()).get_config()
 
 
+@pytest.mark.parametrize("base", [layers.Layer, Dense, Model])
+def test_what_a_user_describes_is_not_described_again(base):
+    class Described(base):
+        def __init__(self, activity, **options):
+            super().__init__(**options)
+            self.activity = activity
+
+        def get_config(self):
+            return dict(activity=self.activity.__name__, **super().get_config())
+
+    config = Described(lambda x: x, **({"units": 3} if base is Dense else {})).get_config()
+    assert config["activity"] == "<lambda>" and config.get("units") == (3 if base is Dense else None)
+
+
 def test_special_values_survive():
     values = {"slice": slice(1, None, 2), "dots": ..., "bytes": b"ab", "array": np.arange(3), "tensor": tf.constant([1.5])}
     again = deserialize(json.loads(json.dumps(serialize(values))))

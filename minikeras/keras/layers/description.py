@@ -38,6 +38,8 @@ def described(value: Any) -> Any:
 def options(layer: Layer, base: type[Layer]) -> dict[str, Any]:
     """The arguments of a layer's constructor that `base` does not have: as recorded, else from the attributes of their names.
 
+    A user's `get_config` adds those of the user's classes itself.
+
     Raises:
         NotImplementedError: if an argument is neither, and the class has no `get_config` of its own.
     """
@@ -46,7 +48,11 @@ def options(layer: Layer, base: type[Layer]) -> dict[str, Any]:
     if reason:
         raise NotImplementedError(f"Object {type(layer).__name__} was created by passing {reason}")
     found = dict(given)
-    for name in _arguments(type(layer), base):
+    names = _arguments(type(layer), base)
+    if not is_of_package(type(layer).get_config):
+        known = _arguments(next(filter(is_of_package, type(layer).__mro__)), base)
+        names = tuple(name for name in names if name in known)
+    for name in names:
         if name in found or isinstance(getattr(type(layer), name, None), property):  # Embedding's weights are said of the layer
             continue
         if hasattr(layer, name):
@@ -93,8 +99,8 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 # Classes of the user that do not describe themselves ------------------------------------------------------------------
 
 
-def is_of_package(cls: type) -> bool:
-    """Whether a class is one of this package, whose attributes have the names of its arguments."""
+def is_of_package(cls: Any) -> bool:
+    """Whether a class or method is one of this package, whose attributes have the names of a class's arguments."""
     return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 

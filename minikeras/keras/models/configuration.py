@@ -61,11 +61,11 @@ def _subclass_config(model: Any) -> dict[str, Any]:
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
     base = {"name": model.name, "trainable": model._trainable, "dtype": model.dtype_policy.name}
     config = {key: value for key, value in base.items() if key in accepted or open_ended}
+    if model._overrides("get_config"):  # which adds its own
+        return config
     try:
         return config | serialize_keras_object(_by_name(kind, *model._given))
     except (TypeError, ValueError) as error:
-        if model._overrides("get_config"):  # which adds them
-            return config
         raise NotImplementedError(
             f"Object {kind.__name__} was created by passing non-serializable argument values in `__init__()`, and "
             f"therefore the object must override `get_config()` in order to be serializable: {error}"
