@@ -45,6 +45,7 @@ INTERNAL = {
         "keras.logs",
         "keras.names",
         "keras.path_map",
+        "keras.promotion",
         "keras.seeds",
         "keras.settings",
         "keras.training",

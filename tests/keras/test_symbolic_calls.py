@@ -51,6 +51,22 @@ def test_a_known_batch_size_stays_known():
     assert Apply(lambda x: tf.concat([x, x], axis=0))(x).shape == (14, 3)
 
 
+def test_a_table_of_positions_may_have_few_rows():
+    class Positions(tf.keras.layers.Layer):
+        def __init__(self, rows, **options):
+            super().__init__(**options)
+            self.rows = tf.keras.layers.Embedding(rows, 3)
+
+        def call(self, x):
+            return self.rows(tf.range(tf.shape(x)[1])) + tf.cast(x, "float32")[..., None]
+
+    for rows in (70, 20, 6):
+        assert Positions(rows)(Input((None,), dtype="int64")).shape == (None, None, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"63 is not in \[0, 5\)|64|5 is not in") as caught:
+        Positions(3)(Input((None,), dtype="int64"))
+    assert "tried on zeros" in caught.value.__notes__[0]
+
+
 def test_the_dtype_is_that_of_the_result():
     x = Input((3,))
     assert Apply(lambda x: tf.cast(x, "int32"))(x).dtype == tf.int32

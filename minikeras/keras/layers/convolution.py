@@ -136,13 +136,15 @@ class Convolution(KernelLayer):
         return self.kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:
-        """The convolution."""
+        """The convolution with the layer's kernel."""
+        return self.convolution_op(inputs, self.kernel.read_value())
+
+    def convolution_op(self, inputs: Any, kernel: Any) -> Tensor:
+        """The convolution without bias and activation; a subclass may override it to compute with another kernel."""
         padding: Any = self.padding.upper()
         if padding == "CAUSAL":
             padding = [(self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)]
-        return functions.convolution(
-            inputs, self.kernel.read_value(), self.strides, padding, self.data_format, self.dilation_rate
-        )
+        return functions.convolution(inputs, kernel, self.strides, padding, self.data_format, self.dilation_rate)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, filters)."""

@@ -12,8 +12,8 @@ from ...errors import UnknownObjectError
 from ...types import as_dtype
 from ..saving import registry
 from ..saving.objects import deserialize_keras_object
-from ..symbolic.keras_tensor import KerasTensor, Spec
-from ..symbolic.shapes import map_shapes
+from ..symbolic.keras_tensor import Spec
+from ..symbolic.shapes import map_shapes, shapes_of
 from .layer import Layer
 
 
@@ -70,9 +70,9 @@ class Lambda(Layer):
         batch = nest.flatten(input_shape)[0]
         return map_shapes(lambda shape: (batch, *shape), self._output_shape)
 
-    def output_spec(self, x: KerasTensor) -> Spec | None:
+    def output_spec(self, x: Any) -> Spec | None:
         """What comes out where `output_shape` says so; the function is not tried then."""
-        shape = None if self._output_shape is None else self.compute_output_shape(x.shape)
+        shape = None if self._output_shape is None else self.compute_output_shape(shapes_of(x))
         return Spec(tuple(shape), as_dtype(self.compute_dtype)) if shape and not isinstance(shape[0], (list, tuple)) else None
 
     def get_config(self) -> dict[str, Any]:

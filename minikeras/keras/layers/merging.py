@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ... import nest
 from ...core import Tensor
 from ...errors import ShapeError, kind_of
 from ...functions.contractions import matmul
@@ -16,7 +17,8 @@ from ...functions.reductions import reduce_any
 from ...functions.shaping import broadcast_to, concat, reshape, transpose
 from ...ops.arithmetic import ones_like
 from ...ops.nn import masked_fill
-from .inputs import mask_of
+from ..promotion import promoted
+from .inputs import attach, mask_of
 from .layer import Layer
 
 
@@ -35,6 +37,16 @@ class Merge(Layer):
     def call(self, inputs: Any) -> Tensor:
         rank = max(x.ndim for x in inputs)
         return self.combine([_with_rank(x, rank) for x in inputs])
+
+    def _tensors(self, argument: Any) -> Any:
+        """The inputs in the dtype in which they meet, with their masks."""
+        tensors = super()._tensors(argument)
+        leaves = nest.flatten(tensors)
+        if len({getattr(x, "dtype", None) for x in leaves}) < 2 or not all(isinstance(x, Tensor) for x in leaves):
+            return tensors
+        met = promoted(*leaves)
+        attach([mask_of(x) for x in leaves], met)
+        return nest.pack(tensors, met)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """True where any input counts; None if one of them carries no mask."""
@@ -148,6 +160,8 @@ class Average(Merge):
     >>> print(tf.keras.layers.Average()([tf.constant([[1.0]]), tf.constant([[4.0]])]).numpy())
     [[2.5]]
     """
+
+    _gives_floats = True
 
     def combine(self, inputs: list[Tensor]) -> Tensor:
         total = functools.reduce(add, inputs)

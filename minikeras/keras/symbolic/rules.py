@@ -15,6 +15,7 @@ from ... import nest
 from ...errors import LoadError
 from ...files import limits
 from ...types import as_dtype
+from ..promotion import result_type
 from .keras_tensor import KerasTensor, Spec
 
 _PACKAGE = __name__.partition(".")[0]
@@ -59,7 +60,10 @@ def _of_attention(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 def _dtype(operation: Any, symbols: list[KerasTensor]) -> Any:
     floating = any(one.dtype.is_floating for one in symbols) or operation._gives_floats
-    return as_dtype(operation.compute_dtype) if floating else symbols[0].dtype
+    if floating:
+        return as_dtype(operation.compute_dtype)
+    first, *others = {one.dtype for one in symbols}
+    return as_dtype(result_type(first, *others)) if others else first
 
 
 def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], sizes: tuple[int, int]) -> None:

@@ -27,6 +27,8 @@ from .shapes import map_shapes
 
 _SIZES = ((2, 64), (4, 128))
 """For the batch axis and for other axes of unknown size: what a trial uses, twice."""
+_SMALLER = (((2, 16), (4, 24)), ((2, 4), (4, 6)))
+"""If these fail: a table of positions may have fewer rows."""
 
 
 def call_symbolically(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -92,7 +94,7 @@ def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
 
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The results for each of the sizes that unknown axes are tried with; if these fail, for sizes of known axes of other
-    inputs.
+    inputs, and for smaller ones.
     """
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
     if not any(None in symbol.shape for symbol in symbols):
@@ -101,7 +103,7 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
     known = {size for symbol in symbols for size in symbol.shape[1:] if size is not None}
     alike = [tuple((batch, size) for batch, _ in _SIZES) for size in sorted(known)] if len(symbols) > 1 else []
     failures: list[Exception] = []
-    for sizes in (_SIZES, *alike):
+    for sizes in (_SIZES, *alike, *_SMALLER):
         check_trial(operation, args, kwargs, sizes[-1])
         try:
             return [trial.run(functools.partial(_call, operation, args, kwargs, size)) for size in sizes]

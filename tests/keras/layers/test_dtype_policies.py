@@ -149,3 +149,25 @@ def test_dropout_of_bfloat16_in_a_functional_model_has_a_gradient():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.cast(model(tf.ones([2, 3]), training=True), "float32") ** 2)
     assert [g.dtype for g in tape.gradient(loss, model.trainable_variables)] == [tf.bfloat16, tf.bfloat16]
+
+
+@pytest.mark.parametrize("kinds", [("int64", "float32"), ("float32", "int32"), ("bool", "uint8"), ("int32", "int64")])
+@pytest.mark.parametrize("layer", ["Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate", "Dot"])
+def test_merged_inputs_meet_in_one_dtype(layer, kinds, tmp_path):
+    a, b = np.array([[1, 0]], kinds[0]), np.array([[3, 2]], kinds[1])
+    inputs = [tf.keras.Input((2,), dtype=kind) for kind in kinds]
+    merge = getattr(L, layer)(**({"axes": 1} if layer == "Dot" else {}))
+    model = tf.keras.Model(inputs, merge(inputs))
+    y, kind = model([a, b]), tf.keras.backend.result_type(*kinds)
+    assert y.dtype == model.outputs[0].dtype == ("float32" if layer == "Average" else kind)
+    np.testing.assert_array_equal(y, merge([tf.cast(a, kind), tf.cast(b, kind)]))
+    model.save(tmp_path / "m.keras")
+    again = tf.keras.models.load_model(tmp_path / "m.keras")
+    assert again.outputs[0].dtype == y.dtype
+    np.testing.assert_array_equal(again([a, b]), y)
+
+
+def test_masks_stay_with_inputs_that_meet_in_another_dtype():
+    embedded = L.Embedding(3, 2, mask_zero=True)(np.array([[1, 0]]))
+    steps = L.Masking()(tf.constant([[[0, 0], [1, 1]]]))
+    assert L.Add()([steps, embedded])._keras_mask.numpy().tolist() == [[True, True]]

@@ -384,3 +384,19 @@ def test_an_average_of_integers_is_a_float():
 
 def test_the_base_of_constraints_leaves_weights_as_they_are():
     assert tf.keras.constraints.Constraint()([1.0, -2.0]).numpy().tolist() == [1.0, -2.0]
+
+
+@pytest.mark.parametrize("base, window", [(L.Conv1D, (2,)), (L.Conv2D, (2, 2)), (L.Conv3D, (1, 2, 2))])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_convolution_may_be_computed_with_another_kernel(base, window, compiled):
+    class Doubled(base):
+        def convolution_op(self, inputs, kernel):
+            return super().convolution_op(inputs, 2.0 * tf.convert_to_tensor(kernel))
+
+    layer, plain = Doubled(3, window, use_bias=False), base(3, window, use_bias=False)
+    x = np.random.default_rng(0).normal(size=(2, *(4,) * len(window), 2)).astype("float32")
+    layer.build(x.shape)
+    plain.build(x.shape)
+    plain.set_weights(layer.get_weights())
+    y = tf.function(layer, jit_compile=True)(tf.constant(x)) if compiled else layer(x)
+    np.testing.assert_allclose(y, 2.0 * plain(x), rtol=1e-5)

@@ -40,6 +40,12 @@ def test_a_lambda_says_its_shape_or_is_tried(output_shape, expected):
     assert tuple(layer.compute_output_shape((None, None, 5))) == expected
 
 
+@pytest.mark.parametrize("output_shape", [(1,), lambda shapes: (shapes[1][0], 1)])
+def test_a_lambda_of_several_inputs_says_its_shape(output_shape):
+    layer = L.Lambda(lambda pair: tf.reduce_sum(pair[0] - pair[1], 1, keepdims=True), output_shape)
+    assert layer([tf.keras.Input((3,)), tf.keras.Input((3,))]).shape == (None, 1)
+
+
 def test_a_lambda_takes_several_inputs_and_is_trained_around():
     first, second = tf.keras.Input((3,)), tf.keras.Input((3,))
     y = L.Lambda(lambda pair: pair[0] * pair[1])([L.Dense(3)(first), second])
