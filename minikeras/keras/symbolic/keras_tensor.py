@@ -20,10 +20,11 @@ _next_number = itertools.count().__next__
 
 
 class Spec(NamedTuple):
-    """Shape (None for an axis of any size) and dtype of one output."""
+    """Shape (None for an axis of any size) and dtype of one output, and the number of axes of its mask, if it carries one."""
 
     shape: tuple[int | None, ...]
     dtype: DType
+    mask_rank: int | None = None
 
 
 class Node:
@@ -102,14 +103,19 @@ class KerasTensor:
         self.node, self.position, self._name = node, position, name
 
     @property
+    def spec(self) -> Spec:
+        """Shape and dtype, and whether there is a mask."""
+        return self.node.specs[self.position]
+
+    @property
     def shape(self) -> tuple[int | None, ...]:
         """The sizes of the axes, None where any size fits."""
-        return self.node.specs[self.position].shape
+        return self.spec.shape
 
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return self.node.specs[self.position].dtype
+        return self.spec.dtype
 
     @property
     def ndim(self) -> int:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ... import nest
+from ...core import Tensor
 from ...errors import LoadError
 from ...files import limits
+from ...functions.creation import ones, zeros
 from ...types import as_dtype
 from ..promotion import result_type
 from .keras_tensor import KerasTensor, Spec
@@ -35,14 +37,15 @@ def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
     if graph is not None:
         same = [one.shape for one in _symbols(args)] == [one.shape for one in nest.flatten(graph.inputs)]
         outputs = nest.flatten(graph.outputs)
-        specs = [Spec(one.shape, one.dtype) for one in outputs]
+        specs = [one.spec for one in outputs]
         return (specs, nest.pack(graph.outputs, list(range(len(specs))))) if same else None
     rule = getattr(type(operation), "compute_output_shape", None)
     if rule is None or hasattr(operation, "_graph") or hasattr(operation, "function"):
         return None
     shapes = nest.map_structure(lambda one: one.shape, args[0])
     options = {name: kwargs[name] for name in inspect.signature(rule).parameters if name in kwargs}
-    return [Spec(tuple(operation.compute_output_shape(shapes, **options)), _dtype(operation, _symbols(args)))], 0
+    spec = Spec(tuple(operation.compute_output_shape(shapes, **options)), _dtype(operation, _symbols(args)))
+    return with_mask(operation, args, [spec]), 0
 
 
 def _of_attention(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Spec], Any] | None:
@@ -52,7 +55,7 @@ def _of_attention(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     of_shapes = {name: given.get(name.removesuffix("_shape"), given.get("inputs")) for name in names}
     shapes = {name: nest.map_structure(lambda one: one.shape, one) for name, one in of_shapes.items() if one is not None}
     dtype = as_dtype(layer.compute_dtype)
-    result = Spec(tuple(layer.compute_output_shape(**shapes)), dtype)
+    (result,) = with_mask(layer, args, [Spec(tuple(layer.compute_output_shape(**shapes)), dtype)])
     if not given.get("return_attention_scores"):
         return [result], 0
     return [result, Spec(tuple(layer.scores_shape(**shapes)), dtype)], (0, 1)
@@ -64,6 +67,30 @@ def _dtype(operation: Any, symbols: list[KerasTensor]) -> Any:
         return as_dtype(operation.compute_dtype)
     first, *others = {one.dtype for one in symbols}
     return as_dtype(result_type(first, *others)) if others else first
+
+
+def with_mask(operation: Any, args: tuple[Any, ...], specs: list[Spec]) -> list[Spec]:
+    """The specs, which know whether the outputs carry a mask: asked for arrays of one element."""
+    symbols = _symbols(args[:1])
+    if not operation.supports_masking or len(symbols) != len(nest.flatten(args[:1])):
+        return specs
+    if not (operation._computes_mask or any(one.spec.mask_rank for one in symbols)):
+        return specs
+    given = nest.map_structure(lambda one: masked(zeros([1] * one.ndim, one.dtype), one.spec.mask_rank), args[0])
+    mask = operation.compute_mask(given, nest.map_structure(lambda one: one._keras_mask, given))
+    return specs if mask is None else [spec._replace(mask_rank=mask.ndim) for spec in specs]
+
+
+def masked(x: Tensor, rank: int | None) -> Tensor:
+    """A tensor that carries a mask of its first axes that counts all; none if `rank` is None."""
+    if rank is not None:
+        x._keras_mask = ones(x.shape[:rank], "bool")
+    return x
+
+
+def rank_of_mask(x: Tensor) -> int | None:
+    """The number of axes of the mask that a tensor carries; None if it carries none."""
+    return None if x._keras_mask is None else x._keras_mask.ndim
 
 
 def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], sizes: tuple[int, int]) -> None:

@@ -22,7 +22,7 @@ from ...functions.creation import zeros
 from ...types import DType, as_dtype
 from ..calls import context
 from .keras_tensor import KerasTensor, Node, Spec
-from .rules import by_rule, check_trial
+from .rules import by_rule, check_trial, masked, rank_of_mask, with_mask
 from .shapes import map_shapes
 
 _SIZES = ((2, 64), (4, 128))
@@ -64,7 +64,7 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
         trial.build(args, kwargs)
         limits.spend_work(limits.CALL, f"calls such as that of '{operation.name}'")
         if (spec := _told(operation, args)) is not None:
-            return [spec], 0
+            return with_mask(operation, args, [spec]), 0
         costly = limits.is_loading() or hasattr(operation, "scores_shape")  # attention: the square of the number of steps
         if by_rules and costly and (ruled := by_rule(operation, args, kwargs)) is not None:
             return ruled
@@ -126,7 +126,7 @@ def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
         if not _is_symbol(leaf):
             return leaf
         shape = [(sizes[min(axis, 1)] if size is None else size) for axis, size in enumerate(leaf.shape)]
-        return example(shape, leaf.dtype)
+        return masked(example(shape, leaf.dtype), leaf.spec.mask_rank)
 
     given, named = nest.map_structure(filled, [args, kwargs])
     try:
@@ -143,12 +143,13 @@ def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
 def _merged(operation: Any, first: Tensor, second: Tensor | None = None) -> Spec:
     """Shape and dtype of an output; None where two trials differ."""
     if second is None:
-        return Spec(tuple(first.shape), first.dtype)
+        return Spec(tuple(first.shape), first.dtype, rank_of_mask(first))
     if len(first.shape) != len(second.shape):
         raise ShapeError(
             f"'{operation.name}' gives {first.shape} or {second.shape}: its number of axes depends on the batch size."
         )
-    return Spec(tuple([a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)]), first.dtype)
+    shape = tuple([a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)])
+    return Spec(shape, first.dtype, rank_of_mask(first))
 
 
 class Trial(Interpreter):

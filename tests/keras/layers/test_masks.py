@@ -246,3 +246,40 @@ def test_masks_of_symbols_may_be_numbers(shape):
     symbols, masks = [tf.keras.Input((4, 5))] * 2, [tf.constant(np.arange(np.prod(shape)).reshape(shape) > 6) for _ in range(2)]
     found = L.Concatenate(axis=1).compute_mask(symbols, masks)
     assert np.array_equal(found, L.Concatenate(axis=1).compute_mask([tf.ones((2, 4, 5))] * 2, masks)) and found.shape == (2, 8)
+
+
+@tf.keras.saving.register_keras_serializable("masks")
+class Needing(L.Layer):
+    """A layer that cannot do without a mask."""
+
+    supports_masking = True
+
+    def call(self, x, mask=None):
+        return x * tf.cast(mask, x.dtype)[..., None]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        lambda x: L.Dense(2)(L.Embedding(9, 3, mask_zero=True)(x)),
+        lambda x: L.Masking()(tf.cast(x[..., None], "float32")),
+        lambda x: L.Add()([L.Embedding(9, 3, mask_zero=True)(x) for _ in range(2)]),
+        lambda x: L.Concatenate(1)([L.Embedding(9, 3, mask_zero=True)(x), L.Embedding(9, 3)(x)]),
+        lambda x: L.MultiHeadAttention(1, 2)(y := L.Embedding(9, 3, mask_zero=True)(x), y),
+        lambda x: L.TimeDistributed(L.Dense(2))(L.Embedding(9, 3, mask_zero=True)(x)),
+        lambda x: tf.keras.Sequential([L.Embedding(9, 3, mask_zero=True), L.Dropout(0.5)])(x),
+    ],
+)
+@pytest.mark.parametrize("size", [5, None])
+def test_a_symbol_carries_the_mask_that_its_values_will_carry(steps, size, tmp_path):
+    x = tf.keras.Input((size,), dtype="int32")
+    model = tf.keras.Model(x, Needing()(steps(x)))
+    data = np.array([[1, 2, 0, 3, 0]])
+    assert (model(data).numpy()[0, 2] == 0.0).all()
+    model.save(tmp_path / "m.keras")
+    np.testing.assert_array_equal(tf.keras.models.load_model(tmp_path / "m.keras")(data), model(data))
+
+
+def test_a_symbol_without_a_mask_gives_none():
+    with pytest.raises((TypeError, ValueError), match="None"):
+        Needing()(L.Embedding(9, 3)(tf.keras.Input((5,), dtype="int32")))
