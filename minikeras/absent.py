@@ -56,6 +56,13 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Processes train together with tf.distribute.MultiWorkerMirroredStrategy; there are no parameter servers.",
         ),
     ],
+    "nn": [
+        (
+            "compute_average_loss scale_regularization_loss",
+            "In a step of several ranks divide the sum of losses by the rows of all of them, and penalties by "
+            "strategy.num_replicas_in_sync.",
+        ),
+    ],
     "keras": [
         ("visualization", "There is no drawing of images and boxes; use matplotlib."),
         (
@@ -142,11 +149,15 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "data.experimental": [
         (
-            "AutoShardPolicy OptimizationOptions SqlDataset TFRecordWriter copy_to_device dense_to_* from_variant to_variant "
+            "AutoShardPolicy",
+            "Ranks share each batch; keras.distribution.DataParallel(auto_shard_dataset=False) leaves each its own.",
+        ),
+        (
+            "OptimizationOptions SqlDataset TFRecordWriter copy_to_device dense_to_* from_variant to_variant "
             "get_next_as_optional ignore_errors load save snapshot map_and_batch parallel_interleave parse_example_dataset "
             "prefetch_to_device service shuffle_and_repeat make_batched_features_dataset pad_to_cardinality *_from_dataset",
             "What is there of it is mostly in tf.data itself, such as Dataset.group_by_window.",
-        )
+        ),
     ],
 }
 """For each module rows of names, or patterns of them, and what to do."""

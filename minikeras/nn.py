@@ -1,5 +1,6 @@
 """`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
 
+from .absent import late as _late
 from .functions.convolution import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose, conv_transpose
 from .functions.convolution import convolution, depthwise_conv2d, separable_conv2d
 from .functions.elementwise import log_sigmoid, sigmoid, softplus, tanh
@@ -16,3 +17,4 @@ from .functions.symbols import publish as _publish
 
 _publish(globals())
 __all__ = [name for name in dir() if not name.startswith("_")]
+__getattr__, __dir__ = _late(__name__, {})

@@ -3,6 +3,7 @@
 Names only, which may come from `arrays` and `program`. `threading.py` holds the numbers of threads.
 """
 
+from ..absent import late as _late
 from ..arrays import device_report, list_physical_devices
 from ..arrays.residence import get_resident_data_limit, set_resident_data_limit
 from ..compiler import functions_run_eagerly, run_functions_eagerly
@@ -10,3 +11,5 @@ from . import threading
 
 __all__ = ["device_report", "functions_run_eagerly", "get_resident_data_limit", "list_physical_devices"]
 __all__ += ["run_functions_eagerly", "set_resident_data_limit", "threading"]
+
+__getattr__, __dir__ = _late(__name__, {})

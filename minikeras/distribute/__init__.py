@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from .communicator import ThreadCommunicator
     from .functions import all_reduce, all_reduce_together, broadcast_variables
     from .strategy import DataParallel as MultiWorkerMirroredStrategy
-    from .strategy import get_strategy, has_strategy
+    from .strategy import InputContext, ReduceOp, get_strategy, has_strategy
     from .training import DistributedGradientTape, DistributedOptimizer
     from .world import barrier, init, initialize, local_rank, rank, rows_of, size, using
 
-__all__ = ["BroadcastGlobalVariablesCallback", "DistributedGradientTape", "DistributedOptimizer", "LearningRateWarmupCallback"]
-__all__ += ["MetricAverageCallback", "MultiWorkerMirroredStrategy", "ThreadCommunicator", "all_reduce", "all_reduce_together"]
-__all__ += ["barrier", "broadcast_variables", "callbacks", "get_strategy", "has_strategy", "init", "initialize", "local_rank"]
-__all__ += ["rank", "rows_of", "size", "using"]
+__all__ = ["BroadcastGlobalVariablesCallback", "DistributedGradientTape", "DistributedOptimizer", "InputContext"]
+__all__ += ["LearningRateWarmupCallback", "MetricAverageCallback", "MultiWorkerMirroredStrategy", "ReduceOp"]
+__all__ += ["ThreadCommunicator", "all_reduce", "all_reduce_together", "barrier", "broadcast_variables", "callbacks"]
+__all__ += ["get_strategy", "has_strategy", "init", "initialize", "local_rank", "rank", "rows_of", "size", "using"]
 
 _LATE: dict[str, str | None] = {
     "callbacks": None,
@@ -28,7 +28,7 @@ _LATE: dict[str, str | None] = {
     **dict.fromkeys(("DistributedGradientTape", "DistributedOptimizer"), "training"),
     "ThreadCommunicator": "communicator",
     **dict.fromkeys(("all_reduce", "all_reduce_together", "broadcast_variables"), "functions"),
-    **dict.fromkeys(("MultiWorkerMirroredStrategy", "get_strategy", "has_strategy"), "strategy"),
+    **dict.fromkeys(("InputContext", "MultiWorkerMirroredStrategy", "ReduceOp", "get_strategy", "has_strategy"), "strategy"),
     **dict.fromkeys(("barrier", "init", "initialize", "local_rank", "rank", "rows_of", "size", "using"), "world"),
 }
 

@@ -1,4 +1,6 @@
-"""The rows of a global batch that a thread computes on, for sums over a batch and draws for its samples."""
+"""The rows of a global batch that a thread computes on, for sums over a batch and draws for its samples; and whether it runs a
+step of a custom loop for a strategy.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +32,7 @@ class BatchPart(NamedTuple):
 
 class _Here(threading.local):
     part: BatchPart | None = None
+    adds_up = False
 
 
 _here = _Here()
@@ -80,3 +83,18 @@ def check_exchange(what: str) -> BatchPart | None:
             "another. Use virtual_shards=None, or as many as there are ranks."
         )
     return part
+
+
+def adds_up() -> bool:
+    """Whether optimizers of this thread step by the sum of the gradients of all ranks."""
+    return _here.adds_up
+
+
+@contextlib.contextmanager
+def adding_up() -> Iterator[None]:
+    """Within the block optimizers of this thread do."""
+    before, _here.adds_up = _here.adds_up, True
+    try:
+        yield
+    finally:
+        _here.adds_up = before

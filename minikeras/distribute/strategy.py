@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError
 from .functions import all_reduce, hash_of
-from .replica import BatchPart
+from .replica import BatchPart, adding_up
 from .world import rows_of, world
 
 
@@ -45,6 +46,42 @@ class Resolver(NamedTuple):
 
     task_id: int
     task_type: str = "worker"
+
+
+class ReduceOp(enum.Enum):
+    """What `reduce` does, by TensorFlow's names.
+
+    >>> tf.distribute.MultiWorkerMirroredStrategy().reduce(tf.distribute.ReduceOp.SUM, 2.0, axis=None).numpy()
+    np.float32(2.0)
+    """
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+
+class InputContext(NamedTuple):
+    """For which rank a Dataset is made: it takes part `input_pipeline_id` of `num_input_pipelines`, by `Dataset.shard`.
+
+    >>> tf.distribute.InputContext(4, 0, 4).get_per_replica_batch_size(32)
+    8
+    """
+
+    num_input_pipelines: int = 1
+    input_pipeline_id: int = 0
+    num_replicas_in_sync: int = 1
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """The rows of each rank.
+
+        Raises:
+            ValueError: if they do not divide evenly.
+        """
+        rows, rest = divmod(global_batch_size, self.num_replicas_in_sync)
+        if rest:
+            raise ValueError(
+                f"get_per_replica_batch_size: {global_batch_size} rows do not divide among {self.num_replicas_in_sync} ranks."
+            )
+        return rows
 
 
 class DataParallel:
@@ -150,12 +187,14 @@ class DataParallel:
     # Custom loops --------------------------------------------------------------------------------------------------------
 
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """What `fn` gives on this rank.
+        """What `fn` gives on this rank. As in TensorFlow its optimizers step by the sum of the gradients of all ranks: the loss
+        is to be divided by the rows of all of them. Metrics are of the rows of this rank.
 
         >>> tf.distribute.MultiWorkerMirroredStrategy().run(lambda x: x + 1, args=(1,))
         2
         """
-        return fn(*args, **(kwargs or {}))
+        with adding_up() if world().size > 1 else contextlib.nullcontext():
+            return fn(*args, **(kwargs or {}))
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Tensor:
         """The sum or mean over all ranks; with `axis` also over that axis, whose length may differ among them.
@@ -198,6 +237,17 @@ class DataParallel:
             return found if len(found) > 1 else found[0]
 
         return dataset.map(own)
+
+    def distribute_datasets_from_function(self, dataset_fn: Callable[[InputContext], Any], options: Any = None) -> Any:
+        """The Dataset that a function makes for this rank, whose batches are its own; `options` are TensorFlow's alone.
+
+        >>> strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        >>> make = lambda context: tf.data.Dataset.range(4).shard(context.num_input_pipelines, context.input_pipeline_id)
+        >>> len(strategy.distribute_datasets_from_function(make))
+        4
+        """
+        size = world().size
+        return dataset_fn(InputContext(size, world().rank, size))
 
     def __repr__(self) -> str:
         return f"<DataParallel over {world().size} ranks>"

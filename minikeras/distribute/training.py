@@ -11,6 +11,7 @@ from ..keras.arguments import whole
 from ..keras.optimizers import Optimizer
 from ..keras.optimizers.exchange import Exchange
 from .functions import all_reduce_together
+from .replica import adds_up
 
 
 class DistributedGradientTape:
@@ -49,6 +50,11 @@ class DistributedGradientTape:
 
     def gradient(self, target: Any, sources: Any, *arguments: Any, **options: Any) -> Any:
         """As `GradientTape.gradient`, over all ranks. A source without gradient must have none on all of them."""
+        if adds_up():
+            raise InvalidArgumentError(
+                "DistributedGradientTape: in `run` of a strategy optimizers add up the gradients of all ranks. Use "
+                "tf.GradientTape there."
+            )
         found = self._tape.gradient(target, sources, *arguments, **options)
         leaves = nest.flatten(found)
         return nest.pack(found, all_reduce_together(leaves, self._op))

@@ -190,3 +190,91 @@ def test_synchronized_normalization_in_fit_is_that_of_one_process(eager):
             np.testing.assert_allclose(losses, expected[1], rtol=1e-5)
             for one, other in zip(weights, expected[0], strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+# Custom loops in TensorFlow's words -------------------------------------------------------------------------------------------
+
+
+def looped(compiled, optimizer):
+    """The losses and weights of a loop over batches of ten rows."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((3,)), dense(4, 1, activation="tanh"), dense(1, 2)])
+        optimizer = optimizer()
+    data = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices((X, Y)).batch(10))
+
+    def step_of_a_rank(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(model(x) - y)) / 10.0
+        weights = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return loss
+
+    step = lambda x, y: strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(step_of_a_rank, args=(x, y)), axis=None)
+    step = tf.function(step) if compiled else step
+    losses = [float(step(x, y)) for _ in range(3) for x, y in data]
+    return losses, np.concatenate([weight.ravel() for weight in model.get_weights()])
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        lambda: keras.optimizers.SGD(0.1, momentum=0.9, clipnorm=0.5),
+        lambda: keras.optimizers.Adam(0.01, gradient_accumulation_steps=2),
+        lambda: tf.distribute.DistributedOptimizer(keras.optimizers.Adam(0.01), op="sum"),
+    ],
+    ids=["SGD", "Adam", "DistributedOptimizer"],
+)
+def test_optimizers_in_run_step_by_the_sum_over_the_ranks(compiled, optimizer):
+    losses, weights = looped(compiled, optimizer)
+    found = on_ranks(3, lambda: looped(compiled, optimizer))
+    for other_losses, other_weights in found:
+        np.testing.assert_allclose(other_losses, losses, rtol=2e-6)
+        np.testing.assert_allclose(other_weights, weights, rtol=1e-5, atol=1e-6)
+        assert other_weights.tobytes() == found[0][1].tobytes()
+
+
+def test_a_function_is_recorded_for_run_apart():
+    def work():
+        strategy, w = tf.distribute.MultiWorkerMirroredStrategy(), tf.Variable(0.0)
+        optimizer, found = keras.optimizers.SGD(1.0), []
+        step = tf.function(lambda g: optimizer.apply_gradients([(g, w)]))
+        for run in (lambda f, args: f(*args), strategy.run) * 3:
+            run(step, args=(tf.constant(-1.0),))
+            found.append(float(w))
+        return found
+
+    assert on_ranks(2, work) == [[1.0, 3.0, 4.0, 6.0, 7.0, 9.0]] * 2
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (lambda w, loss: tf.distribute.DistributedGradientTape().gradient(loss(), w), "optimizers add up the gradients"),
+        (lambda w, loss: keras.optimizers.Newton().minimize(loss, [w]), "Newton asks for the loss of all rows"),
+    ],
+    ids=["tape", "Newton"],
+)
+def test_what_would_go_wrong_in_run_is_refused(step, message):
+    def work():
+        w = tf.Variable(2.0)
+        with pytest.raises((tf.errors.InvalidArgumentError, RuntimeError), match=message):
+            tf.distribute.MultiWorkerMirroredStrategy().run(step, args=(w, lambda: w * w))
+        return float(w)
+
+    assert on_ranks(2, work) == [2.0, 2.0]
+
+
+def test_datasets_are_made_for_each_rank():
+    def made(context):
+        rows = context.get_per_replica_batch_size(4)
+        return tf.data.Dataset.range(10).shard(context.num_input_pipelines, context.input_pipeline_id).batch(rows)
+
+    def work():
+        data = tf.distribute.MultiWorkerMirroredStrategy().distribute_datasets_from_function(made)
+        return [batch.numpy().tolist() for batch in data]
+
+    assert on_ranks(2, work) == [[[0, 2], [4, 6], [8]], [[1, 3], [5, 7], [9]]]
+    with pytest.raises(ValueError, match="7 rows do not divide among 2 ranks"):
+        tf.distribute.InputContext(2, 0, 2).get_per_replica_batch_size(7)

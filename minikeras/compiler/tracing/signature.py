@@ -21,7 +21,7 @@ import numpy as np
 from ... import nest
 from ...arrays import BARE, chosen_device, creation_namespace, device_name, is_array, namespace
 from ...core import Tensor, convert_to_tensor
-from ...distribute.replica import current_part
+from ...distribute.replica import adds_up, current_part
 from ...types import Array, TensorShape, as_dtype
 
 _BY_VALUE = (int, bool, str, bytes, type(None), complex)
@@ -49,7 +49,7 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
             found.append(_described(value, tensors))
             host = host and all([type(one._array) in BARE for one in tensors[count:]])
     device = None if host else chosen_device()  # to which `tf.identity` moves what is elsewhere
-    return device, current_part(), tuple(found)
+    return device, current_part(), adds_up(), tuple(found)
 
 
 def _described(value: Any, tensors: list[Tensor]) -> Hashable:

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import namespace, to_device, to_numpy
 from ...core import convert_to_tensor
 from ...distribute.functions import all_reduce_together
-from ...distribute.replica import check_exchange, current_part
+from ...distribute.replica import adds_up, check_exchange, current_part
 from ...distribute.world import world
 from ...functions.elementwise import cast
 from ...types import Array, as_dtype
@@ -42,13 +42,14 @@ def is_distributed(optimizer: Any) -> bool:
 
 def needs_exchange(optimizer: Any) -> bool:
     """Whether the gradients of a step are those of several ranks."""
-    return current_part() is not None or is_distributed(optimizer)
+    return current_part() is not None or adds_up() or is_distributed(optimizer)
 
 
 def exchanged(optimizer: Optimizer, grads: Sequence[Any]) -> Sequence[Any]:
     """The gradients to step by.
 
-    On a part of a batch it is the mean of those of all parts, weighted by their rows.
+    On a part of a batch it is the mean of those of all parts, weighted by their rows; in `run` of a strategy the sum of those
+    of all ranks.
     """
     part = check_exchange("a step of an optimizer")
     if part is not None:
@@ -68,7 +69,9 @@ def exchanged(optimizer: Optimizer, grads: Sequence[Any]) -> Sequence[Any]:
                 f"apply: '{optimizer.name}' would scale the loss before the gradients of "
                 f"backward_passes_per_step={exchange.passes} are exchanged. Use 1 with mixed_float16, or mixed_bfloat16."
             )
-    if exchange is None or exchange.passes > 1:
+    if exchange is None:
+        return all_reduce_together(grads) if adds_up() else grads
+    if exchange.passes > 1:
         return grads
     return _over_ranks(grads, exchange)
 

@@ -23,7 +23,7 @@ from ....core import Primitive, Record, Tensor, Variable
 from ....core.effects import State, decide, effect
 from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, Frame, current, perform, switch
-from ....distribute.replica import current_part
+from ....distribute.replica import adds_up, current_part
 from ....errors import CompileError
 from ....types import Array
 
@@ -55,10 +55,11 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
         RuntimeError: on a part of a batch, whose loss is not that of the whole.
     """
     part = current_part()
-    if part is not None and part.rows < part.total:
+    if adds_up() or (part is not None and part.rows < part.total):
+        total, known = ("", "its own") if part is None else (f" {part.total}", part.rows)
         raise RuntimeError(
-            f"{type(optimizer).__name__} asks for the loss of all {part.total} rows several times in a step, of which this "
-            f"rank knows {part.rows}. Use an optimizer of gradients, such as Adam, or train in one process."
+            f"{type(optimizer).__name__} asks for the loss of all{total} rows several times in a step, of which this "
+            f"rank knows {known}. Use an optimizer of gradients, such as Adam, or train in one process."
         )
     frame = current()
     outer, runs = frame.interpreter, Repeatable(loss_fn)
