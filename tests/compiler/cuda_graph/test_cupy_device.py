@@ -74,7 +74,7 @@ def test_streams_are_joined_by_events_before_and_after(gpu, log):
     names = [one if type(one) is str else one[0] for one in log]
     assert names == [
         *("device is current", "event 0.record", "stream.wait_event", "stream is current", "runtime.memcpyAsync"),
-        *("stream was current", "event 1.record", "outside.wait_event", "device was current"),
+        *("stream was current", "outside.use", "event 1.record", "outside.wait_event", "device was current"),
     ]
 
 
@@ -87,7 +87,7 @@ def test_an_array_of_another_gpu_is_refused(gpu):
 
 def test_memory_of_programs_is_of_the_private_pool_and_what_users_are_given_is_not(gpu, log):
     assert gpu.memory(100).address == 4096
-    assert log == ["stream is current", "the private pool", "stream was current"]
+    assert log == ["stream is current", "the private pool", "stream was current", ("outside.use",)]
     log.clear()
     assert gpu.empty(100).root.size == 100
     assert not log
@@ -100,7 +100,7 @@ def test_what_the_usual_pool_keeps_is_given_back_if_the_private_one_finds_no_mem
         return found(size, dtype)
 
     monkeypatch.setattr(gpu._cupy, "empty", empty)
-    private = ["stream is current", "the private pool", "stream was current"]
+    private = ["stream is current", "the private pool", "stream was current", ("outside.use",)]
     assert gpu.memory(100).address == 4096
     assert log == [*private, ("the usual pool.free_all_blocks",), *private]
 

@@ -122,8 +122,18 @@ class CuPyDevice:
             return self._of_pool(size)
 
     def _of_pool(self, size: int) -> Memory:
-        with self._stream, self._cupy.cuda.using_allocator(self._pool.malloc):
+        with self._current(), self._cupy.cuda.using_allocator(self._pool.malloc):
             return self.empty(size)
+
+    @contextlib.contextmanager
+    def _current(self) -> Iterator[None]:
+        """The stream of graphs is CuPy's present one; afterwards that of before is, which CuPy forgets if it came by `use`."""
+        before = self._cupy.cuda.get_current_stream()
+        try:
+            with self._stream:
+                yield
+        finally:
+            before.use()
 
     @property
     def pool_bytes(self) -> int:
@@ -206,7 +216,7 @@ class CuPyDevice:
             self._began.record(outside)
             self._stream.wait_event(self._began)
             try:
-                with self._stream:
+                with self._current():
                     yield
             finally:
                 self._ended.record(self._stream)
