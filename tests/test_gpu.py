@@ -62,6 +62,13 @@ def test_products_have_float32_s_precision(gpu):
     assert np.abs(found - a @ b).max() < 1e-3
 
 
+def test_what_is_no_number_passes_a_relu_of_a_compiled_step(device):
+    x, w, b = tf.ones([4, 8]), tf.Variable(np.full((8, 8), np.nan, "float32")), tf.Variable(tf.zeros([8]))
+    step = tf.function(lambda x: tf.nn.relu(x @ w + b))
+    for _ in range(4):
+        assert np.isnan(step(x).numpy()).all()
+
+
 @on_a_gpu
 def test_a_singular_matrix_is_an_error_there_too(gpu):
     with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
