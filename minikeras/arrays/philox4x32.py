@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Array
+from .threads import in_parallel
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 INCREMENTS = 0x9E3779B9, 0xBB67AE85
@@ -60,13 +61,13 @@ class _Thread(threading.local):
     """What each thread that draws keeps.
 
     Attributes:
-        memory: for the words of a chunk and what they are made of, 1 MB.
+        memory: for the words of a chunk and what they are made of, 768 KB.
         ahead: by seed, first block and number of blocks, the words of some draws in a row: the first position, and a row for
             each.
     """
 
     def __init__(self) -> None:
-        self.memory = np.empty(8 * CHUNK, _WORD)
+        self.memory = np.empty(6 * CHUNK, _WORD)
         self.ahead: dict[tuple[int, int, int], tuple[int, Array]] = {}
 
 
@@ -81,8 +82,7 @@ def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
     """
     blocks = -(-count // 4)
     if blocks > CHUNK // 2:
-        parts = [_numbers(at, min(at + CHUNK, begin + blocks)) for at in range(begin, begin + blocks, CHUNK)]
-        return np.concatenate([_words(seed, position, 1, part).copy() for part in parts], axis=1)[0, :count]
+        return _drawn((seed, position), (count,), "<u4", 4, lambda found, into: np.copyto(into, found[: into.size]), 4 * begin)
     key, ahead = (seed, begin, blocks), _thread.ahead
     first, rows = ahead.get(key, (position, ()))
     if not 0 <= position - first < len(rows):
@@ -97,16 +97,16 @@ def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
     return rows[position - first, :count]
 
 
-def pairs_of_words(key: Any, numbers: Array) -> Array:
-    """The words of blocks of a draw, `CHUNK` at most: two rows of uint64, the first two of each block and the last two.
+def words_of_blocks(key: Any, numbers: Array) -> Array:
+    """The words of blocks of a draw, `CHUNK` at most: for the first two and the last two of each block a row, with two columns.
 
     The memory is the thread's, until the next call.
 
-    >>> hex(pairs_of_words((0, 0), np.array([1, 0], np.uint64))[0, 1])
-    '0xe169c58d6627e8d5'
+    >>> hex(words_of_blocks((0, 0), np.array([1, 0], np.uint64))[0, 1, 1])
+    '0xe169c58d'
     """
     seed, position = _integers_of(key)
-    return _pairs(seed, position, 1, numbers)[:, 0]
+    return _halves(_pairs(seed, position, 1, numbers))[:, 0]
 
 
 def _numbers(start: int, stop: int) -> Array:
@@ -115,35 +115,38 @@ def _numbers(start: int, stop: int) -> Array:
 
 def _words(seed: int, first: int, positions: int, numbers: Array) -> Array:
     """Blocks of draws in a row, `CHUNK` at most: a row of words for each position, until the next call."""
-    x = _pairs(seed, first, positions, numbers)
-    found = _thread.memory[3 * x.size : 4 * x.size].reshape(positions, -1, 2)
-    found[..., 0], found[..., 1] = x
-    return found.view("<u4").reshape(positions, -1)
+    pairs = _pairs(seed, first, positions, numbers)
+    found = _thread.memory[2 * pairs.size : 3 * pairs.size].view("<u4").reshape(positions, -1, 4)
+    for row, halves in enumerate(_halves(pairs)):
+        found[..., 2 * row], found[..., 2 * row + 1] = halves[..., 0], halves[..., 1]
+    return found.reshape(positions, -1)
+
+
+def _halves(pairs: Array) -> Array:
+    """The two words of each pair."""
+    return pairs.view("<u4").reshape(*pairs.shape, 2)[..., ::-1]
 
 
 def _pairs(seed: int, first: int, positions: int, numbers: Array) -> Array:
-    """For each pair of words of a block a row for each position."""
-    x, y, products = _thread.memory[: 6 * positions * len(numbers)].reshape(3, 2, positions, -1)
-    position = _numbers(0, positions)[:, None] + np.uint64(first)
-    x[0], y[0], x[1], y[1] = numbers & _LOW, numbers >> _HALF, position & _LOW, position >> _HALF
-    _rounds(seed, x, y, products)
-    return x
+    """For each pair of words of a block a row for each position; the first word is the upper half of 64 bits."""
+    pairs, products = _thread.memory[: 4 * positions * len(numbers)].reshape(2, 2, positions, -1)
+    for pair, counter in zip(pairs, (numbers, _numbers(0, positions)[:, None] + np.uint64(first)), strict=True):
+        np.left_shift(counter, _HALF, pair)
+        np.bitwise_or(pair, counter >> _HALF, pair)
+    _rounds(seed, pairs.reshape(2, -1), products.reshape(2, -1))
+    return pairs
 
 
-def _rounds(seed: int, x: Array, y: Array, products: Array) -> None:
-    """The rounds of blocks whose words 0 and 2 are the rows of x, 1 and 3 those of y; then x has pairs of words in 64 bits."""
-    x, y, products = [one.reshape(2, -1) for one in (x, y, products)]
+def _rounds(seed: int, pairs: Array, products: Array) -> None:
+    """The rounds of blocks, each two pairs of words, in place: five passes over 512 KB, which stay in the cache."""
     start = np.array([seed & 0xFFFFFFFF, seed >> 32], _WORD)
-    keys = (start + np.arange(ROUNDS, dtype=_WORD)[:, None] * np.array(INCREMENTS, _WORD) & _LOW)[:, :, None]
-    swapped = products[::-1]
-    for number, key in enumerate(keys, 1):
-        np.multiply(x, _FACTORS, products)
-        np.right_shift(swapped, _HALF, x)
-        np.bitwise_xor(x, y, x)
-        np.bitwise_xor(x, key, x)
-        if number < ROUNDS:
-            np.bitwise_and(swapped, _LOW, y)
-    np.bitwise_or(x, np.left_shift(swapped, _HALF, y), x)
+    keys = start + np.arange(ROUNDS, dtype=_WORD)[:, None] * np.array(INCREMENTS, _WORD) << _HALF
+    for key in keys[:, :, None]:
+        np.right_shift(pairs, _HALF, products)
+        np.multiply(products, _FACTORS, products)
+        np.left_shift(pairs, _HALF, pairs)
+        np.bitwise_xor(pairs, key, pairs)
+        np.bitwise_xor(pairs, products[::-1], pairs)
 
 
 def _integers_of(key: Any) -> tuple[int, int]:
@@ -161,9 +164,14 @@ def _drawn(
     if blocks <= CHUNK // 2:
         convert(words(seed, position, 4 * blocks, begin), elements)
     else:
-        for at in range(0, blocks, CHUNK):  # two threads take as long as one: the calls are too short
-            end = min(at + CHUNK, blocks)
-            convert(_words(seed, position, 1, _numbers(begin + at, begin + end))[0], elements[at * per_block : end * per_block])
+
+        def draw(first: int, last: int) -> None:
+            for at in range(first, last, CHUNK):
+                end = min(at + CHUNK, last)
+                found = _words(seed, position, 1, _numbers(begin + at, begin + end))[0]
+                convert(found, elements[at * per_block : end * per_block])
+
+        in_parallel(draw, blocks, least=CHUNK)
     return (elements[before:].copy() if before else elements).reshape(shape)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InvalidArgumentError
 from ..types import Array
 from . import special
-from .philox4x32 import CHUNK, pairs_of_words
+from .philox4x32 import CHUNK, words_of_blocks
 
 Propose = Callable[[Array, Array], tuple[Array, Array]]
 SEARCHED = 10.0
@@ -88,12 +88,14 @@ def _units(key: Any, places: Array, attempt: int, wide: bool) -> Array:
     """Four rows of numbers inside (0, 1), one for each place, of 32 bits, or of 52 if `wide`."""
     upper, units = np.uint64(attempt << 32), np.empty((4, len(places)))
     if wide:
-        np.copyto(units[:2], pairs_of_words(key, 2 * places + upper) >> np.uint64(12), casting="unsafe")
-        np.copyto(units[2:], pairs_of_words(key, 2 * places + np.uint64(1) + upper) >> np.uint64(12), casting="unsafe")
+        for rows, block in ((units[:2], 2 * places + upper), (units[2:], 2 * places + np.uint64(1) + upper)):
+            words = words_of_blocks(key, block)
+            rows[:] = words[..., 1]
+            rows *= 2.0**20
+            rows += words[..., 0] >> 12
     else:
-        pairs = pairs_of_words(key, places + upper)
-        np.copyto(units[:2], pairs & np.uint64(2**32 - 1), casting="unsafe")
-        np.copyto(units[2:], pairs >> np.uint64(32), casting="unsafe")
+        words = words_of_blocks(key, places + upper)
+        units[:2], units[2:] = words[..., 0], words[..., 1]
     units += 0.5
     units *= 2.0**-52 if wide else 2.0**-32
     return units
