@@ -135,8 +135,10 @@ def _pairs(seed: int, first: int, positions: int, numbers: Array) -> Array:
     """Two pairs of words for each block, the first word of a pair in the upper half of 64 bits: rows for the positions."""
     pairs, products = _thread.memory[: 4 * positions * len(numbers)].reshape(2, 2, positions, -1)
     position = _numbers(0, positions)[:, None] + np.uint64(first)
-    for pair, counter in zip(pairs, (numbers, position), strict=True):
-        pair[:] = counter << _HALF | counter >> _HALF
+    np.left_shift(numbers, _HALF, products[0])
+    np.right_shift(numbers, _HALF, products[1])
+    np.bitwise_or(*products, pairs[0])
+    pairs[1] = position << _HALF | position >> _HALF
     _rounds(seed, pairs.reshape(2, -1), products.reshape(2, -1))
     return pairs
 
@@ -161,6 +163,11 @@ def _integers_of(key: Any) -> tuple[int, int]:
     return int(key[0]) & (2**64 - 1), int(key[1]) & (2**64 - 1)
 
 
+def _scratch(rows: int, size: int, dtype: np.dtype[Any]) -> Array:
+    """Memory of this thread in which a chunk of words has been made: fresh memory takes longer than what is written there."""
+    return _thread.memory.view(dtype)[: rows * size].reshape(rows, size)
+
+
 def _drawn(
     key: Any, shape: tuple[int, ...], dtype: Any, per_block: int, convert: Callable[[Array, Array], None], start: int
 ) -> Array:
@@ -182,7 +189,7 @@ def _drawn(
                 found = _words(seed, position, 1, _numbers(begin + at, begin + end))[0]
                 convert(found, elements[at * per_block : end * per_block])
 
-        in_parallel(draw, blocks, least=CHUNK // 2)
+        in_parallel(draw, blocks, least=CHUNK)
     return (elements[before:].copy() if before else elements).reshape(shape)
 
 
@@ -225,14 +232,13 @@ def uniform(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Arr
     kind = np.dtype(dtype)
     wide = kind.itemsize == 8
     own = {"float64": 53, "float32": 24, "float16": 11}.get(kind.name, 8)
-    step = np.asarray(2.0**-own, "float64" if wide else "float32")
-
     unsigned, signed = ("<u8", "<i8") if wide else ("<u4", "<i4")  # which NumPy converts faster than unsigned integers
 
     def convert(found: Array, elements: Array) -> None:
         whole = found.view(unsigned)
-        np.right_shift(whole, 8 * whole.itemsize - own, whole)
-        np.multiply(whole[: elements.size].view(signed), step, elements, casting="unsafe", dtype=step.dtype)
+        whole >>= 8 * whole.itemsize - own
+        elements[:] = whole[: elements.size].view(signed)
+        elements *= kind.type(2.0**-own)
 
     return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
 
@@ -251,13 +257,16 @@ def normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Arra
 
     def convert(found: Array, elements: Array) -> None:
         units = found.view("<u8") if wide else found
-        radius, angle = units[::2].astype(own), units[1::2].astype(own)
+        radius, angle, turned = _scratch(3, units.size // 2, own)
+        radius[:], angle[:] = units[::2], units[1::2]
         radius *= step
         radius += 0.5 * step
         np.sqrt(np.multiply(np.log(radius, radius), -2.0, radius), radius)
         angle *= 2.0 * math.pi * step
-        for turned, part in ((np.cos, elements[::2]), (np.sin, elements[1::2])):
-            np.multiply(radius[: part.size], turned(angle)[: part.size], part, casting="unsafe", dtype=own)
+        for turn, part in ((np.cos, elements[::2]), (np.sin, elements[1::2])):
+            turn(angle, turned)
+            turned *= radius
+            part[:] = turned[: part.size]
 
     return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
 
@@ -273,21 +282,21 @@ def truncated_normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 
     centre, *coefficients = [own.type(one) for one in QUANTILE[wide]]
 
     def convert(found: Array, elements: Array) -> None:
-        x = found.view(signed)[: elements.size].astype(own)
+        x = found.view(own)
+        np.copyto(x, found.view(signed), casting="unsafe")
         x += own.type(0.5)
         x *= own.type(WITHIN_TWO) * own.type(2.0 ** (1 - 8 * own.itemsize))
-        w = 1 + x
-        w *= 1 - x
+        w, polynomial = _scratch(2, x.size, own)
+        np.multiply(np.subtract(1, x, w), np.add(1, x, polynomial), w)
         np.negative(np.log(w, w), w)
         w -= centre
-        polynomial = np.full_like(x, coefficients[0])
+        polynomial[:] = coefficients[0]
         for coefficient in coefficients[1:]:
             polynomial *= w
             polynomial += coefficient
         polynomial *= x
         polynomial *= own.type(math.sqrt(2.0))
-        np.maximum(polynomial, own.type(-2.0), polynomial)
-        np.minimum(polynomial, own.type(2.0), elements, casting="unsafe", dtype=own)
+        elements[:] = np.clip(polynomial, own.type(-2.0), own.type(2.0), polynomial)[: elements.size]
 
     return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
 

@@ -15,11 +15,14 @@ import numpy as np
 from ..errors import InvalidArgumentError
 from ..types import Array
 from . import special
-from .philox4x32 import CHUNK, words_of_blocks
+from .philox4x32 import words_of_blocks
 
 Propose = Callable[[Array, Array], tuple[Array, Array]]
+Ratio = Callable[[int], Array]
 SEARCHED = 10.0
 """Mean below which counts are searched from 0 on."""
+CHUNK = 8192
+"""Numbers that are proposed at once: their arrays stay in the cache, and glibc keeps their memory for the next ones."""
 MOST_STEPS = 100
 """Of such a search: larger counts have probabilities below 1e-60."""
 
@@ -43,8 +46,12 @@ def beta(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, beta: Array
 def poisson(key: Any, shape: tuple[int, ...], dtype: Any, lam: Array, start: int = 0) -> Array:
     """Counts of events that come `lam` times on average."""
     means = _flat(_within("poisson", "lam", lam, (lam >= 0) & (lam < 2.0**53)), shape)
-    by_search = _searched(np.exp(-means), lambda k, places: means[places] / k)
-    found = _counts(key, means < SEARCHED, by_search, _poisson_proposals(means), start)
+
+    def of_each(places: Array) -> tuple[Array, Ratio]:
+        own = means[places]
+        return np.exp(-own), lambda k: own / k
+
+    found = _counts(key, means < SEARCHED, _searched(of_each), _poisson_proposals(means), start)
     return found.reshape(shape).astype(dtype)
 
 
@@ -53,9 +60,13 @@ def binomial(key: Any, shape: tuple[int, ...], dtype: Any, counts: Array, probab
     _within("binomial", "counts", counts, (counts >= 0) & (counts < 2.0**53))
     chances = _flat(_within("binomial", "probabilities", probabilities, (probabilities >= 0) & (probabilities <= 1)), shape)
     trials, p = np.floor(_flat(counts, shape)), np.minimum(chances, 1.0 - chances)  # the other outcome, if it is rarer
-    odds = p / (1.0 - p)
-    by_search = _searched(np.exp(trials * np.log1p(-p)), lambda k, places: odds[places] * (trials[places] - (k - 1)) / k)
-    found = _counts(key, trials * p < SEARCHED, by_search, _binomial_proposals(trials, p), start)
+
+    def of_each(places: Array) -> tuple[Array, Ratio]:
+        n, q = trials[places], p[places]
+        odds = q / (1.0 - q)
+        return np.exp(n * np.log1p(-q)), lambda k: odds * (n - (k - 1)) / k
+
+    found = _counts(key, trials * p < SEARCHED, _searched(of_each), _binomial_proposals(trials, p), start)
     return np.where(chances > 0.5, trials - found, found).reshape(shape).astype(dtype)
 
 
@@ -63,7 +74,7 @@ def _counts(key: Any, rare: Array, by_search: Propose, by_proposal: Propose, sta
     """Counts of 64-bit numbers: of rare events by a search, of others by rejection."""
     found = np.empty(rare.size)
     for chosen, propose in ((rare, by_search), (~rare, by_proposal)):
-        _draw_until_accepted(key, np.flatnonzero(chosen).astype(np.uint64), True, propose, found, start)
+        _draw_until_accepted(key, np.flatnonzero(chosen), 2, True, propose, found, start)
     return found
 
 
@@ -84,34 +95,38 @@ def _flat(parameters: Array, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(parameters, shape).ravel()
 
 
-def _units(key: Any, places: Array, attempt: int, wide: bool) -> Array:
-    """Four rows of numbers inside (0, 1), one for each place, of 32 bits, or of 52 if `wide`."""
-    upper, units = np.uint64(attempt << 32), np.empty((4, len(places)))
+def _units(key: Any, numbers: Array, attempt: int, count: int, wide: bool) -> Array:
+    """Rows of numbers inside (0, 1), two or four, one for each of these numbers of the draw: of 32 bits, or of 52 if `wide`."""
+    upper, units = np.uint64(attempt << 32), np.empty((count, len(numbers)))
     if wide:
-        for rows, block in ((units[:2], 2 * places + upper), (units[2:], 2 * places + np.uint64(1) + upper)):
-            words = words_of_blocks(key, block)
-            rows[:] = words[..., 1]
-            rows *= 2.0**20
-            rows += words[..., 0] >> 12
+        for row in range(0, count, 2):
+            words = words_of_blocks(key, 2 * numbers + np.uint64(row // 2) + upper)
+            units[row : row + 2] = words[..., 1]
+            units[row : row + 2] *= 2.0**20
+            units[row : row + 2] += words[..., 0] >> 12
     else:
-        words = words_of_blocks(key, places + upper)
+        words = words_of_blocks(key, numbers + upper)
         units[:2], units[2:] = words[..., 0], words[..., 1]
     units += 0.5
     units *= 2.0**-52 if wide else 2.0**-32
     return units
 
 
-def _draw_until_accepted(key: Any, places: Array, wide: bool, propose: Propose, found: Array, start: int) -> None:
+def _draw_until_accepted(
+    key: Any, places: Array, count: int, wide: bool, propose: Propose, found: Array, start: int
+) -> None:
     """Write at each place what `propose(places, units)` gives at the first attempt that it accepts.
 
     Place 0 has the number `start` of the draw.
     """
-    for at in range(0, len(places), CHUNK):
-        left, attempt = places[at : at + CHUNK], 0
-        while left.size:
-            values, accepted = propose(left, _units(key, left + np.uint64(start), attempt, wide))
-            found[left[accepted]] = values[accepted]
-            left, attempt = left[~accepted], attempt + 1
+    attempt = 0
+    while places.size:
+        left = []
+        for at in range(0, len(places), CHUNK):
+            own = places[at : at + CHUNK]
+            found[own], accepted = propose(own, _units(key, own.astype(np.uint64) + np.uint64(start), attempt, count, wide))
+            left.append(own[~accepted])
+        places, attempt = np.concatenate(left), attempt + 1
 
 
 def _log_gamma(key: Any, alpha: Array, wide: bool, start: int) -> Array:
@@ -134,31 +149,38 @@ def _log_gamma(key: Any, alpha: Array, wide: bool, start: int) -> Array:
         return values, accepted
 
     found = np.empty(alpha.size)
-    _draw_until_accepted(key, np.arange(alpha.size, dtype=np.uint64), wide, propose, found, start)
+    _draw_until_accepted(key, np.arange(alpha.size), 4, wide, propose, found, start)
     return found
 
 
-def _searched(start: Array, ratio: Callable[[int, Array], Array]) -> Propose:
+def _searched(of_each: Callable[[Array], tuple[Array, Ratio]]) -> Propose:
     """Inversion: as many steps from 0 as it takes until the sum of probabilities is above an even number.
 
     Args:
-        start: the probability of 0 at each place.
-        ratio: `ratio(k, places)`, the probability of k by that of k - 1.
+        of_each: for places the probabilities of 0, and `ratio(k)`, those of k by those of k - 1.
     """
 
     def propose(places: Array, units: Array) -> tuple[Array, Array]:
-        probability, found, left, even = start[places], np.zeros(len(places)), np.arange(len(places)), units[0]
+        (probability, ratio), found, even = of_each(places), np.zeros(len(places)), units[0]
         total = probability.copy()
         for k in range(1, MOST_STEPS):
-            left = left[even[left] > total[left]]
-            if not left.size:
+            above = even > total
+            if not above.any():
                 break
-            found[left] = k
-            probability[left] *= ratio(k, places[left])
-            total[left] += probability[left]
+            found += above
+            probability *= ratio(k)
+            total += probability
         return found, np.ones(len(places), bool)
 
     return propose
+
+
+def _log_factorial(k: Array) -> Array:
+    """log(k!) of whole numbers, which are computed once each where they lie close together: a logarithm takes 80 ns."""
+    least, most = k.min(), k.max()
+    if most - least >= k.size:
+        return special.lgamma(np, k + 1.0)
+    return special.lgamma(np, np.arange(least, most + 1.0) + 1.0)[(k - least).astype(int)]
 
 
 def _poisson_proposals(means: Array) -> Propose:
@@ -172,7 +194,7 @@ def _poisson_proposals(means: Array) -> Propose:
         us = 0.5 - np.abs(u)
         k = np.floor((2.0 * a / us + b) * u + mean + 0.43)
         bound = np.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (us * us) + b))
-        exact = bound <= np.maximum(k, 0.0) * np.log(mean) - mean - special.lgamma(np, np.maximum(k, 0.0) + 1.0)
+        exact = bound <= np.maximum(k, 0.0) * np.log(mean) - mean - _log_factorial(np.maximum(k, 0.0))
         return k, (k >= 0) & (((us >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2.0))) | exact)
 
     return propose
@@ -192,7 +214,7 @@ def _binomial_proposals(trials: Array, chances: Array) -> Propose:
         bound = np.log(v * (2.83 + 5.1 / b) * deviation / (a / (us * us) + b))
         inside, mode = (k >= 0) & (k <= n), np.floor((n + 1.0) * p)
         count = np.where(inside, k, mode)
-        at_mode, at_count = [special.lgamma(np, j + 1.0) + special.lgamma(np, n - j + 1.0) for j in (mode, count)]
+        at_mode, at_count = [_log_factorial(j) + _log_factorial(n - j) for j in (mode, count)]
         exact = bound <= at_mode - at_count + (count - mode) * np.log(p / (1.0 - p))
         return k, inside & (((us >= 0.07) & (v <= 0.92 - 4.2 / b)) | exact)
 
