@@ -55,6 +55,8 @@ QUANTILE = (
 """For float32 and float64: where a polynomial of -log((1 - x) (1 + x)) is centred, and its coefficients by falling powers. Its
 product with x is the inverse of the error function."""
 
+_DIGITS = {np.dtype("float64"): 53, np.dtype("float32"): 24, np.dtype("float16"): 11}
+"""Binary ones of a float; bfloat16 has 8."""
 _WORD, _LOW, _HALF = np.dtype("<u8"), np.uint64(0xFFFFFFFF), np.uint64(32)
 _FACTORS = np.array(MULTIPLIERS, _WORD)[:, None]
 
@@ -231,7 +233,7 @@ def uniform(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Arr
     """
     kind = np.dtype(dtype)
     wide = kind.itemsize == 8
-    own = {"float64": 53, "float32": 24, "float16": 11}.get(kind.name, 8)
+    own = _DIGITS.get(kind, 8)
     unsigned, signed = ("<u8", "<i8") if wide else ("<u4", "<i4")  # which NumPy converts faster than unsigned integers
 
     def convert(found: Array, elements: Array) -> None:

@@ -5,20 +5,22 @@ Each draw is a function of a key, see `ops/draws.py`. The numbers are not Tensor
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..arrays import creation_namespace, namespace
+from ..arrays import creation_namespace, namespace, quiet_context
 from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..core.effects import draw_key
+from ..core.stack import BOTTOM, current
 from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..ops import arithmetic, draws, indexing, reductions, transcendental
-from ..types import TensorLike, as_dtype
+from ..types import Array, DType, TensorLike, as_dtype
 from .publish import beside, integer, negative_axis, static_shape, tensor
 
 
@@ -100,20 +102,34 @@ def _countable(name: str, dtype: Any) -> Any:
     return wanted
 
 
-def _scaled(found: Tensor, stddev: Any, mean: Any) -> Tensor:
+def _scaled(found: Tensor, factor: Any, term: Any) -> Tensor:
+    """found * factor + term, in the memory of a draw that nothing else has seen: asking for more takes as long as the draw."""
+    array = found._array
+    if current() is not BOTTOM or type(array) is not np.ndarray or array.dtype.kind != "f" or not type(factor) is type(term) is float:
+        return found * factor + term
+    quiet_context().run(_scale, array, factor, term)
+    return found
+
+
+def _scale(array: Array, factor: float, term: float) -> None:
+    array *= factor
+    array += term
+
+
+def _shifted(found: Tensor, stddev: Any, mean: Any) -> Tensor:
     if type(stddev) in (int, float) and stddev == 1:
         return found if type(mean) in (int, float) and mean == 0 else found + mean
-    return found * stddev + mean
+    return _scaled(found, stddev, mean)
 
 
 def normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     """As `normal`, for a key of any stream."""
-    return _scaled(drawn(draws.random_normal, keys, shape, floating("normal", dtype)), stddev, mean)
+    return _shifted(drawn(draws.random_normal, keys, shape, floating("normal", dtype)), stddev, mean)
 
 
 def truncated_normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     """As `truncated_normal`, for a key of any stream."""
-    return _scaled(drawn(draws.random_truncated_normal, keys, shape, floating("truncated_normal", dtype)), stddev, mean)
+    return _shifted(drawn(draws.random_truncated_normal, keys, shape, floating("truncated_normal", dtype)), stddev, mean)
 
 
 def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any, name: str = "uniform") -> Tensor:
@@ -151,16 +167,22 @@ def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
     limit: Any = 1.0 if maxval is None else maxval
     if type(minval) in (int, float) and type(limit) in (int, float) and (minval, limit) == (0, 1):
         return unit
-    found = unit * (limit - minval) + minval
+    found = _scaled(unit, limit - minval, minval)
     if type(minval) in (int, float) and type(limit) in (int, float):
-        of = unit.dtype.numpy.type
-        with np.errstate(all="ignore"):
-            if of(1.0 - 0.5 * float(unit.dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit):
-                return found
+        if _stays_below(limit, minval, unit.dtype):
+            return found
     elif not hasattr(minval, "dtype") and np.ndim(minval) == 0 and minval == 0:
         return found  # a product with a number below 1 is not rounded up to the other factor, unless that is subnormal
     lowest = arithmetic.zeros_like(found) + minval
     return arithmetic.select((found >= limit) & (lowest < limit), lowest, found)  # a sum may be rounded up to maxval
+
+
+@functools.lru_cache(256)
+def _stays_below(limit: float, minval: float, dtype: DType) -> bool:
+    """Whether the largest number below 1 becomes one below the limit."""
+    of = dtype.numpy.type
+    with np.errstate(all="ignore"):
+        return bool(of(1.0 - 0.5 * float(dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit))
 
 
 def normal(
