@@ -27,12 +27,12 @@ ROUNDS = 10
 HALVES = 1 << 16
 """A mask compares 16 bits of each element with its rate, which so counts in steps of 2**-16."""
 
-CHUNK = 65536
-"""Blocks in one pass of NumPy: with 16384 one thread is 6 % faster, and two are no faster than one, see `threads.CALL`."""
+CHUNK = 16384
+"""Blocks in one pass of NumPy: the 50 calls of a pass cost 30 us beside 160 of work, and its arrays stay in the cache."""
+SHARED = 65536
+"""Blocks in one pass beside another thread, see `threads.CALL`: with `CHUNK` two threads take longer than one."""
 AHEAD = 64
 """Draws that are computed together, if they follow one another."""
-KEPT = 16384
-"""Blocks that are computed together, at most."""
 STREAMS = 64
 """Draws of so many sizes and seeds have words computed ahead, 256 KB each at most."""
 
@@ -65,15 +65,15 @@ class _Thread(threading.local):
     """What each thread that draws keeps.
 
     Attributes:
-        memory: for the words of a chunk and what they are made of, 768 KB.
+        memory: for the words of a chunk and what they are made of, 3 MB.
         ahead: by seed, first block and number of blocks, the words of some draws in a row: the first position, and a row for
             each.
     """
 
     def __init__(self) -> None:
-        memory = np.empty(6 * CHUNK + 7, _WORD)
+        memory = np.empty(6 * SHARED + 7, _WORD)
         first = -memory.ctypes.data // 8 % 8
-        self.memory = memory[first : first + 6 * CHUNK]
+        self.memory = memory[first : first + 6 * SHARED]
         self.ahead: dict[tuple[int, int, int], tuple[int, Array]] = {}
 
 
@@ -87,14 +87,14 @@ def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
     ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
     """
     blocks = -(-count // 4)
-    if blocks > KEPT // 2:
+    if blocks > CHUNK // 2:
         return _drawn((seed, position), (count,), "<u4", 4, lambda found, into: np.copyto(into, found[: into.size]), 4 * begin)
     key, ahead = (seed, begin, blocks), _thread.ahead
     first, rows = ahead.get(key, (position, ()))
     if not 0 <= position - first < len(rows):
         # Draws that follow one another are computed together, ever more of them: a pass costs as much for one as for many.
         follows = 0 <= position - first < 2 * len(rows) + 2
-        positions = min(2 * len(rows), AHEAD, KEPT // max(blocks, 1)) if follows and len(rows) else 1
+        positions = min(2 * len(rows), AHEAD, CHUNK // max(blocks, 1)) if follows and len(rows) else 1
         first, rows = position, _words(seed, position, positions, _numbers(begin, begin + blocks)).copy()
         ahead.pop(key, None)
         ahead[key] = first, rows
@@ -104,7 +104,7 @@ def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
 
 
 def words_of_blocks(key: Any, numbers: Array) -> Array:
-    """The words of blocks of a draw, `CHUNK` at most: for the first two and the last two of each block a row, with two columns.
+    """The words of blocks of a draw, `SHARED` at most: for the first two and the last two of each block a row, with two columns.
 
     The memory is the thread's, until the next call.
 
@@ -120,7 +120,7 @@ def _numbers(start: int, stop: int) -> Array:
 
 
 def _words(seed: int, first: int, positions: int, numbers: Array) -> Array:
-    """Blocks of draws in a row, `CHUNK` at most: a row of words for each position, until the next call."""
+    """Blocks of draws in a row, `SHARED` at most: a row of words for each position, until the next call."""
     pairs = _pairs(seed, first, positions, numbers)
     found = _thread.memory[2 * pairs.size : 3 * pairs.size].view("<u4").reshape(positions, -1, 4)
     for row, halves in enumerate(_halves(pairs)):
@@ -181,17 +181,18 @@ def _drawn(
     begin, before = divmod(start, per_block)
     size = before + math.prod(shape)
     blocks, elements = -(-size // per_block), np.empty(size, dtype)
-    if blocks <= KEPT // 2:
+    if blocks <= CHUNK // 2:
         convert(words(seed, position, 4 * blocks, begin).copy(), elements)
     else:
 
         def draw(first: int, last: int) -> None:
-            for at in range(first, last, CHUNK):
-                end = min(at + CHUNK, last)
+            chunk = CHUNK if last - first == blocks else SHARED
+            for at in range(first, last, chunk):
+                end = min(at + chunk, last)
                 found = _words(seed, position, 1, _numbers(begin + at, begin + end))[0]
                 convert(found, elements[at * per_block : end * per_block])
 
-        in_parallel(draw, blocks, least=CHUNK)
+        in_parallel(draw, blocks, least=SHARED)
     return (elements[before:].copy() if before else elements).reshape(shape)
 
 
