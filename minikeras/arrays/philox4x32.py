@@ -322,20 +322,23 @@ def integers(key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, 
     >>> sorted(set(integers((1, 0), (100,), "int32", -1, 3).tolist()))
     [-1, 0, 1]
     """
-    count, least = words_of_integer(span), np.uint64(low % 2**64)
+    count, kind = words_of_integer(span), np.dtype(dtype)
+    least = np.uint64(low % 2**64).astype(kind)
 
     def convert(found: Array, elements: Array) -> None:
         if count == 1:
-            chosen = found[: elements.size].astype(_WORD) * np.uint64(span) >> _HALF
+            (products,) = _scratch(1, found.size, _WORD)
+            chosen = np.multiply(found, np.uint64(span), products).view("<u4")[1::2]
         else:
-            fractions = found.view(_WORD)[: elements.size * count // 2].reshape(-1, count // 2)
-            chosen = fractions[:, -1] if span == 2**64 else upper_product(fractions[:, -1], span)
+            fractions = found.view(_WORD).reshape(-1, count // 2)
+            chosen = upper_product(fractions[:, -1], span)
             if count == 4:  # of the lower fraction only what it carries over counts
                 low_product = fractions[:, 1] * np.uint64(span)
-                chosen = chosen + (low_product + upper_product(fractions[:, 0], span) < low_product)
-        elements[...] = (chosen + least).astype(elements.dtype)
+                chosen += low_product + upper_product(fractions[:, 0], span) < low_product
+        elements[:] = chosen[: elements.size]
+        elements += least
 
-    return _drawn(key, shape, np.dtype(dtype), 4 // count, convert, start)
+    return _drawn(key, shape, kind, 4 // count, convert, start)
 
 
 def upper_product(x: Array, factor: int) -> Array:
@@ -344,9 +347,13 @@ def upper_product(x: Array, factor: int) -> Array:
     >>> int(upper_product(np.array([2**63], np.uint64), 2**40 + 2)[0]) == (2**63 * (2**40 + 2)) >> 64
     True
     """
+    if factor & (factor - 1) == 0:
+        return x >> np.uint64(65 - factor.bit_length())
     low, high = x & _LOW, x >> _HALF
     own_low, own_high = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
-    middle = high * own_low + (low * own_low >> _HALF)
+    middle = high * own_low
+    middle += low * own_low >> _HALF
     if not own_high:
-        return middle >> _HALF
+        middle >>= _HALF
+        return middle
     return high * own_high + (middle >> _HALF) + (low * own_high + (middle & _LOW) >> _HALF)
