@@ -12,6 +12,7 @@ from scipy import special, stats
 
 import minikeras as tf
 from minikeras.arrays import philox4x32 as philox
+from minikeras.arrays import threads
 from minikeras.compiler.executors import llvm
 from minikeras.ops import draws
 
@@ -77,6 +78,25 @@ def test_a_large_draw_begins_as_a_small_one():
     assert np.array_equal(large[:9], philox.dropout_mask((5, 6), (9,), "float32", 0.5))
     block = reference.philox((philox.CHUNK, 0, 6, 0), (5, 0))
     assert np.array_equal(large[8 * philox.CHUNK :][:2], 2.0 * np.array([block[0] & 65535 >= 32768, block[0] >> 31]))
+
+
+def test_a_draw_is_the_same_on_one_thread_and_on_several(monkeypatch):
+    for function, size in (
+        (lambda size: philox.uniform((5, 6), size, "float32", 3), 9 * philox.SHARED + 1),
+        (lambda size: philox.normal((5, 6), size, "float64"), 4 * philox.SHARED + 3),
+        (lambda size: philox.words(5, 6, size[0], 7), 8 * philox.SHARED),
+    ):
+        drawn = []
+        for count in (1, 2, 3):
+            monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
+            drawn.append(function((size,)))
+        assert np.array_equal(drawn[0], drawn[1]) and np.array_equal(drawn[0], drawn[2])
+
+
+def test_blocks_are_numbered_beyond_32_bits():
+    begin = 2**32 - 2
+    expected = [reference.philox((block % 2**32, block >> 32, 6, 0), (5, 0)) for block in range(begin, begin + 4)]
+    assert philox.words(5, 6, 16, begin).reshape(4, 4).tolist() == [list(block) for block in expected]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

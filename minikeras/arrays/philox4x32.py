@@ -104,7 +104,7 @@ def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
 
 
 def words_of_blocks(key: Any, numbers: Array) -> Array:
-    """The words of blocks of a draw, `SHARED` at most: for the first two and the last two of each block a row, with two columns.
+    """The words of blocks of a draw, `SHARED` at most: in one row the first two of each block, in another the last two.
 
     The memory is the thread's, until the next call.
 
@@ -139,7 +139,7 @@ def _pairs(seed: int, first: int, positions: int, numbers: Array) -> Array:
     position = _numbers(0, positions)[:, None] + np.uint64(first)
     np.left_shift(numbers, _HALF, products[0])
     np.right_shift(numbers, _HALF, products[1])
-    np.bitwise_or(*products, pairs[0])
+    np.bitwise_or(products[0], products[1], pairs[0])
     pairs[1] = position << _HALF | position >> _HALF
     _rounds(seed, pairs.reshape(2, -1), products.reshape(2, -1))
     return pairs

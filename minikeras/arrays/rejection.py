@@ -112,9 +112,7 @@ def _units(key: Any, numbers: Array, attempt: int, count: int, wide: bool) -> Ar
     return units
 
 
-def _draw_until_accepted(
-    key: Any, places: Array, count: int, wide: bool, propose: Propose, found: Array, start: int
-) -> None:
+def _draw_until_accepted(key: Any, places: Array, count: int, wide: bool, propose: Propose, found: Array, start: int) -> None:
     """Write at each place what `propose(places, units)` gives at the first attempt that it accepts.
 
     Place 0 has the number `start` of the draw.

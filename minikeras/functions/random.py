@@ -103,12 +103,12 @@ def _countable(name: str, dtype: Any) -> Any:
 
 
 def _scaled(found: Tensor, factor: Any, term: Any) -> Tensor:
-    """found * factor + term, in the memory of a draw that nothing else has seen: asking for more takes as long as the draw."""
-    array = found._array
-    if current() is not BOTTOM or type(array) is not np.ndarray or array.dtype.kind != "f" or not type(factor) is type(term) is float:
-        return found * factor + term
-    quiet_context().run(_scale, array, factor, term)
-    return found
+    """found * factor + term, where nothing else has seen the draw in its own memory: other memory would take as long again."""
+    array, is_unseen = found._array, current() is BOTTOM
+    if is_unseen and type(array) is np.ndarray and array.dtype.kind == "f" and type(factor) is type(term) is float:
+        quiet_context().run(_scale, array, factor, term)
+        return found
+    return found * factor + term
 
 
 def _scale(array: Array, factor: float, term: float) -> None:
@@ -250,7 +250,7 @@ def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
     own = 1 << max(size - 1, 1).bit_length()
     numbers = drawn(draws.random_integers, keys, (size,), "uint64", xp=xp, low=0, span=2**64 // own)
     ordered = reductions.sort(numbers * own + Tensor(xp.arange(size, dtype="uint64")), axis=-1, descending=False)
-    order = arithmetic.cast(ordered % own, dtype="int32")
+    order = arithmetic.cast(arithmetic.bitwise_and(ordered, own - 1), dtype="int64")
     return indexing.gather_rows(x, order, axis=place)  # type: ignore[no-any-return]
 
 
