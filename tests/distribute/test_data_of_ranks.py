@@ -128,6 +128,18 @@ def test_arrays_that_are_not_the_same_on_all_ranks_are_refused_before_the_first_
     assert on_ranks(2, work) == [True, True]
 
 
+@pytest.mark.parametrize("options", [{"sample_weight": WEIGHTS}, {"x": X.astype(int)}], ids=["weights", "dtype"])
+def test_arrays_of_another_kind_on_a_rank_are_refused_before_the_first_step(options):
+    def work():
+        rank = tf.distribute.rank()
+        said = rf"on rank {rank} the rows of the data are \w+\[6\], int64\[\].*, on the ranks \[{1 - rank}\] others"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+            trained({}, **(options if rank else {}))
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
 def test_ranks_may_bring_rows_of_their_own():
     starts = (0, 16, 32)
     batches = lambda rank, size: [np.add(start, list(tf.distribute.rows_of(16, rank, size))) for start in starts]

@@ -142,6 +142,25 @@ def test_models_that_differ_are_refused_on_every_rank():
     assert on_ranks(2, work) == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("mine", "other", "said"),
+    [
+        ({"loss": "mse"}, {"loss": "mae"}, "MeanSquaredError|MeanAbsoluteError"),
+        ({"loss": tf.keras.losses.Huber(2.0)}, {"loss": tf.keras.losses.Huber(1.0)}, "Huber .*delta"),
+        ({"loss": "mse", "loss_weights": [2.0]}, {"loss": "mse", "loss_weights": [1.0]}, r"list \[[12].0\]"),
+    ],
+    ids=["loss", "option", "weights"],
+)
+def test_losses_that_differ_are_refused_on_every_rank(mine, other, said):
+    def work():
+        compile = lambda: mine if tf.distribute.rank() else other
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"on rank \d part \d of model .* is ({said})"):
+            trained({}, y=np.eye(3, dtype="float32")[Y], compile=compile)
+        return True
+
+    assert on_ranks(2, work) == [True, True]
+
+
 def test_seeds_that_differ_are_refused_on_every_rank():
     def work():
         tf.random.set_seed(tf.distribute.rank())

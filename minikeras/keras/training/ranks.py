@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import nest
 from ...arrays import to_numpy
 from ...core import Variable
 from ...core.state import restore, snapshot
 from ...data.passes import preserved_streams
-from ...distribute.functions import broadcast_variables, first_difference
+from ...distribute.functions import broadcast_variables, first_difference, hash_of
 from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import DataParallel, Split, agree_on_seeds
 from ...distribute.world import joined, world
@@ -61,7 +62,7 @@ class RankedSteps:
         strategy: one that is active.
 
     Raises:
-        InvalidArgumentError: on every rank, for sharded data with other numbers of rows or batches.
+        InvalidArgumentError: on every rank, for sharded data with other numbers of rows or batches, or of another kind.
     """
 
     def __init__(self, model: Model, name: str, source: Source, strategy: DataParallel) -> None:
@@ -77,11 +78,19 @@ class RankedSteps:
         """Refuse data, of which each rank takes its rows, if they are not the same on all."""
         table, steps = self._source.table, self._source.steps
         known = None if table is None else table.length, None if steps in (None, np.inf) else int(steps)
-        found = world().all_gather(np.array([-1 if count is None else count for count in known]))
-        if (found != found[0]).any():
-            listed = "; ".join(f"{rows} and {batches}" for rows, batches in found.tolist())
+        kinds = [one if one is None else table.converted(one[:0]) for one in table.columns] if table is not None else []
+        columns = ", ".join("None" if one is None else f"{one.dtype.name}{list(one.shape[1:])}" for one in kinds)
+        found = world().all_gather(np.array([*[-1 if count is None else count for count in known], hash_of(columns)]))
+        if (found[:, :2] != found[0, :2]).any():
+            listed = "; ".join(f"{rows} and {batches}" for rows, batches, _ in found.tolist())
             raise InvalidArgumentError(
                 f"{self._name}: the rows and batches of the data on the ranks are {listed}, -1 for a number that is not known. "
+                f"{_GIVE}"
+            )
+        if (found != found[0]).any():
+            others = np.flatnonzero(found[:, 2] != hash_of(columns)).tolist()
+            raise InvalidArgumentError(
+                f"{self._name}: on rank {world().rank} the rows of the data are {columns}, on the ranks {others} others. "
                 f"{_GIVE}"
             )
 
@@ -230,7 +239,10 @@ def _check_structure(model: Model) -> None:
     ranks = world()
     if ranks.size == 1:
         return
-    described = [_described(layer) for layer in (*model._collect().sublayers, model.optimizer) if layer is not None]
+    compiled = model._trainer._compiled
+    told = () if compiled is None else (*nest.flatten(compiled.loss), compiled.loss_weights)
+    parts = (*model._collect().sublayers, model.optimizer, *told)
+    described = [_described(part) for part in parts if part is not None]
     if (found := first_difference(described)) is not None:
         place, others = found
         own = described[place] if place < len(described) else "nothing"
@@ -241,11 +253,12 @@ def _check_structure(model: Model) -> None:
 
 
 def _described(part: Any) -> str:
-    """Class and options of a layer or an optimizer, without the numbers that a process counts up."""
+    """Class and options of a layer, an optimizer or a loss, or a plain value, without the numbers that a process counts up."""
     import json
 
     try:
-        config = json.dumps(part.get_config(), sort_keys=True, default=lambda value: type(value).__name__)
+        config = part.get_config() if hasattr(part, "get_config") else part
+        config = json.dumps(config, sort_keys=True, default=lambda value: type(value).__name__)
     except (NotImplementedError, TypeError, ValueError):
         config = ""
     return _COUNTED.sub("", f"{type(part).__name__} {config}")
