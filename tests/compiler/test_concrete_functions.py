@@ -64,6 +64,13 @@ def test_an_input_signature_holds_under_a_tape_too():
             f(tf.ones([1, 1]))
 
 
+def test_a_function_that_stays_eager_goes_on_taking_what_its_signature_says():
+    twice = tf.function(lambda a: a + a).get_concrete_function(tf.constant("a"))
+    assert [str(twice(a=tf.constant(text)).numpy()) for text in "abc"] == ["aa", "bb", "cc"]
+    f = tf.function(lambda x: (tf.constant("text"), x.shape.rank), input_signature=[tf.TensorSpec([None])])
+    assert [int(f([1.0, 2.0])[1]) for _ in range(3)] == [1, 1, 1]
+
+
 def test_arguments_without_names_and_with_any():
     total = tf.function(lambda x, *more, **named: x + more[1] * named["by"])
     scalar = tf.TensorSpec([])

@@ -112,7 +112,9 @@ class Function:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
         program, facts, _, packed, state = found
         if facts is None:
-            return self._run(args, kwargs) if program.permanent else self._record(key, values, tensors, program)
+            if program.permanent:
+                return self._run(values[:-1], values[-1])
+            return self._record(key, values, tensors, program)
         changed = facts.changed()
         if changed is not None:
             return self._recorded(key, values, tensors, f"{changed} is another one")
