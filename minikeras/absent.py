@@ -25,8 +25,9 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("py_function numpy_function autograph", "Use Python's own functions and loops."),
         ("version", "Use tf.__version__."),
         ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
+        ("profiler", "Use Python's own cProfile."),
         (
-            "sparse ragged SparseTensor RaggedTensor",
+            "sparse ragged Sparse* Ragged*",
             "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
         ),
         ("strings io audio", "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset."),
@@ -41,11 +42,39 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "config": [
         (
-            "experimental *_visible_devices *_logical_device*",
+            "experimental* *_visible_devices *_logical_device* LogicalDevice* *_soft_device_placement",
             "tf.config.list_physical_devices says what there is; memory of GPUs grows as it is needed.",
         ),
+        ("optimizer", "tf.function and fit record programs and improve them by themselves."),
+    ],
+    "debugging": [("*_log_device_placement", "x.device says where a tensor is.")],
+    "experimental": [
+        ("numpy", "Use keras.ops, which has NumPy's names and lets dtypes meet."),
+        ("dtensor", "Each process holds the whole model; tf.distribute trains it in several."),
+        ("*ExtensionType DynamicRaggedShape RowPartition StructuredTensor", "Use tuples, dicts or classes of Python."),
+    ],
+    "image": [
+        ("decode_* encode_*", "Use keras.utils.load_img, or pillow."),
+        ("extract_patches", "Use keras.ops.image.extract_patches."),
+        ("ResizeMethod", "Name the method, as in tf.image.resize(images, size, 'nearest')."),
+        (
+            "resize_with_* random_* stateless_* sample_* *_hue *_saturation *_boxes sobel_edges",
+            "Put it together from what is in tf.image and keras.ops.image, or prepare images with pillow.",
+        ),
+    ],
+    "random": [("*et_global_generator", "Make a tf.random.Generator; tf.random.set_seed is for functions without one.")],
+    "train": [
+        (
+            "*Example Feature* *List",
+            "There are no TFRecord files: keep arrays with NumPy, and give them to tf.data.Dataset.",
+        ),
+        ("*Optimizer", "Use keras.optimizers."),
+        ("Saver", "Use tf.train.Checkpoint."),
+        ("ClusterSpec Server Coordinator", "MPI starts the processes of tf.distribute."),
     ],
     "distribute": [
+        ("*AllReduce", "tf.distribute.all_reduce takes 'sum', 'mean', 'max' or 'min'."),
+        ("Server cluster_resolver coordinator", "MPI starts the processes."),
         (
             "allreduce broadcast_global_variables Compression LearningRateScheduleCallback",
             "There are tf.distribute.all_reduce and broadcast_variables, DistributedOptimizer(compression='fp16') and "
@@ -104,7 +133,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     "keras.dtype_policies": [("*DTypePolicy", "There is no quantization; DTypePolicy knows floats and mixed precision.")],
     "keras.layers": [
         (
-            "LSTM* GRU* SimpleRNN* RNN StackedRNNCells Bidirectional ConvLSTM*",
+            "LSTM* GRU* CuDNN* SimpleRNN* RNN StackedRNNCells Bidirectional ConvLSTM*",
             "There are no recurrent layers yet. Use Conv1D(padding='causal') or MultiHeadAttention with use_causal_mask, or "
             f"write the loop over time {_OWN_LAYER}.",
         ),
@@ -116,7 +145,9 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
         ("*Layer TorchModuleWrapper", "Code of other frameworks cannot run in a model here; exchange arrays with from_dlpack."),
         ("experimental", "Layers are in keras.layers itself."),
+        ("DenseFeatures", "Use keras.utils.FeatureSpace."),
     ],
+    "keras.losses": [("Reduction", "Write reduction='sum_over_batch_size', 'mean_with_sample_weight', 'sum' or 'none'.")],
     "keras.optimizers": [("legacy experimental", "Use the optimizers of keras.optimizers itself.")],
     "keras.utils": [
         ("audio_dataset_from_directory", "Read files in the function of tf.data.Dataset.map, or write a PyDataset."),
@@ -148,6 +179,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         )
     ],
     "data.experimental": [
+        ("Counter", "Use tf.data.Dataset.counter."),
         (
             "AutoShardPolicy",
             "Ranks share each batch; keras.distribution.DataParallel(auto_shard_dataset=False) leaves each its own.",

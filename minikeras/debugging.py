@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .absent import late as _late
 from .arrays import Transfers, to_numpy
 from .core import Tensor, convert_to_tensor
 from .diagnostics.numerics import NumericsCheck, active_checks, first_bad_index
@@ -41,6 +42,9 @@ __all__ += ["assert_less", "assert_less_equal", "assert_near", "assert_negative"
 __all__ += ["assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least"]
 __all__ += ["assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_shapes", "assert_type", "check_gradients"]
 __all__ += ["check_numerics", "count_transfers", "disable_check_numerics", "enable_check_numerics", "is_numeric_tensor"]
+
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
+__getattr__, __dir__ = _late(__name__, {})
 
 
 def enable_check_numerics() -> NumericsCheck:

@@ -1,5 +1,6 @@
 """`tf.image`: images turned, cut, padded, resized, and with other values. Names only; definitions are in `functions/`."""
 
+from .absent import late as _late
 from .functions.image import _transposed as transpose
 from .functions.image import adjust_brightness, adjust_contrast, adjust_gamma, central_crop, convert_image_dtype
 from .functions.image import crop_to_bounding_box, flip_left_right, flip_up_down, grayscale_to_rgb, pad_to_bounding_box
@@ -10,3 +11,6 @@ from .functions.symbols import publish as _publish
 
 _publish(globals())
 __all__ = [name for name in dir() if not name.startswith("_")]
+
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
+__getattr__, __dir__ = _late(__name__, {})

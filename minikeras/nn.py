@@ -17,4 +17,6 @@ from .functions.symbols import publish as _publish
 
 _publish(globals())
 __all__ = [name for name in dir() if not name.startswith("_")]
+
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

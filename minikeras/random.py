@@ -1,5 +1,6 @@
 """`tf.random`: random tensors and generators. Names only; definitions are in `functions/random.py`."""
 
+from .absent import late as _late
 from .functions.random import Generator, categorical, fold_in, gamma, normal, poisson, set_seed, shuffle, split
 from .functions.random import stateless_categorical, stateless_gamma, stateless_normal, stateless_poisson
 from .functions.random import stateless_truncated_normal, stateless_uniform, truncated_normal, uniform
@@ -7,3 +8,6 @@ from .functions.symbols import publish as _publish
 
 _publish(globals())
 __all__ = [name for name in dir() if not name.startswith("_")]
+
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
+__getattr__, __dir__ = _late(__name__, {})

@@ -1,5 +1,6 @@
 """Checkpoints: Checkpoint, CheckpointManager, and looking into what was saved; moving averages. TensorFlow's names."""
 
+from .absent import late as _late
 from .averages import ExponentialMovingAverage
 from .checkpoint.checkpoint import Checkpoint, CheckpointOptions
 from .checkpoint.manager import CheckpointManager
@@ -8,3 +9,6 @@ from .checkpoint.reader import list_variables, load_checkpoint, load_variable
 
 __all__ = ["Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "ExponentialMovingAverage"]
 __all__ += ["get_checkpoint_state", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable"]
+
+__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
+__getattr__, __dir__ = _late(__name__, {})

@@ -1,5 +1,6 @@
 """Losses. May import keras's settings and all below keras. Read `alignment.py` first: what shapes fit together."""
 
+from ...absent import late as _late
 from .circle import Circle, circle
 from .crossentropy import BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy, CategoricalFocalCrossentropy
 from .crossentropy import CategoricalGeneralizedCrossEntropy, SparseCategoricalCrossentropy, binary_crossentropy
@@ -32,3 +33,5 @@ __all__ += ["categorical_hinge", "circle", "cosine_similarity", "ctc", "deserial
 __all__ += ["kl_divergence", "kld", "log_cosh", "logcosh", "mae", "mape", "mean_absolute_error"]
 __all__ += ["mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "mse", "msle", "poisson"]
 __all__ += ["serialize", "sparse_categorical_crossentropy", "squared_hinge", "tversky"]
+
+__getattr__, __dir__ = _late(__name__, {})
