@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import device_name, to_numpy
+from ..errors import ShapeError
 from ..types import Array, DType, TensorShape, as_dtype
 from .registry import operations
 
@@ -75,6 +76,11 @@ class Operand:
     def get_shape(self) -> TensorShape:
         """The sizes of the axes."""
         return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Nothing, as a value has its shape; refused if that differs. None fits any size."""
+        if not self.shape.is_compatible_with(shape):
+            raise ShapeError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
 
     def ref(self) -> Reference:
         """A hashable reference, for sets and keys of dicts."""

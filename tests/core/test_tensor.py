@@ -10,7 +10,7 @@ from in_one_test import in_one_test
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.errors import DTypeError, InvalidArgumentError
+from minikeras.errors import DTypeError, InvalidArgumentError, ShapeError
 
 # What a Tensor is ------------------------------------------------------------------------------------------------
 
@@ -64,6 +64,9 @@ def test_shape_dtype_and_rank_are_attributes():
     """T108."""
     t = tf.constant([[1, 2], [3, 4], [5, 6]])
     assert t.shape == (3, 2) == t.get_shape()
+    assert t.set_shape([None, 2]) is None is tf.Variable(t).set_shape(tf.TensorShape(None))
+    with pytest.raises(ShapeError, match=r"\(3, 2\) is not compatible with supplied shape \[2\]"):
+        t.set_shape([2])
     assert isinstance(t.shape, tf.TensorShape)
     assert t.ndim == 2
     assert t.dtype is tf.int32

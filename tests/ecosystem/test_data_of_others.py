@@ -43,6 +43,32 @@ def test_columns_of_a_frame_are_the_inputs_of_those_names():
     )
 
 
+def test_a_column_of_a_frame_has_an_axis_of_one_feature():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"size": X[:, 0], "kind": np.arange(24) % 2})
+    shapes = []
+
+    class Seen(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(1, "sigmoid", kernel_initializer="ones")
+
+        def call(self, x):
+            columns = [x[name] for name in sorted(x)]
+            shapes.extend(column.shape for column in columns)
+            return self.dense(keras.ops.concatenate(columns, axis=1))
+
+    model = Seen()
+    model.compile("sgd", "binary_crossentropy", metrics=["accuracy"], run_eagerly=True)
+    arrays = {name: frame[name].to_numpy()[:, None] for name in frame}
+    for options in ({}, {"sample_weight": frame["size"] ** 2}):
+        found = model.evaluate(dict(frame), frame["kind"], verbose=0, **options)
+        assert found == model.evaluate(arrays, arrays["kind"], verbose=0, **options)
+    model.compile(keras.optimizers.SGD(0.0), "binary_crossentropy", run_eagerly=True)
+    losses = [model.train_on_batch(x, x["kind"], class_weight={0: 1.0, 1: 3.0}) for x in (dict(frame), arrays)]
+    assert losses[0] == losses[1] and set(shapes) == {(24, 1)}
+
+
 def test_a_split_and_scaled_data_set_of_scikit_learn_trains():
     datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn is not installed")
     from sklearn.model_selection import train_test_split

@@ -59,7 +59,7 @@ def is_iterable_of_batches(x: Any) -> bool:
 def as_columns(structure: Any, text: bool = False) -> Any:
     """Arrays, Tensors, data frames and nested lists as arrays, of numbers, or of text where it is allowed; float64 becomes the
     default float dtype, in arrays that lie in files not before rows are taken. A data frame of text and numbers is a dict of
-    its columns.
+    its columns; a column of a frame has the shape (rows, 1).
     """
     if structure is None:
         return None
@@ -72,6 +72,8 @@ def as_columns(structure: Any, text: bool = False) -> Any:
         return {name: as_columns(structure[name], text) for name in structure}
     whole = isinstance(structure, Operand) or is_array(structure)
     array = getattr(structure, "_array", structure) if whole else _as_array(structure, text)
+    if hasattr(structure, "dtypes") and array.ndim == 1:
+        array = array[:, None]
     if text and array.dtype.kind in "OUS":
         return convert_to_tensor(array)._array
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
