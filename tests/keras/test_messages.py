@@ -210,6 +210,16 @@ def test_a_layer_made_in_call_is_warned_about_and_leaves_nothing_to_train():
         model.fit(X, Y, verbose=0)
 
 
+@pytest.mark.filterwarnings("error")
+def test_noise_made_in_call_has_no_weights_to_lose():
+    class Noisy(tf.keras.layers.Layer):
+        def call(self, x, training=None):
+            return tf.keras.layers.Dropout(0.5)(x, training=training)
+
+    layer, x = Noisy(), tf.ones([8, 8])
+    assert (layer(x, training=True) != layer(x, training=True)).numpy().any()
+
+
 def test_only_layers_made_in_call_are_looked_for(monkeypatch):
     """Looking through a model for each layer that is built would take time quadratic in their number."""
     looked = []

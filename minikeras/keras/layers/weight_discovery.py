@@ -112,7 +112,7 @@ def held_by(layer: Layer) -> tuple[list[Any], list[Loose]]:
 
 def notice_unheld(caller: Layer, layer: Layer) -> None:
     """Warn of weights that a layer has just made in the `call` of this one, if nothing here holds them."""
-    if layer._collect().variables and not any(one is layer for one in caller._collect().sublayers):
+    if layer.weights and not any(one is layer for one in caller._collect().sublayers):
         warnings.warn(
             f"Layer '{layer.name}' ({type(layer).__name__}) made its weights in the `call` of '{caller.name}' "
             f"({type(caller).__name__}), which does not hold it: they are not trained, not saved, and new whenever the "
