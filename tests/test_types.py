@@ -122,3 +122,8 @@ def test_a_shape_is_usable_where_numpy_and_tensorflow_want_one():
     assert np.ones(shape).shape == shape and tf.ones(shape).shape == shape
     assert tf.reduce_prod(shape).numpy() == 6
     assert shape not in ([], None)
+
+
+def test_the_module_of_dtypes_holds_those_of_the_package():
+    assert tf.dtypes.float32 is tf.float32 and tf.dtypes.bool is tf.bool and tf.dtypes.as_dtype is tf.as_dtype
+    assert tf.dtypes.cast([1], tf.dtypes.bfloat16).dtype == tf.bfloat16
