@@ -15,7 +15,7 @@ from formulas import as_latex, rendered
 
 CODE = re.compile(r"(`[^`\n]+`)")
 SPECIAL = re.compile(r"([\\*_\[\]#~$|{}])")
-ENTRY = re.compile(r"(\*{0,2}[A-Za-z_][\w.]*(?:, \*{0,2}[A-Za-z_][\w.]*)*): (.+)", re.DOTALL)
+ENTRY = re.compile(r"(\*{0,2}[A-Za-z_][\w.]*(?:,\s+\*{0,2}[A-Za-z_][\w.]*)*): (.+)", re.DOTALL)
 
 Link = Callable[[str], str | None]
 """From a name in backticks to the address of its page, or None."""
@@ -68,8 +68,13 @@ def section(title: str, lines: list[str], link: Link) -> str:
     heading = f"{inline(title.rstrip(':'), link)}\n{{ .section }}"
     if not all(named):
         return f"{heading}\n\n{inline(textwrap.dedent(chr(10).join(lines)), link)}"
-    items = [f"`{entry[1]}`\n:   {inline(' '.join(entry[2].split()), link)}" for entry in named if entry]
+    texts = [(flat(entry[1]), flat(entry[2])) for entry in named if entry]
+    items = [f"`{name}`\n:   {inline(text, link)}" for name, text in texts]
     return f"{heading}\n\n" + "\n\n".join(items)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def inline(text: str, link: Link, words: Collection[str] | None = None) -> str:

@@ -56,6 +56,11 @@ def test_every_public_name_has_a_page_that_names_it(site: pathlib.Path) -> None:
     assert not missing, missing
 
 
+def test_arguments_attributes_and_errors_are_lists(site: pathlib.Path) -> None:
+    run_on = re.compile(r'<p class="section">(Args|Attributes|Raises)</p>\s*<p>')
+    assert not [page.parent.relative_to(site) for page in pages(site / "api") if run_on.search(text(page))]
+
+
 def test_every_link_leads_to_a_page_and_a_place_in_it(site: pathlib.Path) -> None:
     broken = []
     for page in pages(site):

@@ -272,8 +272,8 @@ class GroupedQueryAttention(MultiHeadAttention):
         head_dim: features of a head.
         num_query_heads: number of heads.
         num_key_value_heads: number of groups, which divides that of the heads.
-        dropout, use_bias, sliding_window, flash_attention, use_gate, seed, and the options of the projections: as in
-            `MultiHeadAttention`, as is the call.
+        dropout, use_bias, sliding_window, flash_attention, use_gate, seed: as in `MultiHeadAttention`, as are the options of
+            the projections, and the call.
         options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     Source: Ainslie et al., GQA (2023), section 2.2.
