@@ -323,7 +323,6 @@ def integers(key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, 
     [-1, 0, 1]
     """
     count, kind = words_of_integer(span), np.dtype(dtype)
-    least = np.uint64(low % 2**64).astype(kind)
 
     def convert(found: Array, elements: Array) -> None:
         if count == 1:
@@ -336,7 +335,8 @@ def integers(key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, 
                 low_product = fractions[:, 1] * np.uint64(span)
                 chosen += low_product + upper_product(fractions[:, 0], span) < low_product
         elements[:] = chosen[: elements.size]
-        elements += least
+        if low:
+            elements += low
 
     return _drawn(key, shape, kind, 4 // count, convert, start)
 

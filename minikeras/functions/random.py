@@ -150,12 +150,13 @@ def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any, nam
 def _bound(name: str, which: str, value: Any, kind: Any) -> int:
     """A bound of integers; the upper one may lie one above the largest."""
     array = np.asarray(value)
-    if array.ndim or array.dtype.kind not in "iufO" or array != array // 1:
+    if type(value) is not int and (array.ndim or array.dtype.kind not in "iufO" or array != array // 1):
         raise InvalidArgumentError(
             f"random.{name}: {which} of integers must be one integer, found {value!r:.80}. For bounds of each element take "
             "tf.floor of floats, tf.random.uniform(shape, minval, maxval), and tf.cast."
         )
-    found, least, largest = int(array), int(kind.info.min), int(kind.info.max)
+    info = kind.info
+    found, least, largest = int(array), int(info.min), int(info.max)
     if not least <= found <= largest + (which == "maxval"):
         raise ValueError(f"random.{name}: {which} {found} is no {kind.name}, which goes from {least} to {largest}.")
     return found
