@@ -85,12 +85,13 @@ def test_a_draw_is_the_same_on_one_thread_and_on_several(monkeypatch):
         (lambda size: philox.uniform((5, 6), size, "float32", 3), 9 * philox.SHARED + 1),
         (lambda size: philox.normal((5, 6), size, "float64"), 4 * philox.SHARED + 3),
         (lambda size: philox.words(5, 6, size[0], 7), 8 * philox.SHARED),
+        (lambda size: drawn("gamma", (5, 6), size, "float32", np.array(0.7)), 2 * threads.WORTHWHILE + 1),
     ):
-        drawn = []
+        found = []
         for count in (1, 2, 3):
             monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
-            drawn.append(function((size,)))
-        assert np.array_equal(drawn[0], drawn[1]) and np.array_equal(drawn[0], drawn[2])
+            found.append(function((size,)))
+        assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
 
 
 def test_blocks_are_numbered_beyond_32_bits():

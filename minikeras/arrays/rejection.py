@@ -15,7 +15,8 @@ import numpy as np
 from ..errors import InvalidArgumentError
 from ..types import Array
 from . import special
-from .philox4x32 import words_of_blocks
+from .philox4x32 import SHARED, words_of_blocks
+from .threads import in_parallel
 
 Propose = Callable[[Array, Array], tuple[Array, Array]]
 Ratio = Callable[[int], Array]
@@ -118,12 +119,17 @@ def _draw_until_accepted(key: Any, places: Array, count: int, wide: bool, propos
     Place 0 has the number `start` of the draw.
     """
     attempt = 0
-    while places.size:
-        left = []
-        for at in range(0, len(places), CHUNK):
-            own = places[at : at + CHUNK]
+
+    def propose_once(first: int, last: int) -> None:
+        chunk = CHUNK if last - first == len(places) else SHARED
+        for at in range(first, last, chunk):
+            own = places[at : min(at + chunk, last)]
             found[own], accepted = propose(own, _units(key, own.astype(np.uint64) + np.uint64(start), attempt, count, wide))
             left.append(own[~accepted])
+
+    while places.size:
+        left: list[Array] = []
+        in_parallel(propose_once, len(places))
         places, attempt = np.concatenate(left), attempt + 1
 
 
