@@ -65,7 +65,8 @@ class _Thread(threading.local):
     """What each thread that draws keeps.
 
     Attributes:
-        memory: for the words of a chunk and what they are made of, 3 MB.
+        memory: for the words of a chunk, what they are made of and what becomes of them, 3 MB. It begins with a line of the
+            cache: 10 % of the time.
         ahead: by seed, first block and number of blocks, the words of some draws in a row: the first position, and a row for
             each.
     """

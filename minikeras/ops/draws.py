@@ -92,7 +92,7 @@ random_binomial = _rejection("random_binomial", rejection.binomial)
 def _times(name: str, factor: Callable[..., Any]) -> Primitive:
     """A product with what `factor` draws, which the backward pass draws again: what is kept is the key.
 
-    That is for a GPU, where arithmetic should cost less than memory. NumPy draws for 2.5 ns what it reads for 0.3.
+    That is for a GPU, where arithmetic should cost less than memory. NumPy draws for 2 ns what it reads for 0.3.
     """
 
     def product(xp: Any, x: Array, key: Any, **params: Any) -> Array:
