@@ -337,7 +337,7 @@ def integers(key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, 
                 chosen += low_product + upper_product(fractions[:, 0], span) < low_product
         elements[:] = chosen[: elements.size]
         if low:
-            elements += low
+            elements += np.uint64(low % 2**64).astype(kind)
 
     return _drawn(key, shape, kind, 4 // count, convert, start)
 
