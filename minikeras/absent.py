@@ -26,6 +26,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("version", "Use tf.__version__."),
         ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
         ("profiler", "Use Python's own cProfile."),
+        ("signal", "Use keras.ops.fft, rfft, stft and their kin."),
         (
             "sparse ragged Sparse* Ragged*",
             "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
@@ -36,7 +37,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("python contrib", "It is TensorFlow's own; use the public names of tf and tf.keras."),
         ("app flags logging gfile", "Use Python's own argparse, logging and pathlib."),
         (
-            "raw_ops signal quantization xla",
+            "raw_ops quantization xla",
             "It is not there; operations of your own are made with tf.custom_gradient or tf.autodiff.",
         ),
     ],

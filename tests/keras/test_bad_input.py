@@ -190,6 +190,8 @@ def test_data_without_rows_are_refused(unharmed, call):
         getattr(unharmed, call)(X[:0], Y[:0], **options)
     with pytest.raises(ShapeError, match="predict: the data has no rows"):
         unharmed.predict(X[:0], verbose=0)
+    with pytest.raises(ShapeError, match="fit: the data has no rows"):
+        unharmed.fit(X[:0], Y[:0], class_weight={0: 2.0}, verbose=0)
 
 
 def test_an_empty_batch_is_named_and_what_came_before_it_stays():

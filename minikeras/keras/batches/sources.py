@@ -201,8 +201,8 @@ def source(
         raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
     if not is_iterable_of_batches(x):
         x, y, sample_weight = as_columns(x, text), as_columns(y), as_columns(sample_weight)
+        rows = count_rows(name, x, y, sample_weight)
         weights = sample_weight if class_weight is None else class_weights(y, class_weight)
-        rows = count_rows(name, x, y, weights)
         return of_arrays(x, y, weights, rows, rows if whole else batch_size, shuffle)
     if whole:
         raise TypeError(f"{name}: one batch of arrays is needed, found {kind_of(x)}.")
