@@ -152,7 +152,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     "keras.optimizers": [("legacy experimental", "Use the optimizers of keras.optimizers itself.")],
     "keras.utils": [
         ("audio_dataset_from_directory", "Read files in the function of tf.data.Dataset.map, or write a PyDataset."),
-        ("np_utils generic_utils", "to_categorical is in keras.utils itself."),
+        ("np_utils generic_utils numerical_utils", "to_categorical is in keras.utils itself."),
         ("Config", "Use a dict, or Python's types.SimpleNamespace."),
         ("bounding_boxes", "There are no functions of boxes in images; NumPy has what they are made of."),
     ],

@@ -375,3 +375,10 @@ def test_ftrl_refuses_a_rate_of_0_before_anything_changes(options):
     model.optimizer.learning_rate = 0.1
     after = [one.numpy() for one in (*model.weights, *model.optimizer.variables)]
     assert all(np.array_equal(*pair) for pair in zip(before, after, strict=True))
+
+
+def test_decay_is_left_out_with_a_warning():
+    with pytest.warns(UserWarning, match="SGD: decay is left out") as caught:
+        optimizers.SGD(0.1, decay=1e-6)
+    assert caught[0].filename == __file__
+    optimizers.SGD(0.1, decay=0.0)

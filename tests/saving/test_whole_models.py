@@ -131,6 +131,9 @@ def test_names_and_options_that_are_not_available_are_explained(tmp_path, path):
     model = made()
     with pytest.raises(ValueError, match="is read, not written"):
         model.save(tmp_path / "m.h5")
+    model.save(tmp_path / "m.keras", save_format="keras")
+    with pytest.raises(ValueError, match="found save_format='tf'; leave it out"):
+        model.save(tmp_path / "m.keras", save_format="tf")
     with pytest.raises(ValueError, match="Invalid filepath extension"):
         model.save(tmp_path / "m")
     with pytest.raises(ValueError, match="leave out zipped=False"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ...core import Tensor
@@ -50,6 +51,8 @@ class Embedding(Layer):
         weights: Any = None,
         **options: Any,
     ) -> None:
+        if options.pop("input_length", None) is not None:
+            warnings.warn("Embedding: input_length is left out, as in Keras: sequences may have any length.", stacklevel=4)
         autocast = options.pop("autocast", False)  # large integers would not survive half precision
         super().__init__(autocast=autocast, **weight_options.without_absent(self, options))
         for name, value in (("input_dim", input_dim), ("output_dim", output_dim)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ COMMON = (
 def check(optimizer: Any, unknown: dict[str, Any]) -> None:
     """Refuse options out of their range."""
     kind = type(optimizer).__name__
+    if unknown.pop("decay", None):
+        warnings.warn(f"{kind}: decay is left out, as in Keras; give learning_rate a schedule.", stacklevel=8)
     if unknown:
         raise ValueError(f"Unrecognized keyword arguments passed to {kind}: {unknown}")
     limits = {name: getattr(optimizer, name) for name in ("clipnorm", "clipvalue", "global_clipnorm")}

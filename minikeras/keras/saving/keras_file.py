@@ -31,7 +31,13 @@ FOLDER = "assets/"
 
 
 @explaining
-def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = True, zipped: bool | None = None) -> None:
+def save_model(
+    model: Any,
+    filepath: str | os.PathLike[str],
+    overwrite: bool = True,
+    zipped: bool | None = None,
+    save_format: str | None = None,
+) -> None:
     """Write a model, its weights, how it was compiled and the state of its optimizer to a `.keras` file, which Keras reads too.
 
     Args:
@@ -39,9 +45,10 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
         filepath: a name that ends in '.keras'.
         overwrite: whether an existing file may be replaced. It is replaced in one step, when the new one is complete.
         zipped: None or True: one file; folders are not written.
+        save_format: None or 'keras', which the name says already.
 
     Raises:
-        ValueError: for another name, or with zipped=False.
+        ValueError: for another name or format, or with zipped=False.
         FileExistsError: with overwrite=False.
         TypeError: if something in the model cannot be described; the message names it.
 
@@ -61,6 +68,8 @@ def save_model(model: Any, filepath: str | os.PathLike[str], overwrite: bool = T
             f"save: '{filepath}': the HDF5 layout of old is read, not written. Use a name that ends in '.keras', or "
             "save_weights with '.weights.h5'."
         )
+    if save_format not in (None, "keras"):
+        raise ValueError(f"save: found save_format={save_format!r}; leave it out, the name '{filepath}' says the format.")
     if path.suffix != ".keras":
         raise ValueError(f"Invalid filepath extension for saving. Use a name that ends in `.keras`. Received: {filepath}.")
     may_write(path, overwrite)

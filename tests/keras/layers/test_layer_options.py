@@ -400,3 +400,9 @@ def test_a_convolution_may_be_computed_with_another_kernel(base, window, compile
     plain.set_weights(layer.get_weights())
     y = tf.function(layer, jit_compile=True)(tf.constant(x)) if compiled else layer(x)
     np.testing.assert_allclose(y, 2.0 * plain(x), rtol=1e-5)
+
+
+def test_the_length_of_inputs_is_left_out_with_a_warning():
+    with pytest.warns(UserWarning, match="input_length is left out") as caught:
+        assert L.Embedding(3, 2, input_length=7)(np.zeros((1, 4))).shape == (1, 4, 2)
+    assert caught[0].filename == __file__
