@@ -142,9 +142,9 @@ def on_device(program: Program) -> Executable | None:
     return executable
 
 
-def executor_for(program: Program, fast: bool) -> Executor:
-    """NumPy, or with `fast` LLVM, if it can be had and supports any instruction of the program."""
-    return LLVM if fast and available() and any(map(LLVM.supports, program.records)) else NUMPY
+def executor_for(program: Program) -> Executor:
+    """LLVM, if it can be had and supports any instruction of the program, otherwise NumPy."""
+    return LLVM if available() and any(map(LLVM.supports, program.records)) else NUMPY
 
 
 @functools.cache

@@ -273,7 +273,7 @@ class Function:
             by_numpy = executors.NUMPY.compile(program)
             if not executors.is_worth_compiling(self.planned * by_numpy.seconds):
                 return by_numpy
-        return executors.executor_for(program, True).compile(program)
+        return executors.executor_for(program).compile(program)
 
     def _warn_once(self, message: str, about: str | None = None) -> None:
         """Log a message, unless it, or one with the same `about`, was logged for this function."""
@@ -337,7 +337,7 @@ class Function:
                 continue
             if executors.is_worth_compiling(calls * entry.program.seconds):
                 program = entry.program.program
-                self._cache[key] = entry._replace(program=executors.executor_for(program, True).compile(program))
+                self._cache[key] = entry._replace(program=executors.executor_for(program).compile(program))
 
     @property
     def _replays(self) -> list[Executable]:
