@@ -19,6 +19,7 @@ import os
 import pathlib
 import queue as queues
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -804,6 +805,25 @@ def test_threads_record_and_compare_by_themselves():
     found = []
     in_threads(*[lambda: found.extend(float(step(X)[0]) for _ in range(50))] * 4)
     assert found == [2.0] * 200
+
+
+def test_threads_may_begin_to_record_while_an_audit_hook_runs():
+    """Python refuses to install a profile function while another thread does, which a hook gives the time for."""
+    script = """
+import sys, threading, time
+import minikeras as tf
+sys.addaudithook(lambda event, arguments: time.sleep(0.001) if event == "sys.setprofile" else None)
+found = []
+def record():
+    for _ in range(3):
+        found.append(float(tf.function(lambda x: x * 2.0)(tf.constant(1.0))))
+threads = [threading.Thread(target=record) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(found == [2.0] * 12)
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
+    assert result.stdout == "True\n", result.stderr
 
 
 def test_what_is_read_after_an_operation_that_fails_is_a_fact():

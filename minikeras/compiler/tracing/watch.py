@@ -11,6 +11,7 @@ import gc
 import inspect
 import itertools
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -97,15 +98,15 @@ class Watch:
         self._previous = sys.getprofile()
         if hasattr(self._previous, "disable"):  # cProfile, which cannot be set again by `setprofile`
             self._previous.disable()
-        sys.setprofile(self._event)
+        _set_profile(self._event)
         return self
 
     def __exit__(self, *exception: object) -> None:
         if hasattr(self._previous, "enable"):
-            sys.setprofile(None)
+            _set_profile(None)
             self._previous.enable()
         else:
-            sys.setprofile(self._previous)
+            _set_profile(self._previous)
 
     # While it runs -------------------------------------------------------------------------------------------------------
 
@@ -414,6 +415,15 @@ def _asked_by_user(frame: types.FrameType | None, through_any: bool) -> bool:
     return frame is not None
 
 
+def _set_profile(function: Any) -> None:
+    """`sys.setprofile`, which raises while another thread is in it: an audit hook lets others run meanwhile."""
+    with _setting_profile:
+        sys.setprofile(function)
+
+
+_setting_profile = threading.RLock()
+
+
 def unwatched(function: Unwatched) -> Unwatched:
     """Have a function of the package that calls none of the user's run as fast as it does without a watch."""
 
@@ -422,11 +432,11 @@ def unwatched(function: Unwatched) -> Unwatched:
         watching = sys.getprofile()
         if not isinstance(getattr(watching, "__self__", None), Watch):
             return function(*args)
-        sys.setprofile(None)
+        _set_profile(None)
         try:
             return function(*args)
         finally:
-            sys.setprofile(watching)
+            _set_profile(watching)
 
     return run  # type: ignore[return-value]
 
