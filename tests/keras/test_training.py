@@ -467,6 +467,28 @@ def test_compute_loss_and_compute_metrics_may_be_overridden():
     assert logs == {"loss": pytest.approx(10.0 * linear().evaluate(X, Y, verbose=0)), "rows": 10.0}
 
 
+@pytest.mark.parametrize("options", [{"run_eagerly": True}, {}, {"jit_compile": True}])
+def test_a_step_for_tensorflow_2_trains_as_the_step_of_the_model(options):
+    class Second(tf.keras.Model):
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                y_pred = self(x, training=True)
+                loss = self.compiled_loss(y, y_pred, regularization_losses=self.losses)
+            self.optimizer.minimize(loss, self.trainable_variables, tape=tape)
+            self.compiled_metrics.update_state(y, y_pred)
+            return {metric.name: metric.result() for metric in self.metrics}
+
+    histories = []
+    for kind in (tf.keras.Model, Second):
+        x = tf.keras.Input((3,))
+        model = kind(x, Dense(1, kernel_initializer=tf.keras.initializers.GlorotUniform(1), kernel_regularizer="l2")(x))
+        model.compile(tf.keras.optimizers.SGD(0.1), "mse", metrics=["mae"], **options)
+        history = model.fit(X, Y, epochs=3, batch_size=4, shuffle=False, verbose=0).history
+        histories.append([history["loss"], history["mae"]])
+    np.testing.assert_allclose(*histories, rtol=1e-5)
+
+
 def test_added_losses_alone_train_a_model():
     class Own(tf.keras.Sequential):
         def call(self, inputs, training=None, mask=None):

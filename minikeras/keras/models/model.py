@@ -71,6 +71,7 @@ class Model(Layer):
     _not_walked = (*Layer._not_walked, "_trainer", "optimizer", "loss", "history", "_given")
     _checkpointed = ("optimizer",)
     _unwatched = (*Layer._unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
+    compiled_loss, compiled_metrics = steps.compiled_loss, property(steps.compiled_metrics)
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         if cls is Model and configuration.is_functional(arguments, options):

@@ -4,9 +4,11 @@ training loop. A step happens as a whole or not at all (`snapshot.py`).
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import nest
@@ -132,6 +134,18 @@ def compute_loss(model: Model, y: Any, y_pred: Any, sample_weight: Any) -> Tenso
     if not terms:
         raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`, or call `add_loss` in a layer.")
     return total(terms)
+
+
+def compiled_loss(model: Model, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None) -> Tensor:
+    """`compute_loss` as steps for TensorFlow 2 call it: the mean of a training shows it, and regularizers are in it anyway."""
+    loss = _loss(model, None, y, y_pred, sample_weight, True)
+    track(model._trainer.loss_tracker, loss, _rows(y))
+    return loss
+
+
+def compiled_metrics(model: Model) -> SimpleNamespace:
+    """`compute_metrics` as steps for TensorFlow 2 call it: `compiled_metrics.update_state(y, y_pred)`."""
+    return SimpleNamespace(update_state=functools.partial(model.compute_metrics, None))
 
 
 def _loss(model: Model, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Tensor:
