@@ -6,5 +6,10 @@ from .keras.initializers import RandomNormal as random_normal_initializer
 from .keras.initializers import RandomUniform as random_uniform_initializer
 from .keras.initializers import Zeros as zeros_initializer
 
-__all__ = ["constant_initializer", "ones_initializer", "random_normal_initializer", "random_uniform_initializer"]
-__all__ += ["zeros_initializer"]
+__all__ = [
+    "constant_initializer",
+    "ones_initializer",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "zeros_initializer",
+]

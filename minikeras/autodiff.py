@@ -3,8 +3,17 @@
 from .core import ForwardAccumulator, GradientTape
 from .core.batch import loop_fallbacks
 from .core.extension import bilinear, elementwise, linear, primitive
-from .derivatives.curvature import Estimate, block_hessian, fisher, gauss_newton, ggnvp, hessian, hessian_diag, hessian_trace
-from .derivatives.curvature import hvp
+from .derivatives.curvature import (
+    Estimate,
+    block_hessian,
+    fisher,
+    gauss_newton,
+    ggnvp,
+    hessian,
+    hessian_diag,
+    hessian_trace,
+    hvp,
+)
 from .derivatives.first_order import jacobian, jvp, per_example_gradients, vjp
 from .figures import plot_batch_jacobian, plot_hessian, plot_jacobian
 

@@ -37,11 +37,36 @@ from .functions.assertions import (
 )
 from .test import check_gradients
 
-__all__ = ["Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer"]
-__all__ += ["assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive"]
-__all__ += ["assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least"]
-__all__ += ["assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_shapes", "assert_type", "check_gradients"]
-__all__ += ["check_numerics", "count_transfers", "disable_check_numerics", "enable_check_numerics", "is_numeric_tensor"]
+__all__ = [
+    "Assert",
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_shapes",
+    "assert_type",
+    "check_gradients",
+    "check_numerics",
+    "count_transfers",
+    "disable_check_numerics",
+    "enable_check_numerics",
+    "is_numeric_tensor",
+]
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

@@ -28,9 +28,24 @@ A message says what was asked, what was found and what to do, in that order.
 from typing import Any
 
 __all__ = [
-    *("CheckpointBusyError", "CompileError", "DTypeError", "DatasetUnavailableError", "DeviceUnavailableError", "ExportError"),
-    *("GradientMismatchError", "InvalidArgumentError", "LoadError", "MinikerasError", "MissingExtraError", "NotFiniteError"),
-    *("NotFoundError", "OpError", "ShapeError", "TapeError", "UnconnectedGradientError", "UnknownObjectError"),
+    "CheckpointBusyError",
+    "CompileError",
+    "DTypeError",
+    "DatasetUnavailableError",
+    "DeviceUnavailableError",
+    "ExportError",
+    "GradientMismatchError",
+    "InvalidArgumentError",
+    "LoadError",
+    "MinikerasError",
+    "MissingExtraError",
+    "NotFiniteError",
+    "NotFoundError",
+    "OpError",
+    "ShapeError",
+    "TapeError",
+    "UnconnectedGradientError",
+    "UnknownObjectError",
 ]
 
 

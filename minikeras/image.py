@@ -2,10 +2,27 @@
 
 from .absent import late as _late
 from .functions.image import _transposed as transpose
-from .functions.image import adjust_brightness, adjust_contrast, adjust_gamma, central_crop, convert_image_dtype
-from .functions.image import crop_to_bounding_box, flip_left_right, flip_up_down, grayscale_to_rgb, pad_to_bounding_box
-from .functions.image import per_image_standardization, psnr, random_brightness, random_contrast, random_flip_left_right
-from .functions.image import random_flip_up_down, rgb_to_grayscale, rot90, total_variation
+from .functions.image import (
+    adjust_brightness,
+    adjust_contrast,
+    adjust_gamma,
+    central_crop,
+    convert_image_dtype,
+    crop_to_bounding_box,
+    flip_left_right,
+    flip_up_down,
+    grayscale_to_rgb,
+    pad_to_bounding_box,
+    per_image_standardization,
+    psnr,
+    random_brightness,
+    random_contrast,
+    random_flip_left_right,
+    random_flip_up_down,
+    rgb_to_grayscale,
+    rot90,
+    total_variation,
+)
 from .functions.resizing import resize
 from .functions.symbols import publish as _publish
 

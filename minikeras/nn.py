@@ -1,13 +1,46 @@
 """`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
 
 from .absent import late as _late
-from .functions.convolution import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose, conv_transpose
-from .functions.convolution import convolution, depthwise_conv2d, separable_conv2d
+from .functions.convolution import (
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    conv_transpose,
+    convolution,
+    depthwise_conv2d,
+    separable_conv2d,
+)
 from .functions.elementwise import log_sigmoid, sigmoid, softplus, tanh
-from .functions.nn import batch_normalization, bias_add, crelu, dropout, elu, embedding_lookup, gelu, l2_loss, leaky_relu
-from .functions.nn import local_response_normalization, log_poisson_loss, log_softmax, moments, relu, relu6, selu
-from .functions.nn import sigmoid_cross_entropy_with_logits, silu, softmax, softmax_cross_entropy_with_logits, softsign
-from .functions.nn import sparse_softmax_cross_entropy_with_logits, swish, weighted_cross_entropy_with_logits, weighted_moments
+from .functions.nn import (
+    batch_normalization,
+    bias_add,
+    crelu,
+    dropout,
+    elu,
+    embedding_lookup,
+    gelu,
+    l2_loss,
+    leaky_relu,
+    local_response_normalization,
+    log_poisson_loss,
+    log_softmax,
+    moments,
+    relu,
+    relu6,
+    selu,
+    sigmoid_cross_entropy_with_logits,
+    silu,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    softsign,
+    sparse_softmax_cross_entropy_with_logits,
+    swish,
+    weighted_cross_entropy_with_logits,
+    weighted_moments,
+)
 from .functions.nn import local_response_normalization as lrn
 from .functions.ordering import in_top_k, top_k
 from .functions.pooling import avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool, max_pool1d, max_pool2d, max_pool3d

@@ -1,9 +1,25 @@
 """`tf.random`: random tensors and generators. Names only; definitions are in `functions/random.py`."""
 
 from .absent import late as _late
-from .functions.random import Generator, categorical, fold_in, gamma, normal, poisson, set_seed, shuffle, split
-from .functions.random import stateless_categorical, stateless_gamma, stateless_normal, stateless_poisson
-from .functions.random import stateless_truncated_normal, stateless_uniform, truncated_normal, uniform
+from .functions.random import (
+    Generator,
+    categorical,
+    fold_in,
+    gamma,
+    normal,
+    poisson,
+    set_seed,
+    shuffle,
+    split,
+    stateless_categorical,
+    stateless_gamma,
+    stateless_normal,
+    stateless_poisson,
+    stateless_truncated_normal,
+    stateless_uniform,
+    truncated_normal,
+    uniform,
+)
 from .functions.symbols import publish as _publish
 
 _publish(globals())

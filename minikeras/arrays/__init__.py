@@ -17,6 +17,28 @@ from .namespaces import ALLOWED_NAMES, BARE, device_name, is_array, is_on_host, 
 from .quiet import quiet, quiet_context
 from .transfers import Transfers
 
-__all__ = ["ALLOWED_NAMES", "BARE", "Transfers", "brought_together", "chosen_device", "creation_namespace", "current_device"]
-__all__ += ["device", "device_name", "device_report", "is_array", "is_on_host", "list_physical_devices", "mixed_devices"]
-__all__ += ["moved", "namespace", "probe", "quiet", "quiet_context", "register", "resolve", "to_device", "to_numpy"]
+__all__ = [
+    "ALLOWED_NAMES",
+    "BARE",
+    "Transfers",
+    "brought_together",
+    "chosen_device",
+    "creation_namespace",
+    "current_device",
+    "device",
+    "device_name",
+    "device_report",
+    "is_array",
+    "is_on_host",
+    "list_physical_devices",
+    "mixed_devices",
+    "moved",
+    "namespace",
+    "probe",
+    "quiet",
+    "quiet_context",
+    "register",
+    "resolve",
+    "to_device",
+    "to_numpy",
+]

@@ -9,7 +9,14 @@ from ..arrays.residence import get_resident_data_limit, set_resident_data_limit
 from ..compiler import functions_run_eagerly, run_functions_eagerly
 from . import threading
 
-__all__ = ["device_report", "functions_run_eagerly", "get_resident_data_limit", "list_physical_devices"]
-__all__ += ["run_functions_eagerly", "set_resident_data_limit", "threading"]
+__all__ = [
+    "device_report",
+    "functions_run_eagerly",
+    "get_resident_data_limit",
+    "list_physical_devices",
+    "run_functions_eagerly",
+    "set_resident_data_limit",
+    "threading",
+]
 
 __getattr__, __dir__ = _late(__name__, {})

@@ -15,6 +15,23 @@ from .stack import bind
 from .tensor import Tensor
 from .variable import Variable
 
-__all__ = ["ForwardAccumulator", "GradientTape", "IndexedSlices", "Primitive", "Record", "RegisterGradient", "Tensor"]
-__all__ += ["UnconnectedGradients", "Variable", "bilinear", "bind", "convert_to_tensor", "custom_gradient", "elementwise"]
-__all__ += ["linear", "no_gradient", "primitive", "recompute_grad"]
+__all__ = [
+    "ForwardAccumulator",
+    "GradientTape",
+    "IndexedSlices",
+    "Primitive",
+    "Record",
+    "RegisterGradient",
+    "Tensor",
+    "UnconnectedGradients",
+    "Variable",
+    "bilinear",
+    "bind",
+    "convert_to_tensor",
+    "custom_gradient",
+    "elementwise",
+    "linear",
+    "no_gradient",
+    "primitive",
+    "recompute_grad",
+]

@@ -13,7 +13,17 @@ if _TYPE_CHECKING:
     from . import experimental
     from .lines import TextLineDataset
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetSpec", "Iterator", "Options"]
-__all__ += ["Resumable", "TextLineDataset", "experimental"]
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "Iterator",
+    "Options",
+    "Resumable",
+    "TextLineDataset",
+    "experimental",
+]
 
 __getattr__, __dir__ = _late(__name__, {"TextLineDataset": "lines", "experimental": None})

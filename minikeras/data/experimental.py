@@ -12,8 +12,15 @@ from .checks import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, whole_n
 from .csv import CsvDataset, make_csv_dataset
 from .dataset import Dataset
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "CsvDataset", "assert_cardinality", "cardinality"]
-__all__ += ["make_csv_dataset"]
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "CsvDataset",
+    "assert_cardinality",
+    "cardinality",
+    "make_csv_dataset",
+]
 
 
 def cardinality(dataset: Dataset) -> Tensor:

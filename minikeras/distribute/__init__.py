@@ -17,10 +17,31 @@ if TYPE_CHECKING:
     from .training import DistributedGradientTape, DistributedOptimizer
     from .world import barrier, init, initialize, local_rank, rank, rows_of, size, using
 
-__all__ = ["BroadcastGlobalVariablesCallback", "DistributedGradientTape", "DistributedOptimizer", "InputContext"]
-__all__ += ["LearningRateWarmupCallback", "MetricAverageCallback", "MultiWorkerMirroredStrategy", "ReduceOp"]
-__all__ += ["ThreadCommunicator", "all_reduce", "all_reduce_together", "barrier", "broadcast_variables", "callbacks"]
-__all__ += ["get_strategy", "has_strategy", "init", "initialize", "local_rank", "rank", "rows_of", "size", "using"]
+__all__ = [
+    "BroadcastGlobalVariablesCallback",
+    "DistributedGradientTape",
+    "DistributedOptimizer",
+    "InputContext",
+    "LearningRateWarmupCallback",
+    "MetricAverageCallback",
+    "MultiWorkerMirroredStrategy",
+    "ReduceOp",
+    "ThreadCommunicator",
+    "all_reduce",
+    "all_reduce_together",
+    "barrier",
+    "broadcast_variables",
+    "callbacks",
+    "get_strategy",
+    "has_strategy",
+    "init",
+    "initialize",
+    "local_rank",
+    "rank",
+    "rows_of",
+    "size",
+    "using",
+]
 
 _LATE: dict[str, str | None] = {
     "callbacks": None,

@@ -8,5 +8,12 @@ from .history import plot_history
 from .matrices import plot_batch_jacobian, plot_hessian, plot_jacobian
 from .runs import plot_bands, plot_parallel
 
-__all__ = ["plot_bands", "plot_batch_jacobian", "plot_comparison", "plot_hessian", "plot_history", "plot_jacobian"]
-__all__ += ["plot_parallel"]
+__all__ = [
+    "plot_bands",
+    "plot_batch_jacobian",
+    "plot_comparison",
+    "plot_hessian",
+    "plot_history",
+    "plot_jacobian",
+    "plot_parallel",
+]

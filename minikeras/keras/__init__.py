@@ -9,8 +9,21 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ..absent import late as _late
 from ..arrays import device
 from ..core import recompute_grad as remat
-from . import activations, callbacks, config, constraints, initializers, layers, losses, metrics, mixed_precision, models
-from . import optimizers, regularizers, saving
+from . import (
+    activations,
+    callbacks,
+    config,
+    constraints,
+    initializers,
+    layers,
+    losses,
+    metrics,
+    mixed_precision,
+    models,
+    optimizers,
+    regularizers,
+    saving,
+)
 from .calls import name_scope
 from .initializers import Initializer
 from .layers import Input, InputLayer, InputSpec, Layer

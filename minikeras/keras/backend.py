@@ -29,8 +29,20 @@ _OPS: dict[str, tuple[str, dict[str, Any]]] = {
         name: (f"ops.{name}", {})
         for name in (
             *("abs", "all", "any", "arange", "cast", "clip", "cos", "dot", "equal", "exp", "eye", "greater", "greater_equal"),
-            *("less", "less_equal", "log", "max", "maximum", "mean", "min", "minimum", "not_equal", "ones", "ones_like"),
-            "prod",
+            *(
+                "less",
+                "less_equal",
+                "log",
+                "max",
+                "maximum",
+                "mean",
+                "min",
+                "minimum",
+                "not_equal",
+                "ones",
+                "ones_like",
+                "prod",
+            ),
             *("reshape", "round", "shape", "sign", "sin", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sum"),
             *("tile", "transpose", "var", "zeros", "zeros_like", "binary_crossentropy", "categorical_crossentropy", "one_hot"),
             "sparse_categorical_crossentropy",
@@ -276,9 +288,38 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-__all__ = ["backend", "batch_flatten", "batch_get_value", "batch_set_value", "cast_to_floatx", "clear_session", "constant"]
-__all__ += ["count_params", "dtype", "epsilon", "eval", "flatten", "floatx", "get_uid", "get_value", "image_data_format"]
-__all__ += ["int_shape", "is_float_dtype", "is_int_dtype", "is_keras_tensor", "name_scope", "ndim", "result_type"]
-__all__ += ["set_epsilon", "set_floatx", "set_image_data_format", "set_value", "standardize_dtype", "update", "update_add"]
-__all__ += ["update_sub", "variable"]
+__all__ = [
+    "backend",
+    "batch_flatten",
+    "batch_get_value",
+    "batch_set_value",
+    "cast_to_floatx",
+    "clear_session",
+    "constant",
+    "count_params",
+    "dtype",
+    "epsilon",
+    "eval",
+    "flatten",
+    "floatx",
+    "get_uid",
+    "get_value",
+    "image_data_format",
+    "int_shape",
+    "is_float_dtype",
+    "is_int_dtype",
+    "is_keras_tensor",
+    "name_scope",
+    "ndim",
+    "result_type",
+    "set_epsilon",
+    "set_floatx",
+    "set_image_data_format",
+    "set_value",
+    "standardize_dtype",
+    "update",
+    "update_add",
+    "update_sub",
+    "variable",
+]
 __all__ += sorted(_OPS)

@@ -22,11 +22,27 @@ from .settings import (
     set_max_steps_per_epoch,
 )
 
-__all__ = ["backend", "disable_interactive_logging", "disable_traceback_filtering", "dtype_policy"]
-__all__ += ["enable_interactive_logging", "enable_unsafe_deserialization", "epsilon", "floatx", "image_data_format"]
-__all__ += ["is_interactive_logging_enabled", "is_traceback_filtering_enabled", "max_epochs", "max_steps_per_epoch"]
-__all__ += ["set_dtype_policy", "set_epsilon", "set_floatx", "set_image_data_format", "set_max_epochs"]
-__all__ += ["set_max_steps_per_epoch"]
+__all__ = [
+    "backend",
+    "disable_interactive_logging",
+    "disable_traceback_filtering",
+    "dtype_policy",
+    "enable_interactive_logging",
+    "enable_unsafe_deserialization",
+    "epsilon",
+    "floatx",
+    "image_data_format",
+    "is_interactive_logging_enabled",
+    "is_traceback_filtering_enabled",
+    "max_epochs",
+    "max_steps_per_epoch",
+    "set_dtype_policy",
+    "set_epsilon",
+    "set_floatx",
+    "set_image_data_format",
+    "set_max_epochs",
+    "set_max_steps_per_epoch",
+]
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 
 

@@ -2,5 +2,15 @@
 
 from . import arithmetic, contractions, convolution, draws, indexing, linalg, nn, reductions, shaping, transcendental
 
-__all__ = ["arithmetic", "contractions", "convolution", "draws", "indexing", "linalg", "nn", "reductions", "shaping"]
-__all__ += ["transcendental"]
+__all__ = [
+    "arithmetic",
+    "contractions",
+    "convolution",
+    "draws",
+    "indexing",
+    "linalg",
+    "nn",
+    "reductions",
+    "shaping",
+    "transcendental",
+]

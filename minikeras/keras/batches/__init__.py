@@ -15,5 +15,19 @@ from .feed import Feed
 from .py_dataset import PyDataset
 from .sources import Source, cut, source
 
-__all__ = ["Feed", "PyDataset", "Source", "as_columns", "batching_hint", "check_rows", "class_weights", "count_rows", "cut"]
-__all__ += ["is_iterable_of_batches", "pack_x_y_sample_weight", "source", "split", "unpack_x_y_sample_weight"]
+__all__ = [
+    "Feed",
+    "PyDataset",
+    "Source",
+    "as_columns",
+    "batching_hint",
+    "check_rows",
+    "class_weights",
+    "count_rows",
+    "cut",
+    "is_iterable_of_batches",
+    "pack_x_y_sample_weight",
+    "source",
+    "split",
+    "unpack_x_y_sample_weight",
+]

@@ -22,9 +22,24 @@ if TYPE_CHECKING:
     from .optuna import OptunaPruning
     from .tensorboard import TensorBoard
 
-__all__ = ["BackupAndRestore", "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback"]
-__all__ += ["LearningRateScheduler", "ModelCheckpoint", "OptunaPruning", "ProgbarLogger", "ProgressBar", "ReduceLROnPlateau"]
-__all__ += ["SwapEMAWeights", "TensorBoard", "TerminateOnNaN"]
+__all__ = [
+    "BackupAndRestore",
+    "CSVLogger",
+    "Callback",
+    "CallbackList",
+    "EarlyStopping",
+    "History",
+    "LambdaCallback",
+    "LearningRateScheduler",
+    "ModelCheckpoint",
+    "OptunaPruning",
+    "ProgbarLogger",
+    "ProgressBar",
+    "ReduceLROnPlateau",
+    "SwapEMAWeights",
+    "TensorBoard",
+    "TerminateOnNaN",
+]
 
 _LATE = {
     "BackupAndRestore": "checkpoints",

@@ -7,13 +7,41 @@ May import `minikeras.errors`, `minikeras.files`, the ranks, NumPy and the stand
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minikeras.keras.datasets import boston_housing, breast_cancer, california_housing, cifar10, cifar100, digits
-    from minikeras.keras.datasets import fashion_mnist, imdb, iris, mnist, reuters, wine
+    from minikeras.keras.datasets import (
+        boston_housing,
+        breast_cancer,
+        california_housing,
+        cifar10,
+        cifar100,
+        digits,
+        fashion_mnist,
+        imdb,
+        iris,
+        mnist,
+        reuters,
+        wine,
+    )
     from minikeras.keras.datasets.manage import clear_cache, list_available, path
     from minikeras.keras.datasets.remote_file import get_file
 
-__all__ = ["boston_housing", "breast_cancer", "california_housing", "cifar10", "cifar100", "clear_cache", "digits"]
-__all__ += ["fashion_mnist", "get_file", "imdb", "iris", "list_available", "mnist", "path", "reuters", "wine"]
+__all__ = [
+    "boston_housing",
+    "breast_cancer",
+    "california_housing",
+    "cifar10",
+    "cifar100",
+    "clear_cache",
+    "digits",
+    "fashion_mnist",
+    "get_file",
+    "imdb",
+    "iris",
+    "list_available",
+    "mnist",
+    "path",
+    "reuters",
+    "wine",
+]
 
 _MODULE_OF_FUNCTION = {"clear_cache": "manage", "get_file": "remote_file", "list_available": "manage", "path": "manage"}
 

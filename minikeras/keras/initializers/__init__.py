@@ -1,8 +1,21 @@
 """First values of weights. May import keras's catalogue, settings and seeds. Read `initializer.py` first."""
 
 from .constants import STFT, Constant, Identity, Ones, Zeros, get
-from .draws import GlorotNormal, GlorotUniform, HeNormal, HeUniform, LecunNormal, LecunUniform, Orthogonal, RandomInitializer
-from .draws import RandomNormal, RandomUniform, TruncatedNormal, VarianceScaling, compute_fans
+from .draws import (
+    GlorotNormal,
+    GlorotUniform,
+    HeNormal,
+    HeUniform,
+    LecunNormal,
+    LecunUniform,
+    Orthogonal,
+    RandomInitializer,
+    RandomNormal,
+    RandomUniform,
+    TruncatedNormal,
+    VarianceScaling,
+    compute_fans,
+)
 from .initializer import Initializer, deserialize, serialize
 
 # Keras's second names of the classes.
@@ -12,9 +25,46 @@ random_normal, random_uniform, truncated_normal, orthogonal = RandomNormal, Rand
 glorot_normal, glorot_uniform, variance_scaling = GlorotNormal, GlorotUniform, VarianceScaling
 he_normal, he_uniform, lecun_normal, lecun_uniform = HeNormal, HeUniform, LecunNormal, LecunUniform
 
-__all__ = ["STFT", "Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity", "IdentityInitializer"]
-__all__ += ["Initializer", "LecunNormal", "LecunUniform", "Ones", "Orthogonal", "OrthogonalInitializer", "RandomInitializer"]
-__all__ += ["RandomNormal", "RandomUniform", "STFTInitializer", "TruncatedNormal", "VarianceScaling", "Zeros", "compute_fans"]
-__all__ += ["constant", "deserialize", "get", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity"]
-__all__ += ["lecun_normal", "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "serialize", "stft"]
-__all__ += ["truncated_normal", "variance_scaling", "zeros"]
+__all__ = [
+    "STFT",
+    "Constant",
+    "GlorotNormal",
+    "GlorotUniform",
+    "HeNormal",
+    "HeUniform",
+    "Identity",
+    "IdentityInitializer",
+    "Initializer",
+    "LecunNormal",
+    "LecunUniform",
+    "Ones",
+    "Orthogonal",
+    "OrthogonalInitializer",
+    "RandomInitializer",
+    "RandomNormal",
+    "RandomUniform",
+    "STFTInitializer",
+    "TruncatedNormal",
+    "VarianceScaling",
+    "Zeros",
+    "compute_fans",
+    "constant",
+    "deserialize",
+    "get",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "identity",
+    "lecun_normal",
+    "lecun_uniform",
+    "ones",
+    "orthogonal",
+    "random_normal",
+    "random_uniform",
+    "serialize",
+    "stft",
+    "truncated_normal",
+    "variance_scaling",
+    "zeros",
+]

@@ -14,11 +14,30 @@ from .layer import Layer
 from .merging import FUNCTIONS as _FUNCTIONS
 from .merging import Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract
 from .normalization import GroupNormalization, LayerNormalization, Normalization, Rescaling, RMSNormalization, UnitNormalization
-from .pooling import AveragePooling1D, AveragePooling2D, AveragePooling3D, GlobalAveragePooling1D, GlobalAveragePooling2D
-from .pooling import GlobalAveragePooling3D, GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D, MaxPooling1D
-from .pooling import MaxPooling2D, MaxPooling3D
-from .regularization import ActivityRegularization, AlphaDropout, Dropout, GaussianDropout, GaussianNoise, SpatialDropout1D
-from .regularization import SpatialDropout2D, SpatialDropout3D
+from .pooling import (
+    AveragePooling1D,
+    AveragePooling2D,
+    AveragePooling3D,
+    GlobalAveragePooling1D,
+    GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
+    GlobalMaxPooling1D,
+    GlobalMaxPooling2D,
+    GlobalMaxPooling3D,
+    MaxPooling1D,
+    MaxPooling2D,
+    MaxPooling3D,
+)
+from .regularization import (
+    ActivityRegularization,
+    AlphaDropout,
+    Dropout,
+    GaussianDropout,
+    GaussianNoise,
+    SpatialDropout1D,
+    SpatialDropout2D,
+    SpatialDropout3D,
+)
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
 
 add, average, concatenate, dot, maximum, minimum, multiply, subtract = _FUNCTIONS
@@ -38,8 +57,14 @@ for _kind in (
     _kind._makes_nothing = True
 
 if _TYPE_CHECKING:
-    from .adaptive_pooling import AdaptiveAveragePooling1D, AdaptiveAveragePooling2D, AdaptiveAveragePooling3D
-    from .adaptive_pooling import AdaptiveMaxPooling1D, AdaptiveMaxPooling2D, AdaptiveMaxPooling3D
+    from .adaptive_pooling import (
+        AdaptiveAveragePooling1D,
+        AdaptiveAveragePooling2D,
+        AdaptiveAveragePooling3D,
+        AdaptiveMaxPooling1D,
+        AdaptiveMaxPooling2D,
+        AdaptiveMaxPooling3D,
+    )
     from .attention import AdditiveAttention, Attention
     from .description import deserialize, serialize
     from .einsum_dense import EinsumDense
@@ -51,12 +76,33 @@ if _TYPE_CHECKING:
     from .preprocessing.hashing import HashedCrossing, Hashing
     from .preprocessing.lookup import IntegerLookup, StringLookup
     from .preprocessing.text_vectorization import TextVectorization
-    from .resizing import Cropping1D, Cropping2D, Cropping3D, UpSampling1D, UpSampling2D, UpSampling3D, ZeroPadding1D
-    from .resizing import ZeroPadding2D, ZeroPadding3D
-    from .separable_convolution import DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D
-    from .separable_convolution import SeparableConvolution1D, SeparableConvolution2D
-    from .transposed_convolution import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, Convolution1DTranspose
-    from .transposed_convolution import Convolution2DTranspose, Convolution3DTranspose
+    from .resizing import (
+        Cropping1D,
+        Cropping2D,
+        Cropping3D,
+        UpSampling1D,
+        UpSampling2D,
+        UpSampling3D,
+        ZeroPadding1D,
+        ZeroPadding2D,
+        ZeroPadding3D,
+    )
+    from .separable_convolution import (
+        DepthwiseConv1D,
+        DepthwiseConv2D,
+        SeparableConv1D,
+        SeparableConv2D,
+        SeparableConvolution1D,
+        SeparableConvolution2D,
+    )
+    from .transposed_convolution import (
+        Conv1DTranspose,
+        Conv2DTranspose,
+        Conv3DTranspose,
+        Convolution1DTranspose,
+        Convolution2DTranspose,
+        Convolution3DTranspose,
+    )
     from .wrappers import Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
 _LATE = {
@@ -92,25 +138,135 @@ _LATE = {
     for name in names.split()
 }
 
-__all__ = ["ELU", "Activation", "ActivityRegularization", "AdaptiveAveragePooling1D", "AdaptiveAveragePooling2D"]
-__all__ += ["AdaptiveAveragePooling3D", "AdaptiveMaxPooling1D", "AdaptiveMaxPooling2D", "AdaptiveMaxPooling3D", "Add"]
-__all__ += ["AdditiveAttention", "AlphaDropout", "Attention", "Average", "AveragePooling1D", "AveragePooling2D"]
-__all__ += ["AveragePooling3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNormalization", "CategoryEncoding", "CenterCrop"]
-__all__ += ["Concatenate", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
-__all__ += ["Convolution1D", "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose", "Convolution3D"]
-__all__ += ["Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "Dense", "DepthwiseConv1D", "DepthwiseConv2D"]
-__all__ += ["Discretization", "Dot", "Dropout", "EinsumDense", "Embedding", "Flatten", "GaussianDropout", "GaussianNoise"]
-__all__ += ["GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D"]
-__all__ += ["GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "GlobalMaxPooling1D"]
-__all__ += ["GlobalMaxPooling2D", "GlobalMaxPooling3D", "GroupNormalization", "GroupQueryAttention", "HashedCrossing"]
-__all__ += ["Hashing", "Identity", "Input", "InputLayer", "InputSpec", "IntegerLookup", "Lambda", "Layer", "LayerNormalization"]
-__all__ += ["LeakyReLU", "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D"]
-__all__ += ["Maximum", "Minimum", "MultiHeadAttention", "Multiply", "Normalization", "PReLU", "Permute", "Pipeline"]
-__all__ += ["RMSNormalization", "ReLU", "RepeatVector", "Rescaling", "Reshape", "Resizing", "ReversibleEmbedding"]
-__all__ += ["SeparableConv1D", "SeparableConv2D", "SeparableConvolution1D", "SeparableConvolution2D", "Softmax"]
-__all__ += ["SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "SpectralNormalization", "StringLookup", "Subtract"]
-__all__ += ["TextVectorization", "TimeDistributed", "UnitNormalization", "UpSampling1D", "UpSampling2D", "UpSampling3D"]
-__all__ += ["Wrapper", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "add", "average", "concatenate", "deserialize", "dot"]
-__all__ += ["maximum", "minimum", "multiply", "serialize", "subtract"]
+__all__ = [
+    "ELU",
+    "Activation",
+    "ActivityRegularization",
+    "AdaptiveAveragePooling1D",
+    "AdaptiveAveragePooling2D",
+    "AdaptiveAveragePooling3D",
+    "AdaptiveMaxPooling1D",
+    "AdaptiveMaxPooling2D",
+    "AdaptiveMaxPooling3D",
+    "Add",
+    "AdditiveAttention",
+    "AlphaDropout",
+    "Attention",
+    "Average",
+    "AveragePooling1D",
+    "AveragePooling2D",
+    "AveragePooling3D",
+    "AvgPool1D",
+    "AvgPool2D",
+    "AvgPool3D",
+    "BatchNormalization",
+    "CategoryEncoding",
+    "CenterCrop",
+    "Concatenate",
+    "Conv1D",
+    "Conv1DTranspose",
+    "Conv2D",
+    "Conv2DTranspose",
+    "Conv3D",
+    "Conv3DTranspose",
+    "Convolution1D",
+    "Convolution1DTranspose",
+    "Convolution2D",
+    "Convolution2DTranspose",
+    "Convolution3D",
+    "Convolution3DTranspose",
+    "Cropping1D",
+    "Cropping2D",
+    "Cropping3D",
+    "Dense",
+    "DepthwiseConv1D",
+    "DepthwiseConv2D",
+    "Discretization",
+    "Dot",
+    "Dropout",
+    "EinsumDense",
+    "Embedding",
+    "Flatten",
+    "GaussianDropout",
+    "GaussianNoise",
+    "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D",
+    "GlobalAveragePooling3D",
+    "GlobalAvgPool1D",
+    "GlobalAvgPool2D",
+    "GlobalAvgPool3D",
+    "GlobalMaxPool1D",
+    "GlobalMaxPool2D",
+    "GlobalMaxPool3D",
+    "GlobalMaxPooling1D",
+    "GlobalMaxPooling2D",
+    "GlobalMaxPooling3D",
+    "GroupNormalization",
+    "GroupQueryAttention",
+    "HashedCrossing",
+    "Hashing",
+    "Identity",
+    "Input",
+    "InputLayer",
+    "InputSpec",
+    "IntegerLookup",
+    "Lambda",
+    "Layer",
+    "LayerNormalization",
+    "LeakyReLU",
+    "Masking",
+    "MaxPool1D",
+    "MaxPool2D",
+    "MaxPool3D",
+    "MaxPooling1D",
+    "MaxPooling2D",
+    "MaxPooling3D",
+    "Maximum",
+    "Minimum",
+    "MultiHeadAttention",
+    "Multiply",
+    "Normalization",
+    "PReLU",
+    "Permute",
+    "Pipeline",
+    "RMSNormalization",
+    "ReLU",
+    "RepeatVector",
+    "Rescaling",
+    "Reshape",
+    "Resizing",
+    "ReversibleEmbedding",
+    "SeparableConv1D",
+    "SeparableConv2D",
+    "SeparableConvolution1D",
+    "SeparableConvolution2D",
+    "Softmax",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "SpatialDropout3D",
+    "SpectralNormalization",
+    "StringLookup",
+    "Subtract",
+    "TextVectorization",
+    "TimeDistributed",
+    "UnitNormalization",
+    "UpSampling1D",
+    "UpSampling2D",
+    "UpSampling3D",
+    "Wrapper",
+    "ZeroPadding1D",
+    "ZeroPadding2D",
+    "ZeroPadding3D",
+    "add",
+    "average",
+    "concatenate",
+    "deserialize",
+    "dot",
+    "maximum",
+    "minimum",
+    "multiply",
+    "serialize",
+    "subtract",
+]
 
 __getattr__, __dir__ = _late(__name__, _LATE)

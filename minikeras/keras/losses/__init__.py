@@ -2,18 +2,41 @@
 
 from ...absent import late as _late
 from .circle import Circle, circle
-from .crossentropy import BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy, CategoricalFocalCrossentropy
-from .crossentropy import CategoricalGeneralizedCrossEntropy, SparseCategoricalCrossentropy, binary_crossentropy
-from .crossentropy import binary_focal_crossentropy, categorical_crossentropy, categorical_focal_crossentropy
-from .crossentropy import categorical_generalized_cross_entropy, sparse_categorical_crossentropy
+from .crossentropy import (
+    BinaryCrossentropy,
+    BinaryFocalCrossentropy,
+    CategoricalCrossentropy,
+    CategoricalFocalCrossentropy,
+    CategoricalGeneralizedCrossEntropy,
+    SparseCategoricalCrossentropy,
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_crossentropy,
+    categorical_focal_crossentropy,
+    categorical_generalized_cross_entropy,
+    sparse_categorical_crossentropy,
+)
 from .ctc import CTC, ctc
 from .divergence import KLDivergence, Poisson, kl_divergence, poisson
 from .loss import Loss, LossFunctionWrapper, deserialize, get, serialize
 from .margins import CategoricalHinge, Hinge, SquaredHinge, categorical_hinge, hinge, squared_hinge
 from .overlap import Dice, Tversky, dice, tversky
-from .regression import CosineSimilarity, Huber, LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError
-from .regression import MeanSquaredLogarithmicError, cosine_similarity, huber, log_cosh, mean_absolute_error
-from .regression import mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error
+from .regression import (
+    CosineSimilarity,
+    Huber,
+    LogCosh,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    MeanSquaredLogarithmicError,
+    cosine_similarity,
+    huber,
+    log_cosh,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+)
 
 # Names that TensorFlow has beside the long ones.
 mse = MSE = mean_squared_error
@@ -23,15 +46,67 @@ msle = MSLE = mean_squared_logarithmic_error
 kld = KLD = kl_divergence
 logcosh = log_cosh
 
-__all__ = ["CTC", "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "BinaryFocalCrossentropy"]
-__all__ += ["CategoricalCrossentropy", "CategoricalFocalCrossentropy", "CategoricalGeneralizedCrossEntropy", "CategoricalHinge"]
-__all__ += ["Circle", "CosineSimilarity", "Dice", "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss", "LossFunctionWrapper"]
-__all__ += ["MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson"]
-__all__ += ["SparseCategoricalCrossentropy", "SquaredHinge", "Tversky", "binary_crossentropy", "binary_focal_crossentropy"]
-__all__ += ["categorical_crossentropy", "categorical_focal_crossentropy", "categorical_generalized_cross_entropy"]
-__all__ += ["categorical_hinge", "circle", "cosine_similarity", "ctc", "deserialize", "dice", "get", "hinge", "huber"]
-__all__ += ["kl_divergence", "kld", "log_cosh", "logcosh", "mae", "mape", "mean_absolute_error"]
-__all__ += ["mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "mse", "msle", "poisson"]
-__all__ += ["serialize", "sparse_categorical_crossentropy", "squared_hinge", "tversky"]
+__all__ = [
+    "CTC",
+    "KLD",
+    "MAE",
+    "MAPE",
+    "MSE",
+    "MSLE",
+    "BinaryCrossentropy",
+    "BinaryFocalCrossentropy",
+    "CategoricalCrossentropy",
+    "CategoricalFocalCrossentropy",
+    "CategoricalGeneralizedCrossEntropy",
+    "CategoricalHinge",
+    "Circle",
+    "CosineSimilarity",
+    "Dice",
+    "Hinge",
+    "Huber",
+    "KLDivergence",
+    "LogCosh",
+    "Loss",
+    "LossFunctionWrapper",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanSquaredError",
+    "MeanSquaredLogarithmicError",
+    "Poisson",
+    "SparseCategoricalCrossentropy",
+    "SquaredHinge",
+    "Tversky",
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_crossentropy",
+    "categorical_focal_crossentropy",
+    "categorical_generalized_cross_entropy",
+    "categorical_hinge",
+    "circle",
+    "cosine_similarity",
+    "ctc",
+    "deserialize",
+    "dice",
+    "get",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "kld",
+    "log_cosh",
+    "logcosh",
+    "mae",
+    "mape",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_error",
+    "mean_squared_logarithmic_error",
+    "mse",
+    "msle",
+    "poisson",
+    "serialize",
+    "sparse_categorical_crossentropy",
+    "squared_hinge",
+    "tversky",
+]
 
 __getattr__, __dir__ = _late(__name__, {})

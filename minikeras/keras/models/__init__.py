@@ -10,8 +10,16 @@ if TYPE_CHECKING:
     from ..saving.keras_file import load_model, save_model
     from .cloning import clone_model, model_from_config, model_from_json
 
-__all__ = ["Functional", "Model", "Sequential", "clone_model", "load_model", "model_from_config", "model_from_json"]
-__all__ += ["save_model"]
+__all__ = [
+    "Functional",
+    "Model",
+    "Sequential",
+    "clone_model",
+    "load_model",
+    "model_from_config",
+    "model_from_json",
+    "save_model",
+]
 
 _LATE = {
     "clone_model": "cloning",

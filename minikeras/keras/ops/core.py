@@ -22,9 +22,28 @@ from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
 
 __all__ = [
-    *("associative_scan", "cast", "cond", "convert_to_numpy", "convert_to_tensor", "custom_gradient", "dtype", "fori_loop"),
-    *("is_tensor", "map", "saturate_cast", "scan", "scatter", "scatter_update", "shape", "slice", "slice_update"),
-    *("stop_gradient", "switch", "unstack", "vectorized_map", "while_loop"),
+    "associative_scan",
+    "cast",
+    "cond",
+    "convert_to_numpy",
+    "convert_to_tensor",
+    "custom_gradient",
+    "dtype",
+    "fori_loop",
+    "is_tensor",
+    "map",
+    "saturate_cast",
+    "scan",
+    "scatter",
+    "scatter_update",
+    "shape",
+    "slice",
+    "slice_update",
+    "stop_gradient",
+    "switch",
+    "unstack",
+    "vectorized_map",
+    "while_loop",
 ]
 
 # Conversions -----------------------------------------------------------------------------------------------------------

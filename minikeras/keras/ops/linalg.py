@@ -23,8 +23,22 @@ from ..symbolic.operation import operation
 from ..symbolic.rules import cost_of_matrices
 
 __all__ = [
-    *("cholesky", "cholesky_inverse", "det", "eig", "eigh", "inv", "jvp", "lstsq", "lu_factor", "matrix_rank", "norm", "pinv"),
-    *("qr", "solve", "solve_triangular", "svd"),
+    "cholesky",
+    "cholesky_inverse",
+    "det",
+    "eig",
+    "eigh",
+    "inv",
+    "jvp",
+    "lstsq",
+    "lu_factor",
+    "matrix_rank",
+    "norm",
+    "pinv",
+    "qr",
+    "solve",
+    "solve_triangular",
+    "svd",
 ]
 
 

@@ -32,10 +32,42 @@ _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, New
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, MultiOptimizer, Muon, PerLayer, SGD):
     _register(_entry)
 
-__all__ = ["KFAC", "LBFGS", "SGD", "AdaHessian", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Every", "Ftrl"]
-__all__ += ["GaussNewton", "Lamb", "LevenbergMarquardt", "Lion", "LossScaleOptimizer", "MultiOptimizer", "Muon", "Nadam"]
-__all__ += ["Newton", "NewtonCG", "Objective", "Optimizer", "OptimizerMap", "PerLayer", "RMSprop", "ScheduleFreeAdamW"]
-__all__ += ["SecondOrder", "cycle", "deserialize", "get", "schedules", "serialize"]
+__all__ = [
+    "KFAC",
+    "LBFGS",
+    "SGD",
+    "AdaHessian",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Every",
+    "Ftrl",
+    "GaussNewton",
+    "Lamb",
+    "LevenbergMarquardt",
+    "Lion",
+    "LossScaleOptimizer",
+    "MultiOptimizer",
+    "Muon",
+    "Nadam",
+    "Newton",
+    "NewtonCG",
+    "Objective",
+    "Optimizer",
+    "OptimizerMap",
+    "PerLayer",
+    "RMSprop",
+    "ScheduleFreeAdamW",
+    "SecondOrder",
+    "cycle",
+    "deserialize",
+    "get",
+    "schedules",
+    "serialize",
+]
 
 
 def __getattr__(name: str) -> _NoReturn:

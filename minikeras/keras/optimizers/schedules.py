@@ -275,6 +275,13 @@ def _positive(name: str, value: int) -> int:
 
 
 __all__ = [
-    *("CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule"),
-    *("PiecewiseConstantDecay", "PolynomialDecay", "deserialize", "serialize"),
+    "CosineDecay",
+    "CosineDecayRestarts",
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LearningRateSchedule",
+    "PiecewiseConstantDecay",
+    "PolynomialDecay",
+    "deserialize",
+    "serialize",
 ]

@@ -17,9 +17,21 @@ if TYPE_CHECKING:
     from .keras_file import load_model, save_model
     from .weights import load_weights, save_weights
 
-__all__ = ["CustomObjectScope", "ObjectSharingScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects"]
-__all__ += ["get_registered_name", "get_registered_object", "load_model", "load_weights", "register_keras_serializable"]
-__all__ += ["save_model", "save_weights", "serialize_keras_object"]
+__all__ = [
+    "CustomObjectScope",
+    "ObjectSharingScope",
+    "custom_object_scope",
+    "deserialize_keras_object",
+    "get_custom_objects",
+    "get_registered_name",
+    "get_registered_object",
+    "load_model",
+    "load_weights",
+    "register_keras_serializable",
+    "save_model",
+    "save_weights",
+    "serialize_keras_object",
+]
 
 _LATE = {"load_model": "keras_file", "load_weights": "weights", "save_model": "keras_file", "save_weights": "weights"}
 

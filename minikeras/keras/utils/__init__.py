@@ -47,14 +47,46 @@ _LATE = {
     "get_file": ".datasets.remote_file",
 }
 
-__all__ = ["CustomObjectScope", "FeatureSpace", "Progbar", "PyDataset", "Sequence", "array_to_img", "clear_session"]
-__all__ += ["custom_object_scope", "deserialize_keras_object", "disable_interactive_logging", "enable_interactive_logging"]
-__all__ += ["get_custom_objects", "get_file", "get_registered_name", "get_registered_object", "get_source_inputs"]
-__all__ += ["image_dataset_from_directory", "img_to_array", "is_interactive_logging_enabled", "is_keras_tensor", "load_img"]
-__all__ += ["model_drawing", "model_to_dot", "normalize", "pack_x_y_sample_weight", "pad_sequences", "plot_history"]
-__all__ += ["plot_model", "register_keras_serializable", "save_img", "serialize_keras_object", "set_random_seed"]
-__all__ += ["split_dataset", "standardize_dtype", "text_dataset_from_directory", "timeseries_dataset_from_array"]
-__all__ += ["to_categorical", "unpack_x_y_sample_weight"]
+__all__ = [
+    "CustomObjectScope",
+    "FeatureSpace",
+    "Progbar",
+    "PyDataset",
+    "Sequence",
+    "array_to_img",
+    "clear_session",
+    "custom_object_scope",
+    "deserialize_keras_object",
+    "disable_interactive_logging",
+    "enable_interactive_logging",
+    "get_custom_objects",
+    "get_file",
+    "get_registered_name",
+    "get_registered_object",
+    "get_source_inputs",
+    "image_dataset_from_directory",
+    "img_to_array",
+    "is_interactive_logging_enabled",
+    "is_keras_tensor",
+    "load_img",
+    "model_drawing",
+    "model_to_dot",
+    "normalize",
+    "pack_x_y_sample_weight",
+    "pad_sequences",
+    "plot_history",
+    "plot_model",
+    "register_keras_serializable",
+    "save_img",
+    "serialize_keras_object",
+    "set_random_seed",
+    "split_dataset",
+    "standardize_dtype",
+    "text_dataset_from_directory",
+    "timeseries_dataset_from_array",
+    "to_categorical",
+    "unpack_x_y_sample_weight",
+]
 
 
 __getattr__, __dir__ = _late(__name__, _LATE)

@@ -22,8 +22,22 @@ from ..rows import of_floats
 from ..windows import elements, read
 
 __all__ = [
-    *("cdist", "erf", "erfc", "erfinv", "extract_sequences", "in_top_k", "logdet", "logsumexp", "rsqrt", "segment_max"),
-    *("segment_min", "segment_prod", "segment_sum", "top_k", "view_as_complex", "view_as_real"),
+    "cdist",
+    "erf",
+    "erfc",
+    "erfinv",
+    "extract_sequences",
+    "in_top_k",
+    "logdet",
+    "logsumexp",
+    "rsqrt",
+    "segment_max",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "top_k",
+    "view_as_complex",
+    "view_as_real",
 ]
 
 erf = of_floats("erf", tf.erf)

@@ -14,7 +14,13 @@ from ...symbolic.operation import operation
 from ..windows import for_each
 
 __all__ = [
-    *("adaptive_average_pool", "adaptive_max_pool", "average_pool", "conv", "conv_transpose", "depthwise_conv", "max_pool"),
+    "adaptive_average_pool",
+    "adaptive_max_pool",
+    "average_pool",
+    "conv",
+    "conv_transpose",
+    "depthwise_conv",
+    "max_pool",
     "separable_conv",
 ]
 

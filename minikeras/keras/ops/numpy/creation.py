@@ -21,8 +21,20 @@ from .indexing import tril
 
 __all__ = [
     *("arange", "array", "bartlett", "blackman", "empty", "empty_like", "eye", "full", "full_like", "geomspace", "hamming"),
-    *("hanning", "identity", "kaiser", "linspace", "logspace", "ones", "ones_like", "tri", "vander", "view", "zeros"),
-    "zeros_like",
+    *(
+        "hanning",
+        "identity",
+        "kaiser",
+        "linspace",
+        "logspace",
+        "ones",
+        "ones_like",
+        "tri",
+        "vander",
+        "view",
+        "zeros",
+        "zeros_like",
+    ),
 ]
 
 

@@ -22,7 +22,21 @@ from ...symbolic.rules import cost_of_anything
 
 __all__ = [
     *("append", "array_split", "broadcast_to", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud"),
-    *("hsplit", "hstack", "meshgrid", "moveaxis", "ndim", "pad", "ravel", "repeat", "reshape", "roll", "rot90", "size"),
+    *(
+        "hsplit",
+        "hstack",
+        "meshgrid",
+        "moveaxis",
+        "ndim",
+        "pad",
+        "ravel",
+        "repeat",
+        "reshape",
+        "roll",
+        "rot90",
+        "size",
+        "split",
+    ),
     *("split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vsplit", "vstack"),
 ]
 
