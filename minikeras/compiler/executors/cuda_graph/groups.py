@@ -100,11 +100,12 @@ class GroupKernel:
         source, count = self._source, math.prod(self._domain.kept)
         self._kind = integer(count * math.prod(self._domain.folded))
         begin_groups(source, self._group, self._kind)
+        length = math.prod(self._domain.folded)
         if self._group.lanes == 1:  # no barriers: threads without a group may end here
-            source.do(f"if (o >= {count}) return;")
-        # Else they read what their own block writes, behind a barrier: operands of other blocks may be written over by then.
-        own, length = f"o < {count} ? o : {count - 1}", math.prod(self._domain.folded)
-        source.do(f"const {self._kind} own = {own}, last = o < {count} ? {length} : 0;")
+            source.do(f"if (o >= {count}) return;", f"const {self._kind} own = o, last = {length};")
+        else:  # they read what their own block writes, behind a barrier: other blocks may have written theirs by then
+            own = f"o < {count} ? o : {count - 1}"
+            source.do(f"const {self._kind} own = {own}, last = o < {count} ? {length} : 0;")
         self._outer = source.coordinates("own", self._kept_shape, "o", self._kind)
         for level in range(max(self._level.values()) + 1):
             self._pass([one for one in self._members if self._level[outputs_of(one)[0].key] == level])
