@@ -9,18 +9,19 @@ from minikeras.ops import draws
 from specimens.table import fixed, row
 
 KEY = fixed(np.array([3, 4], "uint32"))
-SHAPE = {"shape": (3, 4), "dtype": np.dtype("float64")}
+SHAPE = (3, 4)
 
 
-def specimen(primitive, function, *parameters, **options):
-    """A row for a draw of float64, whatever dtype its parameters have."""
+def specimen(primitive, function, *parameters, dtype="float64", **options):
+    """A row for a draw of a dtype, whatever dtype its parameters have."""
+    kind = np.dtype(dtype)
 
     def call(key, *given):
-        return primitive(key, *given, xp=namespace(key._array), **SHAPE, **options)
+        return primitive(key, *given, xp=namespace(key._array), shape=SHAPE, dtype=kind, **options)
 
     def reference(key, *given):
         with np.errstate(all="ignore"):
-            return function(key, *SHAPE.values(), *[np.asarray(one, "float64") for one in given], **options)
+            return function(key, SHAPE, kind, *[np.asarray(one, "float64") for one in given], **options)
 
     return row(primitive, (KEY, *[fixed(one) for one in parameters]), reference, call=call, smooth=False, float32=False)
 
@@ -37,7 +38,7 @@ SPECIMENS = [
     specimen(draws.random_normal, philox4x32.normal),
     specimen(draws.random_uniform, philox4x32.uniform),
     specimen(draws.random_truncated_normal, philox4x32.truncated_normal),
-    specimen(draws.random_integers, philox4x32.integers, low=-5, span=11),
+    specimen(draws.random_integers, philox4x32.integers, dtype="int64", low=-5, span=11),
     specimen(draws.random_gamma, rejection.gamma, [0.5, 1.0, 2.5, 9.0]),
     specimen(draws.random_beta, rejection.beta, [0.5, 1.0, 2.5, 9.0], [[1.5]]),
     specimen(draws.random_poisson, rejection.poisson, [0.5, 1.0, 20.0, 90.0]),
