@@ -14,7 +14,7 @@ from ... import nest
 from ...arrays import random as streams
 from ...core import Tensor
 from ...core.effects import State, Write
-from ...core.stack import BOTTOM, Frame, Interpreter, on_top
+from ...core.stack import BOTTOM, Frame, Interpreter, current, on_top
 from ...core.state import restore, snapshot
 from ...errors import ShapeError
 from ...files import limits
@@ -211,6 +211,14 @@ class Trial(Interpreter):
             self._building[key] = outputs
         elif key in self._building:
             self._born[key] = (self._building.pop(key), outputs._array)
+
+
+def is_trial() -> bool:
+    """Whether this thread tries a call on zeros, which need not be values that data may have."""
+    frame: Any = current()
+    while frame and not isinstance(frame.interpreter, Trial):
+        frame = frame.below
+    return bool(frame)
 
 
 def _holders(operation: Any) -> list[Any]:

@@ -453,3 +453,26 @@ def test_configurations_are_plain_data():
     config = json.loads(json.dumps(layer.get_config()))
     assert (config["vocabulary"], config["idf_weights"], config["vocabulary_dtype"]) == ([3, 4], [0.5, 1.0], "int64")
     np.testing.assert_array_equal(L.IntegerLookup.from_config(config)([3, 9]).numpy(), layer([3, 9]).numpy())
+
+
+@pytest.mark.parametrize(
+    ("lookup", "dtype", "rows"),
+    [
+        (lambda: L.StringLookup(vocabulary=["a", "b"], mask_token=None, num_oov_indices=0), "string", [["b"], ["a"]]),
+        (lambda: L.IntegerLookup(vocabulary=[5, 7], mask_token=None, num_oov_indices=0), "int64", [[7], [5]]),
+    ],
+)
+def test_a_lookup_without_places_for_unknown_tokens_may_be_part_of_a_layer(lookup, dtype, rows):
+    class Embedded(L.Layer):
+        def __init__(self):
+            super().__init__()
+            self.lookup, self.table = lookup(), L.Embedding(2, 1, weights=[[1.0], [2.0]])
+
+        def call(self, x):
+            return self.table(self.lookup(x))
+
+    x = tf.keras.Input((1,), dtype=dtype)
+    model = tf.keras.Model(x, Embedded()(x))
+    assert model.predict(np.array(rows), verbose=0).ravel().tolist() == [2.0, 1.0]
+    with pytest.raises(InvalidArgumentError, match="all inputs should be in vocabulary"):
+        model.predict(np.array(rows) * 2 if dtype == "int64" else np.array([["c"]]), verbose=0)

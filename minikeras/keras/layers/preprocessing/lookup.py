@@ -19,6 +19,7 @@ from ....functions.creation import constant
 from ....types import Array
 from ...arguments import whole
 from ...config import floatx
+from ...symbolic.trial import is_trial
 from ..description import described
 from ..layer import Layer
 from .columns import ColumnLayer, as_column, as_integers, batches, by_elements, texts
@@ -60,14 +61,14 @@ def _places(x: Array, vocabulary: Vocabulary, oov: tuple[int, int, str, Any], en
     if unknown.size:
         count, first, method, key = oov
         others = flat[unknown]
-        if not count:
+        if not count and not is_trial():
             named = sorted(set(texts(others, encoding)))[:10]
             raise InvalidArgumentError(
                 f"When `num_oov_indices=0` all inputs should be in vocabulary, found OOV values {named}, consider setting "
                 "`num_oov_indices=1`."
             )
         by_remainder = method == "floormod" and x.dtype != object
-        found[unknown] = first + (0 if count == 1 else others % count if by_remainder else bins_of(others, count, key))
+        found[unknown] = first + (0 if count < 2 else others % count if by_remainder else bins_of(others, count, key))
     return found.reshape(x.shape)
 
 
