@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import gpu_check
 import gpu_peers
@@ -103,11 +104,15 @@ def test_a_time_that_cannot_be_taken_fails_the_check(few, monkeypatch):
         assert not check("CPU:0")["passed"]
 
 
-def test_a_check_whose_process_ends_or_hangs_says_so_and_hides_no_other(monkeypatch):
+def test_a_check_whose_process_ends_or_hangs_says_so_and_hides_no_other(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu_check, "START", time.perf_counter())  # tests may run later than the check's time after its import
     monkeypatch.setattr(gpu_check, "__file__", "no such script")
     found = gpu_check.alone(gpu_check.step_times, "CPU:0")["step_times"]
     assert not found["passed"] and found["error"] == "the process ended with 2" and "no such script" in found["output"][-1]
-    monkeypatch.setattr(gpu_check, "MOST", 0.01)
+    script = tmp_path / "hangs.py"
+    script.write_text("import time; print('begun', flush=True); time.sleep(600)")
+    monkeypatch.setattr(gpu_check, "__file__", str(script))
+    monkeypatch.setattr(gpu_check, "MOST", 0.5)
     found = gpu_check.alone(gpu_check.step_times, "CPU:0")["step_times"]
     assert not found["passed"] and found["error"].startswith("TimeoutError: stopped after")
 
