@@ -65,7 +65,7 @@ class Recorder(Interpreter):
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
         """Ask below, and keep a Record."""
         if primitive.effect:
-            self._keep_state(params)
+            self._keep_state(primitive, inputs, params)
         if self._within or self.refusal is not None:
             return below.interpreter.process(primitive, inputs, params, below.below)
         if below is BOTTOM and primitive.registered and not primitive.effect and not self._frozen:
@@ -76,7 +76,8 @@ class Recorder(Interpreter):
         finally:
             self._within = False
         if self._frozen and State.OPERANDS in primitive.reads:
-            self._slots[outputs.key] = self._number(outputs, True, True)
+            for y in outputs if type(outputs) is tuple else (outputs,):
+                self._slots[y.key] = self._number(y, True, True)
         else:
             self._keep(primitive, inputs, params, outputs)
         return outputs
@@ -126,8 +127,10 @@ class Recorder(Interpreter):
         for variable in variables:
             self.before.setdefault(variable.key, (variable, variable._array))
 
-    def _keep_state(self, params: dict[str, Any]) -> None:
-        """Remember the state that an effect may change: Variables of a step, an optimizer's, a stream's."""
+    def _keep_state(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> None:
+        """Remember what an effect may change: Variables that it is given, those of a step and its optimizer, a stream."""
+        if State.OPERANDS in primitive.writes:
+            self.keep([x for x in inputs if isinstance(x, Variable)])
         self.keep(params.get("variables", ()))
         self.keep(getattr(params.get("optimizer"), "variables", ()))
         stream = getattr(params.get("source"), "__self__", None)

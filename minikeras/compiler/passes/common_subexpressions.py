@@ -6,6 +6,7 @@ kernels give other last bits there than in a whole product.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
@@ -30,18 +31,19 @@ def eliminate_common_subexpressions(program: Program) -> Program:
     """
     renamed: dict[int, Any] = {}
     known: dict[Hashable, Record] = {}
-    readings: dict[int, Record] = {}
+    readings: dict[Hashable, Record] = {}
+    changes: Counter[int] = Counter()  # how often each Variable was assigned so far
     kept = []
     apart = _operands_of_products(program)
     for record in program.records:
         record = replaced(record, renamed)
         primitive = record.primitive
         if State.OPERANDS in primitive.writes:
-            readings.pop(record.inputs[0].key, None)
+            changes.update([x.key for x in record.inputs if isinstance(x, Variable)])
         elif State.OPERANDS in primitive.reads:
-            earlier = readings.setdefault(record.inputs[0].key, record)
+            earlier = readings.setdefault((_identity(record), *[changes[x.key] for x in record.inputs]), record)
             if earlier is not record:
-                renamed[record.outputs.key] = earlier.outputs
+                renamed |= {y.key: x for y, x in zip(outputs_of(record), outputs_of(earlier), strict=True)}
                 continue
         elif primitive.effect:
             if State.VARIABLES in primitive.writes:

@@ -17,6 +17,7 @@ from ...core.effects import State
 from ...core.layout import Layout
 from ...core.precision import is_short
 from ...core.registry import operations
+from ...core.variable import read_variable
 from ..ir import Program, Slot, slots_in
 from ..loops import Body, loop
 from ..planning.flat_variables import assign_flat, flatten, part, read_flat
@@ -50,11 +51,13 @@ class Writer:
     def keep(self, record: Record) -> None:
         """Write an instruction as it is."""
         if State.OPERANDS in record.primitive.writes:
-            self._change(record.inputs[0].key)
+            for variable in record.inputs:
+                if isinstance(variable, Variable):
+                    self._change(variable.key)
         elif State.VARIABLES in record.primitive.writes:
             self._readings.clear()  # it may assign any Variable
             self._changed[None] = len(self.records)
-        elif State.OPERANDS in record.primitive.reads:
+        elif record.primitive is read_variable:
             self._readings.setdefault(record.inputs[0].key, []).append(len(self.records))
         self.records.append(record)
 

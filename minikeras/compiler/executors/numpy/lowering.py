@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,9 +20,9 @@ from ....core.registry import operations
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
 from ...passes.inlining import add_at, take_at
-from ...planning.flat_variables import part
+from ...planning.flat_variables import assign_flat, flats_of, flatten, part, variables_of
 from .blocks import BlockLoop, copied, writing
-from .calls import Call, Lowered, View, kernel_call
+from .calls import Call, Kernel, Lowered, View, kernel_call
 
 LARGE_LOOP = 1 << 16
 """Loops over at least so many elements run in blocks; in smaller ones all that lies between stays in the cache anyway."""
@@ -42,6 +43,8 @@ class Lowering:
 
     def __init__(self, program: Program) -> None:
         self._keys = program.unused_keys()
+        self.held = _held_keys(program)
+        """Keys of what may be held after its last use."""
         self.found: list[Lowered] = []
         self._places: dict[Any, Slot] = {}
         self.contiguous: set[int] = set()
@@ -150,6 +153,17 @@ def _as_arrays(operands: Sequence[Any]) -> list[Any]:
     small = float(np.finfo(dtype).max)
     exact = [type(x) in (int, float) and (x != x or abs(x) <= small or math.isinf(x)) for x in operands]
     return [np.asarray(x, dtype) if fits else x for x, fits in zip(operands, exact, strict=True)]
+
+
+def _held_keys(program: Program) -> set[int]:
+    """The keys of what may be held after its last use: results, what escapes or is viewed, what is assigned twice."""
+    assigned = Counter(x.key for record in program.records if record.primitive is assign_flat for x in flats_of(record))
+    held = {key for key, times in assigned.items() if times > 1} | {x.key for x in slots_in(program.results)}
+    for record in program.records:
+        viewed = _rows().get(record.primitive) is _view or any(y.shares for y in outputs_of(record))
+        if viewed or (record.primitive.escapes and record.primitive is not assign_flat):
+            held |= {x.key for x in slots_in(record.inputs)}
+    return held
 
 
 def lowered(program: Program) -> list[Lowered]:
@@ -274,12 +288,31 @@ def _add_at(lowering: Lowering, record: Record) -> bool:
     return True
 
 
+def _flatten(lowering: Lowering, record: Record) -> bool:
+    """A flat array has a place in the arena, unless that would be read after its last use."""
+    lowering.found.append(Kernel(record) if record.outputs.key in lowering.held else kernel_call(record))
+    return True
+
+
+def _assign_flat(lowering: Lowering, record: Record) -> bool:
+    """What is assigned lies in the next buffer of the Variables: what no call writes there, or is held elsewhere, is copied."""
+    written = {y.key for call in lowering.found if isinstance(call, Call) for y in call.results} - lowering.held
+    flats = [
+        x if x.key in written else lowering.call(copied, [x], lowering.temporary(x.shape, x.dtype), record)
+        for x in flats_of(record)
+    ]
+    lowering.found.append(kernel_call(Record(assign_flat, [*variables_of(record), *flats], record.params, record.outputs)))
+    return True
+
+
 @functools.cache
 def _rows() -> dict[Any, Callable[[Lowering, Record], bool]]:
     """By primitive."""
     return {
         **dict.fromkeys((operations.reshape, operations.transpose, operations.broadcast_to, part), _view),
         operations.strided_slice: _view,
+        flatten: _flatten,
+        assign_flat: _assign_flat,
         operations.matrix_product: _product,
         operations.reduce_sum: _reduction(np.add),
         operations.reduce_max: _reduction(np.maximum),
