@@ -1,190 +1,13 @@
 """minikeras: TensorFlow's and Keras's names on a gradient tape of its own, over NumPy on the CPU and CuPy on the GPU.
 
-Examples take `import minikeras as tf` for granted. This file holds names only: read `core/primitive.py` first.
+Examples take `import minikeras as tf` for granted. Nothing is loaded before it is used: `minikeras.core` stands alone, and the
+names of `tf` are in `_names.py`. Read `core/primitive.py` first.
 """
 
+import importlib as _importlib
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
-
-from . import errors, nest
-from .absent import explain_imports as _explain_imports
-from .arrays import device
-from .compiler import function
-from .core import (
-    GradientTape,
-    IndexedSlices,
-    RegisterGradient,
-    Tensor,
-    UnconnectedGradients,
-    Variable,
-    convert_to_tensor,
-    custom_gradient,
-    no_gradient,
-    recompute_grad,
-)
-from .core.name_scope import name_scope
-from .functions.contractions import einsum, matmul, tensordot
-from .functions.control_flow import (
-    case,
-    cond,
-    foldl,
-    foldr,
-    grad_pass_through,
-    map_fn,
-    scan,
-    switch_case,
-    vectorized_map,
-    while_loop,
-)
-from .functions.creation import (
-    constant,
-    eye,
-    fill,
-    linspace,
-    meshgrid,
-    one_hot,
-    ones,
-    ones_like,
-    range,
-    rank,
-    sequence_mask,
-    shape,
-    size,
-    zeros,
-    zeros_like,
-)
-from .functions.elementwise import (
-    abs,
-    acos,
-    acosh,
-    add,
-    add_n,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    bitcast,
-    cast,
-    clip_by_value,
-    complex,
-    cos,
-    cosh,
-    divide,
-    equal,
-    exp,
-    floor,
-    greater,
-    greater_equal,
-    identity,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    not_equal,
-    pow,
-    round,
-    saturate_cast,
-    scalar_mul,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    stop_gradient,
-    subtract,
-    tan,
-    tanh,
-    truediv,
-    where,
-)
-from .functions.graph_mode import control_dependencies, executing_eagerly, gradients, group, hessians, init_scope, no_op
-from .functions.indexing import (
-    boolean_mask,
-    dynamic_partition,
-    dynamic_stitch,
-    gather,
-    gather_nd,
-    reverse_sequence,
-    scatter_nd,
-    strided_slice,
-    take_along_axis,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_max,
-    tensor_scatter_nd_min,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-    unravel_index,
-)
-from .functions.indexing import getitem as _getitem
-from .functions.indexing import slice_ as slice
-from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique, unique_with_counts
-from .functions.printing import print_ as print
-from .functions.reductions import (
-    argmax,
-    argmin,
-    clip_by_global_norm,
-    clip_by_norm,
-    cumsum,
-    norm,
-    reduce_all,
-    reduce_any,
-    reduce_logsumexp,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
-)
-from .functions.shaping import (
-    broadcast_to,
-    concat,
-    ensure_shape,
-    expand_dims,
-    is_tensor,
-    pad,
-    repeat,
-    reshape,
-    reverse,
-    roll,
-    split,
-    squeeze,
-    stack,
-    tile,
-    transpose,
-    unstack,
-)
-from .functions.symbols import publish as _publish
-from .module import Module
-from .types import (
-    DType,
-    TensorShape,
-    TensorSpec,
-    as_dtype,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    string,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from .types import boolean as bool
-from .types import float16 as half
-from .types import float64 as double
 
 if _TYPE_CHECKING:
     from . import (
@@ -195,69 +18,61 @@ if _TYPE_CHECKING:
         debugging,
         distribute,
         dtypes,
+        errors,
         experimental,
         experiments,
         image,
         keras,
         linalg,
         math,
+        nest,
         nn,
         random,
         test,
         train,
     )
-    from .aliases import (
-        constant_initializer,
-        ones_initializer,
-        random_normal_initializer,
-        random_uniform_initializer,
-        zeros_initializer,
-    )
-    from .functions.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank
-    from .functions.tensor_array import TensorArray
-    from .keras import initializers, losses, metrics, optimizers
+    from ._names import *
 
-_LATE = dict.fromkeys(
-    (
-        *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "experimental", "experiments"),
-        *("image", "keras", "linalg", "math", "nn", "random", "test", "train"),
-    )
-)
-
-_explain_imports()
-_publish(globals())
-_LATE |= {
-    **dict.fromkeys(("initializers", "losses", "metrics", "optimizers"), "keras"),
-    "TensorArray": "functions.tensor_array",
-    **dict.fromkeys(("Assert", "assert_equal", "assert_greater", "assert_less", "assert_rank"), "functions.assertions"),
-    **dict.fromkeys(
-        (f"{kind}_initializer" for kind in ["constant", "ones", "random_normal", "random_uniform", "zeros"]), "aliases"
-    ),
-}
-newaxis = None
 __version__ = "0.1.0"
+_LATE = (
+    *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "errors", "experimental", "experiments"),
+    *("image", "keras", "linalg", "math", "nest", "nn", "random", "test", "train"),
+)
+"""Modules that are loaded when they are first used, by themselves."""
 
 
-def get_logger() -> _Any:
-    """The logger through which this package warns.
+class _Explaining:
+    """Python's last finder of modules: it finds none, but explains those that a user of TensorFlow or Keras expects."""
 
-    >>> get_logger().name
-    'minikeras'
-    """
-    from .core.warnings import logger
+    @staticmethod
+    def find_spec(name: str, path: _Any = None, target: _Any = None) -> None:
+        """Raise ModuleNotFoundError with advice, if there is any."""
+        if name.partition(".")[0] == __name__:
+            from .absent import explain_import
 
-    return logger
+            explain_import(name)
+
+
+_sys.meta_path.append(_Explaining)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> _Any:
-    """Modules are loaded when they are first used; `bfloat16` needs the package ml_dtypes."""
+    """Modules and names are loaded when they are first used; `bfloat16` needs the package ml_dtypes."""
+    if name in _LATE:
+        return _importlib.import_module(f".{name}", __name__)
     if name == "bfloat16":
-        return as_dtype(name)
-    from .absent import found
+        from .types import as_dtype
 
-    return found(__name__, name, _LATE)
+        return as_dtype(name)
+    if name == "__all__":
+        return [name for name in __dir__() if not name.startswith("_")]
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
+    value = globals()[name] = getattr(_importlib.import_module("._names", __name__), name)
+    return value
 
 
 def __dir__() -> list[str]:
     """What is loaded and what can be, so that completion works."""
-    return sorted({*globals(), *_LATE})
+    found = dir(_importlib.import_module("._names", __name__))
+    return sorted({*globals(), *_LATE, *(name for name in found if not name.startswith("_"))})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -246,21 +246,11 @@ def advice(module: str, name: str) -> str:
     return next((advice for names, advice in rows if any(fnmatchcase(name, one) for one in names.split())), "")
 
 
-class Explaining:
-    """Python's last finder of modules: it finds none, but explains those that a user of TensorFlow or Keras expects."""
+def explain_import(name: str) -> None:
+    """Raise ModuleNotFoundError with advice for a module that a user of TensorFlow or Keras expects; else do nothing.
 
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> None:
-        """Raise ModuleNotFoundError with advice, if there is any.
-
-        The error has no `name`: for `from package import module` Python would replace it by one without the advice.
-        """
-        module, _, last = name.rpartition(".")
-        if advised := advice(module, last):
-            raise ModuleNotFoundError(f"cannot import {last!r} from {module!r}. {advised}")
-
-
-def explain_imports() -> None:
-    """Have imports of what is not here explained from now on."""
-    if Explaining not in sys.meta_path:
-        sys.meta_path.append(Explaining)
+    The error has no `name`: for `from package import module` Python would replace it by one without the advice.
+    """
+    module, _, last = name.rpartition(".")
+    if advised := advice(module, last):
+        raise ModuleNotFoundError(f"cannot import {last!r} from {module!r}. {advised}")

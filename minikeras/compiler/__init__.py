@@ -4,7 +4,10 @@
 it, `planning/` gives its results memory, `executors/` carry it out: NumPy, or kernels that LLVM compiles.
 """
 
+from ..core.registry import register_hooks
 from .ir import Program
 from .tracing.function import Function, function, functions_run_eagerly, run_functions_eagerly
+
+register_hooks("minikeras.compiler.sweeps", "planned_gradients")
 
 __all__ = ["Function", "Program", "function", "functions_run_eagerly", "run_functions_eagerly"]

@@ -1,18 +1,25 @@
-"""Backward sweeps of tapes as programs: `core/sweep_plans.py` asks for one when it has seen the same sweep often enough."""
+"""Backward sweeps of tapes as programs: what a tape has swept in the same way several times is a plan from then on.
+
+A plan holds for Records of the same primitives, parameters, operands, shapes, dtypes and layouts, and keeps no array of theirs.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..arrays import BARE
 from ..core import Record, Tensor
 from ..core.backward import sweep
 from ..core.gradient_arguments import seeds_of
 from ..core.layout import Layout
 from ..core.operand import Operand
 from ..core.registry import operations
-from ..core.sweep_plans import Sweep
+from ..errors import MinikerasError
 from ..types import Array
 from .executors.numpy.builder import build
 from .executors.numpy.lowering import lowered
@@ -21,10 +28,205 @@ from .passes.pipeline import optimized
 from .planning.flat_variables import FlatBuffer, unused_buffer
 from .recorder import Recorder
 
+Plan = Callable[[Sequence[Array]], list[Any]]
+"""The cotangents of the sources, Tensors or None, by the arrays of a `Sweep`."""
+
+SIGHTINGS = 6
+"""How often a sweep is carried out before it is compiled, which takes as long as some fifty of it."""
+PLANS = 32
+"""How many are kept: those that were used last."""
+PAYS = 50
+"""How often a plan must be used to have been worth compiling; if one goes before, others wait for twice as many sightings."""
+WAIT = 10 * PAYS
+"""The most sightings that a sweep waits for: then compiling takes a tenth of the time at most, whatever comes in turns."""
+BYTES = 1 << 28
+"""How much memory the kept plans may work in, together."""
+RECORDS = 4096
+"""How long a tape may be that has a plan."""
+
 FLAT = 1 << 15
 """Elements of all results from which they lie in one flat array, which an optimizer's step then need not copy together."""
 
 Computation = Callable[[list[Record], Callable[[Any], Any], set[int]], list[Any]]
+
+_PLAIN = (type(None), type(...), bool, int, str, bytes)
+_INT = frozenset([int])
+
+
+class Sweep(NamedTuple):
+    """A backward sweep that a tape is asked for.
+
+    Attributes:
+        key: equal for two sweeps that one plan can carry out.
+        arrays: of the operands and results of the Records, in the order in which they come first.
+        numbers: by key of a Tensor or Variable its position among the arrays.
+    """
+
+    key: Hashable
+    arrays: list[Array]
+    numbers: dict[int, int]
+
+
+def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterable[Any], tracked: set[int]) -> Sweep | None:
+    """The sweep from targets, with seeds of ones, to sources; None if it can have no plan.
+
+    There is none for operations of the user's, which may do something else each time, and for arrays of other libraries.
+    """
+    if len(records) > RECORDS:
+        return None
+    key: list[Any] = []
+    arrays: list[Array] = []
+    numbers: dict[int, int] = {}
+    note, known = key.append, numbers.get
+    for record in records:
+        primitive, outputs = record.primitive, record.outputs
+        if not primitive.registered or primitive.vjp is None:
+            return None
+        note(primitive)
+        if record.params and not _constants(record.params, key):
+            return None
+        for x in record.inputs:
+            if isinstance(x, Operand):
+                number = known(x.key)
+                if number is not None:
+                    note(number)
+                elif not _add(x, key, arrays, numbers):
+                    return None
+            elif not _constant(x, key):
+                return None
+        for y in outputs if type(outputs) is tuple else (outputs,):
+            numbers[y.key] = len(arrays)
+            array = y._array
+            note(array.shape)
+            arrays.append(array)
+    for asked in (targets, sources):
+        note(None)
+        for x in asked:
+            number = known(x.key)
+            if number is None:
+                if not _add(x, key, arrays, numbers):
+                    return None
+                number = numbers[x.key]
+            note(number)
+            note(x.key in tracked)
+    return Sweep(tuple(key), arrays, numbers)
+
+
+def _add(x: Operand, key: list[Any], arrays: list[Array], numbers: dict[int, int]) -> bool:
+    """Give an operand that no Record has made the next number; whether it is an array of NumPy."""
+    array = x._array
+    if type(array) not in BARE:
+        return False
+    numbers[x.key] = len(arrays)
+    arrays.append(array)
+    key += (array.shape, array.dtype, array.strides)
+    return True
+
+
+def _constants(params: dict[str, Any], key: list[Any]) -> bool:
+    """Note the parameters of a Record; whether they are the same in each sweep with the plan."""
+    for name, value in params.items():
+        key.append(name)
+        if type(value) is tuple and _INT.issuperset(map(type, value)):  # axes, shapes: most of all
+            key.append(value)
+        elif not _constant(value, key):
+            return False
+    return True
+
+
+def _constant(value: Any, key: list[Any]) -> bool:
+    """Note a number, or a nest of them, if two that are equal are the same."""
+    kind = type(value)
+    if kind is float:
+        key.append(value.hex())  # tells -0.0 from 0.0, and a NaN is itself
+    elif kind in _PLAIN:
+        key += (kind, value)
+    elif kind is tuple or kind is list:
+        key += (kind, len(value))
+        return all([_constant(one, key) for one in value])
+    elif kind is slice:
+        key.append(kind)
+        return all([_constant(one, key) for one in (value.start, value.stop, value.step)])
+    elif isinstance(value, np.dtype):
+        key.append(value)
+    else:
+        return False
+    return True
+
+
+class SweepPlans:
+    """The plans of this process, and how often sweeps were seen that have none yet.
+
+    >>> plans = SweepPlans()
+    >>> sweep = Sweep("key", [], {})
+    >>> made = [plans.find(sweep, lambda: lambda arrays: [1.0]) is not None for _ in range(SIGHTINGS + 1)]
+    >>> made[SIGHTINGS - 1 :]
+    [False, True]
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._plans: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._seen: OrderedDict[Hashable, int] = OrderedDict()
+        self._latest: _Entry | None = None
+        self._wanted = SIGHTINGS
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def find(self, sweep: Sweep, make: Callable[[], Any]) -> Plan | None:
+        """The plan of a sweep; None if it has none, or was not seen often enough.
+
+        Args:
+            sweep: what is asked for.
+            make: compiles a plan; None if there can be none.
+        """
+        entry = self._plans.get(sweep.key)
+        if entry is None:
+            return self._made(sweep, make) if self._is_due(sweep) else None
+        entry.uses += 1
+        if entry is not self._latest:  # mostly it is, and needs no lock
+            with self._lock:
+                if sweep.key in self._plans:
+                    self._plans.move_to_end(sweep.key)
+                self._latest = entry
+        return entry.plan
+
+    def _is_due(self, sweep: Sweep) -> bool:
+        """Count a sighting of a sweep without a plan; whether there were enough."""
+        with self._lock:
+            count = self._seen.pop(sweep.key, 0) + 1
+            self._seen[sweep.key] = count
+            while len(self._seen) > 4 * PLANS:
+                self._seen.popitem(last=False)
+        return count > self._wanted
+
+    def _made(self, sweep: Sweep, make: Callable[[], Any]) -> Plan | None:
+        plan = make()  # not with the lock held: other threads sweep on
+        with self._lock:
+            self._seen.pop(sweep.key, None)
+            self._plans[sweep.key] = self._latest = _Entry(plan)
+            while len(self._plans) > PLANS or (self._bytes() > BYTES and len(self._plans) > 1):
+                _, gone = self._plans.popitem(last=False)
+                # Shapes that come in turns, more of them than there are plans, would be compiled again and again.
+                self._wanted = max(SIGHTINGS, self._wanted // 2) if gone.uses > PAYS else min(2 * self._wanted + 1, WAIT)
+        return plan
+
+    def _bytes(self) -> int:
+        return sum(getattr(entry.plan, "bytes", 0) for entry in self._plans.values())
+
+
+class _Entry:
+    """A plan, or None where there can be none, and how often it was asked for."""
+
+    __slots__ = ("plan", "uses")
+
+    def __init__(self, plan: Plan | None) -> None:
+        self.plan, self.uses = plan, 0
 
 
 class CompiledSweep:
@@ -107,3 +309,20 @@ def compiled_plan(records: Sequence[Record], asked: Sweep, tracked: set[int], co
     if recorder.refusal is not None or any(record.primitive is operations.add_rows for record in recorder.records):
         return None
     return CompiledSweep(optimized(Program(recorder.arguments, recorder.records, results, None)))
+
+
+plans = SweepPlans()
+
+
+def planned_gradients(
+    records: Sequence[Record], targets: Sequence[Any], sources: Sequence[Any], tracked: set[int]
+) -> list[Any] | None:
+    """The cotangents of the sources by a plan, Tensors or None; None if there is no plan."""
+    sweep = describe(records, targets, sources, tracked)
+    if sweep is None:
+        return None
+    plan = plans.find(sweep, lambda: compiled_sweep(records, sweep, targets, sources, tracked))
+    try:
+        return None if plan is None else plan(sweep.arrays)
+    except (MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError):
+        return None  # a rule refuses these values: the sweep without a plan says so as it always does

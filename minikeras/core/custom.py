@@ -16,7 +16,7 @@ from .convert import convert_to_tensor
 from .gradient_tape import GradientTape
 from .operand import Operand
 from .primitive import Primitive
-from .registry import late
+from .registry import hook
 from .stack import Evaluate, Frame, current, notify, on_top
 from .tensor import Tensor, arrays_of
 from .variable import Variable
@@ -171,7 +171,7 @@ def _rule(
 
     def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         wanted = [i for i, t in enumerate(tangents) if t is not None]
-        return late("transposed")(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+        return hook("transposed")(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 
     return Primitive(name, _kernel, vjp=vjp, jvp=jvp, registered=False)
 

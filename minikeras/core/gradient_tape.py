@@ -21,7 +21,7 @@ from .gradient_arguments import (
     unconnected_choice,
     watchable_leaves,
 )
-from .registry import late
+from .registry import hook
 from .stack import Frame, current, switch
 from .tape import Tape
 from .tape_leaks import tell_of_tapes_that_outlive
@@ -69,7 +69,7 @@ class GradientTape:
         self._persistent = persistent
         self._strict = strict
         self._tape = Tape(watch_accessed_variables)
-        self._trace = late("Trace")() if strict or trace else None
+        self._trace = hook("Trace")() if strict or trace else None
         self._entered = self._active = False
         self._forget()
 
@@ -264,7 +264,7 @@ class GradientTape:
         >>> print(tape.jacobian(y, x).numpy().tolist())
         [[2.0, 0.0], [0.0, 4.0]]
         """
-        return late("jacobian_of_tape")(self, target, sources, unconnected_gradients, experimental_use_pfor, chunk_size)
+        return hook("jacobian_of_tape")(self, target, sources, unconnected_gradients, experimental_use_pfor, chunk_size)
 
     def batch_jacobian(
         self,
@@ -290,7 +290,7 @@ class GradientTape:
         >>> print(tape.batch_jacobian(y, x).numpy().ravel())
         [2. 6.]
         """
-        return late("batch_jacobian_of_tape")(self, target, source, unconnected_gradients, experimental_use_pfor, chunk_size)
+        return hook("batch_jacobian_of_tape")(self, target, source, unconnected_gradients, experimental_use_pfor, chunk_size)
 
     def hessian(self, target: Any, sources: Any, flat: bool = True, chunk_size: int | None = None) -> Any:
         """All second derivatives of a scalar target; zeros for sources that it does not depend on.
@@ -313,7 +313,7 @@ class GradientTape:
         >>> print(tape.hessian(y, x).numpy().tolist())
         [[6.0, 0.0], [0.0, 12.0]]
         """
-        return late("hessian_of_tape")(self, target, sources, flat, chunk_size)
+        return hook("hessian_of_tape")(self, target, sources, flat, chunk_size)
 
     def hvp(self, target: Any, sources: Any, vector: Any) -> Any:
         """The Hessian of a scalar target times a vector, at the cost of two backward sweeps.
@@ -329,13 +329,13 @@ class GradientTape:
         >>> print(tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy())
         [6. 0.]
         """
-        return late("hvp_of_tape")(self, target, sources, vector)
+        return hook("hvp_of_tape")(self, target, sources, vector)
 
     def _check_connected(self, target: Any, leaves: Sequence[Any], found: Any, fill: UnconnectedGradients) -> None:
         """A strict tape refuses sources without a gradient, with the reasons, unless zeros were asked for."""
         missing = [leaf for leaf in leaves if leaf.key not in found] if self._strict else []
         if missing and fill is not UnconnectedGradients.ZERO:
-            late("refuse_unconnected")(self, target, missing, len(leaves))
+            hook("refuse_unconnected")(self, target, missing, len(leaves))
 
     def _use(self) -> None:
         """Check that the tape may be differentiated now; inside its own block a tape for one use stops recording."""
@@ -373,7 +373,7 @@ class GradientTape:
         not_watched
         """
         targets, leaves = differentiable_leaves("target", target), differentiable_leaves("source", sources)
-        return nest.pack(sources, late("explanations")(self, targets, leaves))
+        return nest.pack(sources, hook("explanations")(self, targets, leaves))
 
     def memory(self) -> int:
         """Bytes of the arrays that the Records hold, each buffer counted once, also those that others hold as well.
@@ -384,7 +384,7 @@ class GradientTape:
         >>> tape.memory()
         16
         """
-        return int(late("bytes_of_tape")(self))
+        return int(hook("bytes_of_tape")(self))
 
     def summary(self) -> Any:
         """The number of Records, the bytes that they hold and the watched Variables: a `TapeSummary`.
@@ -395,7 +395,7 @@ class GradientTape:
         >>> print(tape.summary())
         3 records, 8 bytes, watching x:0
         """
-        return late("summary_of_tape")(self)
+        return hook("summary_of_tape")(self)
 
     def __str__(self) -> str:
         return "\n".join([f"GradientTape: {self.summary()}", *(f"  {record}" for record in self._tape.records)])

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..arrays import BARE, quiet, quiet_context
 from .precision import in_float32
-from .registry import register
-from .stack import bind
+from .registry import operations, register
 
 Rule = Callable[..., Any]
 
@@ -99,7 +98,7 @@ class Primitive:
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         for x in inputs:
             if type(x) not in BARE:
-                return bind(self, inputs, params)
+                return operations.bind(self, inputs, params)
         if self.may_warn:
             return quiet_context().run(self.on_numpy, *inputs, **params)
         return self.on_numpy(*inputs, **params)

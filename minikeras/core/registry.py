@@ -1,6 +1,7 @@
-"""Operations by name, for the few places below `ops` that need one: `Tensor.__add__`, the sums of cotangents.
+"""What the core looks up when it is called: operations by name, for `Tensor.__add__` or the sums of cotangents, and hooks.
 
-Every primitive registers itself when it is defined, and is looked up when it is called. `late` loads what few programs need.
+Every primitive registers itself when it is defined. A floor above registers hooks when it is loaded, by name alone: what they
+stand for is loaded when it is first asked for.
 """
 
 from __future__ import annotations
@@ -12,22 +13,9 @@ from typing import Any
 operations: Any = SimpleNamespace()
 """`operations.multiply` is the primitive of that name."""
 
-_LATE = {
-    "jacobian_of_tape": "..derivatives.jacobian",
-    "batch_jacobian_of_tape": "..derivatives.jacobian",
-    "hessian_of_tape": "..derivatives.hessian",
-    "hvp_of_tape": "..derivatives.hessian",
-    "compiled_sweep": "..compiler.sweeps",
-    "transposed": "..derivatives.transposition",
-    "Trace": "..diagnostics.trace",
-    "explanations": "..diagnostics.explain",
-    "refuse_unconnected": "..diagnostics.explain",
-    "bytes_of_tape": "..diagnostics.tape_summary",
-    "summary_of_tape": "..diagnostics.tape_summary",
-    "call_on_symbols": "..keras.ops.symbols",
-    "operate_on_symbols": "..keras.ops.symbols",
-}
-"""What the core asks of modules above it, and where it is defined."""
+_hooks: dict[str, str] = {}
+"""Which module defines what is looked up under a name."""
+_loaded: dict[str, Any] = {}
 
 
 def register(name: str, operation: Any) -> None:
@@ -41,6 +29,25 @@ def register(name: str, operation: Any) -> None:
     setattr(operations, name, operation)
 
 
-def late(name: str) -> Any:
-    """What a module above the core defines under a name; the module is loaded when it is first asked for."""
-    return getattr(importlib.import_module(_LATE[name], __package__), name)
+def register_hooks(module: str, *names: str) -> None:
+    """Have `hook` find these names in a module, which need not be loaded yet."""
+    _hooks.update(dict.fromkeys(names, module))
+
+
+def find_hook(name: str) -> Any:
+    """What a floor above the core defines under a name, loaded now; None if no floor that is loaded has registered it."""
+    if name not in _loaded and name in _hooks:
+        _loaded[name] = getattr(importlib.import_module(_hooks[name]), name)
+    return _loaded.get(name)
+
+
+def hook(name: str) -> Any:
+    """What a floor above the core defines under a name, loaded now.
+
+    Raises:
+        NotImplementedError: if no floor that is loaded has registered it.
+    """
+    found = find_hook(name)
+    if found is None:
+        raise NotImplementedError(f"{name!r} is not part of the core alone. Use the public names: import minikeras as tf.")
+    return found

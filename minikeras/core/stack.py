@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from ..arrays import BARE, brought_together, is_array, namespace, quiet_context
 from ..errors import MinikerasError
 from .operation_errors import explained
+from .primitive import Primitive
 from .registry import operations, register
 from .tensor import Tensor, next_key
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
 
 
 class Interpreter:

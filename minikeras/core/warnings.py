@@ -8,6 +8,16 @@ import sys
 
 logger = logging.getLogger("minikeras")
 
+
+def get_logger() -> logging.Logger:
+    """The logger through which this package warns.
+
+    >>> tf.get_logger().name
+    'minikeras'
+    """
+    return logger
+
+
 _told: collections.Counter[tuple[str, int, str]] = collections.Counter()
 
 

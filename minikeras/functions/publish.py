@@ -12,7 +12,7 @@ from ..arrays import namespace, to_device
 from ..core import Primitive, Tensor, bind, convert_to_tensor
 from ..core.convert import holds_tensor, read
 from ..core.precision import is_short
-from ..core.registry import late, operations
+from ..core.registry import hook, operations
 from ..core.stack import perform
 from ..errors import DTypeError, ShapeError
 from ..types import TensorLike, TensorShape, as_dtype
@@ -100,7 +100,7 @@ def unary(
         try:
             x = x if type(x) is Tensor else convert_to_tensor(x)
         except SymbolicOperand:
-            return late("call_on_symbols")(function, (x,), {})
+            return hook("call_on_symbols")(function, (x,), {})
         if refuse and x._array.dtype.kind not in kinds:
             inexact(function.__name__, x, kinds)
         return perform(primitive, (x,), params)
@@ -124,7 +124,7 @@ def binary(
                 inexact(function.__name__, tensor(y if type(y) is Tensor else x), kinds)
             return bind(primitive, (x, y), {})
         except SymbolicOperand:
-            return late("call_on_symbols")(function, (x, y), {})
+            return hook("call_on_symbols")(function, (x, y), {})
 
     arguments = "x, y: tensors of one dtype whose shapes can be broadcast; numbers and arrays follow the tensor."
     result = "bool" if "bool" in derivative else "the common dtype"

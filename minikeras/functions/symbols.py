@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..core.registry import late
+from ..core.registry import hook
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,13 +34,14 @@ def takes_symbols(function: F, step: Callable[..., Any] | None = None) -> F:
             pass  # what follows is no part of a failure
         if step is not None:
             return step(*args, **options)
-        return late("call_on_symbols")(called, args, options)
+        return hook("call_on_symbols")(called, args, options)
 
     return called  # type: ignore[return-value]
 
 
-def publish(namespace: dict[str, Any]) -> None:
-    """Let the functions of this folder that a public module holds take symbolic tensors; pickle finds them there.
+def publish(namespace: dict[str, Any], module: str = "") -> None:
+    """Let the functions of this folder that a public module holds take symbolic tensors; pickle finds them in `module`,
+    by default that module.
 
     Those of one or two tensors, which are called most often, see to it themselves.
     """
@@ -49,5 +50,5 @@ def publish(namespace: dict[str, Any]) -> None:
         if ours and not hasattr(function, "takes_symbols"):
             namespace[name] = takes_symbols(function)
             if namespace[name].__module__ == function.__module__:
-                namespace[name].__module__, namespace[name].__name__ = namespace["__name__"], name
+                namespace[name].__module__, namespace[name].__name__ = module or namespace["__name__"], name
                 namespace[name].__qualname__ = name

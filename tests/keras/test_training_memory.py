@@ -11,7 +11,7 @@ import pytest
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.core import sweep_plans
+from minikeras.compiler import sweeps
 
 Dense = tf.keras.layers.Dense
 X, Y = np.ones((8, 4), "float32"), np.zeros((8, 1), "float32")
@@ -57,7 +57,7 @@ WAYS = [by_train_on_batch, by_fit, by_a_loop]
 
 @pytest.mark.parametrize("train", mostly_slow(WAYS, by_fit))
 def test_memory_does_not_grow_over_a_thousand_steps(train, monkeypatch):
-    monkeypatch.setattr(sweep_plans, "plans", sweep_plans.SweepPlans())  # those of other tests may let a plan wait
+    monkeypatch.setattr(sweeps, "plans", sweeps.SweepPlans())  # those of other tests may let a plan wait
     model = made()
     train(model, 100)  # slots, caches, and what NumPy and Python set up once
     gc.collect()

@@ -10,7 +10,7 @@ from in_threads import in_threads
 import minikeras as tf
 from minikeras import keras
 from minikeras.arrays import random as streams
-from minikeras.core import sweep_plans
+from minikeras.compiler import sweeps
 
 optimizers, layers = keras.optimizers, keras.layers
 pytestmark = pytest.mark.host
@@ -28,14 +28,14 @@ KINDS = {
 @pytest.fixture
 def plans(monkeypatch):
     """No plans but those of this test."""
-    found = sweep_plans.SweepPlans()
-    monkeypatch.setattr(sweep_plans, "plans", found)
+    found = sweeps.SweepPlans()
+    monkeypatch.setattr(sweeps, "plans", found)
     return found
 
 
 def wait_for(sightings, monkeypatch, plans):
     """Forget all plans; the next are made after so many sightings."""
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", sightings)
+    monkeypatch.setattr(sweeps, "SIGHTINGS", sightings)
     plans.clear()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from ... import nest
-from ...core.registry import late
+from ...core.registry import hook, register_hooks
 from ...functions.symbols import SymbolicOperand
 from ...types import DType
 from ..names import auto_name
@@ -63,6 +63,8 @@ class Node:
         return nest.map_structure(lambda position: KerasTensor(self, position), self.structure)
 
 
+register_hooks("minikeras.keras.ops.symbols", "call_on_symbols", "operate_on_symbols")
+
 _nodes: weakref.WeakKeyDictionary[Any, weakref.WeakValueDictionary[int, Node]] = weakref.WeakKeyDictionary()
 
 
@@ -73,7 +75,7 @@ def nodes_of(operation: Any) -> list[Node]:
 
 def _operate(name: str, *operands: Any) -> Any:
     """What an operator gives: a call of the function of `keras.ops` of that name."""
-    return late("operate_on_symbols")(name, operands)
+    return hook("operate_on_symbols")(name, operands)
 
 
 def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], KerasTensor]:

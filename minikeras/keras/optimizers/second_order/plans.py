@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ....compiler import sweeps
 from ....compiler.sweeps import compiled_plan
 from ....compiler.tracing.facts import Outdated
-from ....core import Record, Tensor, Variable, sweep_plans
+from ....core import Record, Tensor, Variable
 from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, current
 from ....core.tape import Tape
@@ -51,7 +52,7 @@ def planned_curvature(
         return None
     tape = run.tape
     targets = [run.outputs, run.loss_of_outputs, run.loss, *([] if run.extra is None else [run.extra])]
-    asked = sweep_plans.describe(tape.records, targets, variables, tape.tracked)
+    asked = sweeps.describe(tape.records, targets, variables, tape.tracked)
     if asked is None:
         return None
     asked = asked._replace(key=("curvature of outputs", run.stage, name, asked.key))
@@ -74,7 +75,7 @@ def planned_curvature(
         except (LookupError, *REFUSALS):
             return None
 
-    plan = sweep_plans.plans.find(asked, make)
+    plan = sweeps.plans.find(asked, make)
     try:
         if plan is not None:
             gradient, *rest = plan(asked.arrays)

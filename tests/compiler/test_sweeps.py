@@ -11,7 +11,7 @@ from laws import directions_for, moved, results, smooth_positions
 from specimens import SMOOTH
 
 import minikeras as tf
-from minikeras.core import sweep_plans
+from minikeras.compiler import sweeps
 from minikeras.core import tape as core_tape
 from minikeras.core.tensor import Tensor
 
@@ -19,9 +19,9 @@ from minikeras.core.tensor import Tensor
 @pytest.fixture
 def plans(monkeypatch):
     """No plans but those of this test, each made at the first sight."""
-    monkeypatch.setattr(sweep_plans, "SIGHTINGS", 0)
-    found = sweep_plans.SweepPlans()
-    monkeypatch.setattr(sweep_plans, "plans", found)
+    monkeypatch.setattr(sweeps, "SIGHTINGS", 0)
+    found = sweeps.SweepPlans()
+    monkeypatch.setattr(sweeps, "plans", found)
     return found
 
 
@@ -45,7 +45,7 @@ def gradients_of(specimen, arrays):
 
 def with_and_without(monkeypatch, gradients):
     with monkeypatch.context() as patch:
-        patch.setattr(core_tape, "planned", lambda *_: None)
+        patch.setattr(core_tape, "find_hook", lambda *_: None)
         expected = gradients()
     return gradients(), expected
 
@@ -211,12 +211,12 @@ def test_a_persistent_tape_and_a_nested_one(plans):
 
 
 def test_plans_are_few_and_wait_longer_if_they_do_not_pay(plans):
-    sizes = range(1, 3 * sweep_plans.PLANS)
+    sizes = range(1, 3 * sweeps.PLANS)
     for _ in range(10):
         for size in sizes:
             squares(tf.ones([size]))
-    assert len(plans) == sweep_plans.PLANS
-    assert len(plans._seen) <= 4 * sweep_plans.PLANS
+    assert len(plans) == sweeps.PLANS
+    assert len(plans._seen) <= 4 * sweeps.PLANS
     assert plans._wanted > 5, "shapes in turns are not compiled again and again"
     for _ in range(plans._wanted + 1):
         assert squares(tf.ones([1, 2])).tolist() == [[4.0, 4.0]]
@@ -225,14 +225,14 @@ def test_plans_are_few_and_wait_longer_if_they_do_not_pay(plans):
 
 def test_what_comes_six_times_has_a_plan(plans, monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(sweep_plans, "plans", sweep_plans.SweepPlans())
-    for count in range(sweep_plans.SIGHTINGS + 3):
+    monkeypatch.setattr(sweeps, "plans", sweeps.SweepPlans())
+    for count in range(sweeps.SIGHTINGS + 3):
         squares(tf.ones([3]))
-        assert len(sweep_plans.plans) == (count >= sweep_plans.SIGHTINGS)
+        assert len(sweeps.plans) == (count >= sweeps.SIGHTINGS)
 
 
 def test_plans_that_work_in_much_memory_are_fewer(plans, monkeypatch):
-    monkeypatch.setattr(sweep_plans, "BYTES", 3000)
+    monkeypatch.setattr(sweeps, "BYTES", 3000)
 
     def step(size):
         x = tf.ones([size])
