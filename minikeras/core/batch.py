@@ -32,7 +32,7 @@ class BatchedTensor(Tensor):
     def __init__(self, stacked: Tensor, batch: Batch) -> None:
         self.stacked = stacked
         self.batch = batch
-        self._keras_mask = None
+        self.attached = None
         self.key = next_key()
 
     @property

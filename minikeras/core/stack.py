@@ -97,7 +97,7 @@ def evaluate(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]
     if kind is str or kind is bytes:  # NumPy gives the bare element of an array of text without axes
         outputs = np.array(outputs, dtype=object)
     tensor = _new(Tensor)  # without the call of __init__: 0.05 us less
-    tensor._array, tensor._keras_mask, tensor.key = outputs, None, next_key()
+    tensor._array, tensor.attached, tensor.key = outputs, None, next_key()
     return tensor
 
 

@@ -23,11 +23,11 @@ class Tensor(Operand):
     tf.Tensor([2. 5.], shape=(2,), dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_array", "_keras_mask", "key")
+    __slots__ = ("__weakref__", "_array", "attached", "key")
 
     def __init__(self, array: Array) -> None:
         self._array = array
-        self._keras_mask: Any = None  # the mask that a layer left, or one that was set
+        self.attached: Any = None  # what a floor above keeps with it
         self.key = next_key()
 
     # An address is good as long as the value stays where it is, so Variables have neither of these two.

@@ -374,7 +374,7 @@ class Part(Tensor):
 
     def __init__(self, read: Tensor, variable: Variable, index: Any) -> None:
         self._array, self.key, self._variable, self._index = read._array, read.key, variable, index
-        self._keras_mask = None
+        self.attached = None
         self._read = read  # the tangent of a result is kept as long as the result itself
 
     def assign(self, value: Any) -> Variable:

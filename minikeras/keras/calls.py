@@ -5,6 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ..core import Tensor
+
+setattr(Tensor, "_keras_mask", vars(Tensor)["attached"])  # noqa: B010  what Keras attaches to a tensor is its mask
+
 
 class CallContext(threading.local):
     """`training` as the outer calls have it, and the layer that is being called or built; the scopes that were opened in it."""

@@ -72,7 +72,7 @@ class InputLayer(Layer):
             type(x) is Tensor
             and x._array.shape == self._accepted
             and x._array.dtype is self.input_dtype.numpy
-            and x._keras_mask is None
+            and x.attached is None
         )
 
     def call(self, inputs: Tensor | None) -> Tensor | None:

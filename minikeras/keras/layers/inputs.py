@@ -202,7 +202,7 @@ def attach(masks: Any, outputs: Any) -> None:
     """Let tensors carry masks; those that carry one already keep it."""
     for x, mask in zip(nest.flatten(outputs), nest.flatten(masks), strict=False):
         if mask is not None and isinstance(x, Tensor) and mask_of(x) is None:
-            x._keras_mask = mask
+            x.attached = mask
 
 
 def marked(inputs: Any, mask: Any) -> Any:

@@ -456,7 +456,7 @@ class Layer(Module):
         training = kwargs.pop("training", None) if kwargs else None
         if kwargs and not args and self._input_name in kwargs:
             args = (kwargs.pop(self._input_name),)
-        if len(args) == 1 and type(args[0]) is Tensor and not kwargs and args[0]._keras_mask is None:
+        if len(args) == 1 and type(args[0]) is Tensor and not kwargs and args[0].attached is None:
             x, masks = args[0], None
             if x._array.dtype is not self._array_dtype:
                 args = (self._tensor(x),)

@@ -77,20 +77,20 @@ def with_mask(operation: Any, args: tuple[Any, ...], specs: list[Spec]) -> list[
     if not (operation._computes_mask or any(one.spec.mask_rank for one in symbols)):
         return specs
     given = nest.map_structure(lambda one: masked(zeros([1] * one.ndim, one.dtype), one.spec.mask_rank), args[0])
-    mask = operation.compute_mask(given, nest.map_structure(lambda one: one._keras_mask, given))
+    mask = operation.compute_mask(given, nest.map_structure(lambda one: one.attached, given))
     return specs if mask is None else [spec._replace(mask_rank=mask.ndim) for spec in specs]
 
 
 def masked(x: Tensor, rank: int | None) -> Tensor:
     """A tensor that carries a mask of its first axes that counts all; none if `rank` is None."""
     if rank is not None:
-        x._keras_mask = ones(x.shape[:rank], "bool")
+        x.attached = ones(x.shape[:rank], "bool")
     return x
 
 
 def rank_of_mask(x: Tensor) -> int | None:
     """The number of axes of the mask that a tensor carries; None if it carries none."""
-    return None if x._keras_mask is None else x._keras_mask.ndim
+    return None if x.attached is None else x._keras_mask.ndim
 
 
 def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], sizes: tuple[int, int]) -> None:

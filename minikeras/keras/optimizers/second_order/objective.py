@@ -211,7 +211,7 @@ def _masked_like(z: Tensor, original: Any) -> Tensor:
     """With the mask that layers attached to the original."""
     mask = getattr(original, "_keras_mask", None)
     if mask is not None:
-        z._keras_mask = mask
+        z.attached = mask
     return z
 
 
