@@ -90,7 +90,7 @@ def masked(x: Tensor, rank: int | None) -> Tensor:
 
 def rank_of_mask(x: Tensor) -> int | None:
     """The number of axes of the mask that a tensor carries; None if it carries none."""
-    return None if x.attached is None else x._keras_mask.ndim
+    return None if x.attached is None else x.attached.ndim
 
 
 def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], sizes: tuple[int, int]) -> None:
