@@ -10,8 +10,8 @@ import sys
 import numpy as np
 
 from . import __version__
-from .arrays import device_report
 from .console import exit_status
+from .core.arrays import device_report
 from .extras import EXTRAS, command, found, missing
 
 

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .absent import late as _late
-from .arrays import device
 from .compiler import function
 from .core import (
     GradientTape,
@@ -17,6 +16,7 @@ from .core import (
     no_gradient,
     recompute_grad,
 )
+from .core.arrays import device
 from .core.name_scope import name_scope
 from .core.warnings import get_logger
 from .functions.contractions import einsum, matmul, tensordot

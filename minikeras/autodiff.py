@@ -2,7 +2,6 @@
 
 from .core import ForwardAccumulator, GradientTape
 from .core.batch import loop_fallbacks
-from .core.extension import bilinear, elementwise, linear, primitive
 from .derivatives.curvature import (
     Estimate,
     block_hessian,
@@ -15,6 +14,7 @@ from .derivatives.curvature import (
     hvp,
 )
 from .derivatives.first_order import jacobian, jvp, per_example_gradients, vjp
+from .derivatives.own_operations import bilinear, elementwise, linear, primitive
 from .figures import plot_batch_jacobian, plot_hessian, plot_jacobian
 
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .absent import late as _late
-from .arrays import Transfers, to_numpy
 from .core import Tensor, convert_to_tensor
+from .core.arrays import Transfers, to_numpy
 from .diagnostics.numerics import NumericsCheck, active_checks, first_bad_index
 from .errors import InvalidArgumentError, NotFiniteError
 from .functions.assertions import (

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from . import nest
-from .arrays import namespace, to_numpy
 from .core import GradientTape, Tensor, Variable, convert_to_tensor
-from .core.layout import Layout
+from .core.arrays import namespace, to_numpy
 from .core.state import restore, snapshot
 from .derivatives.flat import flatten
 from .errors import GradientMismatchError
 from .functions.contractions import tensordot
 from .functions.elementwise import cast
+from .layout import Layout
 from .module import Module
 from .types import float64
 

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 from laws import cyclic_garbage
 
 import minikeras as tf
-from minikeras.arrays import devices, probe
+from minikeras.core.arrays import devices, probe
 from minikeras.core.stack import BOTTOM, current, switch
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures without a window

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sized
 
-from minikeras.arrays import probe
+from minikeras.core.arrays import probe
 
 
 def none_was_run(expression: str, outcomes: Mapping[str, Sized]) -> bool:

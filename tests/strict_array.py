@@ -1,8 +1,8 @@
 """An array on a device that does not exist: NumPy underneath, and only what CuPy allows on top.
 
 It refuses what costs a hidden transfer or fails on a GPU: becoming a NumPy array, a number, a truth value or an index;
-operands that live on the host; NumPy's functions; names outside `minikeras.arrays.ALLOWED_NAMES`; arguments that CuPy's
-functions do not take (`golden/cupy_signatures.json`); text. Bringing it to the host through `minikeras.arrays.to_numpy` is
+operands that live on the host; NumPy's functions; names outside `minikeras.core.arrays.ALLOWED_NAMES`; arguments that CuPy's
+functions do not take (`golden/cupy_signatures.json`); text. Bringing it to the host through `minikeras.core.arrays.to_numpy` is
 legal, because there it can be seen and is counted.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minikeras.arrays import ALLOWED_NAMES, devices, register
+from minikeras.core.arrays import ALLOWED_NAMES, devices, register
 
 METHODS = (
     *(
@@ -64,7 +64,7 @@ class MixedArrays(TypeError):
 
 def _refuse_sync(what: str) -> Callable[..., Any]:
     def refuse(self: Any, *arguments: Any, **options: Any) -> Any:
-        raise HostSync(f"{what} of a device array of shape {self.shape}: go through minikeras.arrays.to_numpy.")
+        raise HostSync(f"{what} of a device array of shape {self.shape}: go through minikeras.core.arrays.to_numpy.")
 
     return refuse
 
@@ -195,7 +195,7 @@ class StrictNamespace:
         if any(allowed.startswith(full + ".") for allowed in ALLOWED_NAMES):
             return StrictNamespace(getattr(self._library, name), full + ".")
         if full not in ALLOWED_NAMES:
-            raise AttributeError(f"{full!r} is not in minikeras.arrays.ALLOWED_NAMES: does CuPy have it?")
+            raise AttributeError(f"{full!r} is not in minikeras.core.arrays.ALLOWED_NAMES: does CuPy have it?")
         plain = getattr(self._library, name)
         if name == "dtype":
             return plain

@@ -21,11 +21,11 @@ LONGEST = 600
 
 LAYERS = [
     ["absent", "boundary", "console", "errors", "extras", "markup", "types", "nest"],
-    ["files"],
-    ["arrays", "distribute.replica"],
+    ["files", "threads"],
+    ["distribute.replica"],
     ["core"],
+    ["layout", "nn_ops", "residence"],
     ["derivatives", "diagnostics"],
-    ["ops"],
     ["functions", "figures"],
     [
         *("distribute.communicator", "distribute.functions", "distribute.in_turn", "distribute.moments", "distribute.mpi"),
@@ -241,10 +241,10 @@ def test_classes_have_few_ancestors(kind: type, ancestors: list[str]) -> None:
 def test_only_arrays_tells_numpy_from_cupy() -> None:
     """No other folder imports CuPy, and no file there calls NumPy and CuPy by choice."""
     for name in modules():
-        if name != "arrays" and not name.startswith("arrays."):
+        if name != "core.arrays" and not name.startswith("core.arrays."):
             found = [node.lineno for node, _ in statements(tree(name)) if "cupy" in imported_packages(node)]
             assert not found, (
-                f"{name} imports cupy in lines {found}; ask minikeras.arrays for the namespace of an array instead."
+                f"{name} imports cupy in lines {found}; ask minikeras.core.arrays for the namespace of an array instead."
             )
 
 
@@ -292,7 +292,7 @@ def test_the_checks_see_imports_of_every_form() -> None:
         i.target for i in imports("core.tape")
     }
     assert {"nest", "errors", "core.tape"} <= {one.target for one in imports("core.gradient_tape")}
-    assert not next(one for one in imports("compiler.recorder") if one.target == "arrays.random").at_load
+    assert not next(one for one in imports("compiler.recorder") if one.target == "nn_ops.streams").at_load
     assert {"absent", "core", "functions.shaping"} <= {one.target for one in imports("_names")}
 
 

@@ -15,7 +15,7 @@ import pytest
 from strict_array import METHODS
 
 import minikeras as tf
-from minikeras.arrays import ALLOWED_NAMES, devices, is_array, namespace, probe, to_numpy
+from minikeras.core.arrays import ALLOWED_NAMES, devices, is_array, namespace, probe, to_numpy
 from minikeras.core.registry import operations
 from minikeras.errors import DeviceUnavailableError
 

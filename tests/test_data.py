@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minikeras as tf
-from minikeras.arrays import random as streams
 from minikeras.data.table import RowBatches
 from minikeras.errors import ShapeError
+from minikeras.nn_ops import streams
 
 slices = tf.data.Dataset.from_tensor_slices
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minikeras as tf
-from minikeras.arrays import random as streams
 from minikeras.errors import InvalidArgumentError, NotFoundError
+from minikeras.nn_ops import streams
 
 Dataset = tf.data.Dataset
 spec = tf.TensorSpec

@@ -8,8 +8,8 @@ import pytest
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.arrays import devices, exchange, namespace
 from minikeras.compiler.tracing.signature import key_of
+from minikeras.core.arrays import devices, exchange, namespace
 from minikeras.errors import DeviceUnavailableError
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.arrays import probe
+from minikeras.core.arrays import probe
 
 on_a_gpu = pytest.mark.gpu
 

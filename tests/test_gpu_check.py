@@ -12,7 +12,7 @@ import gpu_check
 import gpu_peers
 import pytest
 
-from minikeras.arrays import probe
+from minikeras.core.arrays import probe
 
 if importlib.util.find_spec("jax"):
     import jax  # noqa: F401  # at first it draws from NumPy's global state, which no test may

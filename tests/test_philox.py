@@ -11,10 +11,10 @@ from in_threads import in_threads
 from scipy import special, stats
 
 import minikeras as tf
-from minikeras.arrays import philox4x32 as philox
-from minikeras.arrays import threads
+from minikeras import threads
 from minikeras.compiler.executors import llvm
-from minikeras.ops import draws
+from minikeras.nn_ops import draws
+from minikeras.nn_ops import philox4x32 as philox
 
 KNOWN = [
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),

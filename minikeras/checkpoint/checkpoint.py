@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
 from ..core import Variable
+from ..core.arrays import to_numpy
 from . import bundle, pointer
 from .graph import ObjectGraph, is_trackable, state_of, trackable_children
 from .plain import split

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import is_array, to_numpy
+from ..core.arrays import is_array, to_numpy
 from ..core.operand import Operand
 from ..errors import kind_of
 from ..files.reading import refused

@@ -18,8 +18,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import namespace, to_device
 from ..core import Variable
+from ..core.arrays import namespace, to_device
 from ..core.effects import Write
 from ..core.state import preserved, restore
 from ..core.warnings import logger

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
 from ..core import Record, Variable
+from ..core.arrays import to_numpy
 from ..types import Array
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.namespaces import ALLOWED_NAMES, namespace
 from ..core import Primitive, Record
+from ..core.arrays.namespaces import ALLOWED_NAMES, namespace
 from ..core.registry import operations
 from .ir import Slot, slots_in
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace
 from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
+from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..core.effects import State, Write
 from ..core.stack import BOTTOM, Frame, Interpreter
@@ -243,7 +243,7 @@ def _put_back(variables: Iterable[tuple[Variable, Array]], streams: Iterable[tup
 
 def _streams() -> Any:
     """The random streams, loaded when they are first used: their hashlib takes 2 ms of the import."""
-    from ..arrays import random
+    from ..nn_ops import streams as random
 
     return random
 

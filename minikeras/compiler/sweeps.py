@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import BARE
 from ..core import Record, Tensor
+from ..core.arrays import BARE
 from ..core.backward import sweep
 from ..core.gradient_arguments import seeds_of
-from ..core.layout import Layout
 from ..core.operand import Operand
 from ..core.registry import operations
 from ..errors import MinikerasError
+from ..layout import Layout
 from ..types import Array
 from .executors.numpy.builder import build
 from .executors.numpy.lowering import lowered

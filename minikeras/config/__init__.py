@@ -4,9 +4,9 @@ Names only, which may come from `arrays` and `program`. `threading.py` holds the
 """
 
 from ..absent import late as _late
-from ..arrays import device_report, list_physical_devices
-from ..arrays.residence import get_resident_data_limit, set_resident_data_limit
 from ..compiler import functions_run_eagerly, run_functions_eagerly
+from ..core.arrays import device_report, list_physical_devices
+from ..residence import get_resident_data_limit, set_resident_data_limit
 from . import threading
 
 __all__ = [

@@ -1,6 +1,6 @@
-"""`tf.config.threading`: how many threads compute. Names only; definitions are in `arrays/threads.py`."""
+"""`tf.config.threading`: how many threads compute. Names only; definitions are in `threads.py`."""
 
-from ..arrays.threads import (
+from ..threads import (
     get_inter_op_parallelism_threads,
     get_intra_op_parallelism_threads,
     set_inter_op_parallelism_threads,

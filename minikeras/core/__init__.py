@@ -1,6 +1,6 @@
-"""Dispatch, Tensors, Variables, tapes and the families of operations. Read `primitive.py` first.
+"""Dispatch, Tensors, Variables, tapes, the families of operations, and the operations that derivatives are made of.
 
-May import `errors`, `types`, `nest` and `arrays`; knows no layer and no particular operation.
+It stands alone: it may import `errors`, `types` and `nest`, and floors above register their hooks. Read `primitive.py` first.
 """
 
 from .convert import convert_to_tensor
@@ -14,6 +14,9 @@ from .primitive import Primitive, Record
 from .stack import bind
 from .tensor import Tensor
 from .variable import Variable
+
+from . import ops  # isort: skip  they are made with what stands above
+
 
 __all__ = [
     "ForwardAccumulator",
@@ -32,6 +35,7 @@ __all__ = [
     "elementwise",
     "linear",
     "no_gradient",
+    "ops",
     "primitive",
     "recompute_grad",
 ]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_numpy
 from ..errors import InvalidArgumentError
 from ..types import Array
+from .arrays import namespace, to_numpy
 from .effects import check, decide
 from .primitive import Primitive
 from .registry import operations

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import creation_namespace, is_array, namespace, to_device, to_numpy
-from ..arrays.exchange import adopt, is_foreign
 from ..errors import DTypeError
 from ..types import Array, DType, as_dtype
+from .arrays import creation_namespace, is_array, namespace, to_device, to_numpy
+from .arrays.exchange import adopt, is_foreign
 from .operation_errors import mixed_dtypes
 from .primitive import Primitive
 from .registry import operations, register

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import is_array
+from .arrays import is_array
 from .batch import BatchedTensor
 from .convert import convert_to_tensor
 from .gradient_tape import GradientTape
 from .operand import Operand
 from .primitive import Primitive
-from .registry import hook
 from .stack import Evaluate, Frame, current, notify, on_top
 from .tensor import Tensor, arrays_of
+from .transposition import transposed
 from .variable import Variable
 
 Function = Callable[..., Any]
@@ -171,7 +171,7 @@ def _rule(
 
     def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         wanted = [i for i, t in enumerate(tangents) if t is not None]
-        return hook("transposed")(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+        return transposed(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 
     return Primitive(name, _kernel, vjp=vjp, jvp=jvp, registered=False)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
 from ..types import Array
+from .arrays import to_numpy
 from .primitive import Primitive
 from .registry import register
 from .stack import BOTTOM, current, notify, perform
@@ -134,6 +134,6 @@ def decide(operand: Any) -> None:
 
 
 def draw_key(source: Callable[[], Array]) -> Tensor:
-    """The key that `source` gives, another one each time: seed and position, which the draws of `ops/draws.py` depend on."""
+    """The key that `source` gives, another one each time: seed and position, which the draws of `nn_ops/draws.py` depend on."""
     result: Tensor = perform(drawn_key, (), {"source": source})
     return result

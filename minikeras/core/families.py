@@ -9,10 +9,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..arrays import resolve
+from .arrays import resolve
 from .precision import rule_in_float32
 from .primitive import Primitive, Rule
-from .registry import hook, operations
+from .registry import operations
+from .transposition import transposed
 
 Partial = Rule | int | None
 
@@ -173,7 +174,7 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
 
     def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         wanted = [i for i, t in enumerate(tangents) if t is not None]
-        return hook("transposed")(lambda g: result.vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+        return transposed(lambda g: result.vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 
     result: Any = Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, **options})
     if result.accumulates and result.vjp is vjp:

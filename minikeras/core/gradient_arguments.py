@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import namespace
 from ..errors import DTypeError, ShapeError, kind_of
+from .arrays import namespace
 from .convert import convert_to_tensor
 from .indexed_slices import IndexedSlices
 from .operation_errors import describe

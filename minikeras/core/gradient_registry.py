@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ..arrays import is_array
+from .arrays import is_array
 from .tensor import arrays_of, tensors_of
 
 Function = Callable[..., Any]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import device_name, to_numpy
 from ..errors import ShapeError
 from ..types import Array, DType, TensorShape, as_dtype
+from .arrays import device_name, to_numpy
 from .registry import operations
 
 _FLAGGED = (1, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import BARE, quiet, quiet_context
+from .arrays import BARE, quiet, quiet_context
 from .precision import in_float32
 from .registry import operations, register
 

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..arrays import BARE, brought_together, is_array, namespace, quiet_context
 from ..errors import MinikerasError
+from .arrays import BARE, brought_together, is_array, namespace, quiet_context
 from .operation_errors import explained
 from .primitive import Primitive
 from .registry import operations, register

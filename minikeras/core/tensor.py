@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from ..arrays import is_array, to_numpy
 from ..types import Array
+from .arrays import is_array, to_numpy
 from .operand import Operand
 
 next_key = itertools.count().__next__

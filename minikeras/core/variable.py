@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_device, to_numpy
 from ..errors import InvalidArgumentError, ShapeError
 from ..types import Array, TensorShape, as_dtype
+from .arrays import namespace, to_device, to_numpy
 from .changes import clock
 from .convert import convert_to_tensor, holds_tensor, to_array
 from .effects import State, Write, decide, effect

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
 from ..boundary import explaining
 from ..core import convert_to_tensor
+from ..core.arrays import to_numpy
 from ..errors import DTypeError, InvalidArgumentError, MissingExtraError, NotFoundError
 from ..types import DType, as_dtype
 from .dataset import Dataset

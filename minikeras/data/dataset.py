@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import random as streams
 from ..boundary import explaining_methods
 from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError, NotFoundError
+from ..nn_ops import streams
 from ..types import Array, TensorSpec, as_dtype, int64
 from . import groups, mixing, passes, specs
 from .checks import (

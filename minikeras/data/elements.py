@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import to_numpy
 from ..core import convert_to_tensor
+from ..core.arrays import to_numpy
 from ..errors import InvalidArgumentError
 from ..types import as_dtype
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import nest
-from ..arrays import namespace
 from ..core import Tensor, convert_to_tensor
+from ..core.arrays import namespace
 from ..errors import InvalidArgumentError
 from ..types import TensorSpec, int64
 from .checks import at_least_one, called, made_dataset, need_function

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import random as streams
+from ..nn_ops import streams
 
 if TYPE_CHECKING:
     from .dataset import Dataset

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import creation_namespace, current_device, is_array, is_on_host, namespace, to_device
-from ..arrays.residence import get_resident_data_limit
 from ..core import Tensor, convert_to_tensor
+from ..core.arrays import creation_namespace, current_device, is_array, is_on_host, namespace, to_device
 from ..errors import ShapeError
+from ..residence import get_resident_data_limit
 from ..types import Array
 
 

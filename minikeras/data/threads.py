@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
-from ..arrays import current_device, device
+from ..core.arrays import current_device, device
 
 
 def in_order(function: Callable[[Any], Any], items: Iterable[Any], workers: int, ahead: int) -> Generator[Any]:

@@ -12,10 +12,10 @@ from typing import Any
 
 from .. import nest
 from ..core.convert import convert_to_tensor
-from ..core.layout import Layout
 from ..core.registry import operations
 from ..core.tensor import Tensor
 from ..errors import ShapeError
+from ..layout import Layout
 
 
 def listed(variables: Any) -> list[Any]:

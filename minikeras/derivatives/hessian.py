@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_device
+from ..core.arrays import namespace, to_device
 from ..core.convert import convert_to_tensor
 from ..core.gradient_arguments import UnconnectedGradients, absent_jacobian, checked_chunk_size, one_target
 from ..core.gradient_tape import GradientTape
-from ..core.layout import Layout
 from ..core.registry import operations
 from ..core.tensor import Tensor
 from ..errors import ShapeError
+from ..layout import Layout
 from .flat import directions, flatten, matrix_of, size_of, split_blocks
 from .jacobian import swept
 from .strips import LEAST, cached_rows, mirrored, strips, unit_rows

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import namespace
+from ..core.arrays import namespace
 from ..core.backward import sweep
 from ..core.batch import Batch, BatchedTensor
 from ..core.gradient_arguments import (

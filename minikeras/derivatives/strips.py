@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..arrays import namespace
-from ..core.layout import Layout
+from ..core.arrays import namespace
 from ..core.registry import operations
 from ..core.tensor import Tensor
+from ..layout import Layout
 from .flat import symmetric
 
 Bounds = tuple[int, int]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..core.arrays import to_numpy
 from ..core.backward import sweep
 from ..core.operand import Operand
 from ..core.operation_errors import describe

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..arrays.random import own_streams
 from ..errors import InvalidArgumentError
+from ..nn_ops.streams import own_streams
 
 Array = np.ndarray[Any, Any]
 OPERATIONS = ("sum", "max", "min")

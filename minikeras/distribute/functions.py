@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_device, to_numpy
 from ..core import Tensor, Variable, convert_to_tensor
+from ..core.arrays import namespace, to_device, to_numpy
 from ..core.effects import State, effect
 from ..core.primitive import Primitive
 from ..core.stack import perform

@@ -11,7 +11,7 @@ from ..functions.creation import one_hot, ones_like
 from ..functions.elementwise import cast, divide_no_nan, square
 from ..functions.reductions import reduce_sum
 from ..functions.shaping import reshape, stack, unstack
-from ..ops.nn import masked_fill
+from ..nn_ops.nn import masked_fill
 from .functions import all_reduce
 from .replica import check_exchange
 from .world import world

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..arrays import namespace
+from ..core.arrays import namespace
 from ..errors import MissingExtraError
 from ..types import Array
 from .communicator import Communicator, check_calls, described

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import nest
-from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError
+from ..nn_ops import streams
 from .functions import all_reduce, hash_of
 from .replica import BatchPart, adding_up
 from .world import rows_of, world

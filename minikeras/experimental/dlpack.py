@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arrays.exchange import adopt, from_capsule
 from ..core import Tensor, convert_to_tensor
+from ..core.arrays.exchange import adopt, from_capsule
 
 
 def to_dlpack(tf_tensor: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
-from ..arrays import threads
+from .. import threads
 from ..errors import MissingExtraError
 
 ATTEMPTS = 3

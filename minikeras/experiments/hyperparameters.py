@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace
 from ..compiler.ir import PLAIN
 from ..core import Tensor
+from ..core.arrays import namespace
 from ..core.batch import Batch, BatchedTensor
 from ..errors import InvalidArgumentError
 from ..keras import layers, regularizers

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import is_array, to_numpy
+from ..core.arrays import is_array, to_numpy
 from ..errors import LoadError, NotFoundError
 from ..files import durable, strict_json
 from ..files.reading import excerpt, read_file, refuse_if, refused

@@ -7,10 +7,10 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..arrays import random as streams
 from ..errors import kind_of
 from ..keras.models import Model
 from ..keras.symbolic.trial import Trial
+from ..nn_ops import streams
 from .session import fresh_session, takes_seed
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.random import generator_at
 from ..data.table import numbered
 from ..keras.batches.sources import Source, of_arrays
 from ..keras.seeds import derived_seed
+from ..nn_ops.streams import generator_at
 from ..types import Array
 from .member import Member
 

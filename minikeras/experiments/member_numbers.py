@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.loops import Body, Code, Step
-from ..core.layout import Layout
+from ..layout import Layout
 from ..types import Array
 
 Coefficient = tuple[int, Any]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, random
 from ..core import Tensor, Variable, convert_to_tensor
+from ..core.arrays import namespace
 from ..core.batch import Batch, BatchedTensor
 from ..core.changes import clock
 from ..core.effects import Write, drawn_key
@@ -24,6 +24,7 @@ from ..errors import InvalidArgumentError, ShapeError
 from ..functions.indexing import gather
 from ..functions.shaping import concat
 from ..keras.weight import HostVariable, KerasVariable
+from ..nn_ops import streams as random
 from ..types import Array
 from .hyperparameters import MemberNumber
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_numpy
 from ..compiler.passes.expansion import Writer
 from ..core import Tensor, Variable
+from ..core.arrays import namespace, to_numpy
 from ..core.batch import BatchedTensor
 from ..core.changes import live
 from ..core.effects import State, effect

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..arrays import namespace
 from ..core import Variable
+from ..core.arrays import namespace
 from ..types import Array
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
 from ..compiler.ir import PLAIN
 from ..core import Tensor
+from ..core.arrays import to_numpy
 from ..keras.layers.layer import Layer
 from ..keras.models import Model
 from ..keras.weight import Weight

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import random as streams
 from ..boundary import shown
 from ..keras.arguments import plain, whole
 from ..keras.names import counted_anew
 from ..keras.seeds import set_random_seed
+from ..nn_ops import streams
 
 
 @contextlib.contextmanager

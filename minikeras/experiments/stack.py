@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import namespace
 from ..core import Tensor, Variable
+from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import namespace
 from ..compiler.ir import PLAIN
 from ..compiler.loops import Body
 from ..compiler.passes.expansion import Writer
 from ..core import Primitive, Variable
+from ..core.arrays import namespace
 from ..core.changes import clock
 from ..core.effects import State, effect
-from ..core.layout import Layout
 from ..errors import InvalidArgumentError
 from ..keras.optimizers import Optimizer
 from ..keras.optimizers.compiled_step import formula_body, is_plain
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import Change, SlotState
+from ..layout import Layout
 from ..types import Array
 from .member_numbers import MemberBody, laid_out, with_average, with_member_numbers
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..core import Primitive, Tensor
 from ..core.batch import check_values
+from ..core.ops import arithmetic
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import arithmetic
 from ..types import TensorLike, as_dtype
 from .elementwise import cast
 from .publish import integer, name_like_definition, tensor, tensors

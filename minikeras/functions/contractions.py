@@ -7,8 +7,8 @@ import string
 from typing import Any
 
 from ..core import Tensor
+from ..core.ops import arithmetic, contractions, shaping
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import arithmetic, contractions, shaping
 from ..types import TensorLike
 from .publish import integer, negative_axis, static_shape, tensors
 from .shaping import expand_dims, reshape, squeeze, transpose

@@ -313,7 +313,7 @@ def grad_pass_through(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     >>> print(y.numpy(), tape.gradient(y, x).numpy())
     2.0 1.0
     """
-    from ..ops.arithmetic import stop_gradient
+    from ..core.ops.arithmetic import stop_gradient
 
     def passed(x: TensorLike, *rest: Any, **options: Any) -> Tensor:
         value = tensor(x)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core import Tensor
 from ..errors import ShapeError
-from ..ops import convolution as ops
+from ..nn_ops import convolution as ops
 from ..types import TensorLike
 from .publish import inexact, named, static_shape, tensors
 from .shaping import reshape, transpose

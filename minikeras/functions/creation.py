@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import creation_namespace
 from ..core import Tensor, convert_to_tensor
+from ..core.arrays import creation_namespace
 from ..core.batch import all_values
+from ..core.ops import arithmetic
 from ..errors import DTypeError, InvalidArgumentError
-from ..ops import arithmetic
 from ..types import DType, TensorLike, TensorShape, as_dtype
 from .elementwise import cast
 from .publish import beside, integer, negative_axis, rounded_once, static_shape, tensor, tensors
@@ -217,7 +217,7 @@ def one_hot(
     >>> print(tf.one_hot([1], 3).numpy())
     [[0. 1. 0.]]
     """
-    from ..ops import nn
+    from ..nn_ops import nn
 
     given = [value for value in (on_value, off_value) if value is not None]
     kind = as_dtype(dtype if dtype is not None else tensors(*given)[0].dtype if given else "float32")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import chosen_device
 from ..core import IndexedSlices, Tensor
+from ..core.arrays import chosen_device
 from ..core.batch import own_values
+from ..core.ops import arithmetic, transcendental
 from ..errors import DTypeError, ShapeError
-from ..ops import arithmetic, transcendental
 from ..types import TensorLike, as_dtype
 from .publish import beside, binary, inexact, rounded_once, tensor, tensors, unary
 

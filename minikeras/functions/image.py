@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import Tensor
+from ..core.ops import arithmetic, indexing, transcendental
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..ops import arithmetic, indexing, nn, transcendental
+from ..nn_ops import nn
 from ..types import TensorLike, as_dtype
 from .assertions import assert_non_negative
 from .contractions import tensordot

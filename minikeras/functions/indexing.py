@@ -12,9 +12,10 @@ from ..core import Tensor, convert_to_tensor
 from ..core.batch import BatchedTensor, all_values, check_values, own_values
 from ..core.convert import read
 from ..core.operand import Operand
+from ..core.ops import arithmetic, indexing, reductions, shaping
 from ..core.registry import register
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import arithmetic, indexing, reductions, segments, shaping
+from ..nn_ops import segments
 from ..types import TensorLike
 from .publish import beside, integer, negative_axis, static_shape, tensor
 from .shaping import concat, reshape, stack, transpose

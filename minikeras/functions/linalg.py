@@ -1,4 +1,4 @@
-"""Linear algebra over stacks of matrices, with gradients. Formulas and their source are in `ops/linalg.py`."""
+"""Linear algebra over stacks of matrices, with gradients. Formulas and their source are in `nn_ops/linalg.py`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.batch import all_values
+from ..core.ops import arithmetic, contractions, indexing, reductions
+from ..core.ops.reductions import identity_like
 from ..errors import ShapeError
-from ..ops import arithmetic, contractions, decompositions, indexing, linalg, reductions
-from ..ops.reductions import identity_like
+from ..nn_ops import decompositions, linalg
 from ..types import TensorLike
 from .elementwise import cast, log
 from .ordering import argsort

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace
 from ..core import Tensor, convert_to_tensor
+from ..core.arrays import namespace
 from ..core.batch import check_values
+from ..core.ops import arithmetic, shaping, transcendental
 from ..distribute.replica import part_of_draw
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import arithmetic, draws, nn, shaping, transcendental
+from ..nn_ops import draws, nn
 from ..types import TensorLike
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..core import Primitive, Tensor, convert_to_tensor
 from ..core.batch import BatchedTensor, all_values, check_values, own_values
+from ..core.ops import indexing, reductions
 from ..core.stack import current, notify
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import indexing, reductions
 from ..types import TensorLike, as_dtype
 from .creation import ones_like, zeros_like
 from .elementwise import cast, is_finite, logical_and, stop_gradient, where

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
+from ..core.ops.indexing import gather_rows
 from ..errors import ShapeError
-from ..ops import convolution as ops
-from ..ops.indexing import gather_rows
+from ..nn_ops import convolution as ops
 from ..types import TensorLike
 from .convolution import channels_first, channels_last, channels_moved_first, geometry, one_for_each
 from .creation import ones_like

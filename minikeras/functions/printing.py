@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..arrays import to_numpy
 from ..core import Tensor, Variable, convert_to_tensor
+from ..core.arrays import to_numpy
 from ..core.batch import _values
 from ..core.effects import effect
 from ..core.stack import BOTTOM, current, notify

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..arrays import namespace, to_device
 from ..core import Primitive, Tensor, bind, convert_to_tensor
+from ..core.arrays import namespace, to_device
 from ..core.convert import holds_tensor, read
 from ..core.precision import is_short
 from ..core.registry import hook, operations

@@ -1,6 +1,6 @@
 """Random tensors: from the global stream, from a Generator, or stateless from a seed.
 
-Each draw is a function of a key, see `ops/draws.py`. The numbers are not TensorFlow's; the contracts are.
+Each draw is a function of a key, see `nn_ops/draws.py`. The numbers are not TensorFlow's; the contracts are.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import creation_namespace, namespace, quiet_context
-from ..arrays import random as streams
 from ..core import Tensor, convert_to_tensor
+from ..core.arrays import creation_namespace, namespace, quiet_context
 from ..core.effects import draw_key
+from ..core.ops import arithmetic, indexing, reductions, transcendental
 from ..core.stack import BOTTOM, current
 from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..ops import arithmetic, draws, indexing, reductions, transcendental
+from ..nn_ops import draws, streams
 from ..types import Array, DType, TensorLike, as_dtype
 from .publish import beside, integer, negative_axis, static_shape, tensor
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import Primitive, Tensor, convert_to_tensor
+from ..core.ops import arithmetic, reductions, shaping, transcendental
 from ..errors import ShapeError
-from ..ops import arithmetic, reductions, shaping, transcendental
 from ..types import TensorLike
 from .elementwise import cast, lgamma
 from .publish import inexact, name_like_definition, negative_axes, negative_axis, rounded_once, tensor
@@ -155,7 +155,7 @@ def _matrix_norm(x: Tensor, size: Tensor, ord: Any, axes: Sequence[int], keepdim
         total = reduce_max(reduce_sum(size, inner, True), outer, True)
         return total if keepdims else reduce_sum(total, [rows, columns])
     if ord == 2 and sorted(axes) == [-2, -1]:
-        from ..ops.linalg import singular_values
+        from ..nn_ops.linalg import singular_values
 
         largest = reduce_max(singular_values(x), -1)
         return largest[..., None, None] if keepdims else largest

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
+from ..core.ops.indexing import gather_rows
 from ..errors import ShapeError
-from ..ops.convolution import window_spread
-from ..ops.indexing import gather_rows
+from ..nn_ops.convolution import window_spread
 from ..types import Array, TensorLike
 from .contractions import matmul
 from .convolution import channels_first

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.batch import all_values, check_values
+from ..core.ops import arithmetic, indexing, transcendental
 from ..errors import InvalidArgumentError, ShapeError
-from ..ops import arithmetic, indexing, segments, transcendental
+from ..nn_ops import segments
 from ..types import TensorLike
 from .elementwise import cast
 from .publish import beside, inexact, integer, name_like_definition, rounded_once, tensor

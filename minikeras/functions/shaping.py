@@ -12,9 +12,9 @@ import numpy as np
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.batch import BatchedTensor
 from ..core.convert import holds_tensor, read
+from ..core.ops import arithmetic, indexing, shaping
 from ..core.registry import register
 from ..errors import DTypeError, ShapeError
-from ..ops import arithmetic, indexing, shaping
 from ..types import TensorLike
 from .publish import beside, integer, negative_axes, negative_axis, static_shape, tensor, tensors
 

@@ -7,8 +7,8 @@ from importlib import import_module as _import
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..absent import late as _late
-from ..arrays import device
 from ..core import recompute_grad as remat
+from ..core.arrays import device
 from . import (
     activations,
     callbacks,

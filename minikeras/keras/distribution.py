@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..absent import late
-from ..arrays import list_physical_devices
+from ..core.arrays import list_physical_devices
 from ..distribute.strategy import DataParallel, distribution, set_distribution
 from ..distribute.world import initialize, world
 

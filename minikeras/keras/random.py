@@ -16,7 +16,7 @@ from ..functions import random as tf
 from ..functions.creation import zeros_like
 from ..functions.nn import dropped
 from ..functions.publish import tensor
-from ..ops import draws
+from ..nn_ops import draws
 from ..types import TensorLike, as_dtype
 from .config import floatx
 from .seeds import SeedGenerator, keys_of

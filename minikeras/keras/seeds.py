@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import random as streams
 from ..core import Tensor
 from ..core.effects import Write, decide, draw_key
 from ..core.registry import operations
+from ..nn_ops import streams
 from .arguments import as_call
 from .weight import HostVariable
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arrays import device
 from ..core import Tensor, Variable
+from ..core.arrays import device
 from ..core.changes import clock
-from ..ops.arithmetic import cast
+from ..core.ops.arithmetic import cast
 from .calls import context
 
 AGGREGATIONS = (None, "none", "mean", "sum", "only_first_replica")

@@ -12,8 +12,8 @@ import pytest
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.arrays import random as streams
 from minikeras.compiler.executors import llvm
+from minikeras.nn_ops import streams
 
 STEPS = 20
 ROUNDING = 1e-4

@@ -14,7 +14,7 @@ from side_by_side import assert_same, both_ways, executor  # noqa: F401
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 pytestmark = pytest.mark.usefixtures("executor")
 L, optimizers = tf.keras.layers, tf.keras.optimizers

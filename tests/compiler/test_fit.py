@@ -10,8 +10,8 @@ import pytest
 from side_by_side import assert_same
 
 import minikeras as tf
-from minikeras.arrays import random as streams
 from minikeras.errors import CompileError
+from minikeras.nn_ops import streams
 
 L = tf.keras.layers
 RANDOM = np.random.default_rng(2)

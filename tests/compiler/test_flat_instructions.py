@@ -10,8 +10,8 @@ import pytest
 
 import minikeras as tf
 from minikeras.compiler.planning.flat_variables import assign_flat, flatten, read_flat
-from minikeras.core.layout import Layout
 from minikeras.core.stack import perform
+from minikeras.layout import Layout
 
 SHAPES = [(3,), (2, 2)]
 LAYOUT = Layout(SHAPES, np.dtype("float32"))

@@ -7,7 +7,7 @@ import pytest
 from small_training import needs_llvm
 
 import minikeras as tf
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 pytestmark = needs_llvm
 

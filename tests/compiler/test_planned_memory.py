@@ -18,7 +18,7 @@ from minikeras.compiler.passes.pipeline import optimized
 from minikeras.compiler.planning.arena import ALIGNMENT, Interval, allocate
 from minikeras.compiler.planning.flat_variables import FlatBuffer, FlatVariables
 from minikeras.core import Tensor
-from minikeras.core.layout import Layout
+from minikeras.layout import Layout
 
 # Plan ---------------------------------------------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ import pytest
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.arrays import random as streams
 from minikeras.compiler.tracing import pace
 from minikeras.errors import ShapeError
+from minikeras.nn_ops import streams
 
 generator = np.random.default_rng(2)
 X, Y = generator.normal(size=(60, 3)).astype("float32"), generator.integers(0, 3, 60)

@@ -11,7 +11,7 @@ import minikeras as tf
 from minikeras.core import bilinear, elementwise, linear, primitive
 from minikeras.core.families import unbroadcast
 from minikeras.core.registry import operations
-from minikeras.derivatives.transposition import transposed
+from minikeras.core.transposition import transposed
 from minikeras.errors import ShapeError
 
 random = np.random.default_rng(11)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minikeras as tf
-from minikeras.arrays import threads
-from minikeras.arrays.threads import in_parallel, thread_count
+from minikeras import threads
+from minikeras.threads import in_parallel, thread_count
 
 settings = tf.config.threading
 
@@ -261,7 +261,7 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(two_threads, mo
 
 ALONE = """
 import os, threading
-from minikeras.arrays import threads
+from minikeras import threads
 threads.set_intra_op_parallelism_threads(2)
 
 def names():

@@ -6,8 +6,8 @@ from derivatives.problems import Network, looped_hessian, looped_jacobian, ravel
 
 import minikeras as tf
 from minikeras.compiler.executors import llvm
-from minikeras.core.layout import Layout
 from minikeras.derivatives.strips import cached_rows, strips
+from minikeras.layout import Layout
 
 ad = tf.autodiff
 CLOSE = dict(rtol=1e-10, atol=1e-13)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 
 @pytest.fixture(autouse=True)

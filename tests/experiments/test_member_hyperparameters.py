@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.arrays.random import set_global_seed
 from minikeras.core.batch import Batch
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
@@ -17,6 +16,7 @@ from minikeras.experiments.hyperparameters import OPTIONS, MemberNumber
 from minikeras.experiments.member import Member
 from minikeras.experiments.same_structure import compare
 from minikeras.keras import layers, regularizers
+from minikeras.nn_ops.streams import set_global_seed
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(12, 4, 3)).astype("float32")

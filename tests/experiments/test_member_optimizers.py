@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.arrays.random import set_global_seed
 from minikeras.compiler import Function
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
 from minikeras.experiments.member import Member
 from minikeras.experiments.members import Members
 from minikeras.experiments.optimizers import StackedOptimizer, kind_of
+from minikeras.nn_ops.streams import set_global_seed
 
 keras = tf.keras
 optimizers = keras.optimizers

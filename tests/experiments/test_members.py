@@ -10,8 +10,8 @@ import pytest
 
 import minikeras as tf
 from minikeras import keras, nest
-from minikeras.arrays import random as streams
 from minikeras.experiments import Ensemble
+from minikeras.nn_ops import streams
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "keras"), str(Path(__file__).parents[1] / "keras" / "layers")]
 from golden_numbers import golden  # noqa: E402

@@ -19,7 +19,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parents[1]), str(pathlib.Path(__file_
 import cupy  # noqa: E402
 from strict_array import METHODS  # noqa: E402
 
-from minikeras.arrays import ALLOWED_NAMES  # noqa: E402
+from minikeras.core.arrays import ALLOWED_NAMES  # noqa: E402
 
 FILE = pathlib.Path(__file__).with_name("cupy_signatures.json")
 WITHOUT = {"dtype"}

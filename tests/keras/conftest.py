@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import minikeras as tf
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 layers = tf.keras.layers
 generator = np.random.default_rng(6)

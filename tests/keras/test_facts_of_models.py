@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 L, keras = tf.keras.layers, tf.keras
 RANDOM = np.random.default_rng(2)

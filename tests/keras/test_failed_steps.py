@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.arrays import random as streams
 from minikeras.core import stack
+from minikeras.nn_ops import streams
 
 Dense = tf.keras.layers.Dense
 generator = np.random.default_rng(1)

@@ -13,9 +13,9 @@ import pytest
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.arrays import random as streams
 from minikeras.compiler.executors import base, llvm
 from minikeras.errors import LoadError
+from minikeras.nn_ops import streams
 
 pytest.importorskip("safetensors")
 Dense = tf.keras.layers.Dense

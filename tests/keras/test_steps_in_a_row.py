@@ -11,10 +11,10 @@ import pytest
 from in_one_test import in_one_test
 
 import minikeras as tf
-from minikeras.arrays import random as streams
 from minikeras.compiler.tracing import pace
 from minikeras.keras import callbacks
 from minikeras.keras.training.snapshot import Transaction
+from minikeras.nn_ops import streams
 
 Dense = tf.keras.layers.Dense
 generator = np.random.default_rng(4)

@@ -15,10 +15,10 @@ from faults.children import exit_code, forked
 from in_threads import PATIENCE, errors_in_threads, in_threads
 
 import minikeras as tf
-from minikeras.arrays import current_device
-from minikeras.arrays import random as streams
 from minikeras.core import update_lock
+from minikeras.core.arrays import current_device
 from minikeras.core.update_lock import Held, UpdateLocks, acquired
+from minikeras.nn_ops import streams
 
 THREADS, STEPS = 4, 50
 

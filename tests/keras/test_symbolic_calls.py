@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 layers, Input, Model = tf.keras.layers, tf.keras.Input, tf.keras.Model
 Dense = layers.Dense

@@ -8,7 +8,7 @@ from specimens import SPECIMENS
 from strict_array import HostSync, MixedArrays, StrictArray
 
 import minikeras as tf
-from minikeras.arrays import to_numpy
+from minikeras.core.arrays import to_numpy
 from minikeras.core.tensor import Tensor
 
 DEVICES = {"cpu": "CPU:0", "strict": "STRICT:0", "gpu": "GPU:0"}

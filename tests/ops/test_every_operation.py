@@ -7,8 +7,8 @@ import pytest
 from specimens import SPECIMENS
 
 import minikeras as tf
-from minikeras.arrays import ALLOWED_NAMES
 from minikeras.core import Primitive
+from minikeras.core.arrays import ALLOWED_NAMES
 from minikeras.core.registry import operations
 from minikeras.core.stack import Interpreter
 from minikeras.core.tensor import Tensor

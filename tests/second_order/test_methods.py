@@ -7,7 +7,7 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import keras
-from minikeras.core.repeat import Repeatable
+from minikeras.keras.optimizers.repeat import Repeatable
 from minikeras.keras.optimizers.second_order.kfac import layer_factors
 from minikeras.keras.optimizers.second_order.lbfgs import two_loops
 from minikeras.keras.optimizers.second_order.newton_cg import steihaug

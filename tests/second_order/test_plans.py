@@ -9,8 +9,8 @@ from in_threads import in_threads
 
 import minikeras as tf
 from minikeras import keras
-from minikeras.arrays import random as streams
 from minikeras.compiler import sweeps
+from minikeras.nn_ops import streams
 
 optimizers, layers = keras.optimizers, keras.layers
 pytestmark = pytest.mark.host

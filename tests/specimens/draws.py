@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minikeras.arrays import namespace, philox4x32, rejection
-from minikeras.ops import draws
+from minikeras.core.arrays import namespace
+from minikeras.nn_ops import draws, philox4x32, rejection
 from specimens.table import fixed, row
 
 KEY = fixed(np.array([3, 4], "uint32"))

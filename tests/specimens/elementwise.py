@@ -6,8 +6,8 @@ import numpy as np
 from scipy import special
 
 import minikeras as tf
+from minikeras.core.ops import arithmetic, transcendental
 from minikeras.functions.elementwise import logaddexp
-from minikeras.ops import arithmetic, transcendental
 from specimens.table import between, booleans, complexes, fixed, nonzero, normal, positive, row
 
 M = tf.math

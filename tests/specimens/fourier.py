@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minikeras.ops import fourier
+from minikeras.nn_ops import fourier
 from specimens.table import complexes, normal, row
 
 SPECIMENS = [

@@ -6,9 +6,8 @@ import numpy as np
 from scipy import special
 
 import minikeras as tf
-from minikeras.arrays import philox4x32
 from minikeras.core.registry import operations
-from minikeras.ops import draws
+from minikeras.nn_ops import draws, philox4x32
 from specimens.table import distinct, fixed, integers, nonzero, normal, positive, row
 
 N = tf.nn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import minikeras as tf
-from minikeras.ops import arithmetic, reductions
+from minikeras.core.ops import arithmetic, reductions
 from specimens.table import booleans, distinct, fixed, integers, nonzero, normal, row
 
 M, B = tf.math, tf.bitwise

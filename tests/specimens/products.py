@@ -6,8 +6,9 @@ import numpy as np
 import scipy.linalg
 
 import minikeras as tf
+from minikeras.core.ops import contractions
 from minikeras.core.registry import operations
-from minikeras.ops import contractions, linalg
+from minikeras.nn_ops import linalg
 from specimens.table import complexes, invertible, normal, positive_definite, row
 
 L = tf.linalg

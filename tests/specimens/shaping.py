@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import minikeras as tf
-from minikeras.ops import indexing, shaping
+from minikeras.core.ops import indexing, shaping
 from specimens.table import booleans, complexes, distinct, fixed, integers, normal, positive, row
 
 x = normal(3, 4)

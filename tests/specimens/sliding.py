@@ -8,7 +8,7 @@ import numpy as np
 
 import minikeras as tf
 from minikeras.functions import pooling
-from minikeras.ops import convolution as ops
+from minikeras.nn_ops import convolution as ops
 from specimens.table import distinct, fixed, normal, row
 
 

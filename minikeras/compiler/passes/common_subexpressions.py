@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core import Record, Variable
 from ...core.effects import State
-from ...ops.contractions import matrix_product
+from ...core.ops.contractions import matrix_product
 from ..ir import Program, Slot, outputs_of
 from .remove_identities import replaced
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import brought_together
 from ...core import Record, Variable
+from ...core.arrays import brought_together
 from ...core.effects import only_checks
 from ...core.registry import operations
 from ..ir import Program, Slot, outputs_of, slots_in

@@ -14,10 +14,10 @@ import numpy as np
 
 from ...core import Primitive, Record, Variable
 from ...core.effects import State
-from ...core.layout import Layout
 from ...core.precision import is_short
 from ...core.registry import operations
 from ...core.variable import read_variable
+from ...layout import Layout
 from ..ir import Program, Slot, slots_in
 from ..loops import Body, loop
 from ..planning.flat_variables import assign_flat, flatten, part, read_flat

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arrays import is_array, namespace
 from ...core import Record, Variable
+from ...core.arrays import is_array, namespace
 from ...core.effects import State, Write
 from ...core.registry import operations
 from ...core.variable import assigned, read_variable

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Primitive
-from ...core.layout import Layout
+from ...layout import Layout
 from ...types import Array
 from ..loops import Body
 

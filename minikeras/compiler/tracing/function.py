@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ... import nest
-from ...arrays import is_array
 from ...core import Tensor, convert_to_tensor
+from ...core.arrays import is_array
 from ...core.effects import is_told
 from ...core.stack import BOTTOM, current
 from ...core.warnings import logger

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import is_array
 from ...core import Variable
+from ...core.arrays import is_array
 from ...core.changes import is_watched
 from ...core.operand import Operand
 from .facts import ABSENT, BYTES, SCALARS, Contents, NamedValue, content_of, is_generator

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import nest
-from ...arrays import is_array
 from ...core import Tensor, Variable, convert_to_tensor
+from ...core.arrays import is_array
 from ...core.operand import Operand
 from ...core.stack import BOTTOM, current
 from ...errors import ShapeError

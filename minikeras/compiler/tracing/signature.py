@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...arrays import BARE, chosen_device, creation_namespace, device_name, is_array, namespace
 from ...core import Tensor, convert_to_tensor
+from ...core.arrays import BARE, chosen_device, creation_namespace, device_name, is_array, namespace
 from ...distribute.replica import adds_up, current_part
 from ...types import Array, TensorShape, as_dtype
 

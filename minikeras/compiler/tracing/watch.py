@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ... import nest
-from ...arrays import is_array
 from ...core import Variable
+from ...core.arrays import is_array
 from ...core.changes import is_watched, live_code
 from ...core.operand import Operand
 from .facts import ABSENT, SCALARS, Facts, NoProgram, ObjectFacts, alike, content_of, is_generator, same

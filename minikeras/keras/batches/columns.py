@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...arrays import is_array, to_numpy
 from ...core import convert_to_tensor
+from ...core.arrays import is_array, to_numpy
 from ...core.operand import Operand
 from ...data import Dataset
 from ...errors import DTypeError, ShapeError

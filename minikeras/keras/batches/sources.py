@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...arrays import random as streams
 from ...core import convert_to_tensor
 from ...data import INFINITE_CARDINALITY, Dataset
 from ...data.passes import order_stream, preserved_streams
 from ...data.table import Table
 from ...data.threads import in_order
 from ...errors import kind_of
+from ...nn_ops import streams
 from ..config import floatx
 from .columns import (
     as_columns,

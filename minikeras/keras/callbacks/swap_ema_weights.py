@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...arrays import to_numpy
+from ...core.arrays import to_numpy
 from ...core.state import Snapshot, restore, snapshot
 from ..logs import Logs
 from .callback import Callback

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import to_numpy
+from ...core.arrays import to_numpy
 from ...errors import MissingExtraError
 from ..arguments import made_with_numpy
 from ..logs import Logs

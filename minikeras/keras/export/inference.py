@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import nest
-from ...arrays import creation_namespace, to_device, to_numpy
 from ...compiler import Program
 from ...compiler.ir import Slot, outputs_of
 from ...compiler.passes.constant_folding import fold_constants
 from ...compiler.passes.dead_code import eliminate_dead_code
 from ...compiler.recorder import Recorder
 from ...core import Record, Tensor, Variable
+from ...core.arrays import creation_namespace, to_device, to_numpy
 from ...core.effects import State, Write
 from ...core.stack import BOTTOM, Frame
 from ...diagnostics.trace import variable_name
 from ...errors import ExportError
-from ...ops.draws import next_key
+from ...nn_ops.draws import next_key
 from ...types import Array
 from ..calls import context
 from ..symbolic.trial import Trial

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.convolution import SamePadding
+from ...nn_ops.convolution import SamePadding
 from .graph import Rule, Site
 from .inference import Size
 

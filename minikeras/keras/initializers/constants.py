@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import creation_namespace, to_device, to_numpy
 from ...core import Tensor
+from ...core.arrays import creation_namespace, to_device, to_numpy
 from ...functions.publish import static_shape
 from .initializer import Initializer, catalogue, numpy_dtype
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import to_device
 from ...core import Tensor
+from ...core.arrays import to_device
 from ...functions import random
 from ...functions.publish import static_shape
-from ...ops import draws
+from ...nn_ops import draws
 from ..seeds import SeedGenerator, default_seed, keys_of
 from .initializer import Initializer, catalogue, numpy_dtype
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core import Tensor
+from ...core.ops.arithmetic import stop_gradient
+from ...core.ops.transcendental import rsqrt
 from ...distribute.moments import moments_of_all_ranks
 from ...distribute.replica import check_exchange
 from ...distribute.world import world
@@ -14,9 +16,7 @@ from ...functions.elementwise import cast, clip_by_value, maximum, sqrt, square
 from ...functions.nn import relu
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
-from ...ops.arithmetic import stop_gradient
-from ...ops.nn import masked_fill
-from ...ops.transcendental import rsqrt
+from ...nn_ops.nn import masked_fill
 from .. import initializers
 from .inputs import InputSpec
 from .scaling import ScalingLayer, known_axes, read, wide

@@ -8,7 +8,7 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...functions import convolution as functions
 from ...functions.shaping import reshape
-from ...ops.convolution import places
+from ...nn_ops.convolution import places
 from .. import activations
 from ..weight import Weight
 from . import weight_options

@@ -6,15 +6,15 @@ import math
 from typing import Any
 
 from ...core import Tensor
+from ...core.ops.arithmetic import cast
+from ...core.ops.contractions import affine, matrix_product
+from ...core.ops.shaping import reshape
 from ...errors import ShapeError
 from ...functions.creation import ones_like
 from ...functions.elementwise import not_equal
 from ...functions.publish import tensor
 from ...functions.reductions import reduce_any
-from ...ops.arithmetic import cast
-from ...ops.contractions import affine, matrix_product
-from ...ops.nn import masked_fill
-from ...ops.shaping import reshape
+from ...nn_ops.nn import masked_fill
 from .. import activations
 from . import weight_options
 from .inputs import InputSpec, attach

@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import nest
 from ...core import Tensor
+from ...core.ops.arithmetic import ones_like
 from ...errors import ShapeError, kind_of
 from ...functions.contractions import matmul
 from ...functions.elementwise import add, cast, logical_or, maximum, minimum, multiply, where
@@ -15,8 +16,7 @@ from ...functions.nn import l2_normalize
 from ...functions.publish import name_like_definition, tensor
 from ...functions.reductions import reduce_any
 from ...functions.shaping import broadcast_to, concat, reshape, transpose
-from ...ops.arithmetic import ones_like
-from ...ops.nn import masked_fill
+from ...nn_ops.nn import masked_fill
 from ..promotion import promoted
 from .inputs import attach, mask_of
 from .layer import Layer

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor
+from ...core.ops.transcendental import rsqrt
 from ...errors import ShapeError
 from ...functions.creation import constant
 from ...functions.elementwise import cast, maximum, sqrt
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
-from ...ops.transcendental import rsqrt
 from ...types import as_dtype
 from ..symbolic.shapes import is_data
 from .inputs import InputSpec

@@ -11,7 +11,7 @@ from ...functions import pooling as functions
 from ...functions.elementwise import cast
 from ...functions.reductions import reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import reshape
-from ...ops.nn import masked_fill
+from ...nn_ops.nn import masked_fill
 from .convolution import checked_padding, one_for_each, output_shape
 from .inputs import InputSpec
 from .layer import Layer

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import namespace
 from ...core import Tensor
+from ...core.arrays import namespace
 from ...distribute.replica import part_of_draw
 from ...errors import ShapeError
 from ...functions import nn
 from ...functions.elementwise import cast
 from ...functions.publish import inexact
-from ...ops import draws
+from ...nn_ops import draws
 from .. import regularizers
 from ..seeds import SeedGenerator
 from .inputs import InputSpec

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from ...core import Tensor
+from ...core.ops.shaping import broadcast_to, reshape
 from ...errors import ShapeError
 from ...functions.shaping import transpose
-from ...ops.shaping import broadcast_to, reshape
 from ..config import image_data_format
 from ..symbolic.keras_tensor import KerasTensor, Spec
 from .inputs import InputSpec

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...core import Tensor, convert_to_tensor
 from ...core.batch import check_values
+from ...core.ops.indexing import take_along
 from ...errors import InvalidArgumentError, ShapeError
 from ...functions.elementwise import cast, logical_and, where
 from ...functions.nn import check_labels, log_softmax
 from ...functions.publish import beside
 from ...functions.reductions import reduce_logsumexp, reduce_sum
 from ...functions.shaping import broadcast_to, concat, reshape, stack
-from ...ops.indexing import take_along
 from ...types import TensorLike
 from .alignment import as_integers, as_predictions
 from .loss import FunctionLoss, catalogue

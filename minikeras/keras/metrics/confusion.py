@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import namespace, to_device
 from ...core import Tensor, Variable, convert_to_tensor
+from ...core.arrays import namespace, to_device
 from ...errors import ShapeError
 from ...files import limits
 from ...functions.contractions import matmul

@@ -10,13 +10,13 @@ import numpy as np
 
 from ...core import Tensor
 from ...core.batch import check_values
+from ...core.ops.indexing import scatter_nd
 from ...errors import ShapeError
 from ...functions.elementwise import cast, logical_and, where
 from ...functions.linalg import diag_part
 from ...functions.publish import beside, negative_axis, tensor
 from ...functions.reductions import argmax, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, stack
-from ...ops.indexing import scatter_nd
 from ...types import TensorLike, as_dtype
 from ..config import epsilon, floatx
 from ..losses.alignment import as_floats, as_integers, same_shape, spread_weights

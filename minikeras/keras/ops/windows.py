@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor
+from ...core.ops.indexing import add_rows, gather_rows
 from ...errors import ShapeError
 from ...functions.publish import beside
 from ...functions.shaping import reshape
-from ...ops.indexing import add_rows, gather_rows
 from ...types import Array
 from ..symbolic.rules import check_size
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...arrays import namespace
+from ...core.arrays import namespace
 from ...types import Array
 from .optimizer import Optimizer
 

@@ -6,7 +6,7 @@ import functools
 import operator
 from collections.abc import Sequence
 
-from ...arrays import namespace, to_numpy
+from ...core.arrays import namespace, to_numpy
 from ...core.precision import is_short
 from ...types import Array
 

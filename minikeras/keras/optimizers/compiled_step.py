@@ -11,7 +11,6 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...arrays import is_array, namespace
 from ...compiler.ir import PLAIN, Program, Slot, outputs_of
 from ...compiler.loops import Body, kept, traced
 from ...compiler.passes.expansion import Writer
@@ -19,10 +18,11 @@ from ...compiler.passes.forward_state import forward_state
 from ...compiler.passes.pipeline import SIMPLIFICATIONS
 from ...compiler.recorder import Recorder
 from ...core import Record, Tensor, Variable
+from ...core.arrays import is_array, namespace
 from ...core.effects import State, effect
-from ...core.layout import Layout
 from ...core.precision import is_short
 from ...functions.elementwise import clip_by_value
+from ...layout import Layout
 from .optimizer import Optimizer
 from .options import COMMON
 from .per_layer import PerLayer

@@ -6,11 +6,11 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...arrays import is_on_host
 from ...compiler.executors.base import NUMPY, Executable
 from ...compiler.ir import Program, Slot
 from ...compiler.passes.pipeline import optimized
 from ...core import Record, Variable
+from ...core.arrays import is_on_host
 from ...core.changes import clock
 from ...core.state import drop_spares, restore, snapshot
 from ...types import Array

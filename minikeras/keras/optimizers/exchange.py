@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import namespace, to_device, to_numpy
 from ...core import convert_to_tensor
+from ...core.arrays import namespace, to_device, to_numpy
 from ...distribute.functions import all_reduce_together
 from ...distribute.replica import adds_up, check_exchange, current_part
 from ...distribute.world import world

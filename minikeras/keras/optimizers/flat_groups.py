@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import namespace
 from ...core import Variable
-from ...core.layout import Layout
+from ...core.arrays import namespace
 from ...core.precision import in_float32
 from ...core.state import are_held
+from ...layout import Layout
 from ...types import Array
 from .state import Change
 

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import to_numpy
 from ...compiler.ir import Program, Slot
 from ...compiler.loops import Pass, Untraceable, traced_passes
 from ...compiler.passes.expansion import Writer
 from ...compiler.passes.inlining import TracedArray, TracedNumber
 from ...compiler.planning.parts import Sum, loop_of_parts, sums_shape
 from ...core import Record
+from ...core.arrays import to_numpy
 from ...core.effects import State, effect
 from ...core.effects import Write as HowToWrite
-from ...core.layout import Layout
 from ...core.variable import assigned, read_variable
+from ...layout import Layout
 from ...types import Array
 from .clipping import global_factor, scaled
 from .compiled_step import Write, compiled_step, groups_of, is_usual, members_written, packed, unchanged

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...arrays import namespace, to_numpy
 from ...core import Variable
+from ...core.arrays import namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.stack import perform
 from ...functions.publish import tensor

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...arrays import namespace
 from ...core import Variable
+from ...core.arrays import namespace
 from ...types import Array
 from .adam import adam_step
 from .optimizer import Optimizer

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...arrays import device, namespace, to_device
 from ...compiler.ir import PLAIN
 from ...core import GradientTape, Tensor, Variable
+from ...core.arrays import device, namespace, to_device
 from ...core.changes import clock, live, watched
 from ...core.effects import State, decide, effect
 from ...core.stack import BOTTOM, current, perform

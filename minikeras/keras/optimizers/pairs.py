@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...arrays import mixed_devices, namespace
 from ...core import Tensor, Variable
+from ...core.arrays import mixed_devices, namespace
 from ...errors import ShapeError
 from ...functions.publish import tensor
 from ...types import Array

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, cast
 
 from ... import markup
 from ...core import GradientTape, Tensor, Variable
-from ...core.repeat import Repeatable
 from ...functions.publish import tensor
 from ...types import Array
 from ..arguments import as_call, as_text
 from .exchange import needs_exchange
 from .lookup import deserialize, get, serialize
 from .optimizer import Optimizer
+from .repeat import Repeatable
 from .second_order.compiled import Sweep, run_directly, run_step
 from .state import Change, OptimizerState, SlotState
 

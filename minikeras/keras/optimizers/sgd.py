@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arrays import namespace
+from ...core.arrays import namespace
 from ...types import Array
 from .optimizer import Optimizer
 

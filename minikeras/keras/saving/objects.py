@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import to_numpy
+from ...core.arrays import to_numpy
 from ...errors import LoadError, UnknownObjectError
 from ...files import limits
 from ...types import DType, TensorShape, as_dtype

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import to_numpy
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.checkpoint import snapshot
 from ...checkpoint.restoring import Restoration
 from ...core import Variable
+from ...core.arrays import to_numpy
 from ...files import archive, durable, hdf5, strict_json, tensors
 from ...files.reading import budget, read_file, refused
 from ..layers.description import is_of_package

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...arrays import random as streams
 from ...core import Tensor
 from ...core.effects import State, Write
 from ...core.stack import BOTTOM, Frame, Interpreter, current, on_top
@@ -19,6 +18,7 @@ from ...core.state import restore, snapshot
 from ...errors import ShapeError
 from ...files import limits
 from ...functions.creation import zeros
+from ...nn_ops import streams
 from ...types import DType, as_dtype
 from ..calls import context
 from .keras_tensor import KerasTensor, Node, Spec

@@ -6,7 +6,7 @@ import contextlib
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from ...arrays import chosen_device, current_device, device
+from ...core.arrays import chosen_device, current_device, device
 from ...errors import InvalidArgumentError
 from ..weight import Weight
 

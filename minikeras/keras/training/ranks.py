@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import nest
-from ...arrays import to_numpy
 from ...core import Variable
+from ...core.arrays import to_numpy
 from ...core.state import restore, snapshot
 from ...data.passes import preserved_streams
 from ...distribute.functions import broadcast_variables, first_difference, hash_of

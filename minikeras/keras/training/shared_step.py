@@ -10,14 +10,14 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ...arrays import namespace
-from ...arrays.random import global_stream
 from ...core import Tensor, Variable, convert_to_tensor
+from ...core.arrays import namespace
 from ...distribute.functions import combine
 from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import Split
 from ...errors import InvalidArgumentError
 from ...functions.elementwise import cast
+from ...nn_ops.streams import global_stream
 from ..batches import cut
 from ..metrics.metric import noted_results, result_of
 from . import steps

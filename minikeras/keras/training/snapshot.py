@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, ValuesView
 from itertools import chain
 from typing import Any
 
-from ...arrays import random as streams
 from ...compiler import Function
 from ...core import Variable
 from ...core.changes import clock
 from ...core.state import restore
 from ...data.table import RowBatches
+from ...nn_ops import streams
 from ...object_graph import Named, elements, walk
 from ..layers.layer import Layer
 from ..layers.weight_discovery import Contents

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import random as streams
-from ...arrays import to_numpy
 from ...checkpoint.plain import join, split
 from ...compiler.tracing.pace import Pace
 from ...core import Variable
+from ...core.arrays import to_numpy
 from ...core.state import restore
 from ...errors import LoadError
+from ...nn_ops import streams
 from ..batches import Feed
 from ..callbacks import CallbackList
 from ..logs import numbers

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import nest
-from ...arrays import to_numpy
 from ...compiler import Function
+from ...core.arrays import to_numpy
 from ...core.state import restore, snapshot
 from ...data.table import RowBatches
 from ...distribute.strategy import DataParallel, distribution

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import is_array
 from ...boundary import explaining
 from ...core import Tensor, convert_to_tensor
+from ...core.arrays import is_array
 from ...data import INFINITE_CARDINALITY, Dataset
 from ...functions.elementwise import maximum
 from ...functions.reductions import norm

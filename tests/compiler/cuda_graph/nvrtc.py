@@ -7,7 +7,7 @@ import functools
 import importlib.util
 import pathlib
 
-from minikeras.arrays.philox_cuda import OPTIONS
+from minikeras.nn_ops.philox_cuda import OPTIONS
 
 
 @functools.cache

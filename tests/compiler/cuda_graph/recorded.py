@@ -16,7 +16,6 @@ from specimens import SPECIMENS
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.arrays import random as streams
 from minikeras.compiler.executors.cuda_graph.convolutions import lower_convolutions
 from minikeras.compiler.executors.cuda_graph.functions import DTYPES
 from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
@@ -26,6 +25,7 @@ from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.passes.pipeline import optimized
 from minikeras.core import Record
+from minikeras.nn_ops import streams
 
 Passes = Callable[[Program], Program]
 L, losses = tf.keras.layers, tf.keras.losses

@@ -17,11 +17,10 @@ from test_kernels_of_instructions import instruction
 from test_philox import KEYS, KNOWN, SPANS
 
 import minikeras as tf
-from minikeras.arrays import philox4x32, philox_cuda
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.executors.cuda_graph.module import Kernel
 from minikeras.compiler.ir import Slot
-from minikeras.ops import draws
+from minikeras.nn_ops import draws, philox4x32, philox_cuda
 
 
 def numbers(words):

@@ -9,7 +9,7 @@ from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 from minikeras.compiler.executors.cuda_graph.lt import ALIGNMENT
 from minikeras.compiler.executors.cuda_graph.memory_plan import MEMORY
 from minikeras.compiler.executors.cuda_graph.nodes import Multiply
-from minikeras.core.layout import Layout
+from minikeras.layout import Layout
 
 
 def graph_of(model, optimizer="Adam"):

@@ -12,7 +12,6 @@ from shim import Memory, compiled, needs_gxx
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.arrays import random as streams
 from minikeras.compiler.executors.cuda_graph.fusion import (
     BUSY,
     TURNS,
@@ -27,6 +26,7 @@ from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.passes.pipeline import optimized
 from minikeras.core import Record
 from minikeras.core.registry import operations
+from minikeras.nn_ops import streams
 
 L = tf.keras.layers
 TRAINED = {

@@ -10,7 +10,7 @@ from loss_table import LOSSES, loss_of
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 L = tf.keras.layers
 

@@ -15,7 +15,7 @@ from minikeras.compiler.ir import Slot
 from minikeras.compiler.loops import traced
 from minikeras.compiler.planning.parts import Sum, loop_of_parts, sums_shape
 from minikeras.core import Record
-from minikeras.core.layout import Layout
+from minikeras.layout import Layout
 
 pytestmark = needs_gxx
 SHAPES = {

@@ -9,7 +9,7 @@ import pytest
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.arrays import random as streams
+from minikeras.nn_ops import streams
 
 L = tf.keras.layers
 RNG = np.random.default_rng(3)

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ....arrays.philox_cuda import OPTIONS
 from ....core.warnings import logger
 from ....errors import InvalidArgumentError
+from ....nn_ops.philox_cuda import OPTIONS
 from ....types import Array
 from . import lt
 from .module import Kernel, Module

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays.philox_cuda import PHILOX
 from ....core.precision import is_short
+from ....nn_ops.philox_cuda import PHILOX
 from ...loops import KINDS, Body, Step
 
 

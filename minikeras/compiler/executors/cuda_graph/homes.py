@@ -13,9 +13,9 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from ....core import Variable
-from ....core.layout import Layout
 from ....core.ownership import Owned
 from ....core.state import are_held, drop_spares
+from ....layout import Layout
 from ....types import Array
 from .device import Device, Memory
 from .preparation import rounded

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....core import Record
-from ....core.layout import Layout
+from ....layout import Layout
 from ...ir import Slot, outputs_of, slots_in
 from ...loops import Body
 from ...planning.parts import Sum, is_of_parts

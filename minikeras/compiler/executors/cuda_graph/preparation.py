@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....arrays import namespace
 from ....core import Record
-from ....core.layout import Layout
+from ....core.arrays import namespace
 from ....core.variable import read_variable
+from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loops import loop
 from ...planning.flat_variables import part

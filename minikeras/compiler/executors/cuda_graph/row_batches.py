@@ -8,8 +8,8 @@ from weakref import ref
 
 import numpy as np
 
-from ....arrays import namespace, to_numpy
 from ....core import Record
+from ....core.arrays import namespace, to_numpy
 from ....core.effects import only_checks
 from ....core.registry import operations
 from ....errors import MinikerasError

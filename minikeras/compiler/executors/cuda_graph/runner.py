@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....arrays import is_array, namespace
 from ....core import Tensor, Variable
+from ....core.arrays import is_array, namespace
 from ....core.effects import only_checks
 from ....core.state import restore, snapshot
 from ....core.update_lock import Held

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace
 from ....core import Record, Variable
+from ....core.arrays import namespace
 from ....core.effects import Write
-from ....core.layout import Layout
 from ....core.registry import operations
 from ....core.variable import assigned, read_variable
+from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...passes.forward_state import only_counts, touched
 from ...planning.flat_variables import assign_flat, flats_of, flatten, part, read_flat, variables_of

@@ -1,4 +1,4 @@
-"""Kernels of draws: Philox4x32-10 as in `arrays/philox4x32.py`, with the same bits, many blocks at a time."""
+"""Kernels of draws: Philox4x32-10 as in `nn_ops/philox4x32.py`, with the same bits, many blocks at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays.philox4x32 import INCREMENTS, MULTIPLIERS, ROUNDS
+from ....nn_ops.philox4x32 import INCREMENTS, MULTIPLIERS, ROUNDS
 from .functions import Instructions, Value, constant, type_of
 from .kernels import load_address, load_operand, part_of
 

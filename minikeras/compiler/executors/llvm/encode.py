@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays.philox4x32 import threshold
 from ....core import Record
 from ....core.effects import only_checks
 from ....core.registry import operations
+from ....nn_ops.philox4x32 import threshold
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, body_of, elementwise_body

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....arrays import quiet_context
 from ....core import Variable
+from ....core.arrays import quiet_context
 from ....core.effects import only_checks
 from ....core.state import restore, snapshot
 from ....core.variable import assigned, read_variable

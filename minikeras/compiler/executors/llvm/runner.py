@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....arrays.threads import thread_count
 from ....core.ownership import Owned, called_with_others
+from ....threads import thread_count
 from ....types import Array
 from . import jit
 

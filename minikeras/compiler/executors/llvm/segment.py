@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays.threads import thread_count
 from ....core import Variable
 from ....core.state import restore, snapshot
 from ....errors import InvalidArgumentError
+from ....threads import thread_count
 from ...ir import Program
 from ...planning.flat_variables import flats_of, variables_of
 from ..numpy.builder import Builder, Linked, Step, is_quiet

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....arrays import brought_together, namespace, to_device
 from ....core import Record, Variable
+from ....core.arrays import brought_together, namespace, to_device
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot, slots_in

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays.threads import WORTHWHILE
 from ....core import Record
 from ....core.precision import is_short
 from ....core.registry import operations
+from ....threads import WORTHWHILE
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
 from ...passes.inlining import add_at, take_at

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....arrays import namespace, quiet_context
 from ....core import Tensor
+from ....core.arrays import namespace, quiet_context
 from ....core.effects import State
 from ....core.operation_errors import explained
 from ....core.update_lock import Held, UpdateLock, UpdateLocks

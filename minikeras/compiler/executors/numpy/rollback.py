@@ -15,7 +15,7 @@ from ....core.state import restore, snapshot
 from ...ir import Program
 
 if TYPE_CHECKING:
-    from ....arrays.random import Stream
+    from ....nn_ops.streams import Stream
 
 
 class Rollback:
@@ -52,7 +52,7 @@ class Rollback:
 
 def rollback_of(program: Program) -> Rollback | None:
     """What puts back the changes of a program before its commit; None if code of a user may change anything else."""
-    from ....arrays.random import Stream  # which loads hashlib
+    from ....nn_ops.streams import Stream  # which loads hashlib
 
     streams: dict[int, Stream] = {}
     variables: dict[int, Variable] = {}

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import to_device, to_numpy
 from ....core import Tensor, convert_to_tensor
+from ....core.arrays import to_device, to_numpy
 from ....core.batch import check_values
 from ....core.operand import Operand
 from ....core.primitive import Primitive

@@ -10,12 +10,12 @@ import numpy as np
 
 from ....core import Tensor
 from ....core.batch import check_values
+from ....core.ops.indexing import add_along
 from ....core.primitive import Primitive
 from ....errors import InvalidArgumentError
 from ....functions.elementwise import cast
 from ....functions.publish import tensor
 from ....functions.shaping import expand_dims, transpose
-from ....ops.indexing import add_along
 from ....types import Array, as_dtype
 from ...arguments import whole
 from ...symbolic.keras_tensor import KerasTensor, Spec

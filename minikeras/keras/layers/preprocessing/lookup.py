@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import to_numpy
 from ....core import Tensor
+from ....core.arrays import to_numpy
 from ....errors import DTypeError, InvalidArgumentError
 from ....files import limits
 from ....functions.creation import constant

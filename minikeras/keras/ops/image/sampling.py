@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....core import Tensor, convert_to_tensor
+from ....core.ops.indexing import gather_rows
 from ....errors import ShapeError
 from ....functions import elementwise as tf
 from ....functions.creation import ones_like, zeros, zeros_like
@@ -15,7 +16,6 @@ from ....functions.creation import range as numbers
 from ....functions.linalg import solve
 from ....functions.random import normal
 from ....functions.shaping import concat, reshape, stack
-from ....ops.indexing import gather_rows
 from ....types import TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation

@@ -12,7 +12,7 @@ from ....errors import DTypeError, ShapeError
 from ....functions import elementwise as tf
 from ....functions.publish import beside
 from ....functions.shaping import broadcast_to, pad
-from ....ops import fourier
+from ....nn_ops import fourier
 from ....types import TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation

@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 from ....core import Tensor, convert_to_tensor
+from ....core.ops import arithmetic, transcendental
 from ....functions import elementwise as tf
 from ....functions.creation import fill, ones_like, zeros_like
 from ....functions.reductions import reduce_all
-from ....ops import arithmetic, transcendental
 from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation

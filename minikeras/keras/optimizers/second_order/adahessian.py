@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....arrays import namespace
 from ....core import Tensor
+from ....core.arrays import namespace
 from ....derivatives.flat import flatten, unflatten
 from ....types import Array
 from ..state import Change

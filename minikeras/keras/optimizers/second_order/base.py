@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace, to_device
 from ....core import GradientTape, Tensor, Variable
-from ....core.repeat import Repeatable
+from ....core.arrays import namespace, to_device
 from ....core.stack import BOTTOM, current
 from ....functions.elementwise import cast
 from ....types import Array
 from ..clipping import all_finite
 from ..optimizer import Optimizer
+from ..repeat import Repeatable
 from ..state import Change, constrained, host_variable
 from .compiled import Sweep, run_directly, run_step
 from .problem import Problem

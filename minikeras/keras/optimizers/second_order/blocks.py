@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace, philox4x32, to_device, to_numpy
+from ....core.arrays import namespace, to_device, to_numpy
+from ....nn_ops import philox4x32
 from ....types import Array
 from .cholesky import positive_solve
 

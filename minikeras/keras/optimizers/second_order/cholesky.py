@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....arrays import namespace, to_numpy
+from ....core.arrays import namespace, to_numpy
 from ....types import Array
 
 WHOLE = 512

@@ -21,11 +21,11 @@ from ....compiler.recorder import Recorder
 from ....compiler.tracing.watch import unwatched
 from ....core import Primitive, Record, Tensor, Variable
 from ....core.effects import State, decide, effect
-from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, Frame, current, perform, switch
 from ....distribute.replica import adds_up, current_part
 from ....errors import CompileError
 from ....types import Array
+from ..repeat import Repeatable
 
 Sweep = Callable[..., Sequence[Any]]
 """Carries out a sweep, given its name, the function, and Tensors for that."""

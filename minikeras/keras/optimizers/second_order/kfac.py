@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ....arrays import namespace
-from ....arrays import random as streams
 from ....core import GradientTape, Tensor, Variable
+from ....core.arrays import namespace
 from ....core.effects import State
 from ....core.registry import operations
 from ....derivatives.flat import unflatten
@@ -16,6 +15,7 @@ from ....functions.contractions import matmul
 from ....functions.creation import ones
 from ....functions.elementwise import cast
 from ....functions.shaping import concat, reshape
+from ....nn_ops import streams
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder

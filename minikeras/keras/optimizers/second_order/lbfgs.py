@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import namespace
-from ....core.layout import Layout
+from ....core.arrays import namespace
 from ....files import limits
+from ....layout import Layout
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder

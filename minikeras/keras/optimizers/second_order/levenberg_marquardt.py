@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ....arrays import namespace
-from ....core.layout import Layout
+from ....core.arrays import namespace
+from ....layout import Layout
 from ....types import Array
 from ..clipping import all_finite
 from ..state import Change

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ....arrays import namespace
+from ....core.arrays import namespace
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder

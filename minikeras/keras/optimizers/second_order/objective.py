@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from .... import nest
 from ....core import GradientTape, Tensor, Variable
 from ....core.forward import ForwardAccumulator
-from ....core.repeat import Repeatable
 from ....core.tape import Tape
 from ....derivatives.first_order import found_any
 from ....derivatives.flat import flatten, unflatten
@@ -23,6 +22,7 @@ from ....errors import ShapeError
 from ....functions.elementwise import cast
 from ....functions.publish import tensor
 from ....functions.shaping import concat, reshape
+from ..repeat import Repeatable
 
 
 class Objective:

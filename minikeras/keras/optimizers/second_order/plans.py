@@ -11,11 +11,11 @@ from ....compiler import sweeps
 from ....compiler.sweeps import compiled_plan
 from ....compiler.tracing.facts import Outdated
 from ....core import Record, Tensor, Variable
-from ....core.repeat import Repeatable
 from ....core.stack import BOTTOM, current
 from ....core.tape import Tape
 from ....derivatives.output_curvature import Decision
 from ....errors import MinikerasError
+from ..repeat import Repeatable
 from .objective import ObjectiveCurvature, ObjectiveRun
 
 REFUSALS = (MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError)

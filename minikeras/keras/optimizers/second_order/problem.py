@@ -12,11 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import random as streams
-from ....arrays import to_numpy
 from ....core import Tensor, Variable
-from ....core.layout import Layout
-from ....core.repeat import Repeatable
+from ....core.arrays import to_numpy
 from ....core.stack import current
 from ....core.state import restore, snapshot
 from ....derivatives.curvature import random_signs
@@ -24,7 +21,10 @@ from ....derivatives.first_order import found_any, run_once
 from ....derivatives.flat import flatten
 from ....derivatives.hessian import RecordedGradient
 from ....derivatives.output_curvature import Decision
+from ....layout import Layout
+from ....nn_ops import streams
 from ....types import Array
+from ..repeat import Repeatable
 from ..state import names_of
 from .blocks import BlockMatrix
 from .compiled import Sweep, SweepRecorder, run_directly

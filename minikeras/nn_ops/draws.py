@@ -2,9 +2,9 @@
 
 Nothing is drawn twice or in another order because a step is compiled or differentiated: a key says all. It is state like any
 other, read from a Variable and assigned one position further on. It lies on the host, as an optimizer's counters do; `xp` is
-the library of which the numbers are to be an array. See `arrays/philox4x32.py` for the bits.
+the library of which the numbers are to be an array. See `nn_ops/philox4x32.py` for the bits.
 
-All but gamma, beta, Poisson and binomial numbers are drawn where they are wanted; see `arrays/rejection.py` for these.
+All but gamma, beta, Poisson and binomial numbers are drawn where they are wanted; see `nn_ops/rejection.py` for these.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import philox4x32, philox_cuda, rejection, to_device, to_numpy
+from ..core.arrays import to_device, to_numpy
 from ..core.families import linear
 from ..core.primitive import Primitive
 from ..types import Array
+from . import philox4x32, philox_cuda, rejection
 
 ONE_DRAW = np.array([0, 1], np.uint32)
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..types import Array
+from ...types import Array
 from .namespaces import to_numpy
 
 # W. J. Cody, Rational Chebyshev approximation for the error function, Math. Comp. 23 (1969), 631-637.

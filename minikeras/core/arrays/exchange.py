@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types import Array
+from ...types import Array
 from .devices import creation_namespace, device
 
 _HOST, _GPU = (1, 3), (2, 13)

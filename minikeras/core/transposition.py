@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.convert import convert_to_tensor
-from ..core.gradient_tape import GradientTape
-from ..core.registry import operations
-from ..core.tensor import Tensor, arrays_of
+from .convert import convert_to_tensor
+from .gradient_tape import GradientTape
+from .registry import operations
+from .tensor import Tensor, arrays_of
 
 
 def transposed(rule: Callable[[Any], Sequence[Any]], y: Any, tangents: Sequence[Any]) -> Any:

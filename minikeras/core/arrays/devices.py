@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import DeviceUnavailableError, InvalidArgumentError
-from ..types import Array
+from ...errors import DeviceUnavailableError, InvalidArgumentError
+from ...types import Array
 from .namespaces import device_name, is_array, is_on_host, namespace, register, to_numpy
 from .transfers import counters, note_to_device
 
@@ -184,6 +184,15 @@ def list_physical_devices(kind: str | None = None) -> list[str]:
 
         names += [f"GPU:{index}" for index in range(cupy.cuda.runtime.getDeviceCount())]
     return [name for name in names if kind is None or name.startswith(kind)]
+
+
+def free_bytes() -> float:
+    """Free memory of the current device; infinity for the host."""
+    if not current_device().startswith("GPU"):
+        return float("inf")
+    import cupy
+
+    return float(cupy.cuda.runtime.memGetInfo()[0])
 
 
 def device_report() -> dict[str, str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from .devices import current_device
+from .core.arrays.devices import free_bytes
 
 _SHARE = 0.25
 """Of the device's free memory, by default."""
@@ -22,7 +20,7 @@ def get_resident_data_limit() -> float:
     1073741824
     >>> tf.config.set_resident_data_limit(None)
     """
-    return _SHARE * _free_bytes() if _limit is None else _limit
+    return _SHARE * free_bytes() if _limit is None else _limit
 
 
 def set_resident_data_limit(limit: float | None) -> None:
@@ -41,11 +39,3 @@ def set_resident_data_limit(limit: float | None) -> None:
     if limit is not None and not (isinstance(limit, (int, float)) and limit >= 0):
         raise ValueError(f"set_resident_data_limit: a number of bytes from 0 on or None is needed, found {limit!r}.")
     _limit = limit
-
-
-def _free_bytes() -> float:
-    if not current_device().startswith("GPU"):
-        return math.inf
-    import cupy
-
-    return float(cupy.cuda.runtime.memGetInfo()[0])

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import special
 from ..errors import InvalidArgumentError
+from ..threads import in_parallel
 from ..types import Array
-from . import special
 from .philox4x32 import SHARED, words_of_blocks
-from .threads import in_parallel
 
 Propose = Callable[[Array, Array], tuple[Array, Array]]
 Ratio = Callable[[int], Array]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.families import linear, unbroadcast
-from ..core.primitive import Primitive
-from ..core.registry import operations
-from ..types import Array
+from ...types import Array
+from ..families import linear, unbroadcast
+from ..primitive import Primitive
+from ..registry import operations
 
 Sizes = tuple[int, ...]
 

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import families
-from .primitive import Primitive, Rule
-from .tensor import Tensor, arrays_of, tensors_of
+from ..core import families
+from ..core.primitive import Primitive, Rule
+from ..core.tensor import Tensor, arrays_of, tensors_of
 
 
 def _on_tensors(rule: Any) -> Any:

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from ..core.families import linear
+from ..core.ops.arithmetic import multiply
 from ..core.primitive import Primitive
 from ..types import Array
-from .arithmetic import multiply
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> int:

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..core.arrays import to_numpy
 from ..core.families import is_complex, primitive
+from ..core.ops.arithmetic import add, conj, multiply, real, subtract, zeros_like
+from ..core.ops.contractions import matrix_product
+from ..core.ops.indexing import take_along
+from ..core.ops.reductions import argsort, identity_like
+from ..core.ops.shaping import _part, broadcast_to, concat, pad, reshape
 from ..core.primitive import Primitive
 from ..types import Array
-from .arithmetic import add, conj, multiply, real, subtract, zeros_like
-from .contractions import matrix_product
-from .indexing import take_along
 from .linalg import (
     _checked,
     _inverse_gaps,
@@ -26,8 +28,6 @@ from .linalg import (
     triangle,
     triangular_solve,
 )
-from .reductions import argsort, identity_like
-from .shaping import _part, broadcast_to, concat, pad, reshape
 
 # P A = L U: JAX, jax/_src/lax/linalg.py, _lu_jvp_rule ------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types import Array
+from .types import Array
 
 
 class Layout:

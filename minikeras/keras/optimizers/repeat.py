@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..arrays import random as streams
-from . import effects
-from .primitive import Primitive
-from .stack import BOTTOM, Frame, Interpreter, evaluate
-from .state import Snapshot, restore, snapshot
-from .variable import Variable
+from ...core import effects
+from ...core.primitive import Primitive
+from ...core.stack import BOTTOM, Frame, Interpreter, evaluate
+from ...core.state import Snapshot, restore, snapshot
+from ...core.variable import Variable
+from ...nn_ops import streams
 
 
 class Repeatable:
@@ -24,7 +24,7 @@ class Repeatable:
     Attributes:
         before: what those Variables held before the first run.
 
-    >>> from minikeras.core.repeat import Repeatable
+    >>> from minikeras.keras.optimizers.repeat import Repeatable
     >>> count = tf.Variable(0)
     >>> run = Repeatable(lambda: count.assign_add(1).numpy())
     >>> int(run()), int(run()), int(count)

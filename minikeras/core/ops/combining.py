@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..types import Array
+from ...types import Array
 
 
 def combined_at(xp: Any, combine: Callable[[Any, Any], Any], rows: Array, places: Array, size: int, start: Any) -> Array:

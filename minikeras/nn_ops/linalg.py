@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace, to_numpy
+from ..core.arrays import namespace, to_numpy
 from ..core.batch import all_values
 from ..core.effects import decide
 from ..core.families import is_complex, linear, primitive, unbroadcast
-from ..core.primitive import Primitive
-from ..core.tensor import Tensor
-from ..types import Array
-from .arithmetic import (
+from ..core.ops.arithmetic import (
     add,
     cast,
     conj,
@@ -31,10 +28,13 @@ from .arithmetic import (
     subtract,
     zeros_like,
 )
-from .contractions import matrix_product
-from .indexing import add_rows, gather_rows
-from .reductions import identity_like, reduce_sum
-from .shaping import _part, concat, reshape, swap_last, transpose
+from ..core.ops.contractions import matrix_product
+from ..core.ops.indexing import add_rows, gather_rows
+from ..core.ops.reductions import identity_like, reduce_sum
+from ..core.ops.shaping import _part, concat, reshape, swap_last, transpose
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor
+from ..types import Array
 
 
 def adjoint(x: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types import Array
+from ...types import Array
 from .transfers import counters, note_to_host
 
 _NAMES = """

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import DTypeError, InvalidArgumentError, ShapeError
+from ...types import Array, as_dtype
 from ..arrays import device_name, is_array, moved, to_numpy
-from ..core.families import elementwise, is_complex, linear, primitive, unbroadcast
-from ..core.primitive import Primitive
-from ..core.registry import operations, register
-from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..types import Array, as_dtype
+from ..families import elementwise, is_complex, linear, primitive, unbroadcast
+from ..primitive import Primitive
+from ..registry import operations, register
 
 
 def indicator(condition: Any, like: Any) -> Any:

@@ -6,8 +6,8 @@ import math
 import string
 from typing import Any
 
-from ..core.families import bilinear, primitive, unbroadcast
-from ..types import Array
+from ...types import Array
+from ..families import bilinear, primitive, unbroadcast
 from .arithmetic import add, conj_if_complex, multiply
 from .reductions import identity_like, total
 from .shaping import broadcast_to, reshape, swap_last

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import kind_of
+from .errors import kind_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...types import Array
 from ..arrays import special
-from ..core.families import elementwise
-from ..core.primitive import Primitive
-from ..types import Array
+from ..families import elementwise
+from ..primitive import Primitive
 from .arithmetic import (
     add,
     divide,

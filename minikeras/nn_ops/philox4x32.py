@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ..threads import in_parallel
 from ..types import Array
-from .threads import in_parallel
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 INCREMENTS = 0x9E3779B9, 0xBB67AE85

@@ -9,12 +9,12 @@ import math
 from typing import Any
 
 from ..core.families import primitive
+from ..core.ops.arithmetic import conj_if_complex, divide_no_nan, equal, indicator, multiply, ordered, select
+from ..core.ops.indexing import add_rows, add_to_stacks, combined_rows, gather_rows
+from ..core.ops.reductions import argsort
+from ..core.ops.shaping import reshape, shifted
 from ..core.primitive import Primitive
 from ..types import as_dtype
-from .arithmetic import conj_if_complex, divide_no_nan, equal, indicator, multiply, ordered, select
-from .indexing import add_rows, add_to_stacks, combined_rows, gather_rows
-from .reductions import argsort
-from .shaping import reshape, shifted
 
 
 def _extremum_vjp(g: Any, y: Any, x: Any, ids: Any, axis: int, size: int) -> Any:

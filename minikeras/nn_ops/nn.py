@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core.families import elementwise, linear, primitive
+from ..core.ops.arithmetic import add, greater, indicator, less, logical_and, multiply, negative, select, subtract, zeros_like
+from ..core.ops.reductions import reduce_sum, sum_along
+from ..core.ops.shaping import reshape
+from ..core.ops.transcendental import exp, sigmoid
 from ..types import Array
-from .arithmetic import add, greater, indicator, less, logical_and, multiply, negative, select, subtract, zeros_like
-from .reductions import reduce_sum, sum_along
-from .shaping import reshape
-from .transcendental import exp, sigmoid
 
 
 def _rectified(change: Any, y: Any) -> Any:

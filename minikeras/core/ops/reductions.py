@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import InvalidArgumentError
+from ...types import Array
 from ..arrays import to_numpy
-from ..core.families import elementwise, is_complex, linear, primitive
-from ..core.primitive import Primitive
-from ..core.registry import operations
-from ..errors import InvalidArgumentError
-from ..types import Array
+from ..families import elementwise, is_complex, linear, primitive
+from ..primitive import Primitive
+from ..registry import operations
 from .arithmetic import (
     add,
     cast,

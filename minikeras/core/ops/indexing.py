@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ...types import Array
 from ..arrays import is_array, namespace, resolve
-from ..core.families import linear
-from ..core.indexed_slices import IndexedSlices
-from ..core.primitive import Primitive
-from ..core.registry import operations
-from ..core.tensor import Tensor
-from ..types import Array
+from ..families import linear
+from ..indexed_slices import IndexedSlices
+from ..primitive import Primitive
+from ..registry import operations
+from ..tensor import Tensor
 from .combining import combined_at, flat_places
 
 Key = tuple[Any, ...]
