@@ -20,7 +20,7 @@ sys.path += [str(folder) for folder in (_KERAS, _KERAS / "layers", Path(__file__
 def fresh_session() -> Iterator[None]:
     """Random streams start at a fixed seed and go on afterwards as before; functions are recorded."""
     import minikeras as tf
-    from minikeras.core.arrays import random as streams
+    from minikeras.nn_ops import streams
 
     stream = streams.global_stream().state
     tf.keras.utils.clear_session()

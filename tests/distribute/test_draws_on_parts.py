@@ -116,7 +116,7 @@ def test_layers_draw_the_rows_of_the_whole_batch(name, kind, how):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("start", [1, 5, 8, 13, 1024, 3001])
 def test_a_part_has_the_bits_of_the_whole_draw(start, dtype, jit):
-    from minikeras.core.ops import draws
+    from minikeras.nn_ops import draws
 
     key = tf.constant(np.array([3, 4], np.uint32))
     options = {"dtype": np.dtype(dtype), "xp": np}

@@ -23,7 +23,7 @@ def by_name(tested, plain):
 @pytest.fixture(autouse=True)
 def fresh_session():
     import minikeras as tf
-    from minikeras.core.arrays import random as streams
+    from minikeras.nn_ops import streams
 
     before = streams.states()
     tf.keras.utils.clear_session()

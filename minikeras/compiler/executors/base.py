@@ -112,7 +112,7 @@ class LLVMExecutor:
     def compile(self, program: Program) -> Executable:
         """The program, ready to run."""
         from .llvm.encode import encode
-        from .llvm.segment import link
+        from .llvm.linking import link
 
         return build(program, encode(program), link)
 

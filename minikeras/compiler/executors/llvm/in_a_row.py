@@ -32,12 +32,12 @@ from . import jit
 from .encode import BOUND
 from .kernels import GatherKernel, Kind, LoopKernel, Output, Result
 from .runner import Instruction, Job
+from .segment import Around, Commit, Segment
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
     from ..numpy.builder import Builder
     from ..numpy.run_memory import RunMemory
-    from .segment import Commit, Segment
 
 SECONDS = 4e-3
 """What a call takes about: Python's other threads wait for it, and they wait 5 ms for their turn in any case."""
@@ -85,21 +85,6 @@ class Read(NamedTuple):
 
     variable: Variable
     place: int
-
-
-class Around(NamedTuple):
-    """What each of several steps begins and ends with.
-
-    Attributes:
-        first, last: instructions.
-        moves: places among the addresses, and by how many bytes each moves on with a step.
-        places: how many addresses there are beside those of a single step.
-    """
-
-    first: list[Instruction]
-    last: list[Instruction]
-    moves: list[tuple[int, int]]
-    places: int
 
 
 class Layout(NamedTuple):

@@ -6,8 +6,8 @@ What they are never changes; what differs from run to run are addresses, which a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,83 +15,36 @@ from ....core import Variable
 from ....core.state import restore, snapshot
 from ....errors import InvalidArgumentError
 from ....threads import thread_count
-from ...ir import Program
-from ...planning.flat_variables import flats_of, variables_of
-from ..numpy.builder import Builder, Linked, Step, is_quiet
-from ..numpy.calls import AssignFlat
-from ..numpy.closures import Closure, copy_of, exporting
+from ..numpy.builder import Builder
+from ..numpy.closures import Closure, copy_of
 from ..numpy.run_memory import RunMemory, Turn
 from . import blas, jit
 from .calls import SHARED, KernelCall
-from .in_a_row import Around, InARow, layout_of
 from .kernels import EachKernel
-from .phases import is_counted
 from .products import ProductKernel
 from .runner import Instruction, Job
 
 WAKING = 100e-6
 """Seconds that the shared instructions of a segment take at least for other threads to be woken, which takes 20 to 50 us."""
-HOLDING = 4e-3
-"""Seconds that kernels take at most for Python's other threads to wait until all have ended: they wait 5 ms for their turn.
-
-What writes in place has to be waited for, so that no thread sees a value change; in longer steps it is a call of its own.
-"""
-
-
-def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
-    """The steps of a program, kernels that follow one another as one segment, and what writes in place as a commit."""
-    trains = any("optimizer" in record.params for record in program.records)
-    joined = list(_in_segments(steps, builder, trains))
-    segments = [number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall)]
-    flat = [call for call, _ in steps if isinstance(call, AssignFlat)]
-    if len(segments) != 1:  # a view of an empty array is made by Python, between kernels
-        for call in flat:
-            call.in_place = False
-    if not any(call.in_place for call in flat):
-        return Linked([(calls[0], closure) for calls, closure in joined])
-    (at,) = segments
-    first = next(number for number in range(at + 1) if all(is_counted(calls[0]) for calls, _ in joined[number:at]))
-    before = [(calls[0], closure) for calls, closure in joined[:first]]
-    (calls, _), flats = joined[at], {x.key for call in flat for x in flats_of(call.record)}
-    long = sum(call.seconds for call in calls) > HOLDING
-    computing = [call for call in calls if long and not {y.key for y in call.results} <= flats]
-    writing = Segment([call for call in calls if call not in computing], builder, holds=True, flushes=True)
-    exported = [register for call in calls if call not in computing for register in builder.exported(call)]
-    counting, assigning = [closure for _, closure in joined[first:at]], [closure for _, closure in joined[at + 1 :]]
-    optimizers = [one[0].record.params["optimizer"] for one, _ in joined[first:at]]
-    held = {variable.key for call in flat for variable in variables_of(call.record)}
-    counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]
-    commit = Commit(counting, writing, exported, assigning, counters)
-    if computing:
-        return Linked([*before, (computing[0], _closure(computing, builder, trains)), (calls[0], commit)])
-    late = [one[0] for one, _ in joined[at + 1 :]]
-    layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
-    in_a_row = None if layout is None else InARow(program, layout, commit)
-    return Linked([*before, (calls[0], commit)], in_a_row)
-
-
-def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Iterator[tuple[Sequence[Any], Closure]]:
-    """Closures with the calls that they carry out."""
-    waiting: list[KernelCall] = []
-    for call, closure in steps:
-        if closure is None:
-            waiting.append(call)
-            continue
-        if waiting:
-            yield waiting, _closure(waiting, builder, trains)
-            waiting = []
-        yield [call], closure
-    if waiting:
-        yield waiting, _closure(waiting, builder, trains)
-
-
-def _closure(calls: Sequence[KernelCall], builder: Builder, trains: bool) -> Closure:
-    exported = [register for call in calls for register in builder.exported(call)]
-    return exporting(Segment(calls, builder, flushes=trains), exported)
 
 
 def _multiplies(kernel: Any) -> bool:
     return isinstance(kernel.kernel if isinstance(kernel, EachKernel) else kernel, ProductKernel)
+
+
+class Around(NamedTuple):
+    """What each of several steps begins and ends with.
+
+    Attributes:
+        first, last: instructions.
+        moves: places among the addresses, and by how many bytes each moves on with a step.
+        places: how many addresses there are beside those of a single step.
+    """
+
+    first: list[Instruction]
+    last: list[Instruction]
+    moves: list[tuple[int, int]]
+    places: int
 
 
 class Segment:
