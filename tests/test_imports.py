@@ -61,6 +61,43 @@ def test_the_package_loads_nothing_before_it_is_used() -> None:
     assert {name for name in loaded_after("import minikeras") if name.startswith("minikeras")} == {"minikeras"}
 
 
+ALONE = """
+import numpy as np
+from minikeras.core import ForwardAccumulator, GradientTape, Tensor, Variable, ops
+from minikeras.core.batch import Batch, BatchedTensor
+
+x = Variable(np.array([0.5, 2.0]), dtype="float64")
+with GradientTape() as outer:
+    with GradientTape() as inner:
+        y = ops.reductions.reduce_sum(ops.transcendental.exp(x * x), axes=(-1,), keepdims=False)
+    first = inner.gradient(y, x)
+second = outer.gradient(first, x)
+known = np.exp(x.numpy() ** 2)
+np.testing.assert_allclose(first.numpy(), 2 * x.numpy() * known)
+np.testing.assert_allclose(second.numpy(), (2 + 4 * x.numpy() ** 2) * known)
+with ForwardAccumulator(x, Tensor(np.ones(2))) as forward:
+    y = ops.transcendental.tanh(x / 2.0)
+np.testing.assert_allclose(forward.jvp(y).numpy(), 0.5 * (1 - np.tanh(x.numpy() / 2) ** 2))
+rows = Tensor(np.arange(6.0).reshape(3, 2))
+with Batch(3) as batch:
+    products = BatchedTensor(rows, batch) * x
+np.testing.assert_allclose(batch.stack_of(products).numpy(), rows.numpy() * x.numpy())
+"""
+
+
+def test_the_core_differentiates_alone() -> None:
+    """To second order, forward and for many at once; nothing else of the package is there."""
+    lower = {"minikeras", "minikeras.errors", "minikeras.nest", "minikeras.types"}
+    loaded = {name for name in loaded_after(ALONE) if name.startswith("minikeras")}
+    assert {name for name in loaded if not name.startswith("minikeras.core")} == lower
+    assert len(loaded) < 60
+
+
+def test_the_core_fits_in_a_morning() -> None:
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "core").rglob("*.py"))
+    assert lines <= 6_500
+
+
 def test_the_first_name_loads_the_core_and_the_functions(added: set[str]) -> None:
     assert {"minikeras.core.stack", "minikeras.core.tape", "minikeras.functions.elementwise"} <= added
 

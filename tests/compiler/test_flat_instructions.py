@@ -70,6 +70,21 @@ def test_a_flat_reading_is_not_that_of_its_first_variable(compiled):
         assert float(total(tf.constant(1.0))) == 3.0 + 6.0 + 6.0 + 3.0
 
 
+def test_readings_before_a_flat_one_become_its_parts(compiled):
+    own = variables()
+
+    @compiled
+    def total(x):
+        product = own[1] * x
+        (flat,) = read(own)
+        return tf.reduce_sum(flat) + tf.reduce_sum(product)
+
+    for _ in range(3):
+        assert float(total(tf.constant(2.0))) == 9.0 + 12.0
+    names = [record.primitive.name for record in total.program(tf.constant(2.0)).records]
+    assert names.count("read_flat") == 1 and "part" in names and "read_variable" not in names
+
+
 def test_flat_readings_of_other_columns_are_others(compiled):
     own, others = variables(), variables(10.0)
 
