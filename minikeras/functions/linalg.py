@@ -127,6 +127,7 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
     return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
 
 
+@rounded_once
 def lstsq(
     matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
@@ -159,6 +160,7 @@ def lstsq(
     return product(turned, linalg.solve(gram, b)) if wide else linalg.solve(gram, product(turned, b))
 
 
+@rounded_once
 def pinv(a: TensorLike, rcond: float | None = None, name: str | None = None) -> Tensor:
     """The Moore-Penrose pseudo-inverse, from the singular value decomposition.
 

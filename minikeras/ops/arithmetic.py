@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import device_name, is_array, moved, to_numpy
+from ..core.convert import convert_to_tensor
 from ..core.families import elementwise, is_complex, linear, primitive, unbroadcast
 from ..core.primitive import Primitive
 from ..core.registry import operations, register
@@ -272,7 +273,7 @@ def elementwise_equality(a: Any, b: Any, equality: bool) -> Any:
     try:
         return _compare(a, b, equality)
     except ShapeError:
-        return not equality
+        return convert_to_tensor(not equality)
 
 
 def _compare(a: Any, b: Any, equality: bool) -> Any:
@@ -299,6 +300,8 @@ def _select(xp: Any, condition: Array, a: Any, b: Any) -> Array:
         return _kept(xp, condition, a)
     if type(a) is int and a == 0 and hasattr(b, "dtype"):
         return _kept(xp, ~condition, b)
+    if type(b) is float and a.dtype.kind == "V":  # bfloat16 beside a number would be float64
+        b = a.dtype.type(b)
     return xp.where(condition, a, b)
 
 
@@ -319,7 +322,7 @@ def _moved_back(g: Any, x: Any, device: str | None = None) -> Any:
 
 select = linear("select", _select, _select_transpose, uniform=False, batching="align", elementwise=True, moves=True)
 identity = linear("identity", _identity, _moved_back, elementwise=True, moves=True)
-stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None, moves=True)
+stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None, vjp=None, moves=True)
 zeros_like = elementwise("zeros_like", lambda xp, x, dtype=None: xp.zeros_like(x, dtype=dtype), None, moves=True)
 ones_like = elementwise("ones_like", lambda xp, x, dtype=None: xp.ones_like(x, dtype=dtype), None, moves=True)
 
