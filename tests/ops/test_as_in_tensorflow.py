@@ -144,6 +144,46 @@ def test_a_diagonal_of_another_length_is_refused():
         tf.linalg.set_diag(tf.zeros([3, 2]), [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("k", [1, -1, (1, 1), [1]])
+def test_one_diagonal_beside_an_axis_of_one_is_no_band(k):
+    x, n = tf.reshape(tf.range(6.0), [2, 1, 3]), 4
+    found = tf.linalg.diag(x, k=k)
+    offset = k if isinstance(k, int) else k[0]
+    assert found.numpy().tolist() == [[np.diag(row, offset).tolist() for row in one] for one in x.numpy()]
+    assert tf.linalg.diag(x, k=k, num_rows=n, num_cols=n, padding_value=7.0).shape == (2, 1, n, n)
+    assert tf.linalg.set_diag(tf.zeros([2, 1, n, n]), x, k=k).numpy().tolist() == found.numpy().tolist()
+    assert tf.linalg.diag_part(found, k=k).numpy().tolist() == x.numpy().tolist()
+
+
+def test_diagonals_for_more_matrices_than_there_are_are_refused():
+    for k, shape in ((0, (2, 1, 3)), ((-1, -1), (2, 1, 2)), ((0, 1), (3, 2, 3))):
+        with pytest.raises(ShapeError, match="set_diag"):
+            tf.linalg.set_diag(tf.zeros([2, 3, 3]), tf.zeros(shape), k=k)
+
+
+@pytest.mark.parametrize("k", [0, 1, (-1, 0)])
+def test_bools_stand_on_diagonals(k):
+    matrix = tf.constant([[True, False], [True, True]])
+    diagonal = tf.linalg.diag_part(matrix, k=k)
+    assert tf.linalg.set_diag(matrix, diagonal, k=k).numpy().tolist() == matrix.numpy().tolist()
+    laid = tf.linalg.diag(diagonal, k=k)
+    assert laid.dtype == "bool" and tf.linalg.diag_part(laid, k=k).numpy().tolist() == diagonal.numpy().tolist()
+    assert int(tf.math.count_nonzero(laid)) == int(tf.math.count_nonzero(diagonal))
+
+
+def test_an_empty_matrix_has_an_empty_diagonal():
+    for shape in ((0, 0), (2, 0, 0), (0, 3), (0, 2, 3)):
+        x = tf.zeros(shape)
+        assert tf.linalg.set_diag(x, tf.linalg.diag_part(x)).shape == shape
+
+
+def test_bools_are_counted():
+    x = tf.constant([[True, False], [True, True]])
+    assert tf.math.count_nonzero(x, axis=0).numpy().tolist() == [2, 1]
+    assert tf.math.zero_fraction(x).numpy() == tf.nn.zero_fraction(x).numpy() == 0.25
+    assert tf.math.count_nonzero(tf.constant([np.nan, 0.0, 1j], "complex64")).numpy() == 2
+
+
 @pytest.mark.parametrize(
     ("function", "sizes", "window"),
     [
