@@ -195,6 +195,12 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
 }
 """For each module rows of names, or patterns of them, and what to do."""
 
+OF_LAYERS = {
+    "quantize": "There is no quantization; keras.mixed_precision computes in float16 or bfloat16.",
+    "enable_lora": "There is no LoRA; freeze the layer, and add the product of two narrow Dense layers to its result.",
+}
+"""Methods that layers and models do not have, and what to do."""
+
 
 def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
     """What a module has under a name that is loaded at its first use. The module keeps it, so this is asked once.

@@ -9,7 +9,11 @@ as before:
     │   │   ├── ShapeError                  + ValueError
     │   │   ├── DTypeError                  + TypeError
     │   │   └── NotFiniteError              + ArithmeticError, RuntimeError
-    │   └── NotFoundError                   + FileNotFoundError, ValueError
+    │   ├── NotFoundError                   + FileNotFoundError, ValueError
+    │   ├── OutOfRangeError                 + StopIteration
+    │   └── AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError,
+    │       FailedPreconditionError, InternalError, OperatorNotAllowedInGraphError, PermissionDeniedError,
+    │       ResourceExhaustedError, UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError
     ├── TapeError                           + RuntimeError
     ├── CompileError                        + TypeError
     ├── ExportError                         + NotImplementedError
@@ -28,13 +32,20 @@ A message says what was asked, what was found and what to do, in that order.
 from typing import Any
 
 __all__ = [
+    "AbortedError",
+    "AlreadyExistsError",
+    "CancelledError",
     "CheckpointBusyError",
     "CompileError",
     "DTypeError",
+    "DataLossError",
     "DatasetUnavailableError",
+    "DeadlineExceededError",
     "DeviceUnavailableError",
     "ExportError",
+    "FailedPreconditionError",
     "GradientMismatchError",
+    "InternalError",
     "InvalidArgumentError",
     "LoadError",
     "MinikerasError",
@@ -42,9 +53,17 @@ __all__ = [
     "NotFiniteError",
     "NotFoundError",
     "OpError",
+    "OperatorNotAllowedInGraphError",
+    "OutOfRangeError",
+    "PermissionDeniedError",
+    "ResourceExhaustedError",
     "ShapeError",
     "TapeError",
+    "UnauthenticatedError",
+    "UnavailableError",
     "UnconnectedGradientError",
+    "UnimplementedError",
+    "UnknownError",
     "UnknownObjectError",
 ]
 
@@ -107,6 +126,43 @@ class NotFoundError(OpError, FileNotFoundError, ValueError):
         ...
     minikeras.errors.NotFoundError: checkpoint ...
     """
+
+
+class OutOfRangeError(OpError, StopIteration):
+    """An iterator was asked for an element after its last one, by `get_next`.
+
+    >>> elements = iter(tf.data.Dataset.range(0))
+    >>> elements.get_next()
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.OutOfRangeError: get_next: end of sequence. Every element has been taken; begin anew with iter.
+    """
+
+
+def _unraised(name: str) -> type[OpError]:
+    """A class that nothing raises here; code that catches it runs."""
+    doc = f"""TensorFlow's error of this name. Nothing raises it here; code that catches it runs.
+
+    >>> issubclass(tf.errors.{name}, tf.errors.OpError)
+    True
+    """
+    return type(name, (OpError,), {"__doc__": doc, "__module__": __name__})
+
+
+AbortedError = _unraised("AbortedError")
+AlreadyExistsError = _unraised("AlreadyExistsError")
+CancelledError = _unraised("CancelledError")
+DataLossError = _unraised("DataLossError")
+DeadlineExceededError = _unraised("DeadlineExceededError")
+FailedPreconditionError = _unraised("FailedPreconditionError")
+InternalError = _unraised("InternalError")
+OperatorNotAllowedInGraphError = _unraised("OperatorNotAllowedInGraphError")
+PermissionDeniedError = _unraised("PermissionDeniedError")
+ResourceExhaustedError = _unraised("ResourceExhaustedError")
+UnauthenticatedError = _unraised("UnauthenticatedError")
+UnavailableError = _unraised("UnavailableError")
+UnimplementedError = _unraised("UnimplementedError")
+UnknownError = _unraised("UnknownError")
 
 
 class TapeError(MinikerasError, RuntimeError):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import random as streams
+from ..errors import OutOfRangeError
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -140,7 +141,12 @@ class Iterator:
     def __next__(self) -> Any:
         return self._passes.take()
 
-    get_next = __next__
+    def get_next(self) -> Any:
+        """The next element; OutOfRangeError after the last one."""
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("get_next: end of sequence. Every element has been taken; begin anew with iter.") from None
 
     @property
     def element_spec(self) -> Any:

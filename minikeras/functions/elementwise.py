@@ -317,7 +317,8 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     1.6449
     """
     order, x = tensors(a, x)
-    size = exp(lgamma(stop_gradient(inexact("polygamma", order, "f")) + 1.0)) * zeta(maximum(order, 1.0) + 1.0, x)
+    order = stop_gradient(inexact("polygamma", order, "f"))
+    size = exp(lgamma(order + 1.0)) * zeta(maximum(order, 1.0) + 1.0, x)
     whole = logical_and(equal(floormod(order, 1.0), 0.0), order >= 0.0)
     signed = where(equal(floormod(order, 2.0), 0.0), -size, size)
     return where(equal(order, 0.0), digamma(x), where(whole, signed, float("nan")))

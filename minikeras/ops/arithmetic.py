@@ -115,17 +115,19 @@ divide_no_nan: Primitive = elementwise(
 
 
 def _floor_divide(xp: Any, a: Array, b: Array) -> Array:
-    _refuse_integer_zero(xp, b)
+    _refuse_integer_zero(xp, a, b)
     return a // b
 
 
 def _floor_modulus(xp: Any, a: Array, b: Array) -> Array:
-    _refuse_integer_zero(xp, b)
+    _refuse_integer_zero(xp, a, b)
     return a % b
 
 
-def _refuse_integer_zero(xp: Any, b: Array) -> None:
+def _refuse_integer_zero(xp: Any, a: Array, b: Array) -> None:
     """Integers have no infinity to answer with."""
+    if getattr(a, "size", 1) == 0:
+        return
     kind = b.dtype.kind if hasattr(b, "dtype") else "i" if type(b) is int else "f"
     if kind in "iu" and bool(to_numpy(xp.equal(b, 0).any() if hasattr(b, "dtype") else b == 0)):
         raise InvalidArgumentError("Integer division by zero. Integers cannot hold infinity; cast to a float dtype first.")

@@ -48,6 +48,15 @@ def test_whichever_way_it_is_imported_what_is_absent_is_explained(module):
             assert str(caught.value) == f"cannot import {name!r} from {whole!r}. {advice}", statement
 
 
+def test_what_layers_and_models_cannot_do_is_explained():
+    for owner in (keras.layers.Dense(1), keras.Sequential()):
+        with pytest.raises(AttributeError, match=r"has no attribute 'enable_lora'\. There is no LoRA; freeze"):
+            owner.enable_lora(4)
+        with pytest.raises(AttributeError, match=r"has no attribute 'quantize'\. There is no quantization; keras\."):
+            owner.quantize("int8")
+        assert not hasattr(owner, "quantize")
+
+
 def test_a_name_that_nobody_knows_is_only_missing():
     with pytest.raises(AttributeError, match=r"module 'minikeras.keras.layers' has no attribute 'Denze'\.$"):
         _ = keras.layers.Denze
