@@ -37,11 +37,9 @@ from .functions.control_flow import (
     while_loop,
 )
 from .functions.creation import (
-    broadcast_static_shape,
     constant,
     eye,
     fill,
-    get_static_value,
     linspace,
     meshgrid,
     one_hot,

@@ -24,6 +24,8 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
         ("py_function numpy_function autograph", "Use Python's own functions and loops."),
         ("version", "Use tf.__version__."),
+        ("get_static_value", "Every tensor has its values: use x.numpy()."),
+        ("broadcast_static_shape broadcast_dynamic_shape", "Use np.broadcast_shapes."),
         ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
         ("profiler", "Use Python's own cProfile."),
         ("signal", "Use keras.ops.fft, rfft, stft and their kin."),

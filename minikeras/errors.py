@@ -32,20 +32,13 @@ A message says what was asked, what was found and what to do, in that order.
 from typing import Any
 
 __all__ = [
-    "AbortedError",
-    "AlreadyExistsError",
-    "CancelledError",
     "CheckpointBusyError",
     "CompileError",
     "DTypeError",
-    "DataLossError",
     "DatasetUnavailableError",
-    "DeadlineExceededError",
     "DeviceUnavailableError",
     "ExportError",
-    "FailedPreconditionError",
     "GradientMismatchError",
-    "InternalError",
     "InvalidArgumentError",
     "LoadError",
     "MinikerasError",
@@ -53,17 +46,10 @@ __all__ = [
     "NotFiniteError",
     "NotFoundError",
     "OpError",
-    "OperatorNotAllowedInGraphError",
     "OutOfRangeError",
-    "PermissionDeniedError",
-    "ResourceExhaustedError",
     "ShapeError",
     "TapeError",
-    "UnauthenticatedError",
-    "UnavailableError",
     "UnconnectedGradientError",
-    "UnimplementedError",
-    "UnknownError",
     "UnknownObjectError",
 ]
 
@@ -139,30 +125,18 @@ class OutOfRangeError(OpError, StopIteration):
     """
 
 
-def _unraised(name: str) -> type[OpError]:
-    """A class that nothing raises here; code that catches it runs."""
-    doc = f"""TensorFlow's error of this name. Nothing raises it here; code that catches it runs.
+UNRAISED = (
+    *("AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError"),
+    *("FailedPreconditionError", "InternalError", "OperatorNotAllowedInGraphError", "PermissionDeniedError"),
+    *("ResourceExhaustedError", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError"),
+)
+_EXAMPLE = """TensorFlow's error of this name. Nothing raises it here; code that catches it runs.
 
-    >>> issubclass(tf.errors.{name}, tf.errors.OpError)
+    >>> issubclass(tf.errors.{0}, tf.errors.OpError)
     True
     """
-    return type(name, (OpError,), {"__doc__": doc, "__module__": __name__})
-
-
-AbortedError = _unraised("AbortedError")
-AlreadyExistsError = _unraised("AlreadyExistsError")
-CancelledError = _unraised("CancelledError")
-DataLossError = _unraised("DataLossError")
-DeadlineExceededError = _unraised("DeadlineExceededError")
-FailedPreconditionError = _unraised("FailedPreconditionError")
-InternalError = _unraised("InternalError")
-OperatorNotAllowedInGraphError = _unraised("OperatorNotAllowedInGraphError")
-PermissionDeniedError = _unraised("PermissionDeniedError")
-ResourceExhaustedError = _unraised("ResourceExhaustedError")
-UnauthenticatedError = _unraised("UnauthenticatedError")
-UnavailableError = _unraised("UnavailableError")
-UnimplementedError = _unraised("UnimplementedError")
-UnknownError = _unraised("UnknownError")
+globals().update({n: type(n, (OpError,), {"__doc__": _EXAMPLE.format(n), "__module__": __name__}) for n in UNRAISED})
+__all__ += UNRAISED
 
 
 class TapeError(MinikerasError, RuntimeError):

@@ -108,8 +108,8 @@ _NAMES = (
 _BY_NAME: dict[str, DType] = {name: DType(name, name) for name in _NAMES}
 _BY_NAME["string"] = DType("string", object)
 _BY_NUMPY: dict[Any, DType] = {dtype.numpy: dtype for dtype in _BY_NAME.values()}
-_BY_PYTHON = {float: _BY_NAME["float32"], int: _BY_NAME["int32"], bool: _BY_NAME["bool"], str: _BY_NAME["string"]}
-_BY_PYTHON["float"] = _BY_NAME["float32"]  # as in TensorFlow; NumPy means float64
+_BY_PYTHON: dict[Any, DType] = {float: _BY_NAME["float32"], int: _BY_NAME["int32"], bool: _BY_NAME["bool"]}
+_BY_PYTHON |= {str: _BY_NAME["string"], "float": _BY_NAME["float32"]}  # to NumPy 'float' is float64
 
 float16, float32, float64 = _BY_NAME["float16"], _BY_NAME["float32"], _BY_NAME["float64"]
 int8, int16, int32, int64 = (_BY_NAME[f"int{bits}"] for bits in (8, 16, 32, 64))

@@ -74,7 +74,7 @@ def hessian_products_agree(specimen: Specimen) -> None:
 
 
 def derivatives_keep_the_dtype(specimen: Specimen, dtype: str) -> None:
-    """J v has the dtypes of f(x), J^T u and its change along v those of x; so have they with a number for either of two inputs."""
+    """J v has the dtypes of f(x), J^T u and its change along v those of x; also with a number for either of two inputs."""
     made = [tf.convert_to_tensor(x) for x in specimen.sample("float64" if dtype == "float64" else "float32")]
     tensors = [tf.cast(x, dtype) if x.dtype.is_floating else x for x in made]
     cases = [tensors]

@@ -54,7 +54,7 @@ class Tape(Interpreter):
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Keep a Record if an input is tracked, and track the results: of steps without the Record, so that a path begins there."""
+        """Keep a Record if an input is tracked, and track the results; of steps the results alone: paths begin there."""
         whole = type(outputs) is Tensor and outputs._array.dtype.kind in "biu"
         if not primitive.differentiable and (whole or primitive.vjp is None):
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import itertools
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from ..arrays import creation_namespace
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import all_values
-from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..errors import DTypeError, InvalidArgumentError
 from ..ops import arithmetic
 from ..types import DType, TensorLike, TensorShape, as_dtype
 from .elementwise import cast
@@ -290,30 +289,3 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """
     x = tensor(input)
     return beside(x, x.ndim, "int32")
-
-
-def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
-    """The value of a tensor as NumPy's; None for a Variable, which has no fixed one; anything else as it is.
-
-    >>> print(tf.get_static_value(tf.constant([1, 2])) + 1)
-    [2 3]
-    """
-    return tensor.numpy() if isinstance(tensor, Tensor) else None if hasattr(tensor, "read_value") else tensor
-
-
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape of what tensors of two shapes give together; None stands for an axis of any size.
-
-    Raises:
-        ShapeError: if they cannot be broadcast.
-
-    >>> tf.broadcast_static_shape(tf.TensorShape([1, 2]), tf.TensorShape([3, 1]))
-    TensorShape([3, 2])
-    """
-    one, two = TensorShape(shape_x), TensorShape(shape_y)
-    if None in (one.rank, two.rank):
-        return TensorShape(None)
-    pairs = list(itertools.zip_longest(reversed(one), reversed(two), fillvalue=1))
-    if any(None not in pair and 1 not in pair and pair[0] != pair[1] for pair in pairs):
-        raise ShapeError(f"broadcast_static_shape: Incompatible shapes for broadcasting: {one} and {two}.")
-    return TensorShape([b if a == 1 or (a is None and b != 1) else a for a, b in reversed(pairs)])

@@ -18,7 +18,7 @@ from .elementwise import cast, log
 from .ordering import argsort
 from .publish import beside, inexact, integer, rounded_once, static_shape, tensor, tensors
 from .reductions import reduce_max, reduce_sum
-from .shaping import concat, reshape, transpose
+from .shaping import reshape, transpose
 
 
 def _matrices(name: str, value: TensorLike, square: bool = False) -> Tensor:
