@@ -73,6 +73,11 @@ class OpError(MinikerasError):
     minikeras.errors.ShapeError: reshape: Input to reshape is a tensor with 3 values (shape (3,)), but ...
     """
 
+    @property
+    def message(self) -> str:
+        """The sentence."""
+        return str(self)
+
 
 class InvalidArgumentError(OpError):
     """The arguments of an operation contradict one another or the operation.

@@ -47,6 +47,7 @@ def test_tensorflows_names_are_in_the_tree():
     assert issubclass(tf.errors.NotFoundError, tf.errors.OpError)
     assert issubclass(tf.errors.FailedPreconditionError, tf.errors.OpError)
     assert not issubclass(tf.errors.InvalidArgumentError, ValueError)
+    assert tf.errors.ShapeError("2 and 3 clash").message == "2 and 3 clash"
 
 
 RAISED = {

@@ -111,9 +111,9 @@ is_finite = unary(arithmetic.is_finite, "is_finite", "Whether an element is fini
 
 # Complex numbers and identity ----------------------------------------------------------------------------------------------
 
-real = unary(arithmetic.real, "real", "Real part: Re(x)", "1", "print(tf.math.real(1 + 2j).numpy()) -> 1.0")
-imag = unary(arithmetic.imag, "imag", "Imaginary part: Im(x)", "1 with respect to the imaginary part", "print(tf.math.imag(1 + 2j).numpy()) -> 2.0")
-conj = unary(arithmetic.conj, "conj", "Complex conjugate: Re(x) - i Im(x)", "its own transpose", "print(tf.math.conj(1 + 2j).numpy()) -> (1-2j)")
+real = unary(arithmetic.real, "real", "Real part: Re(x)", "1", "print(tf.math.real(1 + 2j).numpy()) -> 1.0", "any")
+imag = unary(arithmetic.imag, "imag", "Imaginary part: Im(x)", "1 with respect to the imaginary part", "print(tf.math.imag(1 + 2j).numpy()) -> 2.0", "any")
+conj = unary(arithmetic.conj, "conj", "Complex conjugate: Re(x) - i Im(x)", "its own transpose", "print(tf.math.conj(1 + 2j).numpy()) -> (1-2j)", "any")
 stop_gradient = unary(arithmetic.stop_gradient, "stop_gradient", "The same values, through which no gradient flows: x", "none", "print(tf.stop_gradient(2.0).numpy()) -> 2.0", "any")
 
 # fmt: on

@@ -273,7 +273,7 @@ def bincount(
             raise InvalidArgumentError("bincount: inside vectorized_map there are neither axis=-1 nor binary_output.")
         return _bincount_of_each(integers, weights, minlength or 0, maxlength, dtype)
     *lead, size = integers.shape if axis == -1 else [integers.shape.num_elements()]
-    rows = own_values(integers).reshape(math.prod(lead), size).astype("int64")
+    rows = own_values(integers).reshape(math.prod(lead), size).astype("int64", casting="same_kind")
     if rows.min(initial=0) < 0:
         raise InvalidArgumentError(f"bincount: needs integers from 0 on, found {rows.min()}.")
     bins = max(minlength or 0, int(rows.max(initial=-1)) + 1)

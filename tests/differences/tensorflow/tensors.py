@@ -186,4 +186,38 @@ x.note
         theirs="False",
         why="they are kept, as in NumPy",
     ),
+    Row(
+        what="the dtype of resized and standardized images",
+        code="tf.image.resize(tf.ones([2, 2, 1], 'float64'), [3, 3]).dtype",
+        ours="float64",
+        theirs="float32",
+        why="floats keep their dtype, `per_image_standardization` and `adjust_contrast` of float16 as well",
+    ),
+    Row(
+        what="`float` of a tensor with one element and an axis",
+        code="float(tf.constant([2.0]))",
+        ours="2",
+        theirs="TypeError: only 0-dimensional",
+        why="there is only one number that it can mean",
+    ),
+    Row(
+        what="the order of `tf.Module.variables`",
+        code="""
+class Line(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.slope, self.offset = tf.Variable(2.0), tf.Variable(1.0)
+[float(v) for v in Line().variables]
+""",
+        ours="[2, 1]",
+        theirs="[1, 2]",
+        why="that in which attributes were set, as in Keras; states of optimizers in saved checkpoints are in this order. `sorted(module.named_variables())` is in TensorFlow's",
+    ),
+    Row(
+        what="`Variable.batch_scatter_update`",
+        code="hasattr(tf.Variable(1.0), 'batch_scatter_update')",
+        ours="False",
+        theirs="True",
+        why="TensorFlow advises against it; `scatter_nd_update` does the same",
+    ),
 ]
