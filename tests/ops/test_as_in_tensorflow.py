@@ -398,10 +398,10 @@ def test_a_factor_is_transposed_or_adjoint():
 # Corners --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_over_numbers_gives_tensors():
-    for limit in (3, 0):
-        count, power = tf.while_loop(lambda i, x: i < limit, lambda i, x: (i + 1, x * 2.0), [0, 1.0])
-        assert (count.dtype, power.dtype) == ("int32", "float32") and (int(count), float(power)) == (limit, 2.0**limit)
+@pytest.mark.parametrize("limit", [3, 0])
+def test_a_loop_over_numbers_gives_tensors(limit):
+    count, power = tf.while_loop(lambda i, x: i < limit, lambda i, x: (i + 1, x * 2.0), [0, 1.0])
+    assert (count.dtype, power.dtype) == ("int32", "float32") and (int(count), float(power)) == (limit, 2.0**limit)
     i, rows = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a.write(i, 1.0)), (0, tf.TensorArray(tf.float32, 2)))
     assert int(i) == 2 and rows.stack().numpy().tolist() == [1.0, 1.0]
 

@@ -142,6 +142,6 @@ tape.gradient(y, x)
         code="tf.sort([2.0, np.nan, 1.0], direction='DESCENDING')",
         ours="[nan, 2, 1]",
         theirs="[2, nan, 1]",
-        why="a NaN counts as larger than every number, as in ascending order, so that the numbers are sorted; `top_k` and `argsort` likewise",
+        why="as in ascending order, a NaN counts as larger than every number; `top_k` and `argsort` likewise",
     ),
 ]

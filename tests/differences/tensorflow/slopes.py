@@ -110,7 +110,7 @@ tape.gradient(y, x)
 """,
         ours="[[0.5, 0.5], [0.5, 0.5]]",
         theirs="[[0.5, 0], [1, 0.5]]",
-        why="it is symmetric, so that a step along it keeps the matrix symmetric; TensorFlow's is that of the lower triangle, which is read",
+        why="a step along it keeps the matrix symmetric; TensorFlow's is that of the lower triangle, which is read",
     ),
     Row(
         what="the second derivative of `nn.moments`",
@@ -124,7 +124,7 @@ outer.jacobian(g, x)
 """,
         ours="[[0.5, -0.5], [-0.5, 0.5]]",
         theirs="[[1, 0], [0, 1]]",
-        why="it is that of the variance; TensorFlow stops the gradient at the mean, which is right for the first derivative alone",
+        why="it is that of the variance; TensorFlow stops the gradient at the mean, which is right in first order only",
     ),
     Row(
         what="the gradient of a real number by `math.imag` and `math.angle`",
@@ -148,6 +148,6 @@ tape.gradient(y, x)
 """,
         ours="[0, 0]",
         theirs="[0, 1]",
-        why="a NaN is neither the larger nor the smaller one, so neither argument gets the gradient; TensorFlow gives it to the second",
+        why="a NaN is neither larger nor smaller, so neither argument gets the gradient; TensorFlow gives it to the second",
     ),
 ]

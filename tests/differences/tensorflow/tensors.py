@@ -201,23 +201,10 @@ x.note
         why="there is only one number that it can mean",
     ),
     Row(
-        what="the order of `tf.Module.variables`",
-        code="""
-class Line(tf.Module):
-    def __init__(self):
-        super().__init__()
-        self.slope, self.offset = tf.Variable(2.0), tf.Variable(1.0)
-[float(v) for v in Line().variables]
-""",
-        ours="[2, 1]",
-        theirs="[1, 2]",
-        why="that in which attributes were set, as in Keras; states of optimizers in saved checkpoints are in this order. `sorted(module.named_variables())` is in TensorFlow's",
-    ),
-    Row(
         what="`Variable.batch_scatter_update`",
         code="hasattr(tf.Variable(1.0), 'batch_scatter_update')",
         ours="False",
         theirs="True",
-        why="TensorFlow advises against it; `scatter_nd_update` does the same",
+        why="`scatter_nd_update` does the same with the indices of the batch in front",
     ),
 ]
