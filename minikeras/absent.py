@@ -24,6 +24,8 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
         ("py_function numpy_function autograph", "Use Python's own functions and loops."),
         ("version", "Use tf.__version__."),
+        ("get_static_value", "Every tensor has its values: use x.numpy()."),
+        ("broadcast_static_shape broadcast_dynamic_shape", "Use np.broadcast_shapes."),
         ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
         ("profiler", "Use Python's own cProfile."),
         ("signal", "Use keras.ops.fft, rfft, stft and their kin."),
@@ -194,6 +196,12 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
 }
 """For each module rows of names, or patterns of them, and what to do."""
+
+OF_LAYERS = {
+    "quantize": "There is no quantization; keras.mixed_precision computes in float16 or bfloat16.",
+    "enable_lora": "There is no LoRA; freeze the layer, and add the product of two narrow Dense layers to its result.",
+}
+"""Methods that layers and models do not have, and what to do."""
 
 
 def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:

@@ -9,7 +9,11 @@ as before:
     │   │   ├── ShapeError                  + ValueError
     │   │   ├── DTypeError                  + TypeError
     │   │   └── NotFiniteError              + ArithmeticError, RuntimeError
-    │   └── NotFoundError                   + FileNotFoundError, ValueError
+    │   ├── NotFoundError                   + FileNotFoundError, ValueError
+    │   ├── OutOfRangeError                 + StopIteration
+    │   └── AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError,
+    │       FailedPreconditionError, InternalError, OperatorNotAllowedInGraphError, PermissionDeniedError,
+    │       ResourceExhaustedError, UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError
     ├── TapeError                           + RuntimeError
     ├── CompileError                        + TypeError
     ├── ExportError                         + NotImplementedError
@@ -42,6 +46,7 @@ __all__ = [
     "NotFiniteError",
     "NotFoundError",
     "OpError",
+    "OutOfRangeError",
     "ShapeError",
     "TapeError",
     "UnconnectedGradientError",
@@ -67,6 +72,11 @@ class OpError(MinikerasError):
         ...
     minikeras.errors.ShapeError: reshape: Input to reshape is a tensor with 3 values (shape (3,)), but ...
     """
+
+    @property
+    def message(self) -> str:
+        """The sentence."""
+        return str(self)
 
 
 class InvalidArgumentError(OpError):
@@ -107,6 +117,31 @@ class NotFoundError(OpError, FileNotFoundError, ValueError):
         ...
     minikeras.errors.NotFoundError: checkpoint ...
     """
+
+
+class OutOfRangeError(OpError, StopIteration):
+    """An iterator was asked for an element after its last one, by `get_next`.
+
+    >>> elements = iter(tf.data.Dataset.range(0))
+    >>> elements.get_next()
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.OutOfRangeError: get_next: end of sequence. Every element has been taken; begin anew with iter.
+    """
+
+
+UNRAISED = (
+    *("AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError"),
+    *("FailedPreconditionError", "InternalError", "OperatorNotAllowedInGraphError", "PermissionDeniedError"),
+    *("ResourceExhaustedError", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError"),
+)
+_EXAMPLE = """TensorFlow's error of this name. Nothing raises it here; code that catches it runs.
+
+    >>> issubclass(tf.errors.{0}, tf.errors.OpError)
+    True
+    """
+globals().update({n: type(n, (OpError,), {"__doc__": _EXAMPLE.format(n), "__module__": __name__}) for n in UNRAISED})
+__all__ += UNRAISED
 
 
 class TapeError(MinikerasError, RuntimeError):

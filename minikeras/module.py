@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 from .core import Variable
@@ -101,16 +102,15 @@ class Module:
     @property
     def submodules(self) -> tuple[Module, ...]:
         """All Modules within, each once, not this one."""
-        return tuple(found for _, found in self._found(Module) if found is not self)
+        return tuple(found for _, found in self._found(Module))
 
     def named_variables(self) -> list[tuple[str, Variable]]:
-        """Pairs of dotted path and Variable."""
+        """Pairs of dotted path and Variable: sorted by attribute, those of submodules last, as in TensorFlow."""
         return self._found(Variable)
 
     def _found(self, kind: type[Any]) -> list[tuple[str, Any]]:
-        """What there is of one kind, each once, with its dotted path."""
-        met = walk(("", self), children=_followed, separator=".")
-        return [(path, value) for path, value, first in met if first is None and isinstance(value, kind)]
+        """What there is of one kind, each once, with its dotted path, in the order of `named_variables`."""
+        return list(_held("", self, kind, {id(self)}))
 
 
 def snake_case(name: str) -> str:
@@ -127,11 +127,28 @@ def snake_case(name: str) -> str:
     return "private" + text if text.startswith("_") else text
 
 
-def _followed(value: Any) -> Named:
-    """What may lead to Modules and Variables; the name of an attribute is its own without underscores before it."""
+def _held(start: str, module: Module, kind: type[Any], met: set[int]) -> Iterator[tuple[str, Any]]:
+    """What a module holds of one kind and was not met before, and then what the modules hold that it holds."""
+    modules = []
+    for path, value, _ in walk((start, module), children=lambda x: _followed(x, module), separator="."):
+        if id(value) not in met:
+            met.add(id(value))
+            if isinstance(value, kind):
+                yield path, value
+            if isinstance(value, Module):
+                modules.append((path, value))
+    for path, inner in modules:
+        yield from _held(path, inner, kind, met)
+
+
+def _followed(value: Any, module: Module) -> Named:
+    """What may lead to Modules and Variables, sorted; the name of an attribute is its own without underscores before it."""
+    if value is module:
+        found = sorted((name, child) for name, child in attributes(value) if isinstance(child, _FOLLOWED))
+        return [(name.lstrip("_"), child) for name, child in found]
     if isinstance(value, Module):
-        return [(name.lstrip("_"), child) for name, child in attributes(value) if isinstance(child, _FOLLOWED)]
-    return elements(value)
+        return ()
+    return sorted(elements(value), key=itemgetter(0)) if isinstance(value, Mapping) else elements(value)
 
 
 _FOLLOWED = (Variable, Module, list, tuple, Mapping)

@@ -25,6 +25,7 @@ class DType:
         as_numpy_dtype: the NumPy scalar type, for example `numpy.float32`.
         size: bytes of one element.
         is_floating, is_complex, is_integer, is_bool: what it holds; a bool is no integer.
+        is_unsigned: whether it holds integers from 0 on.
         is_differentiable: whether it carries gradients: floating and complex types do.
 
     >>> tf.float32 == "float32" == tf.float32.name, tf.float32.is_floating
@@ -32,8 +33,8 @@ class DType:
     """
 
     __slots__ = (
-        *("as_numpy_dtype", "is_bool", "is_complex", "is_differentiable", "is_floating", "is_integer", "kind", "name", "numpy"),
-        "size",
+        *("as_numpy_dtype", "is_bool", "is_complex", "is_differentiable", "is_floating", "is_integer"),
+        *("is_unsigned", "kind", "name", "numpy", "size"),
     )
 
     def __init__(self, name: str, numpy_dtype: Any) -> None:
@@ -44,7 +45,7 @@ class DType:
         self.kind = "f" if name == "bfloat16" else self.numpy.kind
         self.is_floating, self.is_complex = self.kind == "f", self.kind == "c"
         self.is_integer, self.is_bool = self.kind in "iu", self.kind == "b"
-        self.is_differentiable = self.kind in "fc"
+        self.is_differentiable, self.is_unsigned = self.kind in "fc", self.kind == "u"
 
     @property
     def min(self) -> Any:
@@ -66,6 +67,16 @@ class DType:
 
             return ml_dtypes.finfo(self.numpy)  # type: ignore[no-untyped-call]
         return np.finfo(self.numpy)
+
+    @property
+    def real_dtype(self) -> DType:
+        """That of the parts of a complex number; itself otherwise."""
+        return as_dtype(self.numpy.type(0).real.dtype) if self.is_complex else self
+
+    @property
+    def base_dtype(self) -> DType:
+        """Itself: there are no dtypes of references."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         if other is self:
@@ -97,7 +108,8 @@ _NAMES = (
 _BY_NAME: dict[str, DType] = {name: DType(name, name) for name in _NAMES}
 _BY_NAME["string"] = DType("string", object)
 _BY_NUMPY: dict[Any, DType] = {dtype.numpy: dtype for dtype in _BY_NAME.values()}
-_BY_PYTHON = {float: _BY_NAME["float32"], int: _BY_NAME["int32"], bool: _BY_NAME["bool"], str: _BY_NAME["string"]}
+_BY_PYTHON: dict[Any, DType] = {float: _BY_NAME["float32"], int: _BY_NAME["int32"], bool: _BY_NAME["bool"]}
+_BY_PYTHON |= {str: _BY_NAME["string"], "float": _BY_NAME["float32"]}  # to NumPy 'float' is float64
 
 float16, float32, float64 = _BY_NAME["float16"], _BY_NAME["float32"], _BY_NAME["float64"]
 int8, int16, int32, int64 = (_BY_NAME[f"int{bits}"] for bits in (8, 16, 32, 64))
@@ -134,7 +146,7 @@ def as_dtype(value: Any) -> DType:
         return _BY_NAME[value]
     if isinstance(value, str) and value == "bfloat16":
         return _bfloat16()
-    if isinstance(value, type) and value in _BY_PYTHON:
+    if isinstance(value, (type, str)) and value in _BY_PYTHON:
         return _BY_PYTHON[value]
     if value is None:
         raise TypeError("None is no dtype; write for example 'float32'.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from laws import (
     assert_near,
     cotangents,
@@ -19,6 +20,7 @@ from specimens import Specimen
 
 import minikeras as tf
 from minikeras.core.tensor import Tensor
+from minikeras.errors import InvalidArgumentError
 
 
 def tangent_is_the_derivative(specimen: Specimen) -> None:
@@ -69,3 +71,29 @@ def hessian_products_agree(specimen: Specimen) -> None:
         scale = max(float(np.abs(a.numpy()).max(initial=0)), 1e-3)
         np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=1e-9, atol=1e-11 * scale, err_msg="reverse over forward")
         np.testing.assert_allclose(c.numpy(), a.numpy(), rtol=1e-9, atol=1e-11 * scale, err_msg="reverse over reverse")
+
+
+def derivatives_keep_the_dtype(specimen: Specimen, dtype: str) -> None:
+    """J v has the dtypes of f(x), J^T u and its change along v those of x; also with a number for either of two inputs."""
+    made = [tf.convert_to_tensor(x) for x in specimen.sample("float64" if dtype == "float64" else "float32")]
+    tensors = [tf.cast(x, dtype) if x.dtype.is_floating else x for x in made]
+    cases = [tensors]
+    if specimen.elementwise and len(tensors) == 2 and all(x.dtype.is_floating for x in tensors):
+        cases += [[tensors[0], 2.0], [1, tensors[1]], [2.0, tensors[1]]]
+    for inputs in cases:
+        sources = [x for x in inputs if isinstance(x, Tensor) and x.dtype.is_differentiable]
+        try:
+            results(specimen, inputs)
+        except InvalidArgumentError:
+            pytest.skip("not for this dtype")
+        with tf.autodiff.ForwardAccumulator(sources, list(map(tf.ones_like, sources))) as accumulator:
+            with tf.GradientTape() as tape:
+                tape.watch(sources)
+                found = [y for y in results(specimen, inputs) if y.dtype.is_differentiable]
+            slopes = tape.gradient(found, sources, list(map(tf.ones_like, found)))
+        for y in found:
+            assert accumulator.jvp(y) is None or accumulator.jvp(y).dtype == y.dtype, "J v"
+        for x, slope in zip(sources, slopes, strict=True):
+            assert slope is None or slope.dtype == x.dtype, "J^T u"
+            change = None if slope is None else accumulator.jvp(slope)
+            assert change is None or change.dtype == x.dtype, "the change of J^T u"

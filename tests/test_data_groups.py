@@ -349,6 +349,9 @@ def test_an_iterator_at_its_end_stays_there():
     elements = iter(Dataset.range(2))
     assert [int(elements.get_next()), int(next(elements))] == [0, 1]
     assert list(elements) == [] and next(elements, None) is None
+    with pytest.raises(tf.errors.OutOfRangeError, match="end of sequence") as caught:
+        elements.get_next()
+    assert isinstance(caught.value, StopIteration) and isinstance(caught.value, tf.errors.OpError)
     other = iter(Dataset.range(2))
     other.set_state(elements.get_state())
     assert list(other) == []

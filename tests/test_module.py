@@ -28,11 +28,11 @@ class Net(tf.Module):
         self.number, self.words = 5, ["text", 7]
 
 
-def test_variables_are_found_in_attributes_lists_dicts_and_submodules():
+def test_variables_are_found_in_attributes_lists_dicts_and_submodules_in_tensorflows_order():
     net = Net()
     assert [path for path, _ in net.named_variables()] == [
-        *("first.slope", "first.offset", "blocks.0.slope", "blocks.0.offset", "blocks.1.0.slope", "blocks.1.0.offset"),
-        *("by_name.scale", "by_name.more.0", "hidden.slope", "hidden.offset"),
+        *("by_name.more.0", "by_name.scale", "hidden.offset", "hidden.slope", "blocks.0.offset", "blocks.0.slope"),
+        *("blocks.1.0.offset", "blocks.1.0.slope", "first.offset", "first.slope"),
     ]
     assert [v.ref() for v in net.variables] == [v.ref() for _, v in net.named_variables()]
     assert isinstance(net.variables, tuple)
@@ -42,16 +42,24 @@ def test_trainable_and_other_variables_are_told_apart():
     line = Line()
     assert line.trainable_variables == (line.slope,) and line.non_trainable_variables == (line.offset,)
     line.offset.trainable = True
-    assert line.trainable_variables == (line.slope, line.offset) and line.non_trainable_variables == ()
+    assert line.trainable_variables == (line.offset, line.slope) and line.non_trainable_variables == ()
 
 
 def test_submodules_are_found_once_and_without_the_module_itself():
     net = Net()
     net.again = net.first
     net.back = net
-    assert [module.name for module in net.submodules] == ["first", "a", "b", "hidden"]
+    assert [module.name for module in net.submodules] == ["hidden", "first", "a", "b"]
     assert len(net.variables) == 10
     del net.back
+
+
+def test_what_a_module_holds_itself_comes_before_what_its_submodules_hold():
+    outer, inner, last = tf.Module("outer"), tf.Module("inner"), tf.Module("last")
+    outer.a, inner.deep, inner.x, outer.last = inner, tf.Module("deep"), tf.Variable(1.0), last
+    inner.deep.y, outer.b, outer.Z = tf.Variable(2.0), tf.Variable(3.0), tf.Variable(4.0)
+    assert [path for path, _ in outer.named_variables()] == ["Z", "b", "a.x", "a.deep.y"]
+    assert [module.name for module in outer.submodules] == ["inner", "last", "deep"]
 
 
 def test_a_variable_that_is_shared_is_found_once_under_its_first_path():

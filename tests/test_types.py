@@ -40,6 +40,9 @@ def test_a_dtype_knows_its_kind():
         False,
         False,
     ]
+    assert [name for name in NAMES if getattr(tf, name).is_unsigned] == ["uint8", "uint16", "uint32", "uint64"]
+    assert [tf.complex64.real_dtype, tf.complex128.real_dtype, tf.float16.real_dtype] == [tf.float32, tf.float64, tf.float16]
+    assert tf.int8.base_dtype is tf.int8
     assert [tf.bool.is_bool, tf.int8.is_bool] == [True, False]
     assert [name for name in NAMES if getattr(tf, name).is_differentiable] == NAMES[:5]
     assert [tf.float64.size, tf.int16.size] == [8, 2]
@@ -53,6 +56,8 @@ def test_a_dtype_knows_its_kind():
         (int, "int32"),
         (bool, "bool"),
         (str, "string"),
+        ("float", "float32"),
+        ("double", "float64"),
         ("f8", "float64"),
         (np.float64, "float64"),
         ("<U3", "string"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..types import Array, DType, as_dtype
+from ..types import Array, DType, TensorShape, as_dtype
 from .arrays import creation_namespace, is_array, namespace, to_device, to_numpy
 from .arrays.exchange import adopt, is_foreign
 from .operation_errors import mixed_dtypes
@@ -153,7 +153,7 @@ def _from_python(value: Any) -> np.ndarray[Any, Any]:
     if hasattr(value, "_array"):
         value = to_numpy(value._array)
     try:
-        array = np.array(value)
+        array = np.array(value, "int32" if isinstance(value, TensorShape) and value.rank == 0 else None)
     except ValueError as error:
         raise ValueError(f"Can't convert non-rectangular Python sequence to Tensor: {error}.") from None
     if array.dtype.kind in "US":

@@ -116,7 +116,8 @@ class ForwardAccumulator(Interpreter):
             return
         if primitive.jvp is None:
             raise missing_gradient(primitive.name)
-        bare = below is BOTTOM  # no interpreter sees it: the rule runs on arrays
+        # No interpreter sees it: the rule runs on arrays, unless a number beside one of bfloat16 would make it float32.
+        bare = below is BOTTOM and all(y._array.dtype.kind != "V" for y in results)
         values = outputs
         if bare:
             tangents = [None if tangent is None else tangent._array for tangent in tangents]

@@ -24,9 +24,10 @@ class Primitive:
         name: its name in the registry, in Records and in messages.
         kernel: `kernel(xp)` is the function of arrays, for the library `xp`.
         vjp: `vjp(wanted, g, y, inputs, params)`, the cotangents of the inputs at the positions in `wanted`; None if
-            the operation has no gradient although its result is floating.
+            the operation has no gradient although its result is floating, or if its result counts as a constant.
         jvp: `jvp(tangents, y, inputs, params)`, the tangent of the result; tangents hold None where there is none.
-        differentiable: False if the result does not depend smoothly on the inputs; then no Record is kept.
+        differentiable: False if the result does not depend smoothly on the inputs; then no Record is kept, and no gradient
+            passes. What follows may still be differentiated by the result, unless it counts as a constant.
         uniform: True if all inputs must have one dtype.
         batching: how a stack of values goes through: the name of a rule of `Batch` ('align', 'keep', 'lead', 'fill',
             'constant', 'loop'), or `batching(batch, primitive, inputs, params)`.

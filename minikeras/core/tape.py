@@ -54,8 +54,9 @@ class Tape(Interpreter):
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Keep a Record if an input is tracked, and track the results."""
-        if not primitive.differentiable:
+        """Keep a Record if an input is tracked, and track the results; of steps the results alone: paths begin there."""
+        whole = type(outputs) is Tensor and outputs._array.dtype.kind in "biu"
+        if not primitive.differentiable and (whole or primitive.vjp is None):
             return
         tracked = self.tracked
         if primitive is read_variable and self.watch_accessed and inputs[0]._trainable:
@@ -65,7 +66,8 @@ class Tape(Interpreter):
             if isinstance(x, Operand) and x.key in tracked:
                 if type(outputs) is Tensor and outputs._array.dtype.kind in "fc":
                     tracked.add(outputs.key)
-                    self.records.append(Record(primitive, inputs, params, outputs))
+                    if primitive.differentiable:
+                        self.records.append(Record(primitive, inputs, params, outputs))
                 else:
                     self._keep(primitive, inputs, params, outputs)
                 return
@@ -74,9 +76,9 @@ class Tape(Interpreter):
         """Keep a Record of an operation with several results or unusual ones, if it has any that may carry a gradient."""
         results = outputs if type(outputs) is tuple else (outputs,)
         smooth = [y.key for y in results if y._array.dtype.kind in "fc"] or self._unusual(primitive, outputs)
-        if smooth:
+        self.tracked.update(smooth)
+        if smooth and primitive.differentiable:
             self.records.append(Record(primitive, inputs, params, outputs))
-            self.tracked.update(smooth)
 
     def _unusual(self, primitive: Primitive, outputs: Any) -> list[int]:
         """Keys of results worth a Record though NumPy calls none a float: of bfloat16, and of what is to refuse a gradient."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import OutOfRangeError
 from ..nn_ops import streams
 
 if TYPE_CHECKING:
@@ -140,7 +141,12 @@ class Iterator:
     def __next__(self) -> Any:
         return self._passes.take()
 
-    get_next = __next__
+    def get_next(self) -> Any:
+        """The next element; OutOfRangeError after the last one."""
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("get_next: end of sequence. Every element has been taken; begin anew with iter.") from None
 
     @property
     def element_spec(self) -> Any:

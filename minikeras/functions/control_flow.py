@@ -15,6 +15,7 @@ from .creation import zeros
 from .elementwise import logical_or, where
 from .publish import tensor
 from .shaping import stack
+from .tensor_array import TensorArray
 
 
 def cond(
@@ -147,6 +148,7 @@ def while_loop(
         nest.assert_same_structure(values, after)
         values = _chosen(going, after, values) if batched else after
         steps += 1
+    values = nest.map_structure(lambda value: value if isinstance(value, TensorArray) else tensor(value), values)
     return type(loop_vars)(*values) if hasattr(loop_vars, "_fields") else type(loop_vars)(values)
 
 

@@ -238,7 +238,7 @@ def sequence_mask(lengths: TensorLike, maxlen: Any = None, dtype: Any = "bool", 
     [[1, 0, 0], [1, 1, 1]]
     """
     sizes = tensor(lengths)
-    if not sizes.dtype.is_integer:
+    if not sizes.dtype.is_integer and 0 not in sizes.shape:  # an empty list has the dtype of floats
         raise DTypeError(f"sequence_mask: lengths must be integers, found {sizes.dtype.name}. Use tf.cast(lengths, tf.int32).")
     longest = int(all_values(sizes).max(initial=0)) if maxlen is None else integer(maxlen)
     if longest < 0:

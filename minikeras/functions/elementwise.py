@@ -111,9 +111,9 @@ is_finite = unary(arithmetic.is_finite, "is_finite", "Whether an element is fini
 
 # Complex numbers and identity ----------------------------------------------------------------------------------------------
 
-real = unary(arithmetic.real, "real", "Real part: Re(x)", "1", "print(tf.math.real(1 + 2j).numpy()) -> 1.0")
-imag = unary(arithmetic.imag, "imag", "Imaginary part: Im(x)", "1 with respect to the imaginary part", "print(tf.math.imag(1 + 2j).numpy()) -> 2.0")
-conj = unary(arithmetic.conj, "conj", "Complex conjugate: Re(x) - i Im(x)", "its own transpose", "print(tf.math.conj(1 + 2j).numpy()) -> (1-2j)")
+real = unary(arithmetic.real, "real", "Real part: Re(x)", "1", "print(tf.math.real(1 + 2j).numpy()) -> 1.0", "any")
+imag = unary(arithmetic.imag, "imag", "Imaginary part: Im(x)", "1 with respect to the imaginary part", "print(tf.math.imag(1 + 2j).numpy()) -> 2.0", "any")
+conj = unary(arithmetic.conj, "conj", "Complex conjugate: Re(x) - i Im(x)", "its own transpose", "print(tf.math.conj(1 + 2j).numpy()) -> (1-2j)", "any")
 stop_gradient = unary(arithmetic.stop_gradient, "stop_gradient", "The same values, through which no gradient flows: x", "none", "print(tf.stop_gradient(2.0).numpy()) -> 2.0", "any")
 
 # fmt: on
@@ -317,7 +317,8 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     1.6449
     """
     order, x = tensors(a, x)
-    size = exp(lgamma(stop_gradient(inexact("polygamma", order, "f")) + 1.0)) * zeta(maximum(order, 1.0) + 1.0, x)
+    order = stop_gradient(inexact("polygamma", order, "f"))
+    size = exp(lgamma(order + 1.0)) * zeta(maximum(order, 1.0) + 1.0, x)
     whole = logical_and(equal(floormod(order, 1.0), 0.0), order >= 0.0)
     signed = where(equal(floormod(order, 2.0), 0.0), -size, size)
     return where(equal(order, 0.0), digamma(x), where(whole, signed, float("nan")))

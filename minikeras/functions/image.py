@@ -295,7 +295,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: float, name: str | None = None) 
     20.0
     """
     first, second = (convert_image_dtype(_images("psnr", one), "float32") for one in (a, b))
-    largest = float(convert_image_dtype(tensor(max_val) if hasattr(max_val, "dtype") else _peak(a, max_val), "float32"))
+    largest = float(convert_image_dtype(cast(tensor(max_val), tensor(a).dtype), "float32"))
     errors = reduce_mean(squared_difference(first, second), [-3, -2, -1])
     return (2.0 * math.log(largest) - transcendental.log(errors)) * (10.0 / math.log(10.0))
 

@@ -149,15 +149,36 @@ def _slice_of_each(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
     return x
 
 
-def strided_slice(input_: TensorLike, begin: Any, end: Any, strides: Any = None, name: str | None = None) -> Tensor:
+def strided_slice(
+    input_: TensorLike,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+) -> Tensor:
     """The elements from `begin` to `end`, which is left out, in steps, along the first axes.
+
+    Bit i of a mask is about entry i: it goes from the first element or to the last one, stands for an ellipsis or for a new
+    axis, or picks the element at `begin` alone.
 
     >>> print(tf.strided_slice([1, 2, 3, 4], [0], [4], [2]).numpy())
     [1 3]
     """
     starts, stops = static_shape(begin), static_shape(end)
     steps = static_shape(strides) if strides is not None else (1,) * len(starts)
-    return getitem(input_, tuple(slice(*bounds) for bounds in zip(starts, stops, steps, strict=True)))
+    key: list[Any] = [slice(*bounds) for bounds in zip(starts, stops, steps, strict=True)]
+    for i, part in enumerate(key):
+        of_first, of_last, rest, new, one = (
+            mask >> i & 1 for mask in (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+        )
+        within = slice(None if of_first else part.start, None if of_last else part.stop, part.step)
+        key[i] = Ellipsis if rest else None if new else part.start if one else within
+    return getitem(input_, tuple(key))
 
 
 def _checked_indices(name: str, indices: TensorLike, x: Tensor, axis: int) -> Tensor:

@@ -19,7 +19,7 @@ from .elementwise import cast, log
 from .ordering import argsort
 from .publish import beside, inexact, integer, rounded_once, static_shape, tensor, tensors
 from .reductions import reduce_max, reduce_sum
-from .shaping import concat, reshape, transpose
+from .shaping import reshape, transpose
 
 
 def _matrices(name: str, value: TensorLike, square: bool = False) -> Tensor:
@@ -128,6 +128,7 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
     return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
 
 
+@rounded_once
 def lstsq(
     matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
@@ -160,6 +161,7 @@ def lstsq(
     return product(turned, linalg.solve(gram, b)) if wide else linalg.solve(gram, product(turned, b))
 
 
+@rounded_once
 def pinv(a: TensorLike, rcond: float | None = None, name: str | None = None) -> Tensor:
     """The Moore-Penrose pseudo-inverse, from the singular value decomposition.
 
@@ -266,14 +268,15 @@ def diag(
     low, high = _band("diag", k)
     if (low, high) == (0, 0) and num_rows == num_cols == -1 and not padding_value:
         columns = linalg.as_columns(x)
-        return arithmetic.select(_on_diagonal(x), columns, arithmetic.zeros_like(columns))
+        on_diagonal = cast(identity_like(x, n=x.shape[-1], trailing=0), "bool")
+        return arithmetic.select(on_diagonal, columns, arithmetic.zeros_like(columns))
     least = x.shape[-1] - min(high, 0), x.shape[-1] + max(low, 0)
     rows, columns_ = integer(num_rows), integer(num_cols)
     if rows == columns_ == -1:
         rows = columns_ = max(least)
     shape = least[0] if rows == -1 else rows, least[1] if columns_ == -1 else columns_
     where = _places("diag", shape, low, high, align)
-    return _laid(x, where, shape, beside(x, padding_value, x.dtype))
+    return _laid("diag", x, where, shape, _padding(x, padding_value))
 
 
 def _band(name: str, k: Any) -> tuple[int, int]:
@@ -288,7 +291,8 @@ def _places(name: str, shape: tuple[int, int], low: int, high: int, align: str) 
     """Where the elements of diagonals stand in a matrix, row by row; a row for each from the highest on, padded by -1."""
     rows, columns = shape
     sides = str(align).upper().split("_")
-    if len(sides) != 2 or {*sides} - {"LEFT", "RIGHT"} or not -rows < low <= high < columns:
+    within = low == high == 0 or -rows < low <= high < columns
+    if len(sides) != 2 or {*sides} - {"LEFT", "RIGHT"} or not within:
         raise ShapeError(
             f"{name}: k from {low} to {high} in matrices of {rows} x {columns}, align={align!r}: the diagonals must lie in the "
             "matrix, and align be like 'RIGHT_LEFT'."
@@ -302,11 +306,12 @@ def _places(name: str, shape: tuple[int, int], low: int, high: int, align: str) 
     return where
 
 
-def _laid(x: Tensor, where: np.ndarray[Any, Any], shape: tuple[int, int], rest: Tensor) -> Tensor:
+def _laid(name: str, x: Tensor, where: np.ndarray[Any, Any], shape: tuple[int, int], rest: Tensor) -> Tensor:
     """Matrices with the rows of `x` on their diagonals, and `rest` elsewhere."""
-    several = len(where) > 1 or x.shape[-2:] == where.shape
-    if tuple(x.shape[-2:] if several else x.shape[-1:]) != (where.shape if several else where.shape[1:]):
-        raise ShapeError(f"diagonals {list(where.shape)} of matrices {list(shape)}: found {x.shape}.")
+    several = len(where) > 1
+    wanted = where.shape if several else where.shape[1:]
+    if x.shape[-len(wanted) :] != wanted or (rest.ndim and x.shape[: -len(wanted)] not in ((), rest.shape[:-2])):
+        raise ShapeError(f"{name}: needs diagonals (..., {', '.join(map(str, wanted))}) for {rest.shape}, found {x.shape}.")
     source = np.full(shape[0] * shape[1], -1)
     source[where[where >= 0]] = np.flatnonzero(where >= 0)
     flat = reshape(x, (*x.shape[: x.ndim - 1 - several], where.size))
@@ -314,9 +319,9 @@ def _laid(x: Tensor, where: np.ndarray[Any, Any], shape: tuple[int, int], rest: 
     return arithmetic.select(there >= 0, indexing.gather_rows(flat, arithmetic.maximum(there, 0), axis=-1), rest)
 
 
-def _on_diagonal(x: Tensor) -> Tensor:
-    """A square bool matrix, true on its diagonal, with as many rows as the last axis of `x` is long."""
-    return identity_like(x, n=x.shape[-1], trailing=0) == 1
+def _padding(x: Tensor, value: Any) -> Tensor:
+    """What stands off the diagonals; of bools false for 0."""
+    return beside(x, bool(value) if x.dtype.is_bool else value, x.dtype)
 
 
 def diag_part(
@@ -340,7 +345,7 @@ def diag_part(
     where = _places("diag_part", (x.shape[-2], x.shape[-1]), low, high, align)
     there = beside(x, where[0] if low == high else where)
     picked = indexing.gather_rows(reshape(x, (*x.shape[:-2], -1)), arithmetic.maximum(there, 0), axis=-1)
-    return arithmetic.select(there >= 0, picked, beside(x, padding_value, x.dtype))
+    return arithmetic.select(there >= 0, picked, _padding(x, padding_value))
 
 
 def set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
@@ -350,19 +355,10 @@ def set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag", k:
     [[0.0, 2.0], [3.0, 0.0]]
     """
     x, values = tensors(input, diagonal)
-    low, high = _band("set_diag", k)
-    if x.ndim >= 2 and (low, high) != (0, 0):
-        shape = x.shape[-2], x.shape[-1]
-        return _laid(values, _places("set_diag", shape, low, high, align), shape, x)
-    if x.ndim < 2 or values.ndim < 1 or values.shape[-1] != min(x.shape[-2:]):
-        raise ShapeError(
-            f"set_diag: needs matrices (..., n, m) and diagonals (..., min(n, m)), found {x.shape} and {values.shape}."
-        )
-    n = values.shape[-1]
-    corner = arithmetic.select(_on_diagonal(values), linalg.as_columns(values), x[..., :n, :n])
-    if x.shape[-2:] == (n, n):
-        return corner
-    return concat([concat([corner, x[..., :n, n:]], -1), x[..., n:, :]], -2)
+    if x.ndim < 2:
+        raise ShapeError(f"set_diag: needs matrices (..., n, m), found {x.shape}.")
+    shape = x.shape[-2], x.shape[-1]
+    return _laid("set_diag", values, _places("set_diag", shape, *_band("set_diag", k), align), shape, x)
 
 
 def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:

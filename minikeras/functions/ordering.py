@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -252,22 +253,36 @@ def bincount(
     maxlength: int | None = None,
     dtype: Any = "int32",
     name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
 ) -> Tensor:
-    """How often each non-negative integer occurs.
+    """How often each non-negative integer occurs: in all of `arr`, or with `axis=-1` in each of its rows.
 
-    Inside `vectorized_map` every slice must give as many counts; `minlength` and `maxlength` see to it.
+    With `binary_output` 1 for what occurs at all. Inside `vectorized_map` every slice must give as many counts; `minlength` and
+    `maxlength` see to it.
 
     >>> print(tf.math.bincount([0, 2, 2]).numpy())
     [1 0 2]
     """
     integers = tensor(arr) if hasattr(arr, "dtype") else convert_to_tensor(arr, "int32")
     weights = None if weights is None else tensor(weights)
+    if axis not in (None, 0, -1) or (binary_output and weights is not None):
+        raise InvalidArgumentError(f"bincount: axis must be 0 or -1, and binary_output stand without weights; found {axis=}.")
     if isinstance(integers, BatchedTensor) or isinstance(weights, BatchedTensor):
+        if axis == -1 or binary_output:
+            raise InvalidArgumentError("bincount: inside vectorized_map there are neither axis=-1 nor binary_output.")
         return _bincount_of_each(integers, weights, minlength or 0, maxlength, dtype)
-    counted = own_values(integers).reshape(-1)
+    *lead, size = integers.shape if axis == -1 else [integers.shape.num_elements()]
+    rows = own_values(integers).reshape(math.prod(lead), size).astype("int64", casting="same_kind")
+    if rows.min(initial=0) < 0:
+        raise InvalidArgumentError(f"bincount: needs integers from 0 on, found {rows.min()}.")
+    bins = max(minlength or 0, int(rows.max(initial=-1)) + 1)
+    places = rows + bins * np.arange(len(rows))[:, None]
     weighted = None if weights is None else own_values(weights).reshape(-1)
-    counts = np.bincount(counted, weighted, minlength or 0)[:maxlength]
-    return beside(integers, counts.astype(weighted.dtype)) if weighted is not None else cast(beside(integers, counts), dtype)
+    counts = np.bincount(places.reshape(-1), weighted, bins * len(rows)).reshape(*lead, bins)[..., :maxlength]
+    if weighted is not None:
+        return beside(integers, counts.astype(weighted.dtype))
+    return cast(beside(integers, np.minimum(counts, 1) if binary_output else counts), dtype)
 
 
 def _bincount_of_each(integers: Tensor, weights: Tensor | None, minlength: int, maxlength: int | None, dtype: Any) -> Tensor:

@@ -248,8 +248,11 @@ def count_nonzero(
     >>> print(tf.math.count_nonzero([0.0, 2.0, -1.0]).numpy())
     2
     """
-    x = tensor(input)
-    return reduce_sum(cast(arithmetic.not_equal(x, "" if x.dtype == "string" else 0), dtype), axis, keepdims)
+    return reduce_sum(cast(_nonzero(tensor(input)), dtype), axis, keepdims)
+
+
+def _nonzero(x: Tensor) -> Tensor:
+    return x if x.dtype.is_bool else arithmetic.not_equal(x, "" if x.dtype == "string" else 0)
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
@@ -258,7 +261,7 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     >>> print(tf.math.zero_fraction([0.0, 2.0, -1.0, 0.0]).numpy())
     0.5
     """
-    return reduce_mean(cast(arithmetic.equal(tensor(value), 0), "float32"))
+    return reduce_mean(cast(arithmetic.logical_not(_nonzero(tensor(value))), "float32"))
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:

@@ -31,6 +31,12 @@ def _cubic(x: Array) -> Array:
     return np.where(x < 1.0, near, np.where(x < 2.0, far, 0.0))
 
 
+def _mitchell(x: Array) -> Array:
+    """Mitchell and Netravali (1988): third order with B = C = 1/3."""
+    near, far = (7 / 6 * x - 2.0) * x * x + 8 / 9, ((-7 / 18 * x + 2.0) * x - 10 / 3) * x + 16 / 9
+    return np.where(x < 1.0, near, np.where(x < 2.0, far, 0.0))
+
+
 def _lanczos(radius: int, x: Array) -> Array:
     return np.where(x < radius, np.sinc(x) * np.sinc(x / radius), 0.0)
 
@@ -40,9 +46,13 @@ KERNELS: dict[str, Callable[[Array], Array]] = {
     "bicubic": _cubic,
     "lanczos3": functools.partial(_lanczos, 3),
     "lanczos5": functools.partial(_lanczos, 5),
+    "gaussian": lambda x: np.where(x < 1.5, np.exp(-2.0 * x * x), 0.0),
+    "mitchellcubic": _mitchell,
 }
 """Weight by distance from the new place, in elements."""
-METHODS = ("nearest", *KERNELS)
+METHODS = ("nearest", "area", *KERNELS)
+BLURRING = ("gaussian", "mitchellcubic")
+"""Kernels that change an image along an axis whose size stays, where that of another one does not."""
 
 
 def resize(
@@ -60,7 +70,8 @@ def resize(
     Args:
         images: (height, width, channels) or (batch, height, width, channels).
         size: new height and width.
-        method: 'bilinear', 'nearest', 'bicubic' (Keys, 1981), 'lanczos3' or 'lanczos5'.
+        method: 'bilinear', 'nearest', 'bicubic' (Keys, 1981), 'lanczos3', 'lanczos5', 'gaussian', 'mitchellcubic', or 'area',
+            the mean over the part of the image that a new element covers.
         preserve_aspect_ratio: whether `size` is an upper limit and the image keeps its proportions.
         antialias: whether the kernel is as many times wider as the image becomes smaller.
 
@@ -98,15 +109,17 @@ def resized(x: Tensor, sizes: dict[int, int], method: str = "bilinear", antialia
         raise ValueError(f"resize: method must be one of {METHODS}, found {method!r}.")
     if method != "nearest" and not x.dtype.is_floating:
         x = cast(inexact("resize", x, "iuf"), "float32")
+    kept = method not in BLURRING or all(x.shape[axis] == size for axis, size in sizes.items())
     for axis in sorted(sizes, reverse=True):  # the products with few columns first, while there are few rows
         n, m = x.shape[axis], sizes[axis]
-        if n == m:
+        if n == m and kept:
             continue
         if method == "nearest":
             rows = np.minimum((np.arange(m) + 0.5) * n / m, n - 1).astype("int64")
             x = gather_rows(x, beside(x, rows), axis=axis - x.ndim)
         else:
-            x = along_axis(_weights(n, m, KERNELS[method], antialias), x, axis)
+            weights = _shares(n, m) if method == "area" else _weights(n, m, KERNELS[method], antialias)
+            x = along_axis(weights, x, axis)
     return x
 
 
@@ -116,6 +129,13 @@ def _weights(n: int, m: int, kernel: Callable[[Array], Array], antialias: bool) 
     places = (np.arange(m) + 0.5) * n / m - 0.5
     found = kernel(np.abs(places[:, None] - np.arange(n)) / wider)
     return found / found.sum(1, keepdims=True)
+
+
+def _shares(n: int, m: int) -> Array:
+    """The matrix (m, n) of the shares that n elements have in the means over m equal parts."""
+    edges, places = np.arange(m + 1) * n / m, np.arange(n)
+    ends = np.minimum(edges[1:, None], places + 1) - np.maximum(edges[:-1, None], places)
+    return np.maximum(ends, 0.0) * m / n
 
 
 def along_axis(matrix: Array, x: Tensor, axis: int) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..core.convert import holds_tensor, read
 from ..core.ops import arithmetic, indexing, shaping
 from ..core.registry import register
 from ..errors import DTypeError, ShapeError
-from ..types import TensorLike
+from ..types import TensorLike, TensorShape
 from .publish import beside, integer, negative_axes, negative_axis, static_shape, tensor, tensors
 
 # Moving ----------------------------------------------------------------------------------------------------------------
@@ -328,14 +327,14 @@ def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
     return indexing.strided_slice(x, key=(Ellipsis, *key), shape=tuple(x.shape))
 
 
-def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = None) -> Tensor:
-    """`x` itself, refused if its shape differs; None fits any size.
+def ensure_shape(x: TensorLike, shape: Any, name: str | None = None) -> Tensor:
+    """`x` itself, refused if its shape differs; None fits any size, and in place of a shape any shape.
 
     >>> tf.ensure_shape([1, 2], [None]).shape
     TensorShape([2])
     """
     value = tensor(x)
-    if len(shape) != value.ndim or any(want not in (None, found) for want, found in zip(shape, value.shape, strict=True)):
+    if not TensorShape(shape).is_compatible_with(value.shape):
         raise ShapeError(f"ensure_shape: expected {list(shape)}, found {list(value.shape)}.")
     return value
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..core.families import linear
-from ..core.ops.arithmetic import multiply
+from ..core.ops.arithmetic import cast, multiply
 from ..core.primitive import Primitive
 from ..types import Array
 
@@ -38,7 +38,9 @@ def _between(y: Array, length: int, factor: float) -> Array:
 rfft: Primitive = linear(
     "rfft",
     lambda xp, x, between: _between(xp.fft.rfft(x), x.shape[-1], between),
-    lambda g, x, between: multiply(irfft(g, length=x.shape[-1], between=between / 2.0), float(x.shape[-1])),
+    lambda g, x, between: cast(
+        multiply(irfft(g, length=x.shape[-1], between=between / 2.0), float(x.shape[-1])), dtype=x.dtype.name
+    ),
 )
 """Half the spectrum along the last axis; `between` scales the frequencies that stand for their conjugates too."""
 irfft: Primitive = linear(

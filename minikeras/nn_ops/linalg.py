@@ -226,7 +226,9 @@ def _cholesky(xp: Any, a: Array) -> Array:
     except Exception as error:  # each library has its own class for "not positive definite"
         if type(error).__name__ != "LinAlgError":
             raise
-        return a * float("nan")
+        if a.ndim == 2:
+            return a * float("nan")
+        return xp.stack([_cholesky(xp, one) for one in a.reshape(-1, *a.shape[-2:])]).reshape(a.shape)
 
 
 def _half_lower(x: Any) -> Any:

@@ -269,8 +269,9 @@ def test_equality_is_elementwise_and_shapes_that_do_not_fit_are_unequal():
     t = tf.constant([1.0, 2.0])
     assert (t == [1.0, 5.0]).numpy().tolist() == [True, False]
     assert (t != [1.0, 5.0]).numpy().tolist() == [False, True]
-    assert (t == tf.constant([1.0, 2.0, 3.0])) is False
-    assert (t != tf.constant([1.0, 2.0, 3.0])) is True
+    other = tf.constant([1.0, 2.0, 3.0])
+    for found, expected in ((t == other, False), (t != other, True)):
+        assert found.dtype == "bool" and found.shape == () and found.numpy() == expected
     assert (t == None) is False and (t != None) is True  # noqa: E711
 
 

@@ -23,6 +23,13 @@ def test_tangents_are_numerical_derivatives_and_three_ways_to_a_hessian_vector_p
     obeys((laws.tangent_is_the_derivative, specimen), *[(laws.hessian_products_agree, specimen)] * specimen.second_order)
 
 
+@pytest.mark.host
+@each(SMOOTH)
+def test_tangents_and_gradients_have_the_dtypes_of_what_they_belong_to(specimen):
+    dtypes = ["float16", "bfloat16", "float32", "float64"]
+    obeys(*[(laws.derivatives_keep_the_dtype, specimen, dtype) for dtype in dtypes])
+
+
 SMOOTH_FUNCTIONS = {
     "pow": lambda x: tf.abs(x) ** 3.5,
     "exp": tf.exp,

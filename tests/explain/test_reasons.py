@@ -527,6 +527,17 @@ def test_two_paths_that_are_cut_in_two_ways():
     assert sorted(reasons(tape.explain(y, x))) == ["non_differentiable_op", "stopped"]
 
 
+@pytest.mark.parametrize("trace", [False, True])
+def test_a_path_that_ends_at_a_step_begins_again_with_its_result(trace):
+    x = tf.Variable(3.5)
+    with tf.GradientTape(trace=trace) as tape:
+        step = tf.round(x)
+        y = step * step
+    assert tape.explain(y, step).connected
+    found = tape.explain(y, x)
+    assert found.reason == ("non_differentiable_op" if trace else "no_dependence") and not found.connected
+
+
 def test_an_ordinary_tape_says_where_its_knowledge_ends():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:

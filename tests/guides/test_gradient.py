@@ -5,6 +5,7 @@ import enum
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -333,3 +334,54 @@ def test_a_shared_numpy_scalar_does_not_leak_into_the_result():
     seed[:] = 7.0
     gradient.numpy()[:] = 9.0
     assert gradient.numpy().tolist() == [1.0, 1.0]
+
+
+STEPS = {
+    "round": tf.round,
+    "floor": tf.floor,
+    "ceil": tf.math.ceil,
+    "rint": tf.math.rint,
+    "//": lambda x: x // 2.0,
+    "zeros_like": tf.zeros_like,
+    "ones_like": tf.ones_like,
+}
+
+
+@in_one_test(dtype=["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", STEPS)
+def test_what_follows_a_step_function_has_a_gradient_by_its_result(name, dtype):
+    x = tf.cast([1.25, 3.0], dtype)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            step = STEPS[name](x)
+            y = step**3
+        slope = tape.gradient(y, step)
+    assert slope.dtype == dtype
+    np.testing.assert_array_equal(tf.cast(slope, "float64"), 3 * tf.cast(step, "float64").numpy() ** 2)
+    np.testing.assert_array_equal(tf.cast(outer.gradient(slope, step), "float64"), 6 * tf.cast(step, "float64").numpy())
+    assert tape.gradient(y, x) is None and outer.gradient(slope, x) is None
+    assert tape.gradient(y, x, unconnected_gradients="zero").numpy().tolist() == [0.0, 0.0]
+
+
+def test_the_gradient_by_the_result_of_a_step_is_the_same_in_a_function_and_over_a_stack():
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            step = tf.round(x)
+            y = step * step
+        return tape.gradient(y, step)
+
+    x = tf.constant([1.25, 3.0])
+    for found in (slope(x), tf.function(slope)(x), tf.vectorized_map(slope, x)):
+        assert found.numpy().tolist() == [2.0, 6.0]
+
+
+def test_what_counts_as_a_constant_has_no_gradient_by_itself():
+    x = tf.constant([1.25, 3.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        constant = tf.stop_gradient(x)
+        y = constant * constant
+    assert tape.gradient(y, constant) is None and tape.gradient(y, x) is None

@@ -144,6 +144,46 @@ def test_a_diagonal_of_another_length_is_refused():
         tf.linalg.set_diag(tf.zeros([3, 2]), [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("k", [1, -1, (1, 1), [1]])
+def test_one_diagonal_beside_an_axis_of_one_is_no_band(k):
+    x, n = tf.reshape(tf.range(6.0), [2, 1, 3]), 4
+    found = tf.linalg.diag(x, k=k)
+    offset = k if isinstance(k, int) else k[0]
+    assert found.numpy().tolist() == [[np.diag(row, offset).tolist() for row in one] for one in x.numpy()]
+    assert tf.linalg.diag(x, k=k, num_rows=n, num_cols=n, padding_value=7.0).shape == (2, 1, n, n)
+    assert tf.linalg.set_diag(tf.zeros([2, 1, n, n]), x, k=k).numpy().tolist() == found.numpy().tolist()
+    assert tf.linalg.diag_part(found, k=k).numpy().tolist() == x.numpy().tolist()
+
+
+def test_diagonals_for_more_matrices_than_there_are_are_refused():
+    for k, shape in ((0, (2, 1, 3)), ((-1, -1), (2, 1, 2)), ((0, 1), (3, 2, 3))):
+        with pytest.raises(ShapeError, match="set_diag"):
+            tf.linalg.set_diag(tf.zeros([2, 3, 3]), tf.zeros(shape), k=k)
+
+
+@pytest.mark.parametrize("k", [0, 1, (-1, 0)])
+def test_bools_stand_on_diagonals(k):
+    matrix = tf.constant([[True, False], [True, True]])
+    diagonal = tf.linalg.diag_part(matrix, k=k)
+    assert tf.linalg.set_diag(matrix, diagonal, k=k).numpy().tolist() == matrix.numpy().tolist()
+    laid = tf.linalg.diag(diagonal, k=k)
+    assert laid.dtype == "bool" and tf.linalg.diag_part(laid, k=k).numpy().tolist() == diagonal.numpy().tolist()
+    assert int(tf.math.count_nonzero(laid)) == int(tf.math.count_nonzero(diagonal))
+
+
+def test_an_empty_matrix_has_an_empty_diagonal():
+    for shape in ((0, 0), (2, 0, 0), (0, 3), (0, 2, 3)):
+        x = tf.zeros(shape)
+        assert tf.linalg.set_diag(x, tf.linalg.diag_part(x)).shape == shape
+
+
+def test_bools_are_counted():
+    x = tf.constant([[True, False], [True, True]])
+    assert tf.math.count_nonzero(x, axis=0).numpy().tolist() == [2, 1]
+    assert tf.math.zero_fraction(x).numpy() == tf.nn.zero_fraction(x).numpy() == 0.25
+    assert tf.math.count_nonzero(tf.constant([np.nan, 0.0, 1j], "complex64")).numpy() == 2
+
+
 @pytest.mark.parametrize(
     ("function", "sizes", "window"),
     [
@@ -166,10 +206,61 @@ def test_a_depthwise_filter_is_for_the_channels_of_the_input():
         tf.nn.depthwise_conv2d(tf.ones([1, 4, 4, 6]), tf.ones([2, 2, 3, 2]), 1, "SAME")
 
 
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("gaussian", [0.5728, 1.2152, 1.8577, 3.8171, 5.7848, 7.7525]),
+        ("mitchellcubic", [0.2258, 0.8529, 1.4801, 3.7279, 6.1471, 8.5662]),
+    ],
+)
+def test_kernels_that_blur_do_so_along_an_axis_whose_size_stays(method, expected):
+    x = tf.reshape(tf.range(4.0) ** 2, [2, 2, 1])
+    np.testing.assert_allclose(tf.reshape(tf.image.resize(x, [2, 3], method), -1), expected, atol=1e-4)
+    assert tf.image.resize(x, [2, 2], method).numpy().tolist() == x.numpy().tolist()
+
+
+def test_the_peak_of_images_of_bytes_may_be_a_float():
+    black, white = tf.zeros([4, 4, 3], "uint8"), tf.fill([4, 4, 3], tf.cast(255, "uint8"))
+    assert float(tf.image.psnr(black, white, 255.0)) == float(tf.image.psnr(black, white, 255)) == 0.0
+
+
+def test_integers_are_counted_in_each_row():
+    x, weights = tf.constant([[1, 2], [2, 2]]), tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    count = tf.math.bincount
+    assert count(x, axis=-1).numpy().tolist() == [[0, 1, 1], [0, 0, 2]]
+    assert count(x, axis=-1, binary_output=True).numpy().tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert count(x, axis=-1, weights=weights).numpy().tolist() == [[0, 1, 2], [0, 0, 7]]
+    assert count(x, axis=-1, minlength=4).shape == (2, 4) and count(x, axis=-1, maxlength=2).shape == (2, 2)
+    assert count(x, axis=0, binary_output=True, dtype="int64").numpy().tolist() == [0, 1, 1]
+    assert count(tf.cast(x, "uint8"), axis=-1).numpy().tolist() == [[0, 1, 1], [0, 0, 2]]
+    assert [count(tf.zeros(shape, "int32"), axis=-1).shape for shape in ((0, 2), (2, 0))] == [(0, 0), (2, 0)]
+    for wrong in ({"axis": 1}, {"weights": weights, "binary_output": True}):
+        with pytest.raises(InvalidArgumentError, match="axis must be 0 or -1"):
+            count(x, **wrong)
+    with pytest.raises(InvalidArgumentError, match="integers from 0 on, found -1"):
+        count([[1, 2], [-1, 2]], axis=-1)
+    with pytest.raises(InvalidArgumentError, match="vectorized_map"):
+        tf.vectorized_map(lambda row: count(row, axis=-1), x)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "masks", "key"),
+    [
+        ([1, 1], [1, 2], {"begin_mask": 1, "end_mask": 1}, np.s_[:, 1:2]),
+        ([1, 1], [2, 2], {"shrink_axis_mask": 1}, np.s_[1, 1:2]),
+        ([0, 1], [0, 2], {"ellipsis_mask": 1}, np.s_[..., 1:2]),
+        ([0, 1], [0, 2], {"new_axis_mask": 1}, np.s_[None, 1:2]),
+        ([0, 1, 2], [0, 2, 3], {"ellipsis_mask": 1, "shrink_axis_mask": 4}, np.s_[..., 1:2, 2]),
+    ],
+)
+def test_masks_of_a_strided_slice_say_what_its_entries_mean(begin, end, masks, key):
+    x = np.arange(24).reshape(2, 3, 4)
+    assert tf.strided_slice(x, begin, end, **masks).numpy().tolist() == x[key].tolist()
+
+
 def test_images_are_resized_only_in_ways_that_are_known():
-    for method in ("area", "gaussian", "mitchellcubic"):
-        with pytest.raises(ValueError, match=f"method must be one of .*'lanczos5'.*found '{method}'"):
-            tf.image.resize(tf.ones([4, 4, 1]), [2, 2], method)
+    with pytest.raises(ValueError, match="method must be one of .*'lanczos5'.*found 'cubic'"):
+        tf.image.resize(tf.ones([4, 4, 1]), [2, 2], "cubic")
     with pytest.raises(ShapeError, match="two positive sizes"):
         tf.image.resize(tf.ones([4, 4]), [2, 2])
     assert tf.image.resize(tf.ones([4, 4, 1], "uint8"), [2, 3]).dtype == tf.float32
@@ -302,3 +393,54 @@ def test_padding_is_of_the_dtype_of_the_tensor():
 def test_a_factor_is_transposed_or_adjoint():
     with pytest.raises(ValueError, match="transpose_a"):
         tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]), transpose_a=True, adjoint_a=True)
+
+
+# Corners --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [3, 0])
+def test_a_loop_over_numbers_gives_tensors(limit):
+    count, power = tf.while_loop(lambda i, x: i < limit, lambda i, x: (i + 1, x * 2.0), [0, 1.0])
+    assert (count.dtype, power.dtype) == ("int32", "float32") and (int(count), float(power)) == (limit, 2.0**limit)
+    i, rows = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a.write(i, 1.0)), (0, tf.TensorArray(tf.float32, 2)))
+    assert int(i) == 2 and rows.stack().numpy().tolist() == [1.0, 1.0]
+
+
+def test_any_shape_is_ensured_by_none():
+    assert tf.ensure_shape([1.0, 2.0], None).shape == tf.ensure_shape([1.0, 2.0], tf.TensorShape([None])).shape == (2,)
+
+
+def test_no_lengths_have_no_masks():
+    assert tf.sequence_mask([]).shape == (0, 0) and tf.sequence_mask([], 3, tf.float32).dtype == tf.float32
+
+
+@pytest.mark.parametrize("function", [tf.math.floormod, tf.math.floordiv])
+def test_nothing_is_divided_by_zero_where_there_is_nothing_to_divide(function):
+    assert function(tf.zeros([0], "int32"), [0]).shape == function(tf.zeros([0, 3], "int32"), 0).shape[:1] == (0,)
+    with pytest.raises(InvalidArgumentError, match="division by zero"):
+        function([1], [0])
+
+
+def test_the_shape_of_a_scalar_is_a_tensor_of_integers():
+    assert tf.convert_to_tensor(tf.constant(1.0).shape).dtype == tf.int32
+    assert tf.concat([tf.constant(1.0).shape, [2]], 0).numpy().tolist() == [2]
+
+
+def test_the_order_of_polygamma_has_no_derivative_of_any_order():
+    order, x = tf.constant([2.0]), tf.constant([1.5])
+    with tf.GradientTape() as outer:
+        outer.watch(order)
+        with tf.GradientTape() as tape:
+            tape.watch([order, x])
+            y = tf.math.polygamma(order, x)
+        by_order, slope = tape.gradient(y, [order, x])
+    assert by_order is None and slope is not None and outer.gradient(slope, order) is None
+
+
+def test_the_poisson_loss_of_16_bit_floats_is_whole():
+    for dtype in ("bfloat16", "float16"):
+        z, logs = tf.cast([1.0, 3.0], dtype), tf.cast([0.5, 0.25], dtype)
+        loss = tf.nn.log_poisson_loss(z, logs, compute_full_loss=True)
+        assert loss.dtype == dtype
+        expected = tf.nn.log_poisson_loss([1.0, 3.0], [0.5, 0.25], compute_full_loss=True)
+        np.testing.assert_allclose(tf.cast(loss, "float32"), expected, rtol=0.02)

@@ -211,6 +211,19 @@ def test_a_matrix_that_is_not_positive_definite_has_a_cholesky_factor_of_nan():
     assert np.isnan(tf.linalg.cholesky([[1.0, 2.0], [2.0, 1.0]]).numpy()).all()
 
 
+def test_a_matrix_that_is_not_positive_definite_leaves_the_others_of_its_batch_alone():
+    good, bad = [[4.0, 0.0], [0.0, 9.0]], [[1.0, 2.0], [2.0, 1.0]]
+    x = tf.constant([[good, bad], [bad, good]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        found = tf.linalg.logdet(x)
+    slope = tape.gradient(found, x).numpy()
+    assert np.isnan(found.numpy()).tolist() == [[False, True], [True, False]]
+    np.testing.assert_array_equal(slope[0, 0], np.linalg.inv(good).astype("float32"))
+    assert np.isnan(slope[0, 1]).all() and not np.isnan(slope[1, 1]).any()
+    assert tf.linalg.cholesky(x)[1, 1].numpy().tolist() == [[2.0, 0.0], [0.0, 3.0]]
+
+
 def test_what_has_no_gradient_says_so_by_name():
     x = tf.Variable(tf.ones([2, 2, 1]))
     with tf.GradientTape() as tape:

@@ -114,13 +114,18 @@ def lines(rows, columns, k, align):
         yield i, d, length, longest - length if right else 0, longest
 
 
+def several(k):
+    """Whether k names more diagonals than one."""
+    return isinstance(k, tuple) and k[0] < k[1]
+
+
 def diag_part_by_hand(k=0, padding_value=0.0, align="RIGHT_LEFT"):
     def reference(a):
         found = list(lines(*a.shape[-2:], k, align))
         out = np.full((*a.shape[:-2], len(found), found[0][-1]), padding_value)
         for i, d, length, start, _ in found:
             out[..., i, start : start + length] = np.diagonal(a, d, -2, -1)
-        return out if isinstance(k, tuple) else out[..., 0, :]
+        return out if several(k) else out[..., 0, :]
 
     return reference
 
@@ -128,7 +133,7 @@ def diag_part_by_hand(k=0, padding_value=0.0, align="RIGHT_LEFT"):
 def set_diag_by_hand(k=0, align="RIGHT_LEFT"):
     def reference(a, diagonal):
         out = a.copy()
-        diagonal = diagonal if isinstance(k, tuple) else diagonal[..., None, :]
+        diagonal = diagonal if several(k) else diagonal[..., None, :]
         for i, d, length, start, _ in lines(*a.shape[-2:], k, align):
             for j in range(length):
                 out[..., j + max(-d, 0), j + max(d, 0)] = diagonal[..., i, start + j]
@@ -144,7 +149,7 @@ def diag_by_hand(k=0, num_rows=-1, num_cols=-1, padding_value=0.0, align="RIGHT_
         if num_rows == num_cols == -1:
             rows = columns = max(rows, columns)
         whole = np.full(
-            (*diagonal.shape[: -2 if isinstance(k, tuple) else -1], max(rows, num_rows), max(columns, num_cols)), padding_value
+            (*diagonal.shape[: -2 if several(k) else -1], max(rows, num_rows), max(columns, num_cols)), padding_value
         )
         return set_diag_by_hand(k, align)(whole, diagonal)
 

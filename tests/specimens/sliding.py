@@ -108,6 +108,12 @@ def cubic(d):
     return np.where(d < 1, near, np.where(d < 2, far, 0))
 
 
+def mitchell(d):
+    """Mitchell and Netravali (1988), with B = C = 1/3."""
+    near, far = 7 * d**3 - 12 * d**2 + 16 / 3, -7 / 3 * d**3 + 12 * d**2 - 20 * d + 32 / 3
+    return np.where(d < 1, near, np.where(d < 2, far, 0)) / 6
+
+
 def resized(x, sizes, kernel):
     """One new element at a time."""
     for axis, m in enumerate(sizes, 1):
@@ -306,6 +312,9 @@ SPECIMENS = [
             ("bilinear", lambda x, sizes: resized(x, sizes, lambda d: np.clip(1 - d, 0, 1))),
             ("bicubic", lambda x, sizes: resized(x, sizes, cubic)),
             ("lanczos3", lambda x, sizes: resized(x, sizes, lambda d: np.where(d < 3, np.sinc(d) * np.sinc(d / 3), 0))),
+            ("gaussian", lambda x, sizes: resized(x, sizes, lambda d: np.where(d < 1.5, np.exp(-2 * d**2), 0))),
+            ("mitchellcubic", lambda x, sizes: resized(x, sizes, mitchell)),
+            ("area", lambda x, sizes: x.repeat(5, 1).reshape(2, 5, 3, 4, 2).mean(2).reshape(2, 5, 2, 2, 2).mean(3)),
         )
     ),
     row(

@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...types import Array, as_dtype
 from ..arrays import device_name, is_array, moved, to_numpy
+from ..convert import convert_to_tensor
 from ..families import elementwise, is_complex, linear, primitive, unbroadcast
 from ..primitive import Primitive
 from ..registry import operations, register
@@ -114,17 +115,19 @@ divide_no_nan: Primitive = elementwise(
 
 
 def _floor_divide(xp: Any, a: Array, b: Array) -> Array:
-    _refuse_integer_zero(xp, b)
+    _refuse_integer_zero(xp, a, b)
     return a // b
 
 
 def _floor_modulus(xp: Any, a: Array, b: Array) -> Array:
-    _refuse_integer_zero(xp, b)
+    _refuse_integer_zero(xp, a, b)
     return a % b
 
 
-def _refuse_integer_zero(xp: Any, b: Array) -> None:
+def _refuse_integer_zero(xp: Any, a: Array, b: Array) -> None:
     """Integers have no infinity to answer with."""
+    if getattr(a, "size", 1) == 0:
+        return
     kind = b.dtype.kind if hasattr(b, "dtype") else "i" if type(b) is int else "f"
     if kind in "iu" and bool(to_numpy(xp.equal(b, 0).any() if hasattr(b, "dtype") else b == 0)):
         raise InvalidArgumentError("Integer division by zero. Integers cannot hold infinity; cast to a float dtype first.")
@@ -272,7 +275,7 @@ def elementwise_equality(a: Any, b: Any, equality: bool) -> Any:
     try:
         return _compare(a, b, equality)
     except ShapeError:
-        return not equality
+        return convert_to_tensor(not equality)
 
 
 def _compare(a: Any, b: Any, equality: bool) -> Any:
@@ -299,6 +302,8 @@ def _select(xp: Any, condition: Array, a: Any, b: Any) -> Array:
         return _kept(xp, condition, a)
     if type(a) is int and a == 0 and hasattr(b, "dtype"):
         return _kept(xp, ~condition, b)
+    if type(b) is float and a.dtype.kind == "V":  # bfloat16 beside a number would be float64
+        b = a.dtype.type(b)
     return xp.where(condition, a, b)
 
 
@@ -319,7 +324,7 @@ def _moved_back(g: Any, x: Any, device: str | None = None) -> Any:
 
 select = linear("select", _select, _select_transpose, uniform=False, batching="align", elementwise=True, moves=True)
 identity = linear("identity", _identity, _moved_back, elementwise=True, moves=True)
-stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None, moves=True)
+stop_gradient = elementwise("stop_gradient", lambda xp, x: x, None, vjp=None, moves=True)
 zeros_like = elementwise("zeros_like", lambda xp, x, dtype=None: xp.zeros_like(x, dtype=dtype), None, moves=True)
 ones_like = elementwise("ones_like", lambda xp, x, dtype=None: xp.ones_like(x, dtype=dtype), None, moves=True)
 

@@ -54,11 +54,18 @@ tan = elementwise("tan", "tan", lambda x, y: add(square(y), 1.0))
 asin = elementwise("asin", "arcsin", lambda x, y: rsqrt(subtract(1.0, square(x))), guarded=True)
 acos = elementwise("acos", "arccos", lambda x, y: negative(rsqrt(subtract(1.0, square(x)))), guarded=True)
 atan = elementwise("atan", "arctan", lambda x, y: reciprocal(add(square(x), 1.0)))
+
+
+def _beside_numbers(partial: Any) -> Any:
+    """The partial derivative where an operand may be a number, which alone would be a float64 to NumPy."""
+    return lambda a, b, y: partial(*(x if hasattr(x, "dtype") else add(zeros_like(y), x) for x in (a, b)), y)
+
+
 atan2 = elementwise(
     "atan2",
     "arctan2",
-    lambda a, b, y: divide_no_nan(b, add(square(a), square(b))),
-    lambda a, b, y: negative(divide_no_nan(a, add(square(a), square(b)))),
+    _beside_numbers(lambda a, b, y: divide_no_nan(b, add(square(a), square(b)))),
+    _beside_numbers(lambda a, b, y: negative(divide_no_nan(a, add(square(a), square(b))))),
 )
 
 sinh = elementwise("sinh", "sinh", lambda x, y: cosh(x))
@@ -157,28 +164,28 @@ def _where_nonzero(function: Any) -> Any:
 
 def _masked(a: Any, value: Any) -> Any:
     """`value`, but 0 where `a` is 0."""
-    return select(not_equal(a, 0), value, zeros_like(value)) if hasattr(a, "dtype") else value if a else zeros_like(value)
+    return select(not_equal(a, 0), value, zeros_like(value))
 
 
 xlogy = elementwise(
     "xlogy",
     _where_nonzero(lambda xp, a, b: a * xp.log(b)),
-    lambda a, b, y: _masked(a, log(b)),
-    lambda a, b, y: _masked(a, divide(a, b)),
+    _beside_numbers(lambda a, b, y: _masked(a, log(b))),
+    _beside_numbers(lambda a, b, y: _masked(a, divide(a, b))),
     guarded=True,
 )
 xlog1py = elementwise(
     "xlog1py",
     _where_nonzero(lambda xp, a, b: a * xp.log1p(b)),
-    lambda a, b, y: _masked(a, log1p(b)),
-    lambda a, b, y: _masked(a, divide(a, add(b, 1.0))),
+    _beside_numbers(lambda a, b, y: _masked(a, log1p(b))),
+    _beside_numbers(lambda a, b, y: _masked(a, divide(a, add(b, 1.0)))),
     guarded=True,
 )
 xdivy = elementwise(
     "xdivy",
     _where_nonzero(lambda xp, a, b: a / b),
-    lambda a, b, y: _masked(a, reciprocal(b)),
-    lambda a, b, y: negative(_masked(a, divide(y, b))),
+    _beside_numbers(lambda a, b, y: _masked(a, reciprocal(b))),
+    _beside_numbers(lambda a, b, y: negative(_masked(a, divide(y, b)))),
     guarded=True,
 )
 

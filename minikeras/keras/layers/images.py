@@ -60,7 +60,7 @@ class Resizing(OfSize):
 
     Args:
         height, width: of the output.
-        interpolation: 'bilinear', 'nearest', 'bicubic', 'lanczos3' or 'lanczos5'.
+        interpolation: 'bilinear', 'nearest' or another method of `tf.image.resize`.
         crop_to_aspect_ratio: whether the middle is resized that has the proportions of the output.
         pad_to_aspect_ratio: whether the image is put into the middle of one that has them first; not with the other.
         fill_mode: 'constant', with `fill_value` around.

@@ -9,6 +9,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from ... import nest
+from ...absent import OF_LAYERS
 from ...boundary import FAILURES, explaining, is_failure, shown
 from ...core import Tensor, convert_to_tensor
 from ...core.changes import clock
@@ -209,7 +210,12 @@ class Layer(Module):
     def __getattr__(self, name: str) -> Any:
         if "_name" not in self.__dict__ and not name.startswith("__"):
             raise RuntimeError(weight_discovery.forgotten(self))
-        return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
+        try:
+            return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
+        except AttributeError as error:
+            if name not in OF_LAYERS:
+                raise
+            raise AttributeError(f"{error}. {OF_LAYERS[name]}", name=name, obj=self) from None
 
     def _restore(self, attributes: dict[str, Any]) -> None:
         """Have exactly these attributes again; but a random stream that belongs to no other layer, once found, is kept."""

@@ -278,4 +278,11 @@ bool(tf.reduce_all(draw() == 0.0))
         theirs="InvalidArgumentError",
         why="text adds up as with `+`, and has an order, as in NumPy",
     ),
+    Row(
+        what="`tensordot` along axes of unlike sizes",
+        code="tf.tensordot(tf.ones([2, 3]), tf.ones([3, 2]), axes=2)",
+        ours="ShapeError: along axes 2 differ",
+        theirs="6",
+        why="pairs of axes must agree; TensorFlow flattens them and asks only for equal numbers of elements",
+    ),
 ]

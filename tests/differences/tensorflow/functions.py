@@ -104,4 +104,31 @@ tape.gradient(y, x)
         theirs="tensorflow",
         why="both libraries can run in one process",
     ),
+    Row(
+        what="a `tf.function` that makes a Variable in each call",
+        code="""
+f = tf.function(lambda: tf.Variable(2.0) * 3.0)
+[float(f()), float(f())]
+""",
+        ours="[6, 6]",
+        theirs="ValueError: singleton",
+        why="it runs eagerly, as without `tf.function`, which is logged once",
+    ),
+    Row(
+        what="`tf.gradients` and `tf.hessians` in a `tf.function`",
+        code="tf.function(lambda x: tf.gradients(x * x, x))(tf.constant(2.0))",
+        ours="RuntimeError: Use tf.GradientTape",
+        theirs="[4]",
+        why="there is no graph to look back in; tapes and `tf.autodiff` work everywhere",
+    ),
+    Row(
+        what="the results of a concrete function before it was called",
+        code="""
+f = tf.function(lambda x: x * 2.0).get_concrete_function(tf.TensorSpec([None]))
+hasattr(f, 'structured_outputs')
+""",
+        ours="False",
+        theirs="True",
+        why="it is recorded in its first call; only then are its results known",
+    ),
 ]

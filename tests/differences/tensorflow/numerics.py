@@ -90,4 +90,58 @@ tape.gradient(y, x)
         theirs="(3, 2)",
         why="there, memory beyond the updates is read",
     ),
+    Row(
+        what="the second derivative of `reduce_prod` of complex numbers",
+        code="""
+x = tf.Variable([1 + 1j, 2 + 1j, 1 + 0j])
+with tf.GradientTape() as outer:
+    with tf.GradientTape() as tape:
+        y = tf.math.real(tf.reduce_prod(x))
+    g = tape.gradient(y, x)
+outer.gradient(g, x)
+""",
+        ours="[3-1j, 2-1j, 3-2j]",
+        theirs="[3+1j, 2+1j, 3+0j]",
+        why="the same convention in every order",
+    ),
+    Row(
+        what="the gradients of `cumprod`, `segment_prod` and `multiply_no_nan` of complex numbers",
+        code="""
+x = tf.Variable(1 + 1j)
+with tf.GradientTape() as tape:
+    y = tf.math.multiply_no_nan(x, tf.constant(1j))
+tape.gradient(y, x)
+""",
+        ours="0-1j",
+        theirs="0+1j",
+        why="the same convention",
+    ),
+    Row(
+        what="infinity divided by `//`",
+        code="tf.constant(np.inf) // 2.0",
+        ours="nan",
+        theirs="inf",
+        why="as in Python and NumPy: infinity leaves no remainder to take away",
+    ),
+    Row(
+        what="`clip_by_value` where the lower limit is above the upper one",
+        code="tf.clip_by_value([1.0, 5.0], 3.0, 2.0)",
+        ours="[2, 2]",
+        theirs="[3, 3]",
+        why="as `np.clip` and `keras.ops.clip`: the upper limit holds",
+    ),
+    Row(
+        what="`argmin` beside NaN",
+        code="tf.argmin([2.0, np.nan, 1.0])",
+        ours="1",
+        theirs="2",
+        why="as in NumPy: NaN is found, not passed over",
+    ),
+    Row(
+        what="sorting in descending order beside NaN",
+        code="tf.sort([2.0, np.nan, 1.0], direction='DESCENDING')",
+        ours="[nan, 2, 1]",
+        theirs="[2, nan, 1]",
+        why="as in ascending order, a NaN counts as larger than every number; `top_k` and `argsort` likewise",
+    ),
 ]

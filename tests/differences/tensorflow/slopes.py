@@ -88,4 +88,66 @@ tape.gradient(y, x)
         theirs="[1, 0, 0]",
         why="the derivative exists, and this is it",
     ),
+    Row(
+        what="the gradient of `softmax_cross_entropy_with_logits` where labels do not add up to 1",
+        code="""
+x = tf.Variable([[0.0, 1.0]])
+with tf.GradientTape() as tape:
+    y = tf.nn.softmax_cross_entropy_with_logits(labels=[[1.0, 1.0]], logits=x)
+tape.gradient(y, x)
+""",
+        ours="[[-0.4621, 0.4621]]",
+        theirs="[[-0.7311, -0.2689]]",
+        why="it is that of the value, sum(l) p - l; TensorFlow's p - l takes the sum for 1",
+    ),
+    Row(
+        what="the gradient of `eigh` and `eigvalsh`",
+        code="""
+x = tf.Variable([[2.0, 1.0], [1.0, 2.0]])
+with tf.GradientTape() as tape:
+    y = tf.linalg.eigvalsh(x)[1]
+tape.gradient(y, x)
+""",
+        ours="[[0.5, 0.5], [0.5, 0.5]]",
+        theirs="[[0.5, 0], [1, 0.5]]",
+        why="a step along it keeps the matrix symmetric; TensorFlow's is that of the lower triangle, which is read",
+    ),
+    Row(
+        what="the second derivative of `nn.moments`",
+        code="""
+x = tf.Variable([1.0, 3.0])
+with tf.GradientTape() as outer:
+    with tf.GradientTape() as tape:
+        y = tf.nn.moments(x, [0])[1]
+    g = tape.gradient(y, x)
+outer.jacobian(g, x)
+""",
+        ours="[[0.5, -0.5], [-0.5, 0.5]]",
+        theirs="[[1, 0], [0, 1]]",
+        why="it is that of the variance; TensorFlow stops the gradient at the mean, which is right in first order only",
+    ),
+    Row(
+        what="the gradient of a real number by `math.imag` and `math.angle`",
+        code="""
+x = tf.Variable(2.0)
+with tf.GradientTape() as tape:
+    y = tf.math.imag(x)
+tape.gradient(y, x)
+""",
+        ours="0",
+        theirs="None",
+        why="the imaginary part of a real number is constant, and so is its angle: the slope exists and is 0",
+    ),
+    Row(
+        what="the gradient of `maximum` and `minimum` beside NaN",
+        code="""
+x = tf.Variable([1.0, np.nan])
+with tf.GradientTape() as tape:
+    y = tf.maximum(2.0 * tf.stop_gradient(x), x)
+tape.gradient(y, x)
+""",
+        ours="[0, 0]",
+        theirs="[0, 1]",
+        why="a NaN is neither larger nor smaller, so neither argument gets the gradient; TensorFlow gives it to the second",
+    ),
 ]

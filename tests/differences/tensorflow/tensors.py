@@ -186,4 +186,25 @@ x.note
         theirs="False",
         why="they are kept, as in NumPy",
     ),
+    Row(
+        what="the dtype of resized and standardized images",
+        code="tf.image.resize(tf.ones([2, 2, 1], 'float64'), [3, 3]).dtype",
+        ours="float64",
+        theirs="float32",
+        why="floats keep their dtype, `per_image_standardization` and `adjust_contrast` of float16 as well",
+    ),
+    Row(
+        what="`float` of a tensor with one element and an axis",
+        code="float(tf.constant([2.0]))",
+        ours="2",
+        theirs="TypeError: only 0-dimensional",
+        why="there is only one number that it can mean",
+    ),
+    Row(
+        what="`Variable.batch_scatter_update`",
+        code="hasattr(tf.Variable(1.0), 'batch_scatter_update')",
+        ours="False",
+        theirs="True",
+        why="`scatter_nd_update` does the same with the indices of the batch in front",
+    ),
 ]

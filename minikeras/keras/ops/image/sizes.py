@@ -39,7 +39,7 @@ def resize(
     Args:
         images: ([batch,] height, width, channels), or with the channels first.
         size: new height and width.
-        interpolation: 'bilinear', 'nearest', 'bicubic', 'lanczos3' or 'lanczos5'.
+        interpolation: 'bilinear', 'nearest' or another method of `tf.image.resize`.
         antialias: whether the kernel is as many times wider as the image becomes smaller.
         crop_to_aspect_ratio: whether the largest part in the middle with the new proportions is resized.
         pad_to_aspect_ratio: whether the image is filled up to the new proportions first.
