@@ -14,9 +14,10 @@ from ...core import Tensor
 from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
 from ...errors import ShapeError
-from ...functions import control_flow, indexing, segments, shaping
+from ...functions import control_flow, creation, indexing, segments, shaping
 from ...functions import elementwise as tf
 from ...functions.creation import range as numbers
+from ...functions.symbols import takes_symbols
 from ...types import TensorLike, as_dtype
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
@@ -113,13 +114,16 @@ def is_tensor(x: Any) -> bool:
     return shaping.is_tensor(x)
 
 
-def shape(x: Any) -> tuple[int | None, ...]:
-    """The sizes of the axes as a tuple; of a KerasTensor with None where any size fits.
+def shape(x: Any) -> tuple[Any, ...]:
+    """The sizes of the axes as a tuple; of a KerasTensor with scalar KerasTensors where any size fits, which equal None.
 
-    >>> tf.keras.ops.shape(tf.zeros([2, 3])), tf.keras.ops.shape(tf.keras.Input((3,)))
-    ((2, 3), (None, 3))
+    >>> tf.keras.ops.shape(tf.zeros([2, 3])), tf.keras.ops.shape(tf.keras.Input((3,))) == (None, 3)
+    ((2, 3), True)
     """
-    return tuple((x if isinstance(x, KerasTensor) else to_tensor(x)).shape)
+    if not isinstance(x, KerasTensor):
+        return tuple(to_tensor(x).shape)
+    measured = takes_symbols(creation.shape)(x) if None in x.shape else ()
+    return tuple([measured[axis] if size is None else size for axis, size in enumerate(x.shape)])
 
 
 def dtype(x: Any) -> str:

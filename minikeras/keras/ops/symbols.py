@@ -141,6 +141,7 @@ class TensorFunction(Operation):
             raise ValueError(f"TensorFunction: there is no function of tensors tf.{function:.80}.")
         super().__init__(name or auto_name(last))
         self.function, self._call = function, found
+        self.measures = function in ("shape", "size")
         self.example = ops.linalg.identities if module == "linalg" else zeros
 
     def call(self, *args: Any, **kwargs: Any) -> Any:

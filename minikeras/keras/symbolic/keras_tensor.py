@@ -29,16 +29,19 @@ class Spec(NamedTuple):
 
 class Node:
     """A call of `operation` with KerasTensors among `args` and `kwargs`. Its outputs have `specs`, in flattening order, and
-    form the nest `structure`, with their positions as leaves; a Node with a higher `number` was made later.
+    form the nest `structure`, with their positions as leaves; a Node with a higher `number` was made later. It is `measured` if
+    only sizes of tensors decide on its outputs.
     """
 
-    __slots__ = ("__weakref__", "args", "kwargs", "number", "operation", "specs", "structure")
+    __slots__ = ("__weakref__", "args", "kwargs", "measured", "number", "operation", "specs", "structure")
 
     def __init__(
         self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], specs: list[Spec], structure: Any
     ) -> None:
         self.operation, self.args, self.kwargs = operation, args, kwargs
         self.specs, self.structure = specs, structure
+        measures = getattr(operation, "measures", None)  # a layer does not
+        self.measured = measures or (measures is False and all(one.node.measured for one in self.inputs))
         self._enter()
 
     def _enter(self) -> None:
@@ -180,9 +183,13 @@ class KerasTensor:
     __lt__, __le__, __gt__, __ge__ = map(_operator, ("less", "less_equal", "greater", "greater_equal"))
 
     def __eq__(self, other: object) -> Any:
-        """Whether both stand for the same output, so that `in` finds it in lists; with numbers and arrays part of the model."""
+        """Whether both stand for the same output, so that `in` finds it in lists; with numbers and arrays part of the model.
+        An unknown size is equal to None.
+        """
         if isinstance(other, KerasTensor):
             return self.key == other.key
+        if other is None:
+            return self.node.measured
         return _operate("equal", self, other) if is_data(other) or is_numbers(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:

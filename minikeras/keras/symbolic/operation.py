@@ -37,6 +37,8 @@ class Operation:
     """
 
     built, trainable = True, False
+    measures = False
+    """Whether it asks its operands for their sizes alone."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or auto_name(snake_case(type(self).__name__))

@@ -11,6 +11,7 @@ from ....functions import creation as tf
 from ....functions.elementwise import bitcast, cast, pow
 from ....functions.publish import integer, static_shape
 from ....functions.shaping import broadcast_to
+from ....functions.symbols import takes_symbols
 from ....types import TensorLike, as_dtype
 from ... import config
 from ...promotion import floating, promoted, result_type
@@ -75,7 +76,7 @@ def zeros(shape: Any, dtype: Any = None) -> Tensor:
     >>> print(tf.keras.ops.zeros((2,)).numpy())
     [0. 0.]
     """
-    return tf.zeros(shape, dtype or config.floatx())
+    return takes_symbols(tf.zeros)(shape, dtype or config.floatx())
 
 
 def ones(shape: Any, dtype: Any = None) -> Tensor:
@@ -84,7 +85,7 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
     >>> print(tf.keras.ops.ones((2,)).numpy())
     [1. 1.]
     """
-    return tf.ones(shape, dtype or config.floatx())
+    return takes_symbols(tf.ones)(shape, dtype or config.floatx())
 
 
 def empty(shape: Any, dtype: Any = None) -> Tensor:
