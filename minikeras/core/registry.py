@@ -26,6 +26,7 @@ _LATE = {
     "summary_of_tape": "..diagnostics.tape_summary",
     "call_on_symbols": "..keras.ops.symbols",
     "operate_on_symbols": "..keras.ops.symbols",
+    "mask_of_symbol": "..keras.ops.symbols",
 }
 """What the core asks of modules above it, and where it is defined."""
 

@@ -4,6 +4,7 @@ are written. A case is an expression, computed for arrays and for KerasTensors.
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_gradients_of_16_bit_floats_have_their_dtype(module: str, dtype: str) ->
         assert {one.dtype.name for one in found.values() if one is not None} <= {dtype}, expression
 
 
-SYMBOLIC = [one for one in CASES if CASES[one]["layers"] and not one.startswith("nonzero")]
+SYMBOLIC = [one for one in CASES if CASES[one]["layers"]]
 
 
 def model_of(expression: str) -> Any:
@@ -260,3 +261,44 @@ def test_arguments_that_numpy_takes_are_taken():
     for refused in (lambda: K.ops.where(x > 1, x), lambda: K.ops.rot90(x, axes=(1, -1))):
         with pytest.raises(ValueError, match="where: needs both|rot90: axes must be two different"):
             refused()
+
+
+BY_SIZES = (
+    *("unstack(", "cross(f, g)", "squeeze(f[:, :1])", "istft((waves, waves), 4, 2, 6, window='hamming', length=7)"),
+    *("while_loop(lambda x, y: True", "conv(row, K1, dilation_rate=2)"),
+)
+"""Where sizes decide on the number of results or axes, or short data on the shape."""
+
+
+def shapes_for(expression: str, names: Any, longer: dict[str, Any]) -> list[Any]:
+    """The shapes of the results for symbols or for arrays in place of those of a name."""
+    given = tensors(names) | longer
+    return [
+        tuple(tf.convert_to_tensor(one).shape if isinstance(one, (int, float)) else one.shape)
+        for one in computed(expression, given)
+    ]
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("expression", [one for one in SYMBOLIC if not one.startswith(BY_SIZES)])
+def test_what_is_known_beside_axes_of_any_size_holds_for_data(expression: str, count: int) -> None:
+    names = CASES[expression]["arrays"]
+    for symbols in {tuple(names), *((name,) for name in names)}:
+        axes = [(name, axis) for name in symbols for axis in range(ARRAYS[name].ndim)]
+        for unknown in itertools.combinations(axes, count):
+            given = {}
+            for name in symbols:
+                shape = [None if (name, axis) in unknown else size for axis, size in enumerate(ARRAYS[name].shape)]
+                given[name] = K.Input(batch_shape=shape, dtype=ARRAYS[name].dtype.name)
+            claimed = shapes_for(expression, names, given)
+            for resize in (lambda x, axis: x, lambda x, axis: x.take([0], axis), lambda x, axis: np.concatenate([x, x], axis)):
+                data = {name: ARRAYS[name] for name in symbols}
+                for name, axis in unknown:
+                    data[name] = resize(data[name], axis)
+                try:
+                    found = shapes_for(expression, names, {name: tf.constant(one) for name, one in data.items()})
+                except Exception:  # not every length fits
+                    continue
+                assert [len(one) for one in claimed] == [len(one) for one in found]
+                pairs = [pair for one, other in zip(claimed, found, strict=True) for pair in zip(one, other, strict=True)]
+                assert all(size in (None, true) for size, true in pairs), f"{unknown}: claimed {claimed}, found {found}"

@@ -102,7 +102,7 @@ def entrance(layer: InputLayer) -> KerasTensor:
     """The KerasTensor that an InputLayer stands for."""
     nodes = nodes_of(layer)
     node = nodes[0] if nodes else Node(layer, (), {}, [Spec(layer.batch_shape, layer.input_dtype)], 0)
-    return KerasTensor(node)
+    return node.outputs
 
 
 def Input(

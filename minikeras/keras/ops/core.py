@@ -13,6 +13,7 @@ from ... import nest
 from ...core import Tensor
 from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
+from ...core.stack import only_shapes
 from ...errors import ShapeError
 from ...functions import control_flow, creation, indexing, segments, shaping
 from ...functions import elementwise as tf
@@ -264,9 +265,18 @@ def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor
 def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """What one of two functions gives, by a bool.
 
+    Raises:
+        ValueError: if the bool is a KerasTensor and the functions give other structures, shapes or dtypes.
+
     >>> tf.keras.ops.cond(True, lambda: 1, lambda: 2)
     1
     """
+    if only_shapes():
+        chosen, other = true_fn(), false_fn()
+        kinds = [nest.map_structure(lambda one: (to_tensor(one).shape, to_tensor(one).dtype), one) for one in (chosen, other)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"cond: true_fn and false_fn should give the same structure, shapes and dtypes, found {kinds}.")
+        return chosen
     return control_flow.cond(pred, true_fn, false_fn)
 
 
@@ -343,12 +353,18 @@ def scan(
         reverse: begin with the last slice; what it gives stands last.
         unroll: accepted for compatibility, ignored.
 
+    Raises:
+        ValueError: without `xs` and `length`, or if they are of different lengths.
+
     >>> total, sums = tf.keras.ops.scan(lambda s, x: (s + x, s + x), tf.constant(0.0), tf.constant([1.0, 2.0, 3.0]))
     >>> print(total.numpy(), sums.numpy())
     6.0 [1. 3. 6.]
     """
     leaves = [to_tensor(leaf) for leaf in nest.flatten(xs)] if xs is not None else []
-    count = leaves[0].shape[0] if leaves else int(length or 0)
+    lengths = {leaf.shape[0] for leaf in leaves} | {int(one) for one in (length,) if one is not None}
+    if len(lengths) != 1:
+        raise ValueError(f"scan: needs xs or length=, and one length of both; found {sorted(lengths) or 'neither'}.")
+    count = lengths.pop()
     carry = nest.map_structure(to_tensor, init)
     results: list[Any] = [None] * count
     for i in builtins.range(count)[:: -1 if reverse else 1]:

@@ -61,6 +61,11 @@ def operate_on_symbols(name: str, operands: tuple[Any, ...]) -> Any:
     return getattr(ops, name)(*operands)
 
 
+def mask_of_symbol(x: Any) -> Any:
+    """The mask that a KerasTensor carries, as a KerasTensor."""
+    return CarriedMask()(x)
+
+
 def call_on_symbols(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The step of a functional model that a call of a function of `tf` with KerasTensors is.
 
@@ -152,4 +157,11 @@ class TensorFunction(Operation):
         return {"function": self.function, "name": self.name}
 
 
-CLASSES["symbols"] = {"TensorFunction": TensorFunction}
+class CarriedMask(Operation):
+    """The mask that a tensor carries: a step that is known here only."""
+
+    def call(self, x: Any) -> Any:
+        return x._keras_mask
+
+
+CLASSES["symbols"] = {"TensorFunction": TensorFunction, "CarriedMask": CarriedMask}

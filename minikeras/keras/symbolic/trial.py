@@ -25,6 +25,7 @@ from ...files import limits
 from ...functions.creation import zeros
 from ...types import DType, as_dtype
 from ..calls import context
+from ..config import floatx
 from .keras_tensor import KerasTensor, Node, Spec
 from .rules import by_rule, check_trial, masked, rank_of_mask, with_mask
 from .shapes import is_data, is_numbers, map_shapes
@@ -61,18 +62,24 @@ def call_symbolically(operation: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return Node(operation, args, kwargs, specs, structure).outputs
 
 
-def output_shapes(layer: Any, input_shape: Any) -> Any:
-    """The shapes of the outputs of a layer for inputs of given shapes; nothing of the trial stays."""
+def output_specs(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """KerasTensors like those that a layer would give for KerasTensors; nothing of the trial stays."""
     trial, random_state = Trial(layer), streams.states()
-    specs, structure = _tried(layer, (_placeholders(input_shape, as_dtype(layer.compute_dtype)),), {}, by_rules=False)
+    specs, structure = _tried(layer, args, kwargs, by_rules=False)
     trial.undo()
     streams.set_states(random_state)
-    return nest.map_structure(lambda position: specs[position].shape, structure)
+    return Node(Placeholder(), (), {}, specs, structure).outputs
+
+
+def output_shapes(layer: Any, input_shape: Any) -> Any:
+    """The shapes of the outputs of a layer for inputs of given shapes; nothing of the trial stays."""
+    dtype = as_dtype(getattr(layer, "compute_dtype", floatx()))
+    return nest.map_structure(lambda one: one.shape, output_specs(layer, (_placeholders(input_shape, dtype),), {}))
 
 
 def _placeholders(shapes: Any, dtype: DType) -> Any:
     """A KerasTensor for each shape of a nest of shapes."""
-    return map_shapes(lambda shape: KerasTensor(Node(Placeholder(), (), {}, [Spec(tuple(shape), dtype)], 0)), shapes)
+    return map_shapes(lambda shape: Node(Placeholder(), (), {}, [Spec(tuple(shape), dtype)], 0).outputs, shapes)
 
 
 class Placeholder:
@@ -107,6 +114,8 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
     if len({len(one) for one in leaves}) > 1:
         raise ShapeError(f"'{operation.name}' gives more or fewer tensors for other sizes of axes that may have any size.")
     specs = [_merged(operation, outputs) for outputs in zip(*leaves, strict=True)]
+    if hasattr(operation, "counts") and operation.counts(*args):
+        specs = [spec._replace(shape=(None,) * len(spec.shape)) for spec in specs]
     return specs, nest.pack(found[0], list(range(len(specs))))
 
 
@@ -141,11 +150,8 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
             except Exception as error:
                 failures.append(error)
         if len(found) == 2:
-            return (
-                found
-                if trial.is_of_layer
-                else [*found, *_of_nothing(found[0], functools.partial(tried, Sizes(0, 0, first.bound)))]
-            )
+            nothing = Sizes(0, 0, first.bound)
+            return found if trial.is_of_layer else [*found, *_of_nothing(found[0], functools.partial(tried, nothing))]
         trial.undo()
         trial.build(args, kwargs)
     raise _without_sizes(failures[0], failures[1])
