@@ -131,7 +131,9 @@ def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
     x = floating(x)
     factors, rows = tf.lu(x)
     orders = all_values(rows)
-    swaps = np.array([_swaps(order) for order in orders.reshape(-1, x.shape[-2])], "int32").reshape(orders.shape)
+    swaps = np.empty(orders.shape, "int32")
+    for place in np.ndindex(*orders.shape[:-1]):
+        swaps[place] = _swaps(orders[place])
     return factors, convert_to_tensor(swaps[..., : x.shape[-1]])
 
 
