@@ -271,13 +271,19 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     >>> tf.keras.ops.cond(True, lambda: 1, lambda: 2)
     1
     """
-    if only_shapes():
+    if only_shapes() and not isinstance(pred, (bool, int)):
         chosen, other = true_fn(), false_fn()
-        kinds = [nest.map_structure(lambda one: (to_tensor(one).shape, to_tensor(one).dtype), one) for one in (chosen, other)]
-        if kinds[0] != kinds[1]:
-            raise ValueError(f"cond: true_fn and false_fn should give the same structure, shapes and dtypes, found {kinds}.")
+        first, second = (nest.map_structure(lambda x: x if x is None else _kind(x), one) for one in (chosen, other))
+        if first != second:
+            raise ValueError(
+                f"cond: true_fn and false_fn should give the same structure, shapes and dtypes, found {first} and {second}."
+            )
         return chosen
     return control_flow.cond(pred, true_fn, false_fn)
+
+
+def _kind(x: Any) -> str:
+    return f"{dtype(x)}{list(to_tensor(x).shape)}"
 
 
 @operation(given="branches")

@@ -41,7 +41,7 @@ class Node:
         self.operation, self.args, self.kwargs = operation, args, kwargs
         self.specs, self.structure = specs, structure
         measures = getattr(operation, "measures", None)  # a layer does not
-        self.measured = measures or (measures is False and all(one.node.measured for one in self.inputs))
+        self.measured: bool = measures or (measures is False and all(one.node.measured for one in self.inputs))
         self._enter()
 
     def _enter(self) -> None:

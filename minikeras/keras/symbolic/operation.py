@@ -176,16 +176,8 @@ def operation(
         counts: tells of operands whether their values decide on the sizes of the results.
     """
     if function is None:
-        further = {
-            "name": name,
-            "cost": cost,
-            "given": given,
-            "named": named,
-            "settle": settle,
-            "example": example,
-            "counts": counts,
-        }
-        return functools.partial(operation, **further)
+        further = {"name": name, "cost": cost, "given": given, "named": named}
+        return functools.partial(operation, **further, settle=settle, example=example, counts=counts)
     signature = inspect.signature(function)
     parameters = signature.parameters
     passed = {key for key, one in parameters.items() if "TensorLike" in str(one.annotation) or one.kind is one.VAR_KEYWORD}

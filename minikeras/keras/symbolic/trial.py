@@ -4,6 +4,7 @@ Nothing of a trial stays but what building made.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -36,8 +37,6 @@ long as another one, a table of positions may have fewer rows, and a window more
 """
 _USUAL = [1, 2, 3, 4, 8]
 """Sizes that functions may ask for: of what is broadcast, of parts of a complex number, channels, corners, projections."""
-_MOST_ATTEMPTS = {"function": 400, "layer": 40}
-"""How often unknown axes are bound to sizes of other operands: a layer takes longer."""
 _LARGEST = 2**22
 """The most elements of an operand of such an attempt."""
 
@@ -135,8 +134,7 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
     if not any(None in symbol.shape or symbol.node.measured for symbol in symbols):
         return [tried(Sizes(*_PAIRS[0][0]))]
-    kind = "layer" if trial.is_of_layer else "function"
-    attempts = itertools.islice(_attempts(operation, args, kwargs, symbols), _MOST_ATTEMPTS[kind])
+    attempts = itertools.islice(_attempts(operation, args, kwargs, symbols), 40 if trial.is_of_layer else 400)
     failures: list[Exception] = []
     for number, (first, second) in enumerate(attempts):
         if number and max(math.prod(second.of(symbol)) for symbol in symbols) > _LARGEST:
@@ -150,23 +148,17 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
             except Exception as error:
                 failures.append(error)
         if len(found) == 2:
-            nothing = Sizes(0, 0, first.bound)
-            return found if trial.is_of_layer else [*found, *_of_nothing(found[0], functools.partial(tried, nothing))]
+            with contextlib.suppress(Exception):  # parts such as x[:, :3] have fewer elements where there are none
+                nothing = None if trial.is_of_layer else tried(Sizes(0, 0, first.bound))
+                found += [nothing] if _ranks(nothing) == _ranks(found[0]) else []
+            return found
         trial.undo()
         trial.build(args, kwargs)
     raise _without_sizes(failures[0], failures[1])
 
 
-def _of_nothing(found: Any, tried: Callable[[], Any]) -> list[Any]:
-    """A third result, for axes without elements: parts such as x[:, :3] have fewer where there are fewer. Left out if it fails
-    or if its axes are others.
-    """
-    try:
-        empty = tried()
-        same = nest.flatten(nest.map_structure(lambda one, other: one.ndim == other.ndim, found, empty))
-    except Exception:
-        return []
-    return [empty] if all(same) else []
+def _ranks(outputs: Any) -> list[int]:
+    return [one.ndim for one in nest.flatten(outputs) if one is not None]
 
 
 def _attempts(

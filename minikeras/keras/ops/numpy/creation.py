@@ -163,11 +163,11 @@ def view(x: TensorLike, dtype: Any = None) -> Tensor:
     wanted = x.dtype if dtype is None else as_dtype(dtype)
     if wanted.size == x.dtype.size:
         return bitcast(x, wanted)
-    if not x.ndim or x.shape[-1] * x.dtype.size % wanted.size:
+    count, rest = divmod(x.shape[-1] * x.dtype.size, wanted.size) if x.ndim else (0, 1)
+    if rest:
         raise DTypeError(f"view: the last axis of {x.dtype.name}{list(x.shape)} does not hold whole {wanted.name}s.")
-    if wanted.size > x.dtype.size:
-        return bitcast(reshape(x, [*x.shape[:-1], -1, wanted.size // x.dtype.size]), wanted)
-    return reshape(bitcast(x, wanted), [*x.shape[:-1], x.shape[-1] * x.dtype.size // wanted.size])
+    parts = [count, wanted.size // x.dtype.size] if wanted.size > x.dtype.size else x.shape[-1:]
+    return reshape(bitcast(reshape(x, [*x.shape[:-1], *parts]), wanted), [*x.shape[:-1], count])
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
