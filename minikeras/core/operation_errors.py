@@ -57,11 +57,11 @@ def _broadcasting(name: str, shapes: list[tuple[int, ...]]) -> Exception:
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     for axis in range(1, rank + 1):
-        sizes = {shape[-axis] for shape in padded} - {1}
+        sizes = dict.fromkeys(shape[-axis] for shape in padded if shape[-axis] != 1)
         if len(sizes) > 1:
             listed = " vs. ".join(str(list(shape)) for shape in shapes)
             return ShapeError(
-                f"{name}: Incompatible shapes: {listed}: sizes {' and '.join(map(str, sorted(sizes)))} clash at axis "
+                f"{name}: Incompatible shapes: {listed}: sizes {' and '.join(map(str, sizes))} clash at axis "
                 f"-{axis}. Sizes must be equal or 1; reshape or transpose one operand."
             )
     return ShapeError(f"{name}: Incompatible shapes: {' vs. '.join(str(list(shape)) for shape in shapes)}.")

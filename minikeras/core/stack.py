@@ -28,6 +28,8 @@ class Interpreter:
     __slots__ = ()
     sees_all = False
     """Whether it sees what happens within a custom gradient, rather than the custom gradient alone."""
+    only_shapes = False
+    """Whether it asks for shapes and dtypes alone: values need not be such as data may have."""
 
     def __enter__(self) -> Self:
         switch(Frame(self, current()))
@@ -149,6 +151,14 @@ _thread = _Thread()
 def current() -> Frame:
     """The top of this thread's stack."""
     return _thread.frame
+
+
+def only_shapes() -> bool:
+    """Whether an interpreter on this thread's stack asks for shapes and dtypes alone."""
+    frame = _thread.frame
+    while frame is not BOTTOM and not frame.interpreter.only_shapes:
+        frame = frame.below
+    return frame is not BOTTOM
 
 
 def switch(frame: Frame) -> None:

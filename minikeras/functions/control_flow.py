@@ -9,6 +9,7 @@ from typing import Any
 from .. import nest
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor, all_values
+from ..core.stack import only_shapes
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..types import TensorLike
 from .creation import zeros
@@ -137,19 +138,27 @@ def while_loop(
     >>> [int(v) for v in tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)])]
     [3]
     """
-    values, steps = list(loop_vars), 0
+    values, steps, inferred = list(loop_vars), 0, only_shapes()
     while maximum_iterations is None or steps < int(maximum_iterations):
         going = tensor(cond(*values))
         batched = isinstance(going, BatchedTensor)
-        if not (all_values(going).any() if batched else bool(going)):
+        if not (all_values(going).any() if batched else bool(going) or (inferred and not steps)):
             break
         result = body(*values)
         after = list(result) if isinstance(result, (list, tuple)) else [result]
         nest.assert_same_structure(values, after)
+        fixed = inferred and _shapes(values) == _shapes(after)
         values = _chosen(going, after, values) if batched else after
         steps += 1
+        if fixed:  # values may never end the loop
+            break
     values = nest.map_structure(lambda value: value if isinstance(value, TensorArray) else tensor(value), values)
     return type(loop_vars)(*values) if hasattr(loop_vars, "_fields") else type(loop_vars)(values)
+
+
+def _shapes(values: Any) -> list[Any]:
+    """The shapes of what a loop carries; that of a TensorArray, whose elements are written in turn, equals no other."""
+    return [object() if hasattr(leaf, "stack") else tensor(leaf).shape for leaf in nest.flatten(values)]
 
 
 def _unstacked(name: str, elems: Any) -> list[Any]:

@@ -212,6 +212,8 @@ def integer(value: Any) -> int:
     """
     try:
         return operator.index(value)
+    except SymbolicOperand:
+        raise
     except TypeError:
         raise DTypeError(
             f"an axis, a size or a count must be one integer, found {value!r:.60}. Write n // 2 for n / 2, or int(n)."

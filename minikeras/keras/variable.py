@@ -10,11 +10,12 @@ from . import initializers
 from .calls import context
 from .config import floatx
 from .names import auto_name
+from .symbolic.keras_tensor import Operators
 from .weight import KerasVariable
 
 
-class Variable(KerasVariable):
-    """A Variable outside of layers.
+class Variable(Operators, KerasVariable):
+    """A Variable outside of layers. Its operators promote dtypes, as functions of `keras.ops` do.
 
     Args:
         initializer: a value; or an initializer or its name, which is given the shape and dtype.

@@ -205,6 +205,22 @@ def test_layer_output_gives_feature_extractors():
     assert model.get_layer("head").input.shape == (None, 3)
 
 
+def test_a_tensor_of_a_graph_is_one_object():
+    x, layer = Input((2,)), Dense(3)
+    model = Model(x, layer(x))
+    assert model.outputs[0] is layer.output and model.inputs[0] is x is model.layers[0].output
+
+
+def test_layers_and_functions_tell_the_specs_of_their_outputs_and_stay_as_they_are():
+    layer = Dense(3, dtype="float64")
+    found = layer.compute_output_spec(Input((None, 2)))
+    assert (found.shape, found.dtype.name, layer.built) == ((None, None, 3), "float64", False)
+    x = Input((None,), dtype="int32")
+    function = tf.keras.Function(x, {"vectors": tf.keras.layers.Embedding(5, 4)(x)})
+    assert function.compute_output_shape((None, 7)) == {"vectors": (None, 7, 4)}
+    assert function.compute_output_spec(Input((3,), dtype="int32"))["vectors"].shape == (None, 3, 4)
+
+
 def test_a_layer_that_was_called_twice_or_never_has_no_single_output():
     shared = Dense(2)
     with pytest.raises(AttributeError, match="'dense' has not been called on a KerasTensor"):

@@ -244,3 +244,33 @@ def test_what_is_loaded_late_is_not_there_at_first():
     code = f"import sys, minikeras; print([n for n in {names} if f'minikeras.keras.{{n}}' in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        (lambda v: v + np.ones(2, "float32"), "float32"),
+        (lambda v: tf.keras.Variable(np.ones(2, "float16")) * v, "float16"),
+        (lambda v: v / 2, "float32"),
+        (lambda v: 1.5 - v, "float32"),
+        (lambda v: np.ones(2) * v, "float64"),
+        (lambda v: v + tf.ones(2), "float32"),
+        (lambda v: v**2.5, "float32"),
+        (lambda v: v // np.ones(2, "int64"), "int64"),
+        (lambda v: v @ np.ones((2, 2), "float32"), "float32"),
+        (lambda v: v < tf.ones(2), "bool"),
+        (lambda v: -v, "int32"),
+    ],
+)
+def test_operators_of_a_variable_promote_dtypes(function, dtype):
+    variable = tf.keras.Variable(np.array([3, 5], "int32"))
+    found = function(variable)
+    expected = function(variable.numpy()) if dtype != "float16" else variable.numpy()
+    assert found.dtype == dtype and np.array_equal(found, np.asarray(expected, dtype))
+
+
+def test_gradients_flow_through_operators_of_a_variable():
+    variable = tf.keras.Variable(np.array([3.0, 5.0], "float32"))
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(variable * np.array([1, 2], "int32") + variable**2)
+    assert tape.gradient(y, variable).numpy().tolist() == [7.0, 12.0]

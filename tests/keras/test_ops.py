@@ -4,6 +4,7 @@ are written. A case is an expression, computed for arrays and for KerasTensors.
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_gradients_of_16_bit_floats_have_their_dtype(module: str, dtype: str) ->
         assert {one.dtype.name for one in found.values() if one is not None} <= {dtype}, expression
 
 
-SYMBOLIC = [one for one in CASES if CASES[one]["layers"] and not one.startswith("nonzero")]
+SYMBOLIC = [one for one in CASES if CASES[one]["layers"]]
 
 
 def model_of(expression: str) -> Any:
@@ -260,3 +261,138 @@ def test_arguments_that_numpy_takes_are_taken():
     for refused in (lambda: K.ops.where(x > 1, x), lambda: K.ops.rot90(x, axes=(1, -1))):
         with pytest.raises(ValueError, match="where: needs both|rot90: axes must be two different"):
             refused()
+
+
+BY_SIZES = (
+    *("unstack(", "cross(f, g)", "squeeze(f[:, :1])", "istft((waves, waves), 4, 2, 6, window='hamming', length=7)"),
+    *("while_loop(lambda x, y: True", "conv(row, K1, dilation_rate=2)"),
+)
+"""Where sizes decide on the number of results or axes, or short data on the shape."""
+
+
+def shapes_for(expression: str, names: Any, longer: dict[str, Any]) -> list[Any]:
+    """The shapes of the results for symbols or for arrays in place of those of a name."""
+    given = tensors(names) | longer
+    return [
+        tuple(tf.convert_to_tensor(one).shape if isinstance(one, (int, float)) else one.shape)
+        for one in computed(expression, given)
+    ]
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("expression", [one for one in SYMBOLIC if not one.startswith(BY_SIZES)])
+def test_what_is_known_beside_axes_of_any_size_holds_for_data(expression: str, count: int) -> None:
+    names = CASES[expression]["arrays"]
+    for symbols in {tuple(names), *((name,) for name in names)}:
+        axes = [(name, axis) for name in symbols for axis in range(ARRAYS[name].ndim)]
+        for unknown in itertools.combinations(axes, count):
+            given = {}
+            for name in symbols:
+                shape = [None if (name, axis) in unknown else size for axis, size in enumerate(ARRAYS[name].shape)]
+                given[name] = K.Input(batch_shape=shape, dtype=ARRAYS[name].dtype.name)
+            claimed = shapes_for(expression, names, given)
+            for resize in (lambda x, axis: x, lambda x, axis: x.take([0], axis), lambda x, axis: np.concatenate([x, x], axis)):
+                data = {name: ARRAYS[name] for name in symbols}
+                for name, axis in unknown:
+                    data[name] = resize(data[name], axis)
+                try:
+                    found = shapes_for(expression, names, {name: tf.constant(one) for name, one in data.items()})
+                except Exception:  # not every length fits
+                    continue
+                assert [len(one) for one in claimed] == [len(one) for one in found]
+                pairs = [pair for one, other in zip(claimed, found, strict=True) for pair in zip(one, other, strict=True)]
+                assert all(size in (None, true) for size, true in pairs), f"{unknown}: claimed {claimed}, found {found}"
+
+
+# At the edges ---------------------------------------------------------------------------------------------------------
+
+
+def test_sums_of_products_of_int8_are_counted_in_int32() -> None:
+    many = np.full(300, 100, "int8")
+    for found in (
+        K.ops.einsum("i,i->", many, many),
+        K.ops.matmul(many[None], many[:, None])[0, 0],
+        K.ops.matmul(many, many),
+        K.ops.einsum("i->", many) * 100,
+    ):
+        assert found.dtype == tf.int32 and int(found) == 3_000_000
+    assert K.ops.einsum("i,i->", many, many.astype("int16")).dtype == tf.int16
+
+
+def test_a_matrix_that_is_not_positive_definite_has_no_factor() -> None:
+    for wrong in (-np.eye(2, dtype="float32"), np.stack([np.eye(2), -np.eye(2)])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cholesky: .* positive definite"):
+            K.ops.cholesky(wrong)
+    model = K.Model(x := K.Input((2, 2)), K.ops.cholesky(x))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="positive definite"):
+        model(-np.eye(2, dtype="float32")[None])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="positive definite"):
+        tf.function(K.ops.cholesky)(tf.constant(-np.eye(2, dtype="float32")))
+
+
+def test_a_view_has_more_or_fewer_elements_along_its_last_axis() -> None:
+    numbers = np.arange(12, dtype="int32").reshape(2, 6)
+    for dtype in ("int16", "int64", "uint8", "float32", "int32"):
+        viewed = K.ops.view(numbers, dtype)
+        assert np.array_equal(viewed, numbers.view(dtype)) and viewed.dtype == dtype
+        assert K.ops.view(K.Input((6,), dtype="int32"), dtype).shape[1:] == viewed.shape[1:]
+    assert K.ops.view(numbers).dtype == tf.int32
+    for wrong in (np.int32(3), np.zeros((2, 3), "int16")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="view: the last axis"):
+            K.ops.view(wrong, "int64")
+
+
+def test_a_tall_matrix_has_a_pivot_for_each_column() -> None:
+    for rows, columns in ((4, 3), (3, 4), (3, 3)):
+        matrix = np.random.default_rng(0).normal(size=(2, rows, columns)).astype("float32")
+        factors, pivots = K.ops.lu_factor(matrix)
+        assert factors.shape == matrix.shape and pivots.shape == (2, min(rows, columns))
+        least = min(rows, columns)
+        lower = np.tril(factors, -1)[..., :least] + np.eye(rows, least)
+        product = lower @ np.triu(factors)[..., :least, :]
+        for one, swaps in zip(product, pivots.numpy(), strict=True):
+            for row, other in reversed(list(enumerate(swaps))):
+                one[[row, other]] = one[[other, row]]
+        np.testing.assert_allclose(product, matrix, atol=1e-5)
+
+
+def test_a_scan_needs_a_length() -> None:
+    step = lambda carry, x: (carry + 1.0, carry)
+    with pytest.raises(ValueError, match="scan: needs xs or length=.*neither"):
+        K.ops.scan(step, tf.constant(0.0), xs=None, length=None)
+    with pytest.raises(ValueError, match=r"one length of both; found \[3, 4\]"):
+        K.ops.scan(step, tf.constant(0.0), xs=tf.zeros(3), length=4)
+    assert K.ops.scan(step, tf.constant(0.0), length=2)[1].numpy().tolist() == [0.0, 1.0]
+    assert float(K.ops.scan(step, tf.constant(2.0), length=0)[0]) == 2.0
+
+
+def test_signs_and_logarithms_of_determinants_of_symbols_have_the_shape_of_the_stack() -> None:
+    x = K.Input((2, 3, 3))
+    model = K.Model(x, K.ops.slogdet(x))
+    data = np.random.default_rng(0).normal(size=(4, 2, 3, 3)).astype("float32")
+    assert [one.shape for one in model.outputs] == [(None, 2)] * 2
+    for found, expected in zip(model(data), np.linalg.slogdet(data), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_branches_on_a_symbol_give_one_kind() -> None:
+    flag = K.Input((), batch_size=1, dtype="bool")[0]
+    for other in (lambda: tf.ones(3), lambda: {"a": tf.ones(2)}, lambda: tf.ones(2, "int32")):
+        with pytest.raises(ValueError, match="cond: true_fn and false_fn should give the same structure, shapes and dtypes"):
+            K.ops.cond(flag, lambda: tf.ones(2), other)
+    assert K.ops.cond(flag, lambda: tf.ones(2), lambda: tf.zeros(2)).shape == (2,)
+
+
+def test_sizes_that_values_decide_on_are_unknown() -> None:
+    x = K.Input((3,), batch_size=2, dtype="int32")
+    found = [*K.ops.nonzero(x), *K.ops.where(x > 0), K.ops.unique(x), K.ops.bincount(x[0])]
+    assert [one.shape for one in found] == [(None,)] * 6
+    model = K.Model(x, found)
+    assert [len(one) for one in model(np.array([[0, 1, 5], [2, 0, 0]]))] == [3, 3, 3, 3, 4, 6]
+
+
+def test_the_inverse_short_time_transform_gives_the_signal_back_up_to_its_ends() -> None:
+    signal = np.random.default_rng(0).normal(size=64).astype("float32")
+    for window in ("hann", "hamming", None):
+        again = K.ops.istft(K.ops.stft(signal, 8, 4, 8, window), 8, 4, 8, window=window)
+        np.testing.assert_allclose(again, signal, atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -53,18 +54,103 @@ def test_a_known_batch_size_stays_known():
 
 def test_a_table_of_positions_may_have_few_rows():
     class Positions(tf.keras.layers.Layer):
-        def __init__(self, rows, **options):
+        def __init__(self, rows, first=0, **options):
             super().__init__(**options)
-            self.rows = tf.keras.layers.Embedding(rows, 3)
+            self.first, self.rows = first, tf.keras.layers.Embedding(rows, 3)
 
         def call(self, x):
-            return self.rows(tf.range(tf.shape(x)[1])) + tf.cast(x, "float32")[..., None]
+            return self.rows(self.first + tf.range(tf.shape(x)[1])) + tf.cast(x, "float32")[..., None]
 
-    for rows in (70, 20, 6):
+    for rows in (70, 20, 6, 3):
         assert Positions(rows)(Input((None,), dtype="int64")).shape == (None, None, 3)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"63 is not in \[0, 5\)|64|5 is not in") as caught:
-        Positions(3)(Input((None,), dtype="int64"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"7 is not in \[0, 3\)") as caught:
+        Positions(3, first=7)(Input((None,), dtype="int64"))
     assert "tried on zeros" in caught.value.__notes__[0]
+
+
+ops = tf.keras.ops
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "expected", "data"),
+    [
+        (lambda x: ops.add(x, np.ones((10, 4), "float32")), (None, 4), (None, 10, 4), (3, 10, 4)),
+        (lambda x: ops.add(np.ones((10, 1), "float32"), x), (None, 4), (None, 10, 4), (3, 1, 4)),
+        (lambda x: x * [[1.0], [2.0], [3.0]], (None, 4), (None, 3, 4), (2, 3, 4)),
+        (lambda x: ops.where(x > 0, x, np.ones((5, 7), "float32")), (None,), (5, 7), (5, 7)),
+        (lambda x: ops.where(x > 0, x, x[:, :1]), (None,), (None, None), (5, 7)),
+        (lambda x: ops.add(x, x[:, 0]), (None, 4), (None, None, 4), (3, 3, 4)),
+        (lambda x: ops.matmul(x, np.ones((5, 4, 3), "float32")), (None, 4), (5, None, 3), (5, 2, 4)),
+        (lambda x: ops.matmul(x, np.ones((6, 3), "float32")), (None,), (None, 3), (2, 6)),
+        (lambda x: ops.concatenate([x, np.ones((3, 2, 4), "float32")], axis=1), (None, 4), (3, None, 4), (3, 5, 4)),
+        (lambda x: ops.reshape(x, (3, 7, 2, 2)), (None, 4), (3, 7, 2, 2), (3, 7, 4)),
+        (lambda x: ops.reshape(x, (-1, 3, 1)), (None,), (None, 3, 1), (2, 6)),
+        (lambda x: x[:, :3], (None, 4), (None, None, 4), (2, 2, 4)),
+        (lambda x: x[:, -1], (None, 4), (None, 4), (2, 2, 4)),
+    ],
+)
+def test_unknown_lengths_meet_constants_and_one_another(function, shape, expected, data):
+    x = Input(shape)
+    y = function(x)
+    found = Model(x, y)(np.ones(data, "float32")).shape
+    assert y.shape == expected and all(claimed in (None, size) for claimed, size in zip(expected, found, strict=True))
+
+
+def test_positions_are_added_to_an_embedding_of_any_length():
+    words = layers.Embedding(20, 4)(Input((None,)))
+    assert ops.add(words, np.zeros((10, 4), "float32")).shape == (None, 10, 4)
+
+
+@pytest.mark.parametrize("function", [ops.add, ops.matmul, lambda x, y: Apply(lambda z: z + y)(x)])
+def test_no_message_names_a_size_that_nobody_wrote(function):
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        function(Input((None, 5)), np.ones((7, 4), "float32"))
+    error = caught.value
+    assert "None, None, 5" in str(error)
+    while error is not None:
+        assert "7" in str(error) and not {"2", "64", "128"} & set(re.findall(r"\d+", str(error)))
+        error = error.__cause__
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: ops.broadcast_to(tf.ones((1, 5, 3)), (ops.shape(x)[0], 5, 3)), (None, 5, 3)),
+        (lambda x: ops.reshape(x, (ops.shape(x)[0], -1)), (None, None)),
+        (lambda x: tf.reshape(x, (tf.shape(x)[0], tf.shape(x)[1] * 2, 2)), (None, None, 2)),
+        (lambda x: ops.reshape(x, (ops.shape(x)[0], ops.shape(x)[1] // 2, 8)), (None, None, 8)),
+        (lambda x: x + ops.cast(ops.arange(ops.shape(x)[1]), "float32")[:, None], (None, None, 4)),
+        (lambda x: x[:, 0] + ops.zeros((ops.shape(x)[0], 4)), (None, 4)),
+        (lambda x: ops.ones(ops.shape(x)), (None, None, 4)),
+        (lambda x: tf.tile(tf.ones((1, 5)), [tf.shape(x)[0], 1]), (None, 5)),
+        (lambda x: ops.mean(x, axis=1) * ops.cast(ops.size(x), "float32"), (None, 4)),
+    ],
+)
+def test_sizes_of_symbols_are_numbers_to_compute_with(function, expected):
+    x, data = Input((None, 4)), np.ones((3, 6, 4), "float32")
+    model = Model(x, function(x))
+    assert model.output.shape == expected
+    for one in (model, tf.keras.models.model_from_json(model.to_json())):
+        assert np.array_equal(one(data), function(tf.constant(data)))
+
+
+def test_an_unknown_size_equals_none_and_makes_an_input():
+    x = Input((None, 4))
+    assert ops.shape(x) == (None, None, 4) and None in ops.shape(x) and None not in ops.shape(Input((3,), batch_size=2))
+    assert Input(ops.shape(x)[1:]).shape == (None, None, 4)
+
+
+def test_a_loop_on_symbols_asks_the_body_once():
+    x, steps = Input((3,)), []
+    found = ops.while_loop(lambda y: ops.sum(y) < 1.0, lambda y: steps.append(1) or y * 2.0, x)
+    assert found.shape == (None, 3) and len(steps) <= 3
+    doubled = Model(x, found)(np.full((1, 3), 0.1, "float32"))
+    np.testing.assert_allclose(doubled, np.full((1, 3), 0.4), rtol=1e-6)
+
+
+def test_a_loop_in_a_layer_that_zeros_would_never_end_ends():
+    layer = Apply(lambda x: tf.while_loop(lambda y: tf.reduce_sum(y) < 1.0, lambda y: [y * 2.0], [x])[0])
+    assert layer(Input((3,))).shape == (None, 3)
 
 
 def test_the_dtype_is_that_of_the_result():

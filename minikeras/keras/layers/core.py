@@ -14,8 +14,10 @@ from ...functions.creation import ones_like
 from ...functions.elementwise import not_equal
 from ...functions.publish import tensor
 from ...functions.reductions import reduce_any
+from ...functions.symbols import takes_symbols
 from ...nn_ops.nn import masked_fill
 from .. import activations
+from ..symbolic.keras_tensor import KerasTensor
 from . import weight_options
 from .inputs import InputSpec, attach
 from .layer import Layer, SameShape
@@ -139,11 +141,11 @@ class Masking(SameShape):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """True where some feature is not the value."""
-        return reduce_any(self._counts(inputs), -1)
+        return takes_symbols(reduce_any)(self._counts(inputs), -1)
 
     def _counts(self, inputs: Any) -> Tensor:
         """Which features are not the value; integers and bools never equal a value that is not whole."""
-        x = tensor(inputs)
+        x = inputs if isinstance(inputs, KerasTensor) else tensor(inputs)
         if x.dtype.is_floating:
             return not_equal(x, self.mask_value)
         x = cast(x, dtype="uint8") if x.dtype.is_bool else x

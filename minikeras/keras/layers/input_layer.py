@@ -54,7 +54,7 @@ class InputLayer(Layer):
             )
         if batch_shape is None:
             batch_shape = (batch_size, *((shape,) if isinstance(shape, int) else shape))
-        self.batch_shape = tuple(None if size is None else int(size) for size in batch_shape)
+        self.batch_shape = tuple([None if isinstance(n, KerasTensor) or n is None else int(n) for n in batch_shape])
         self.input_dtype = as_dtype(dtype or floatx())
         self._takes_text = self.input_dtype.name == "string"
         self.optional = bool(optional)
@@ -102,7 +102,7 @@ def entrance(layer: InputLayer) -> KerasTensor:
     """The KerasTensor that an InputLayer stands for."""
     nodes = nodes_of(layer)
     node = nodes[0] if nodes else Node(layer, (), {}, [Spec(layer.batch_shape, layer.input_dtype)], 0)
-    return KerasTensor(node)
+    return node.outputs
 
 
 def Input(

@@ -23,7 +23,7 @@ from ..names import auto_name
 from ..seeds import SeedState
 from ..symbolic import shapes
 from ..symbolic.keras_tensor import LayerIO, holds_symbol
-from ..symbolic.trial import call_symbolically, output_shapes
+from ..symbolic.trial import call_symbolically, output_shapes, output_specs
 from ..weight import Weight
 from . import building, description, inputs, weight_discovery
 from .description import described
@@ -427,6 +427,10 @@ class Layer(Module):
         (None, 8)
         """
         return output_shapes(self, input_shape)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """KerasTensors of the shapes and dtypes that a call with these KerasTensors gives; the layer is not built by it."""
+        return output_specs(self, args, kwargs)
 
     # Calling -------------------------------------------------------------------------------------------------------------
 

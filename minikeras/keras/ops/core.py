@@ -13,10 +13,12 @@ from ... import nest
 from ...core import Tensor
 from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
+from ...core.stack import only_shapes
 from ...errors import ShapeError
-from ...functions import control_flow, indexing, segments, shaping
+from ...functions import control_flow, creation, indexing, segments, shaping
 from ...functions import elementwise as tf
 from ...functions.creation import range as numbers
+from ...functions.symbols import takes_symbols
 from ...types import TensorLike, as_dtype
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
@@ -113,13 +115,16 @@ def is_tensor(x: Any) -> bool:
     return shaping.is_tensor(x)
 
 
-def shape(x: Any) -> tuple[int | None, ...]:
-    """The sizes of the axes as a tuple; of a KerasTensor with None where any size fits.
+def shape(x: Any) -> tuple[Any, ...]:
+    """The sizes of the axes as a tuple; of a KerasTensor with scalar KerasTensors where any size fits, which equal None.
 
-    >>> tf.keras.ops.shape(tf.zeros([2, 3])), tf.keras.ops.shape(tf.keras.Input((3,)))
-    ((2, 3), (None, 3))
+    >>> tf.keras.ops.shape(tf.zeros([2, 3])), tf.keras.ops.shape(tf.keras.Input((3,))) == (None, 3)
+    ((2, 3), True)
     """
-    return tuple((x if isinstance(x, KerasTensor) else to_tensor(x)).shape)
+    if not isinstance(x, KerasTensor):
+        return tuple(to_tensor(x).shape)
+    measured = takes_symbols(creation.shape)(x) if None in x.shape else ()
+    return tuple([measured[axis] if size is None else size for axis, size in enumerate(x.shape)])
 
 
 def dtype(x: Any) -> str:
@@ -260,10 +265,25 @@ def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor
 def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """What one of two functions gives, by a bool.
 
+    Raises:
+        ValueError: if the bool is a KerasTensor and the functions give other structures, shapes or dtypes.
+
     >>> tf.keras.ops.cond(True, lambda: 1, lambda: 2)
     1
     """
+    if only_shapes() and not isinstance(pred, (bool, int)):
+        chosen, other = true_fn(), false_fn()
+        first, second = (nest.map_structure(lambda x: x if x is None else _kind(x), one) for one in (chosen, other))
+        if first != second:
+            raise ValueError(
+                f"cond: true_fn and false_fn should give the same structure, shapes and dtypes, found {first} and {second}."
+            )
+        return chosen
     return control_flow.cond(pred, true_fn, false_fn)
+
+
+def _kind(x: Any) -> str:
+    return f"{dtype(x)}{list(to_tensor(x).shape)}"
 
 
 @operation(given="branches")
@@ -339,12 +359,18 @@ def scan(
         reverse: begin with the last slice; what it gives stands last.
         unroll: accepted for compatibility, ignored.
 
+    Raises:
+        ValueError: without `xs` and `length`, or if they are of different lengths.
+
     >>> total, sums = tf.keras.ops.scan(lambda s, x: (s + x, s + x), tf.constant(0.0), tf.constant([1.0, 2.0, 3.0]))
     >>> print(total.numpy(), sums.numpy())
     6.0 [1. 3. 6.]
     """
     leaves = [to_tensor(leaf) for leaf in nest.flatten(xs)] if xs is not None else []
-    count = leaves[0].shape[0] if leaves else int(length or 0)
+    lengths = {leaf.shape[0] for leaf in leaves} | {int(one) for one in (length,) if one is not None}
+    if len(lengths) != 1:
+        raise ValueError(f"scan: needs xs or length=, and one length of both; found {sorted(lengths) or 'neither'}.")
+    count = lengths.pop()
     carry = nest.map_structure(to_tensor, init)
     results: list[Any] = [None] * count
     for i in builtins.range(count)[:: -1 if reverse else 1]:

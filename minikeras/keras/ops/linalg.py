@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import nest
 from ...core import ForwardAccumulator, Tensor, convert_to_tensor
-from ...core.batch import all_values
+from ...core.batch import all_values, check_values
+from ...errors import InvalidArgumentError
 from ...functions import linalg as tf
 from ...functions import reductions
 from ...functions.creation import eye, zeros
@@ -58,6 +59,12 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [0.0, 3.0]]
     """
     factor = tf.cholesky(floating(x))
+
+    def refuse(values: np.ndarray[Any, Any]) -> None:
+        if np.isnan(values).any():
+            raise InvalidArgumentError("cholesky: a matrix is not positive definite. Add a small multiple of keras.ops.eye(n).")
+
+    check_values(factor, refuse)
     return tf.matrix_transpose(factor, conjugate=True) if upper else factor
 
 
@@ -121,18 +128,23 @@ def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
     >>> print(factors.numpy().tolist(), pivots.numpy())
     [[2.0, 2.0], [0.5, 1.0]] [1 1]
     """
-    factors, rows = tf.lu(floating(x))
-    return factors, convert_to_tensor(np.apply_along_axis(_swaps, -1, all_values(rows)).astype("int32"))
+    x = floating(x)
+    factors, rows = tf.lu(x)
+    orders = all_values(rows)
+    swaps = np.empty(orders.shape, "int32")
+    for place in np.ndindex(*orders.shape[:-1]):
+        swaps[place] = _swaps(orders[place])
+    return factors, convert_to_tensor(swaps[..., : x.shape[-1]])
 
 
-def _swaps(order: Any) -> Any:
+def _swaps(order: Any) -> list[int]:
     """What each row was swapped with, in turn, so that this order came out."""
     now, swaps = list(range(len(order))), []
     for place, row in enumerate(order):
         found = now.index(row)
         now[place], now[found] = now[found], now[place]
         swaps.append(found)
-    return np.array(swaps)
+    return swaps
 
 
 @operation(cost=cost_of_matrices)

@@ -61,6 +61,11 @@ def operate_on_symbols(name: str, operands: tuple[Any, ...]) -> Any:
     return getattr(ops, name)(*operands)
 
 
+def mask_of_symbol(x: Any) -> Any:
+    """The mask that a KerasTensor carries, as a KerasTensor."""
+    return CarriedMask()(x)
+
+
 def call_on_symbols(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The step of a functional model that a call of a function of `tf` with KerasTensors is.
 
@@ -141,6 +146,7 @@ class TensorFunction(Operation):
             raise ValueError(f"TensorFunction: there is no function of tensors tf.{function:.80}.")
         super().__init__(name or auto_name(last))
         self.function, self._call = function, found
+        self.measures = function in ("shape", "size")
         self.example = ops.linalg.identities if module == "linalg" else zeros
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -151,4 +157,11 @@ class TensorFunction(Operation):
         return {"function": self.function, "name": self.name}
 
 
-CLASSES["symbols"] = {"TensorFunction": TensorFunction}
+class CarriedMask(Operation):
+    """The mask that a tensor carries: a step that is known here only."""
+
+    def call(self, x: Any) -> Any:
+        return x._keras_mask
+
+
+CLASSES["symbols"] = {"TensorFunction": TensorFunction, "CarriedMask": CarriedMask}

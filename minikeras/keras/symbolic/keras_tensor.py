@@ -29,16 +29,19 @@ class Spec(NamedTuple):
 
 class Node:
     """A call of `operation` with KerasTensors among `args` and `kwargs`. Its outputs have `specs`, in flattening order, and
-    form the nest `structure`, with their positions as leaves; a Node with a higher `number` was made later.
+    form the nest `structure`, with their positions as leaves; a Node with a higher `number` was made later. It is `measured` if
+    only sizes of tensors decide on its outputs.
     """
 
-    __slots__ = ("__weakref__", "args", "kwargs", "number", "operation", "specs", "structure")
+    __slots__ = ("__weakref__", "args", "kwargs", "measured", "number", "operation", "specs", "structure")
 
     def __init__(
         self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], specs: list[Spec], structure: Any
     ) -> None:
         self.operation, self.args, self.kwargs = operation, args, kwargs
         self.specs, self.structure = specs, structure
+        measures = getattr(operation, "measures", None)  # a layer does not
+        self.measured: bool = measures or (measures is False and all(one.node.measured for one in self.inputs))
         self._enter()
 
     def _enter(self) -> None:
@@ -59,13 +62,18 @@ class Node:
 
     @property
     def outputs(self) -> Any:
-        """What came out: a KerasTensor or a nest of them."""
-        return nest.map_structure(lambda position: KerasTensor(self, position), self.structure)
+        """What came out: a KerasTensor or a nest of them; the same ones as long as they are referenced."""
+        return nest.map_structure(self._output, self.structure)
+
+    def _output(self, position: int) -> KerasTensor:
+        made = _outputs.get((self.number, position))
+        return KerasTensor(self, position) if made is None else made
 
 
-register_hooks("minikeras.keras.ops.symbols", "call_on_symbols", "operate_on_symbols")
+register_hooks("minikeras.keras.ops.symbols", "call_on_symbols", "operate_on_symbols", "mask_of_symbol")
 
 _nodes: weakref.WeakKeyDictionary[Any, weakref.WeakValueDictionary[int, Node]] = weakref.WeakKeyDictionary()
+_outputs: weakref.WeakValueDictionary[tuple[int, int], KerasTensor] = weakref.WeakValueDictionary()
 
 
 def nodes_of(operation: Any) -> list[Node]:
@@ -78,12 +86,40 @@ def _operate(name: str, *operands: Any) -> Any:
     return hook("operate_on_symbols")(name, operands)
 
 
-def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], KerasTensor]:
+def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
     """A method for an operator of two operands."""
     return lambda self, other: _operate(name, *((other, self) if swapped else (self, other)))
 
 
-class KerasTensor:
+class Operators:
+    """Python's operators as calls of the functions of `keras.ops`, which promote dtypes."""
+
+    __slots__ = ()
+
+    __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", swapped=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", swapped=True)
+    __truediv__, __rtruediv__ = _operator("true_divide"), _operator("true_divide", swapped=True)
+    __floordiv__, __rfloordiv__ = _operator("floor_divide"), _operator("floor_divide", swapped=True)
+    __mod__, __rmod__ = _operator("mod"), _operator("mod", swapped=True)
+    __pow__, __rpow__ = _operator("power"), _operator("power", swapped=True)
+    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", swapped=True)
+    __and__, __rand__ = _operator("logical_and"), _operator("logical_and", swapped=True)
+    __or__, __ror__ = _operator("logical_or"), _operator("logical_or", swapped=True)
+    __xor__, __rxor__ = _operator("logical_xor"), _operator("logical_xor", swapped=True)
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("less", "less_equal", "greater", "greater_equal"))
+
+    def __neg__(self) -> Any:
+        return _operate("negative", self)
+
+    def __abs__(self) -> Any:
+        return _operate("absolute", self)
+
+    def __invert__(self) -> Any:
+        return _operate("logical_not", self)
+
+
+class KerasTensor(Operators):
     """A tensor without values: shape and dtype, and how it will be computed. Made by `keras.Input` and by calling layers on it.
 
     Python's operators, functions of `tf` and of `keras.ops` work on it and become part of the model.
@@ -103,6 +139,7 @@ class KerasTensor:
 
     def __init__(self, node: Node, position: int = 0, name: str | None = None) -> None:
         self.node, self.position, self._name = node, position, name
+        _outputs[self.key] = self
 
     @property
     def spec(self) -> Spec:
@@ -118,6 +155,11 @@ class KerasTensor:
     def dtype(self) -> DType:
         """The type of the elements."""
         return self.spec.dtype
+
+    @property
+    def _keras_mask(self) -> KerasTensor | None:
+        """The mask that it will carry, to compute with; None if it carries none."""
+        return None if self.spec.mask_rank is None else hook("mask_of_symbol")(self)
 
     @property
     def ndim(self) -> int:
@@ -162,46 +204,28 @@ class KerasTensor:
 
     # Operators --------------------------------------------------------------------------------------------------------
 
+    def __pos__(self) -> KerasTensor:
+        return self
+
     def __hash__(self) -> int:
         return hash(self.key)
 
     def __getitem__(self, key: Any) -> KerasTensor:
         return _operate("get_item", self, key)
 
-    __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
-    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", swapped=True)
-    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", swapped=True)
-    __truediv__, __rtruediv__ = _operator("true_divide"), _operator("true_divide", swapped=True)
-    __floordiv__, __rfloordiv__ = _operator("floor_divide"), _operator("floor_divide", swapped=True)
-    __mod__, __rmod__ = _operator("mod"), _operator("mod", swapped=True)
-    __pow__, __rpow__ = _operator("power"), _operator("power", swapped=True)
-    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", swapped=True)
-    __and__, __rand__ = _operator("logical_and"), _operator("logical_and", swapped=True)
-    __or__, __ror__ = _operator("logical_or"), _operator("logical_or", swapped=True)
-    __xor__, __rxor__ = _operator("logical_xor"), _operator("logical_xor", swapped=True)
-    __lt__, __le__, __gt__, __ge__ = map(_operator, ("less", "less_equal", "greater", "greater_equal"))
-
     def __eq__(self, other: object) -> Any:
-        """Whether both stand for the same output, so that `in` finds it in lists; with numbers and arrays part of the model."""
+        """Whether both stand for the same output, so that `in` finds it in lists; with numbers and arrays part of the model.
+        An unknown size is equal to None.
+        """
         if isinstance(other, KerasTensor):
             return self.key == other.key
+        if other is None:
+            return self.node.measured
         return _operate("equal", self, other) if is_data(other) or is_numbers(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
         symbolic = isinstance(other, KerasTensor) or is_data(other) or is_numbers(other)
         return _operate("not_equal", self, other) if symbolic else NotImplemented
-
-    def __neg__(self) -> KerasTensor:
-        return _operate("negative", self)
-
-    def __pos__(self) -> KerasTensor:
-        return self
-
-    def __abs__(self) -> KerasTensor:
-        return _operate("absolute", self)
-
-    def __invert__(self) -> KerasTensor:
-        return _operate("logical_not", self)
 
 
 _OF_NUMPY = {

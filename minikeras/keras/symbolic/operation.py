@@ -16,7 +16,7 @@ from ...module import snake_case
 from ...types import as_dtype
 from ..names import auto_name
 from .keras_tensor import holds_symbol
-from .trial import call_symbolically
+from .trial import call_symbolically, output_shapes, output_specs
 
 F = TypeVar("F", bound=Callable[..., Any])
 Cost = Callable[[list[tuple[int, ...]], Any], tuple[int, int]]
@@ -37,6 +37,8 @@ class Operation:
     """
 
     built, trainable = True, False
+    measures = False
+    """Whether it asks its operands for their sizes alone."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or auto_name(snake_case(type(self).__name__))
@@ -49,6 +51,14 @@ class Operation:
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The computation. Override it."""
         raise NotImplementedError(f"Operation {type(self).__name__} does not have a `call()` method implemented.")
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """KerasTensors of the shapes and dtypes that a call with these KerasTensors gives."""
+        return output_specs(self, args, kwargs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the output for an input of a shape; nests of shapes for several."""
+        return output_shapes(self, input_shape)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -74,6 +84,7 @@ class FunctionOperation(Operation):
         cost: bounds of what a call costs, for files; None where the result has the shape that broadcasting gives, or fewer
             elements.
         example: makes operands of a shape and dtype, to find out what the function gives.
+        counts: tells of operands whether their values decide on the sizes of the results, which are unknown then.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -82,6 +93,7 @@ class FunctionOperation(Operation):
     options: ClassVar[tuple[str, ...]]
     cost: ClassVar[Any] = None
     example: ClassVar[Callable[..., Any]] = staticmethod(zeros)
+    counts: ClassVar[Callable[..., bool]]
 
     def __init__(self, *values: Any, name: str | None = None, **config: Any) -> None:
         super().__init__(name)
@@ -135,6 +147,7 @@ def operation(
     named: str = "",
     settle: Settle = dict,
     example: Callable[..., Any] = zeros,
+    counts: Callable[..., bool] = lambda *operands: False,
 ) -> Callable[[F], F]: ...
 def operation(
     function: Any = None,
@@ -145,6 +158,7 @@ def operation(
     named: str = "",
     settle: Settle = dict,
     example: Callable[..., Any] = zeros,
+    counts: Callable[..., bool] = lambda *operands: False,
 ) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
@@ -159,10 +173,11 @@ def operation(
         named: operands that Keras passes by name.
         settle: what Keras writes in the configuration for the options of a call, if that is not what was given.
         example: makes operands of a shape and dtype to try the function on.
+        counts: tells of operands whether their values decide on the sizes of the results.
     """
     if function is None:
-        further = {"name": name, "cost": cost, "given": given, "named": named, "settle": settle, "example": example}
-        return functools.partial(operation, **further)
+        further = {"name": name, "cost": cost, "given": given, "named": named}
+        return functools.partial(operation, **further, settle=settle, example=example, counts=counts)
     signature = inspect.signature(function)
     parameters = signature.parameters
     passed = {key for key, one in parameters.items() if "TensorLike" in str(one.annotation) or one.kind is one.VAR_KEYWORD}
@@ -172,7 +187,7 @@ def operation(
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
     operands = tuple([key for key in parameters if key not in (*options, *named.split(), *rest)])
     variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters.values())
-    members = {"function": function, "example": example} | ({"cost": cost} if cost else {})
+    members = {"function": function, "example": example, "counts": counts} | ({"cost": cost} if cost else {})
     statics = {key: staticmethod(value) for key, value in members.items()}
     kind: Any = type(class_name, (FunctionOperation,), {**statics, "__module__": function.__module__})
     kind.operands, kind.options, kind.variadic = (*operands, *named.split()), options, variadic

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -93,19 +93,19 @@ def rank_of_mask(x: Tensor) -> int | None:
     return None if x.attached is None else x.attached.ndim
 
 
-def check_trial(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], sizes: tuple[int, int]) -> None:
-    """Refuse a trial that the budget of the file does not allow; `sizes` stand for an unknown batch axis and any other unknown
-    one.
-    """
+def check_trial(
+    operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], shape_of: Callable[[KerasTensor], tuple[int, ...]]
+) -> None:
+    """Refuse a trial that the budget of the file does not allow, where KerasTensors have these shapes."""
     if not limits.is_loading():
         return
-    symbols = _symbols([args, kwargs])
-    shapes = [tuple(sizes[min(i, 1)] if size is None else size for i, size in enumerate(one.shape)) for one in symbols]
+    shapes = [shape_of(one) for one in _symbols([args, kwargs])]
+    longest = max(1, *(size for shape in shapes for size in shape))
     name, work = type(operation).__name__, 0
     graph = getattr(operation, "_graph", None)
     if graph is not None:
         shapes += [
-            tuple(sizes[1] if size is None else size for size in spec.shape) for node in graph.nodes for spec in node.specs
+            tuple(longest if size is None else size for size in spec.shape) for node in graph.nodes for spec in node.specs
         ]
     elif (cost := getattr(operation, "cost", None)) is not None:
         result, products = cost(shapes, [args, kwargs, operation.get_config()])

@@ -1,34 +1,58 @@
-"""Calls on KerasTensors: a layer is built and tried on small zeros to find what it gives; what two trials differ in is unknown.
+"""Calls on KerasTensors: a layer is built and tried on zeros to find what it gives; what trials differ in is unknown.
 Nothing of a trial stays but what building made.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
-from typing import Any
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import nest
 from ...core import Tensor
 from ...core.effects import State, Write
-from ...core.stack import BOTTOM, Frame, Interpreter, current, on_top
+from ...core.stack import BOTTOM, Frame, Interpreter, on_top
 from ...core.state import restore, snapshot
-from ...errors import ShapeError
+from ...errors import LoadError, ShapeError
 from ...files import limits
 from ...functions.creation import zeros
 from ...nn_ops import streams
 from ...types import DType, as_dtype
 from ..calls import context
+from ..config import floatx
 from .keras_tensor import KerasTensor, Node, Spec
 from .rules import by_rule, check_trial, masked, rank_of_mask, with_mask
-from .shapes import map_shapes
+from .shapes import is_data, is_numbers, map_shapes
 
-_SIZES = ((2, 64), (4, 128))
-"""For the batch axis and for other axes of unknown size: what a trial uses, twice."""
-_SMALLER = (((2, 16), (4, 24)), ((2, 4), (4, 6)))
-"""If these fail: a table of positions may have fewer rows."""
+_PAIRS = ((2, 64), (5, 128)), ((12, 12), (24, 24)), ((2, 2), (3, 3)), ((2, 240), (4, 480))
+"""For batch axes and for other axes of unknown size: what trials use, twice. If the first fail: a batch axis may have to be as
+long as another one, a table of positions may have fewer rows, and a window more.
+"""
+_USUAL = [1, 2, 3, 4, 8]
+"""Sizes that functions may ask for: of what is broadcast, of parts of a complex number, channels, corners, projections."""
+_LARGEST = 2**22
+"""The most elements of an operand of such an attempt."""
+
+
+class Sizes(NamedTuple):
+    """What unknown axes are tried with: batch axes, others, and axes of a tensor that have to be of one size."""
+
+    batch: int
+    other: int
+    bound: Mapping[tuple[Any, int], int] = MappingProxyType({})
+
+    def of(self, symbol: KerasTensor) -> tuple[int, ...]:
+        """A shape of known sizes for a KerasTensor."""
+        free = [self.batch, *[self.other] * symbol.ndim]
+        places = enumerate(symbol.shape, -symbol.ndim)
+        return tuple([self.bound.get((symbol.key, i), free[i + symbol.ndim]) if n is None else n for i, n in places])
 
 
 def call_symbolically(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -37,18 +61,24 @@ def call_symbolically(operation: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return Node(operation, args, kwargs, specs, structure).outputs
 
 
-def output_shapes(layer: Any, input_shape: Any) -> Any:
-    """The shapes of the outputs of a layer for inputs of given shapes; nothing of the trial stays."""
+def output_specs(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """KerasTensors like those that a layer would give for KerasTensors; nothing of the trial stays."""
     trial, random_state = Trial(layer), streams.states()
-    specs, structure = _tried(layer, (_placeholders(input_shape, as_dtype(layer.compute_dtype)),), {}, by_rules=False)
+    specs, structure = _tried(layer, args, kwargs, by_rules=False)
     trial.undo()
     streams.set_states(random_state)
-    return nest.map_structure(lambda position: specs[position].shape, structure)
+    return Node(Placeholder(), (), {}, specs, structure).outputs
+
+
+def output_shapes(layer: Any, input_shape: Any) -> Any:
+    """The shapes of the outputs of a layer for inputs of given shapes; nothing of the trial stays."""
+    dtype = as_dtype(getattr(layer, "compute_dtype", floatx()))
+    return nest.map_structure(lambda one: one.shape, output_specs(layer, (_placeholders(input_shape, dtype),), {}))
 
 
 def _placeholders(shapes: Any, dtype: DType) -> Any:
     """A KerasTensor for each shape of a nest of shapes."""
-    return map_shapes(lambda shape: KerasTensor(Node(Placeholder(), (), {}, [Spec(tuple(shape), dtype)], 0)), shapes)
+    return map_shapes(lambda shape: Node(Placeholder(), (), {}, [Spec(tuple(shape), dtype)], 0).outputs, shapes)
 
 
 class Placeholder:
@@ -80,9 +110,11 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
             raise ValueError(
                 f"All outputs of '{operation.name}' must be tensors to be part of a model; it returned {leaf!r:.80}."
             )
-    if len(leaves[0]) != len(leaves[-1]):
+    if len({len(one) for one in leaves}) > 1:
         raise ShapeError(f"'{operation.name}' gives more or fewer tensors for other sizes of axes that may have any size.")
-    specs = [_merged(operation, *outputs) for outputs in zip(*leaves, strict=True)]
+    specs = [_merged(operation, outputs) for outputs in zip(*leaves, strict=True)]
+    if hasattr(operation, "counts") and operation.counts(*args):
+        specs = [spec._replace(shape=(None,) * len(spec.shape)) for spec in specs]
     return specs, nest.pack(found[0], list(range(len(specs))))
 
 
@@ -93,43 +125,96 @@ def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
 
 
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The results for each of the sizes that unknown axes are tried with; if these fail, for sizes of known axes of other
-    inputs, and for smaller ones.
-    """
+    """The results for each of the sizes that unknown axes are tried with."""
+
+    def tried(sizes: Sizes) -> Any:
+        check_trial(operation, args, kwargs, sizes.of)
+        return trial.run(functools.partial(_call, operation, args, kwargs, sizes))
+
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
-    if not any(None in symbol.shape for symbol in symbols):
-        check_trial(operation, args, kwargs, _SIZES[0])
-        return [trial.run(functools.partial(_call, operation, args, kwargs, _SIZES[0]))]
-    known = {size for symbol in symbols for size in symbol.shape[1:] if size is not None}
-    alike = [tuple((batch, size) for batch, _ in _SIZES) for size in sorted(known)] if len(symbols) > 1 else []
+    if not any(None in symbol.shape or symbol.node.measured for symbol in symbols):
+        return [tried(Sizes(*_PAIRS[0][0]))]
+    attempts = itertools.islice(_attempts(operation, args, kwargs, symbols), 40 if trial.is_of_layer else 400)
     failures: list[Exception] = []
-    for sizes in (_SIZES, *alike, *_SMALLER):
-        check_trial(operation, args, kwargs, sizes[-1])
-        try:
-            return [trial.run(functools.partial(_call, operation, args, kwargs, size)) for size in sizes]
-        except Exception as error:
-            failures.append(error)
-            trial.undo()
-            trial.build(args, kwargs)
-    raise failures[0]
+    for number, (first, second) in enumerate(attempts):
+        if number and max(math.prod(second.of(symbol)) for symbol in symbols) > _LARGEST:
+            continue
+        found: list[Any] = []
+        for sizes in (first, second):
+            try:
+                found.append(tried(sizes))
+            except LoadError:
+                raise
+            except Exception as error:
+                failures.append(error)
+        if len(found) == 2:
+            with contextlib.suppress(Exception):  # parts such as x[:, :3] have fewer elements where there are none
+                nothing = None if trial.is_of_layer else tried(Sizes(0, 0, first.bound))
+                found += [nothing] if _ranks(nothing) == _ranks(found[0]) else []
+            return found
+        trial.undo()
+        trial.build(args, kwargs)
+    raise _without_sizes(failures[0], failures[1])
+
+
+def _ranks(outputs: Any) -> list[int]:
+    return [one.ndim for one in nest.flatten(outputs) if one is not None]
+
+
+def _attempts(
+    operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], symbols: list[KerasTensor]
+) -> Iterator[tuple[Sizes, Sizes]]:
+    """Pairs of sizes for unknown axes: all free, then more and more of them bound to sizes of other operands, or to 1."""
+    for first, second in _PAIRS:
+        yield Sizes(*first), Sizes(*second)
+    axes = dict.fromkeys((one.key, axis - one.ndim) for one in symbols for axis, n in enumerate(one.shape) if n is None)
+    single = [[axis] for axis in axes]
+    aligned = [[axis for axis in axes if axis[1] == place] for place in sorted({place for _, place in axes})]
+    sizes = dict.fromkeys([*sorted(_known_sizes(operation, args, kwargs) - {1}), *_USUAL])
+    counts = [(single, 1), *((aligned, i + 1) for i in range(len(aligned))), *((single, i + 1) for i in range(1, len(axes)))]
+    for groups, count in counts:
+        for chosen in itertools.combinations(groups, count):
+            for values in itertools.product(sizes, repeat=count):
+                bound = {axis: size for group, size in zip(chosen, values, strict=True) for axis in group}
+                yield Sizes(*_PAIRS[0][0], bound), Sizes(*_PAIRS[0][1], bound)
+
+
+def _known_sizes(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> set[int]:
+    """The sizes of operands, constants and weights, and those that options name or leave for one axis."""
+    tensors = [leaf for leaf in nest.flatten([args, kwargs, _variables(operation)]) if is_data(leaf)]
+    sizes = {size for one in tensors for size in one.shape if size}
+    for option in (*args, *kwargs.values(), *getattr(operation, "config", {}).values()):
+        numbers = np.asarray(option if is_numbers(option) or isinstance(option, np.ndarray) else [])
+        sizes.update(numbers.shape)
+        if numbers.dtype.kind == "i" and numbers.size < 10:
+            total = abs(math.prod(numbers.ravel().tolist()))
+            sizes.update(numbers.ravel().tolist(), [total // math.prod(filter(None, one.shape)) for one in tensors])
+    return {size for size in sizes if size > 0}
+
+
+def _without_sizes(error: Exception, other: Exception) -> Exception:
+    """The error of a trial and what it comes from, whose messages name no size that the trial has made up: no number in which
+    the error of another trial differs.
+    """
+    mine: Any = error
+    others: Any = other
+    while mine is not None and others is not None:
+        (*words,), (*same,) = (re.split(r"(\d+)", str(one)) for one in (mine, others))
+        if words[::2] == same[::2] and words != same:
+            mine.args = ("".join([a if a == b else "None" for a, b in zip(words, same, strict=True)]),)
+        mine, others = mine.__cause__ or mine.__context__, others.__cause__ or others.__context__
+    return error
 
 
 def _is_symbol(leaf: Any) -> bool:
     return isinstance(leaf, KerasTensor)
 
 
-def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: tuple[int, int]) -> Any:
-    """The results for zeros, or for what the operation asks for instead."""
-    example = getattr(operation, "example", zeros)
-
-    def filled(leaf: Any) -> Any:
-        if not _is_symbol(leaf):
-            return leaf
-        shape = [(sizes[min(axis, 1)] if size is None else size) for axis, size in enumerate(leaf.shape)]
-        return masked(example(shape, leaf.dtype), leaf.spec.mask_rank)
-
-    given, named = nest.map_structure(filled, [args, kwargs])
+def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes) -> Any:
+    """The results for zeros, or for what the operation asks for instead; sizes are those of the trial."""
+    filled = functools.partial(_filled, getattr(operation, "example", zeros), sizes, {})
     try:
+        given, named = nest.map_structure(filled, [args, kwargs])
         return operation(*given, **named)
     except Exception as error:
         symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
@@ -140,15 +225,29 @@ def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
         raise
 
 
-def _merged(operation: Any, first: Tensor, second: Tensor | None = None) -> Spec:
-    """Shape and dtype of an output; None where two trials differ."""
-    if second is None:
-        return Spec(tuple(first.shape), first.dtype, rank_of_mask(first))
-    if len(first.shape) != len(second.shape):
-        raise ShapeError(
-            f"'{operation.name}' gives {first.shape} or {second.shape}: its number of axes depends on the batch size."
-        )
-    shape = tuple([a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)])
+def _filled(example: Callable[..., Tensor], sizes: Sizes, measured: dict[int, Any], leaf: Any) -> Any:
+    """An argument for a trial; sizes, and what is computed of them, are kept in `measured` by their Nodes."""
+    if not _is_symbol(leaf):
+        return leaf
+    node = leaf.node
+    if not node.measured:
+        return masked(example(sizes.of(leaf), leaf.dtype), leaf.spec.mask_rank)
+    if node.number not in measured:
+        filled = functools.partial(_filled, example, sizes, measured)
+        given, named = nest.map_structure(filled, [node.args, node.kwargs])
+        measured[node.number] = nest.flatten(node.operation(*given, **named))
+    return measured[node.number][leaf.position]
+
+
+def _merged(operation: Any, outputs: Sequence[Tensor]) -> Spec:
+    """Shape and dtype of an output; None where trials differ."""
+    first, *others = outputs
+    for other in others:
+        if len(first.shape) != len(other.shape):
+            raise ShapeError(
+                f"'{operation.name}' gives {first.shape} or {other.shape}: its number of axes depends on the batch size."
+            )
+    shape = tuple([sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*(one.shape for one in outputs), strict=True)])
     return Spec(shape, first.dtype, rank_of_mask(first))
 
 
@@ -157,9 +256,12 @@ class Trial(Interpreter):
     with.
     """
 
+    only_shapes = True
+
     def __init__(self, operation: Any) -> None:
         self._operation = operation
         self._holders = _holders(operation)
+        self.is_of_layer = bool(self._holders)
         self._unbuilt = [(layer, dict(layer.__dict__)) for layer in self._holders if not layer._built]
         self._born: dict[int, tuple[Any, Any]] = {}
         self._building: dict[int, Any] = {}
@@ -211,14 +313,6 @@ class Trial(Interpreter):
             self._building[key] = outputs
         elif key in self._building:
             self._born[key] = (self._building.pop(key), outputs._array)
-
-
-def is_trial() -> bool:
-    """Whether this thread tries a call on zeros, which need not be values that data may have."""
-    frame: Any = current()
-    while frame and not isinstance(frame.interpreter, Trial):
-        frame = frame.below
-    return bool(frame)
 
 
 def _holders(operation: Any) -> list[Any]:

@@ -12,6 +12,13 @@ ROWS = [
         why="who computes in float64 wants its digits; `dtype='float32'` rounds",
     ),
     Row(
+        what="`ops.istft` of `ops.stft` without a window",
+        code=("x = ones(32)\nK.ops.istft(K.ops.stft(x, 8, 4, 8, window=None), 8, 4, 8, window=None)[16]"),
+        ours="1",
+        theirs="2",
+        why="an inverse gives the signal back; Keras gives `fft_length / sequence_stride` times as much",
+    ),
+    Row(
         what="a metric with `ignore_class`",
         code=(
             "m = metrics.SparseCategoricalCrossentropy(ignore_class=0)\n"

@@ -211,6 +211,13 @@ Counted.runs > 0""",
         why="what the model holds is what `call` does, so `call` is run, on zeros",
     ),
     Row(
+        what="`ops.shape` of a symbol with an axis of any size",
+        code="x = K.Input((None, 4))\nn = K.ops.shape(x)[1]\n(n == None, n is None)",
+        ours="(True, False)",
+        theirs="(True, True)",
+        why="an unknown size is a number to compute with, as in `ops.reshape(x, (-1, n // 2, 8))`; `x.shape` has None",
+    ),
+    Row(
         what="two losses of one output in the logs",
         code="""x = K.Input((3,))
 m = K.Model(x, [L.Dense(1, name="a")(x), L.Dense(1, name="b")(x)])

@@ -211,6 +211,19 @@ def test_layers_that_make_masks_can_be_asked_for_them():
     assert L.Add().compute_mask([IDS, IDS], mask=[tf.constant(MASK), tf.constant(~MASK)]).numpy().all()
 
 
+def test_symbols_carry_masks_to_compute_with():
+    x, rows = tf.keras.Input((None,), dtype="int32"), tf.keras.Input((3, 2))
+    layer = L.Embedding(10, 4, mask_zero=True)
+    y = layer(x)
+    assert x._keras_mask is None and y._keras_mask.shape == (None, None) and y._keras_mask.dtype == tf.bool
+    masks = [y._keras_mask, layer.compute_mask(x), L.Add()([y, y])._keras_mask]
+    model = tf.keras.Model(x, masks)
+    ids = np.array([[1, 0, 3]])
+    for one in (model, tf.keras.models.model_from_json(model.to_json())):
+        assert all(np.array_equal(mask, ids != 0) for mask in one(ids))
+    assert L.Masking().compute_mask(rows).shape == L.Masking()(rows)._keras_mask.shape == (None, 3)
+
+
 def test_asking_a_merging_layer_for_the_mask_of_one_input_says_that_a_list_is_needed():
     for one in (tf.keras.Input((2,)), tf.ones([2, 2])):
         with pytest.raises(ValueError, match="Layer 'sum', an Add, needs a list of inputs, found"):

@@ -13,13 +13,13 @@ import numpy as np
 
 from ....core import Tensor
 from ....core.arrays import to_numpy
+from ....core.stack import only_shapes
 from ....errors import DTypeError, InvalidArgumentError
 from ....files import limits
 from ....functions.creation import constant
 from ....types import Array
 from ...arguments import whole
 from ...config import floatx
-from ...symbolic.trial import is_trial
 from ..description import described
 from ..layer import Layer
 from .columns import ColumnLayer, as_column, as_integers, batches, by_elements, texts
@@ -61,7 +61,7 @@ def _places(x: Array, vocabulary: Vocabulary, oov: tuple[int, int, str, Any], en
     if unknown.size:
         count, first, method, key = oov
         others = flat[unknown]
-        if not count and not is_trial():
+        if not count and not only_shapes():
             named = sorted(set(texts(others, encoding)))[:10]
             raise InvalidArgumentError(
                 f"When `num_oov_indices=0` all inputs should be in vocabulary, found OOV values {named}, consider setting "

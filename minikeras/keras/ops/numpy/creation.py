@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ....core import Tensor, convert_to_tensor
+from ....errors import DTypeError
 from ....functions import creation as tf
 from ....functions.elementwise import bitcast, cast, pow
 from ....functions.publish import integer, static_shape
-from ....functions.shaping import broadcast_to
+from ....functions.shaping import broadcast_to, reshape
+from ....functions.symbols import takes_symbols
 from ....types import TensorLike, as_dtype
 from ... import config
 from ...promotion import floating, promoted, result_type
@@ -75,7 +77,7 @@ def zeros(shape: Any, dtype: Any = None) -> Tensor:
     >>> print(tf.keras.ops.zeros((2,)).numpy())
     [0. 0.]
     """
-    return tf.zeros(shape, dtype or config.floatx())
+    return takes_symbols(tf.zeros)(shape, dtype or config.floatx())
 
 
 def ones(shape: Any, dtype: Any = None) -> Tensor:
@@ -84,7 +86,7 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
     >>> print(tf.keras.ops.ones((2,)).numpy())
     [1. 1.]
     """
-    return tf.ones(shape, dtype or config.floatx())
+    return takes_symbols(tf.ones)(shape, dtype or config.floatx())
 
 
 def empty(shape: Any, dtype: Any = None) -> Tensor:
@@ -149,12 +151,23 @@ def full_like(x: TensorLike, fill_value: TensorLike, dtype: Any = None) -> Tenso
 
 @operation
 def view(x: TensorLike, dtype: Any = None) -> Tensor:
-    """The same bytes as another dtype.
+    """The same bytes as another dtype: the last axis has more elements of a smaller one, fewer of a larger one.
 
-    >>> print(tf.keras.ops.view([1.0], "int32").numpy())
-    [1065353216]
+    Raises:
+        DTypeError: if the bytes of the last axis are no whole number of elements, or there is none.
+
+    >>> print(tf.keras.ops.view([1.0], "int32").numpy(), tf.keras.ops.view([[1, 2, 3]], "int16").shape)
+    [1065353216] (1, 6)
     """
-    return bitcast(convert_to_tensor(x), as_dtype(dtype)) if dtype is not None else convert_to_tensor(x)
+    x = convert_to_tensor(x)
+    wanted = x.dtype if dtype is None else as_dtype(dtype)
+    if wanted.size == x.dtype.size:
+        return bitcast(x, wanted)
+    count, rest = divmod(x.shape[-1] * x.dtype.size, wanted.size) if x.ndim else (0, 1)
+    if rest:
+        raise DTypeError(f"view: the last axis of {x.dtype.name}{list(x.shape)} does not hold whole {wanted.name}s.")
+    parts = [count, wanted.size // x.dtype.size] if wanted.size > x.dtype.size else x.shape[-1:]
+    return reshape(bitcast(reshape(x, [*x.shape[:-1], *parts]), wanted), [*x.shape[:-1], count])
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:

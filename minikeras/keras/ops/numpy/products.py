@@ -28,7 +28,7 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     >>> print(tf.keras.ops.matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy())
     [[11.]]
     """
-    a, b = promoted(x1, x2)
+    a, b = _counted((x1, x2))
     if b.ndim == 1:
         return tf.tensordot(a, b, 1)
     return squeeze(a[None] @ b, -2) if a.ndim == 1 else a @ b
@@ -47,7 +47,13 @@ def tensordot(x1: TensorLike, x2: TensorLike, axes: Any = 2) -> Tensor:
 
 @operation(name="Einsum", cost=cost_of_anything)
 def _einsum(*operands: TensorLike, subscripts: str) -> Tensor:
-    return tf.einsum(subscripts, *promoted(*operands))
+    return tf.einsum(subscripts, *_counted(operands))
+
+
+def _counted(operands: Any) -> list[Tensor]:
+    """Operands of a sum in one dtype; int8, whose sums overflow, as int32."""
+    met = promoted(*operands)
+    return [cast(one, "int32") for one in met] if met[0].dtype == "int8" else met
 
 
 def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:

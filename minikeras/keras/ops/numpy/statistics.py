@@ -190,7 +190,7 @@ def digitize(x: TensorLike, bins: TensorLike) -> Tensor:
     return searchsorted(bins, convert_to_tensor(x), side="right")
 
 
-@operation(cost=cost_of_anything)
+@operation(cost=cost_of_anything, counts=lambda *operands: True)
 def bincount(x: TensorLike, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Tensor:
     """How often each number occurs, or the sum of the weights where it does, along the last axis.
 
@@ -261,7 +261,7 @@ def isin(x1: TensorLike, x2: TensorLike, assume_unique: bool = False, invert: bo
     return ~found if invert else found
 
 
-@operation
+@operation(counts=lambda x: True)
 def unique(
     x: TensorLike,
     sorted: bool = True,
