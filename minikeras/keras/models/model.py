@@ -419,7 +419,7 @@ class Model(Layer):
                 as `x`.
             batch_size: rows a step, 32 by default; the last batch of an epoch may be smaller.
             epochs: index of the last epoch, counted from 0 and not from `initial_epoch`.
-            verbose: 0 silent, 1 or 'auto' a progress bar (a line an epoch where there is no terminal), 2 a line an epoch.
+            verbose: 0 silent, 1 or 'auto' a progress bar where one can be drawn and a line an epoch, 2 the line alone.
             callbacks: a list of `Callback`.
             validation_split: share of the rows, from the end, kept for validation; cut off before shuffling.
             validation_data: (x, y), (x, y, sample_weight) or batches.
