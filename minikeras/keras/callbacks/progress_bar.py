@@ -16,8 +16,8 @@ from .callback import Callback
 
 @made_with_numpy
 class ProgressBar(Callback):
-    """A line on stdout, as Keras writes it, when an epoch, an evaluation or a prediction is done. Until then a bar, drawn by tqdm,
-    on stderr if that is a terminal, and in a notebook. One with ipywidgets shows the bar above the lines, in colour.
+    """A line on stdout, as Keras writes it, when an epoch, an evaluation or a prediction is done. Until then a bar, drawn by
+    tqdm, on stderr if that is a terminal, and in a notebook. One with ipywidgets shows the bar above the lines, in colour.
 
     Args:
         verbose: 1 for a bar where one can be drawn, 2 for the lines alone.

@@ -102,7 +102,7 @@ class ThresholdMetric(Metric):
 
     def _quotient(self, part: str, rest: str) -> Tensor:
         """part / (part + rest), 0 where nothing was counted."""
-        first = self._state(part).value()
+        first = self._state(part).read_value()
         return divide_no_nan(first, first + self._state(rest))
 
     def _for_thresholds(self, values: Tensor) -> Tensor:
@@ -175,7 +175,7 @@ class _OneCount(ThresholdMetric):
 
     def result(self) -> Tensor:
         """The count: one number for a single threshold, else one for each."""
-        return self._for_thresholds(self.accumulator.value())
+        return self._for_thresholds(self.accumulator.read_value())
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "thresholds": self._given}

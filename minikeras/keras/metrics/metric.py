@@ -16,6 +16,7 @@ from ...functions.publish import static_shape
 from ...module import snake_case
 from .. import initializers
 from ..arguments import as_call
+from ..calls import context
 from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
@@ -83,7 +84,7 @@ class Metric:
     ...     def update_state(self, y_true, y_pred, sample_weight=None):
     ...         self.rows.assign_add(float(len(y_true)))
     ...     def result(self):
-    ...         return self.rows.value()
+    ...         return self.rows.value
     >>> print(Count()([1, 2], [1, 2]).numpy())
     2.0
     """
@@ -158,7 +159,8 @@ class Metric:
         limits.spend_state(static_shape(shape), 8, f"state of a metric {name or ''!r}")
         make = initializers.get("zeros" if initializer is None else initializer)
         first = cast(make(shape, dtype or self.dtype), dtype or self.dtype)
-        variable = KerasVariable(first, trainable=False, name=name, aggregation=aggregation)
+        path = context.path(self.name, name or "variable")
+        variable = KerasVariable(first, trainable=False, name=name, aggregation=aggregation, path=path)
         self._note(variable, first)
         return variable
 
