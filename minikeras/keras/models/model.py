@@ -312,7 +312,7 @@ class Model(Layer):
     @property
     def metrics_names(self) -> list[str]:
         """Their names in logs: 'loss' first, then the losses of the outputs, then the metrics."""
-        return [label for label, _ in self._trainer.labelled_metrics(self)]
+        return [label for label, _ in self._trainer.logged_metrics(self)]
 
     def metric_direction(self, name: str) -> str | None:
         """'min' or 'max', whichever is better for a value of the logs; None if its metric does not say."""

@@ -132,6 +132,14 @@ class Trainer:
         chosen = [(one.name, one) for one in self._compiled.own_metrics()] if settled is None else settled.labelled()
         return [("loss", self.loss_tracker), *chosen, *held]
 
+    def logged_metrics(self, model: Model) -> list[tuple[str, Any]]:
+        """Those that the logs tell of: all, or what a subclass has in a `metrics` of its own."""
+        labelled = self.labelled_metrics(model)
+        if not model._overrides("metrics"):
+            return labelled
+        labels = {id(metric): label for label, metric in labelled}
+        return [(labels.get(id(metric), metric.name), metric) for metric in model.metrics]
+
     def settle(self, model: Model, y: Any, y_pred: Any) -> Targets:
         """Losses and metrics for the outputs, made at the first batch."""
         if self.targets is None:
@@ -153,7 +161,7 @@ class Trainer:
     def results(self, model: Model) -> Logs:
         """The results of all metrics by name."""
         logs: Logs = {}
-        for label, metric in self.labelled_metrics(model):
+        for label, metric in self.logged_metrics(model):
             result = metric.result()
             if isinstance(result, dict):
                 logs.update(result)
