@@ -31,6 +31,7 @@ from ..training.state import State
 from ..training.steps import Logs
 from . import configuration
 from .graph import LayerGraph, only_one
+from .state_tree import get_state_tree, set_state_tree
 
 
 class Model(Layer):
@@ -72,6 +73,7 @@ class Model(Layer):
     _checkpointed = ("optimizer",)
     _unwatched = (*Layer._unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
     compiled_loss, compiled_metrics = steps.compiled_loss, property(steps.compiled_metrics)
+    get_state_tree, set_state_tree = get_state_tree, set_state_tree
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         if cls is Model and configuration.is_functional(arguments, options):
@@ -295,9 +297,7 @@ class Model(Layer):
         >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
         >>> model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
         """
-        arguments = dict(locals())
-        del arguments["self"]
-        self._trainer.compile(self, arguments)
+        self._trainer.compile(self, {name: value for name, value in locals().items() if name != "self"})
 
     @property
     def compiled(self) -> bool:
